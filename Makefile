@@ -1,0 +1,102 @@
+# Every target sets up what it needs in .venv, and only what changed since; a C compiler
+# and Python >= 3.10 are all that must be there. Choose one: make test PYTHON=python3.12
+IS_NEW := import sys; sys.exit(sys.version_info < (3, 10))
+PYTHON ?= $(shell for minor in "" .13 .12 .11 .10; do python=python3$$minor; \
+	$$python -c '$(IS_NEW)' 2>/dev/null && echo $$python && break; done)
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP_INSTALL := $(PY) -m pip --disable-pip-version-check -qq install
+SETUP := $(PY) setup.py -q
+
+METADATA := setup.py setup.cfg pyproject.toml spacy_hosemi/__init__.py
+CYTHON := $(wildcard spacy_hosemi/core/*.pyx spacy_hosemi/core/*.pxd)
+READY := $(VENV)/.built $(VENV)/.dev
+
+.PHONY: help demo test install lint format test-checked bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo          train on the small corpus and show what comes out"
+	@echo "make test          run the tests; ARGS=... goes to pytest"
+	@echo "make install       install the package in $(VENV), for development"
+	@echo "make lint          check style and types"
+	@echo "make format        format the Python files"
+	@echo "make test-checked  run the tests with all checks compiled in (slow)"
+	@echo "make bench         measure accuracy: make bench DATA=path/to/data"
+	@echo "make clean         remove $(VENV) and everything built"
+
+demo: $(VENV)/.built
+	@$(PY) corpus/demo.py
+
+test: $(READY)
+	@$(PY) -m pytest -q $(ARGS)
+
+install: $(READY)
+	@echo "Installed in $(VENV); activate it with: . $(VENV)/bin/activate"
+
+lint: $(READY)
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@PATH="$(abspath $(VENV))/bin:$$PATH" cython-lint spacy_hosemi
+	@$(PY) -m mypy
+
+format: $(READY)
+	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .
+
+# The checked build has a tree of its own: its libraries lie nowhere else, and the tests
+# run inside it, so that neither build can be taken for the other. Only the libraries
+# stay from the last time, since a file that is no more must not be tested.
+CHECKED := build/checked
+BESIDE := $(wildcard README.md pyproject.toml setup.cfg benchmarks configs corpus tests)
+
+test-checked: $(READY)
+	@echo "building in $(CHECKED)"
+	@mkdir -p $(CHECKED)
+	@find $(CHECKED) -type f ! -name '*.so' -delete
+	@HOSEMI_DEBUG=1 $(SETUP) build --build-lib $(CHECKED)
+	@cp -R $(BESIDE) $(CHECKED)
+	@cd $(CHECKED) && PYTHONPATH="$$PWD" $(abspath $(PY)) -m pytest -q $(ARGS)
+
+bench: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
+	@test -n "$(DATA)" || { echo "make bench needs DATA: a folder with" \
+		"train.jsonl and test.jsonl, each line an object with tokens and" \
+		"spans ([start, end, label]). Example: make bench DATA=../data/cora"; exit 2; }
+	@$(PY) benchmarks/accuracy.py "$(DATA)"
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info
+	find spacy_hosemi -name '*.so' -delete
+
+# Stamps: each is as old as the begin of its work, so that what is edited meanwhile is
+# newer. The build tools are those of pyproject.toml; to have them in $(VENV) saves pip
+# from fetching them anew for each build.
+BEGIN = touch $@.begin
+END = mv $@.begin $@
+
+$(VENV)/.python:
+	@$(or $(PYTHON),false) -c '$(IS_NEW)' || { echo "Python >= 3.10 is needed; name" \
+		"one that is: make PYTHON=python3.12 ..."; exit 2; }
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP_INSTALL) --upgrade pip "setuptools>=68" "Cython>=3.1"
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.python $(METADATA)
+	@echo "installing and compiling"
+	@$(BEGIN)
+	@$(PIP_INSTALL) --no-build-isolation -e .
+	@$(END)
+
+# An install has compiled everything already; otherwise compile what changed, in place.
+$(VENV)/.built: $(VENV)/.installed $(CYTHON)
+	@$(BEGIN)
+	@$(if $(filter $<,$?),touch -r $< $@.begin,echo "compiling" && \
+		$(SETUP) build_ext --inplace)
+	@$(END)
+
+# The package is installed already, so that pip only adds what the extra names.
+$(VENV)/.dev $(VENV)/.bench: $(VENV)/.installed
+	@echo "installing what $(subst .,,$(@F)) needs"
+	@$(PIP_INSTALL) "spacy_hosemi[$(subst .,,$(@F))]"
+	@touch $@

@@ -1,0 +1,58 @@
+"""Compile spacy_hosemi/core/*.pyx; the metadata is in setup.cfg.
+
+HOSEMI_DEBUG=1 makes the checked build: indices, integer overflow and division are
+checked. (An overflow found without the GIL ends in a segmentation fault, Cython 3.3;
+where wrapping is meant, as in a hash, say @cython.overflowcheck(False).) Each flavour
+has its own generated C, objects and libraries, since changing an environment variable
+would not make any of them out of date.
+"""
+
+import os
+import sys
+from glob import glob
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+CHECKED = os.environ.get("HOSEMI_DEBUG", "0") == "1"
+BUILD = "build/debug" if CHECKED else "build/release"
+WINDOWS = sys.platform == "win32"
+# Nothing of -ffast-math: the engine relies on -inf and reads floating-point exception
+# flags. No -march=native: a wheel runs on other machines too.
+OPTIMISE = ["/O2"] if WINDOWS else ["-O1", "-UNDEBUG"] if CHECKED else ["-O3", "-g0"]
+
+
+class BuildExt(build_ext):
+    def finalize_options(self):
+        super().finalize_options()
+        if CHECKED and self.inplace:  # it would pass for the release build there
+            sys.exit("HOSEMI_DEBUG=1 does not build in place: see `make test-checked`")
+
+
+def extension(path):
+    name = os.path.splitext(path)[0].replace(os.sep, ".")
+    libraries = [] if WINDOWS else ["m"]
+    return Extension(name, [path], libraries=libraries, extra_compile_args=OPTIMISE)
+
+
+setup(
+    ext_modules=cythonize(
+        [extension(path) for path in sorted(glob("spacy_hosemi/core/*.pyx"))],
+        build_dir=f"{BUILD}/c",
+        quiet=True,
+        compiler_directives={
+            "language_level": 3,
+            "binding": True,
+            "embedsignature": True,
+            "boundscheck": CHECKED,
+            "wraparound": CHECKED,
+            "initializedcheck": CHECKED,
+            "overflowcheck": CHECKED,
+            "cdivision": not CHECKED,
+            "show_performance_hints": not CHECKED,
+        },
+    ),
+    cmdclass={"build_ext": BuildExt},
+    options={"build": {"build_base": BUILD}, "build_ext": {"parallel": True}},
+)

@@ -1,0 +1,38 @@
+"""What must work wherever the package is installed; small enough to run anywhere."""
+
+from importlib.metadata import distribution, version
+from math import exp, log
+
+import pytest
+import spacy
+
+import spacy_hosemi
+from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
+
+
+def test_version():
+    assert spacy_hosemi.__version__ == version("spacy_hosemi")
+
+
+def test_log_partition():
+    # Two tokens are two segments, which may complete the pattern A A, or one segment.
+    automaton = PatternAutomaton(["O", "A"], [("A", "A")])
+    potentials = Potentials.zeros(automaton, 2, max_length=2)
+    potentials.start[:] = [[0.1, 0.2], [0.3, 0.4]]
+    potentials.pattern[:] = 0.5
+    two = exp(0.1 + 0.3) + exp(0.1 + 0.4) + exp(0.2 + 0.3) + exp(0.2 + 0.4 + 0.5)
+    one = exp(0.1) + exp(0.2)
+    assert log_partition(automaton, potentials) == pytest.approx(log(two + one))
+
+
+def test_untrained_component_predicts_nothing():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hosemi")
+    assert nlp("Ada Lovelace wrote to Charles Babbage.").ents == ()
+
+
+def test_entry_points():
+    entry_points = distribution("spacy_hosemi").entry_points
+    assert len(entry_points) > 0
+    for entry_point in entry_points:
+        assert callable(entry_point.load()), entry_point
