@@ -1,0 +1,326 @@
+"""Label patterns compiled to states, edges and an additions-only circuit.
+
+States are `^`, the labels and all proper prefixes of the patterns (the forward states
+of Nguyen, Ye, Lee and Chieu 2011). An *edge* `(r, y)` exists where `r y` is a state or
+a pattern, and for every label at the root. Any state `p` that has no edge of its own
+for the label `y` uses the edge of its longest proper suffix that has one: the patterns
+that end there are the same. So the sums over all `|P| L` arcs of the paper become sums
+over the subtrees of the suffix ("fail") tree, which edges of different labels share:
+
+    mass[r, y] = sum of alpha[p] over the states p that use the edge (r, y)
+    A[q]       = sum over edges (r, y) -> q of mass[r, y] * exp(weight[r, y])
+
+The circuit lists those sums once, as nodes that add up earlier nodes. It has additions
+only, so nothing cancels; the backward pass is the same circuit transposed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from ..errors import Errors
+
+BEGIN, END = "^", "$"
+Key = tuple[int, ...]  # symbols: label indices, then n_labels for ^, n_labels + 1 for $
+
+
+class PatternAutomaton:
+    """The states in which label patterns leave a segmentation.
+
+    labels (Iterable[str]): L names; index 0 is outside.
+    patterns (Iterable[Sequence[str]]): M label patterns of two or more names; "^" may
+        stand first, "$" last. The order of a pattern is its length - 1.
+    observed (Iterable[Sequence[str]]): Patterns with feature columns of their own; not
+        supported by this version.
+    RAISES (ValueError): HS001 labels; HS002 to HS006 patterns.
+    """
+
+    def __init__(
+        self,
+        labels: Iterable[str],
+        patterns: Iterable[Sequence[str]] = (),
+        *,
+        observed: Iterable[Sequence[str]] = (),
+    ) -> None:
+        self.labels = tuple(labels)
+        self.patterns = tuple(tuple(pattern) for pattern in patterns)
+        self.observed = tuple(tuple(pattern) for pattern in observed)
+        _check_labels(self.labels)
+        if self.observed:
+            raise ValueError(Errors.HS006.format(found=self.observed))
+        keys = _pattern_keys(self.labels, self.patterns)
+        self._build_states(keys)
+        self._build_edges(keys)
+        self._build_circuit()
+        self._build_bounds()
+
+    @property
+    def n_labels(self) -> int:
+        """L, outside included."""
+        return len(self.labels)
+
+    @property
+    def n_columns(self) -> int:
+        """C: one column for each label, then one for each observed pattern."""
+        return len(self.labels) + len(self.observed)
+
+    @property
+    def n_states(self) -> int:
+        """`^`, the labels and the other proper prefixes of the patterns."""
+        return len(self._states)
+
+    def __reduce__(self):
+        return PatternAutomaton.from_bytes, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        return (
+            f"PatternAutomaton({len(self.labels)} labels, {len(self.patterns)} "
+            f"patterns, {self.n_states} states)"
+        )
+
+    def to_bytes(self) -> bytes:
+        """RETURNS (bytes): Labels and patterns as JSON; the rest is derived."""
+        return json.dumps(
+            {"labels": self.labels, "patterns": self.patterns, "observed": self.observed}
+        ).encode("utf8")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> PatternAutomaton:
+        """Rebuild an automaton.
+
+        data (bytes): From `to_bytes`.
+        RETURNS (PatternAutomaton): Equal to the saved one.
+        RAISES (ValueError): HS007 if the bytes are truncated or something else.
+        """
+        try:
+            args = json.loads(data)
+            labels, patterns = args["labels"], args["patterns"]
+        except (ValueError, KeyError, TypeError) as e:
+            raise ValueError(Errors.HS007.format(found=e)) from None
+        return cls(labels, patterns, observed=args.get("observed", ()))
+
+    def _build_states(self, keys: list[Key]) -> None:
+        # States stand label by label, short before long, so that the states of one
+        # label are neighbours and a segment's weight multiplies a contiguous block.
+        begin = self.n_labels
+        prefixes: set[Key] = {(begin,)} | {(y,) for y in range(self.n_labels)}
+        for key in keys:
+            prefixes.update(key[:k] for k in range(1, len(key)))
+        order = sorted(prefixes, key=lambda p: (-1 if p == (begin,) else p[-1], len(p), p))
+        self._states = tuple(order)
+        self._state_ids = {key: i for i, key in enumerate(order)}
+        last = [-1 if p == (begin,) else p[-1] for p in order]
+        # states of label y: first_state[y]:first_state[y + 1]; state 0 is ^
+        self.first_state = np.searchsorted(last, np.arange(self.n_labels + 1)).astype(
+            np.int32
+        )
+
+    def _suffix(self, key: Key) -> Key:
+        """The longest proper suffix that is a state, or () for the root."""
+        return next((key[i:] for i in range(1, len(key)) if key[i:] in self._state_ids), ())
+
+    def _build_edges(self, keys: list[Key]) -> None:
+        pattern_ids = {key: m for m, key in enumerate(keys)}
+        own = {key for key in self._states if len(key) > 1} | set(keys)
+        own |= {(y,) for y in range(self.n_labels)}
+        # Short before long: the edge that a suffix owns is always made earlier.
+        ordered = sorted(own, key=lambda key: (len(key), key))
+        self._edge_ids = {key: e for e, key in enumerate(ordered)}
+        end = self.n_labels + 1
+        n_edges = len(ordered)
+        self.edge_pattern = np.full(n_edges, -1, np.int32)
+        self.edge_suffix = np.full(n_edges, -1, np.int32)
+        target = np.full(n_edges, -1, np.int32)
+        for e, key in enumerate(ordered):
+            self.edge_pattern[e] = pattern_ids.get(key, -1)
+            if len(key) > 1:
+                self.edge_suffix[e] = self._owner(self._suffix(key[:-1]), key[-1])
+            if key in self._state_ids:
+                target[e] = self._state_ids[key]
+            elif key[-1] != end:
+                target[e] = target[self.edge_suffix[e]]
+        self.edge_target = target
+        # state p ends a document through this edge (-1: no pattern ends in $ there)
+        self.final_edge = np.array([self._owner(p, end) for p in self._states], np.int32)
+        # The edges that a state owns, for walking from left to right: the edge of
+        # (p, y) is the first one found on the way p, suffix of p, .., root (id P).
+        states = {key: i for i, key in enumerate([*self._states, ()])}
+        self.suffix_state = np.array(
+            [states[self._suffix(p)] for p in self._states], np.int32
+        )
+        owned = sorted((states[k[:-1]], k[-1], e) for k, e in self._edge_ids.items())
+        owned = [triple for triple in owned if triple[1] != end]
+        self.first_owned = np.searchsorted(
+            [p for p, _, _ in owned], np.arange(self.n_states + 2)
+        ).astype(np.int32)
+        self.owned_label = np.array([y for _, y, _ in owned], np.int32)
+        self.owned_edge = np.array([e for _, _, e in owned], np.int32)
+
+    def _owner(self, state: Key, y: int) -> int:
+        """The edge for label y that `state` uses: its own or that of a suffix."""
+        while True:
+            edge = self._edge_ids.get((*state, y))
+            if edge is not None or not state:
+                return -1 if edge is None else edge
+            state = self._suffix(state)
+
+    def _build_circuit(self) -> None:
+        circuit = _Circuit([self._suffix(p) for p in self._states], self._states)
+        mass: list[tuple[int, int]] = []  # (edge, node)
+        for key, edge in self._edge_ids.items():
+            if self.edge_target[edge] >= 0:
+                node = circuit.mass(key[:-1], key[-1], self._edge_ids)
+                if node is not None:
+                    mass.append((edge, node))
+        mass.sort(key=lambda pair: (self.edge_target[pair[0]], pair[0]))
+        self.arc_edge = np.array([e for e, _ in mass], np.int32)
+        self.arc_node = np.array([v for _, v in mass], np.int32)
+        targets = self.edge_target[self.arc_edge]
+        # arcs into state q: first_arc[q]:first_arc[q + 1]
+        self.first_arc = np.searchsorted(targets, np.arange(self.n_states + 1)).astype(
+            np.int32
+        )
+        # inner node v sums node_input[first_input[v]:first_input[v + 1]]
+        sizes = [len(inputs) for inputs in circuit.inputs]
+        self.first_input = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        self.node_input = np.array([v for i in circuit.inputs for v in i], np.int32)
+
+    def _build_bounds(self) -> None:
+        # Pattern lengths, for the bound on how much a longer history can change.
+        self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
+
+
+class _Circuit:
+    """Sums over subtrees of the suffix tree, each written down once.
+
+    Nodes 0 .. P-1 are the states; node P + v sums `inputs[v]`.
+    """
+
+    def __init__(self, suffixes: list[Key], states: Sequence[Key]) -> None:
+        self.inputs: list[tuple[int, ...]] = []
+        self._known: dict[tuple[int, ...], int] = {}
+        self._n_states = len(states)
+        self._ids = {key: i for i, key in enumerate(states)}
+        self._children: dict[Key, list[Key]] = {key: [] for key in [(), *states]}
+        for key, suffix in zip(states, suffixes, strict=True):
+            self._children[suffix].append(key)
+        self._subtree: dict[Key, int] = {}
+        self._position = {
+            child: i
+            for children in self._children.values()
+            for i, child in enumerate(children)
+        }
+        for key in sorted(states, key=len, reverse=True):  # children before parents
+            self._subtree[key] = self._node([self._ids[key], *self._all(key)])
+        self._parent = dict(zip(states, suffixes, strict=True))
+        self._owners: dict[int, set[Key]] = {}
+
+    def mass(self, state: Key, y: int, edges: dict[Key, int]) -> int | None:
+        """The node that sums all states whose edge for y is the one of `state`."""
+        if y not in self._owners:
+            self._owners[y] = _owners_by_label(edges, y)
+        inputs = [self._ids[state]] if state else []
+        inputs += self._below(state, y, edges)
+        return self._node(inputs) if inputs else None
+
+    def _below(self, state: Key, y: int, edges: dict[Key, int]) -> list[int]:
+        """Nodes that together sum the subtrees under `state` that use its y edge."""
+        children = self._children[state]
+        cut = self._cut(state, y)
+        if not cut:
+            return self._all(state)
+        nodes: list[int] = []
+        left = 0
+        for child in cut:
+            at = self._position[child]
+            nodes += self._range(state, left, at)
+            left = at + 1
+            if (*child, y) not in edges:  # an edge of its own further down only
+                inputs = [self._ids[child], *self._below(child, y, edges)]
+                nodes.append(self._node(inputs))
+        return nodes + self._range(state, left, len(children))
+
+    def _cut(self, state: Key, y: int) -> list[Key]:
+        """Children with a y edge of their own, or one somewhere below them."""
+        found = self._marks(y).get(state, ())
+        return sorted(found, key=self._position.__getitem__)
+
+    def _marks(self, y: int) -> dict[Key, set[Key]]:
+        cache = self.__dict__.setdefault("_marked", {})
+        if y not in cache:
+            marks: dict[Key, set[Key]] = {}
+            for owner in self._owners[y]:
+                while owner and owner not in marks.get(self._parent[owner], ()):
+                    marks.setdefault(self._parent[owner], set()).add(owner)
+                    owner = self._parent[owner]
+            cache[y] = marks
+        return cache[y]
+
+    def _all(self, state: Key) -> list[int]:
+        return self._range(state, 0, len(self._children[state]))
+
+    def _range(self, state: Key, left: int, right: int) -> list[int]:
+        """Aligned dyadic blocks that cover children[left:right]: O(log) nodes."""
+        nodes = []
+        while left < right:
+            size = 1
+            while left % (2 * size) == 0 and left + 2 * size <= right:
+                size *= 2
+            nodes.append(self._block(state, left, size))
+            left += size
+        return nodes
+
+    def _block(self, state: Key, left: int, size: int) -> int:
+        if size == 1:
+            return self._subtree[self._children[state][left]]
+        half = size // 2
+        return self._node(
+            [self._block(state, left, half), self._block(state, left + half, half)]
+        )
+
+    def _node(self, inputs: list[int]) -> int:
+        if len(inputs) == 1:
+            return inputs[0]
+        key = tuple(inputs)
+        if key not in self._known:
+            self._known[key] = self._n_states + len(self.inputs)
+            self.inputs.append(key)
+        return self._known[key]
+
+
+def _owners_by_label(edges: dict[Key, int], y: int) -> set[Key]:
+    return {key[:-1] for key in edges if key[-1] == y and len(key) > 1}
+
+
+def _check_labels(labels: tuple[str, ...]) -> None:
+    reserved = {BEGIN, END} & set(labels)
+    if not labels or len(set(labels)) != len(labels) or reserved:
+        raise ValueError(Errors.HS001.format(found=labels))
+
+
+def _pattern_keys(
+    labels: tuple[str, ...], patterns: tuple[tuple[str, ...], ...]
+) -> list[Key]:
+    ids = {label: y for y, label in enumerate(labels)}
+    ids[BEGIN], ids[END] = len(labels), len(labels) + 1
+    keys: list[Key] = []
+    seen: set[Key] = set()
+    for pattern in patterns:
+        if len(pattern) < 2:
+            raise ValueError(Errors.HS002.format(pattern=pattern, found=len(pattern)))
+        for i, name in enumerate(pattern):
+            if name not in ids:
+                raise ValueError(
+                    Errors.HS003.format(pattern=pattern, found=name, expected=labels)
+                )
+            if (name == BEGIN and i > 0) or (name == END and i < len(pattern) - 1):
+                raise ValueError(Errors.HS004.format(pattern=pattern, found=name))
+        key = tuple(ids[name] for name in pattern)
+        if key in seen:
+            raise ValueError(Errors.HS005.format(pattern=pattern))
+        seen.add(key)
+        keys.append(key)
+    return keys

@@ -1,0 +1,172 @@
+"""Label patterns, their states, and how an automaton is stored."""
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+
+from spacy_hosemi.core import PatternAutomaton
+
+from ..strategies import pattern_sets
+from .problems import LABELS, make_automaton, raises
+
+PATTERNS = [("O", "A"), ("A", "B", "A"), ("^", "A", "B"), ("B", "$"), ("^", "$")]
+
+
+def test_states_by_hand():
+    automaton = PatternAutomaton(["O", "A", "B"], PATTERNS)
+    # ^  O  A  B, then the proper prefixes A B (of A B A) and ^ A (of ^ A B);
+    # the prefix O of O A and the prefix B of B $ are labels
+    assert automaton.n_states == 6
+    assert automaton.n_columns == 3
+
+
+@pytest.mark.parametrize(
+    "labels, patterns, expected",
+    [
+        ("O", [], 2),
+        ("OAB", [], 4),
+        ("OA", [("O", "A"), ("A", "O"), ("O", "O"), ("A", "A")], 3),
+        ("OA", [("A", "A", "A", "A")], 5),
+        ("OA", [("A", "O", "A"), ("A", "O", "O"), ("A", "O", "$")], 4),
+        ("OA", [("^", "A", "O", "$")], 5),
+        ("OA", [("^", "$")], 3),
+    ],
+)
+def test_number_of_states(labels, patterns, expected):
+    assert PatternAutomaton(list(labels), patterns).n_states == expected
+
+
+@given(pattern_sets(n_labels=3))
+def test_states_are_the_proper_prefixes(patterns):
+    prefixes = {z[:k] for z in patterns for k in range(1, len(z))}
+    states = {("^",), (0,), (1,), (2,)} | prefixes
+    assert make_automaton(3, patterns).n_states == len(states)
+
+
+def test_labels_and_patterns_are_kept_in_order():
+    automaton = PatternAutomaton(["O", "B", "A"], PATTERNS)
+    assert list(automaton.labels) == ["O", "B", "A"]
+    assert [tuple(pattern) for pattern in automaton.patterns] == PATTERNS
+    assert list(automaton.observed) == []
+
+
+def test_labels_and_patterns_may_be_any_iterable():
+    lists = PatternAutomaton(["O", "A"], [["O", "A"], ["A", "$"]])
+    tuples = PatternAutomaton(("O", "A"), (("O", "A"), ("A", "$")))
+    iterators = PatternAutomaton(iter(["O", "A"]), iter([("O", "A"), ("A", "$")]))
+    assert lists.to_bytes() == tuples.to_bytes() == iterators.to_bytes()
+
+
+# --- storage ----------------------------------------------------------------------
+
+
+def from_bytes(automaton):
+    return PatternAutomaton.from_bytes(automaton.to_bytes())
+
+
+def from_pickle(automaton):
+    return pickle.loads(pickle.dumps(automaton))
+
+
+@pytest.mark.parametrize("copied", [from_bytes, from_pickle, copy.deepcopy])
+@pytest.mark.parametrize(
+    "labels, patterns",
+    [
+        (["O"], []),
+        (["O", "A", "B"], PATTERNS),
+        (["O", "B", "A"], PATTERNS[::-1]),
+        (["", "a b", "a,b", 'a"b', "é\n\0", "名", "\\"], [("名", "é\n\0", "")]),
+    ],
+)
+def test_round_trip(copied, labels, patterns):
+    automaton = PatternAutomaton(labels, patterns)
+    found = copied(automaton)
+    assert isinstance(automaton.to_bytes(), bytes)
+    assert found.to_bytes() == automaton.to_bytes()
+    assert list(found.labels) == labels
+    assert [tuple(pattern) for pattern in found.patterns] == patterns
+    assert found.n_states == automaton.n_states
+    assert found.n_columns == automaton.n_columns
+
+
+@given(pattern_sets(n_labels=4))
+def test_round_trip_of_any_patterns(patterns):
+    automaton = make_automaton(4, patterns)
+    assert from_bytes(automaton).to_bytes() == automaton.to_bytes()
+    assert from_bytes(automaton).n_states == automaton.n_states
+
+
+def test_bytes_tell_automata_apart():
+    automata = [
+        PatternAutomaton(["O", "A"]),
+        PatternAutomaton(["A", "O"]),
+        PatternAutomaton(["OA"]),
+        PatternAutomaton(["O", "A"], [("O", "A")]),
+        PatternAutomaton(["O", "A"], [("O", "A"), ("A", "O")]),
+        PatternAutomaton(["O", "A"], [("A", "O"), ("O", "A")]),
+    ]
+    assert len({automaton.to_bytes() for automaton in automata}) == len(automata)
+
+
+# --- errors -----------------------------------------------------------------------
+
+
+def test_one_label_is_enough():
+    assert PatternAutomaton(["O"]).n_columns == 1
+
+
+@pytest.mark.parametrize("labels", [[], ["O", "O"], ["O", "^"], ["$"]])
+def test_error_labels(labels):
+    with raises("HS001"):
+        PatternAutomaton(labels)
+
+
+@pytest.mark.parametrize("pattern", [(), ("A",), ("^",), ("$",)])
+def test_error_short_pattern(pattern):
+    with raises("HS002"):
+        PatternAutomaton(["O", "A"], [pattern])
+
+
+@pytest.mark.parametrize("pattern", [("O", "C"), ("C", "O"), ("^", "a"), ("O", "")])
+def test_error_unknown_label(pattern):
+    with raises("HS003"):
+        PatternAutomaton(LABELS[:2], [pattern])
+
+
+@pytest.mark.parametrize(
+    "pattern", [("O", "^"), ("$", "O"), ("O", "^", "O"), ("O", "$", "O"), ("^", "^")]
+)
+def test_error_misplaced_begin_or_end(pattern):
+    with raises("HS004"):
+        PatternAutomaton(["O"], [pattern])
+
+
+@pytest.mark.parametrize("pattern", [("O", "O"), ("^", "O"), ("O", "$"), ("^", "$")])
+def test_begin_and_end_in_their_places(pattern):
+    assert len(PatternAutomaton(["O"], [pattern]).patterns) == 1
+
+
+def test_error_pattern_given_twice():
+    with raises("HS005"):
+        PatternAutomaton(["O", "A"], [("O", "A"), ("A", "A"), ("O", "A")])
+
+
+def test_error_observed_patterns():
+    PatternAutomaton(["O", "A"], observed=())
+    with raises("HS006"):
+        PatternAutomaton(["O", "A"], observed=[("O", "A")])
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\xff\xfe", b"[1, 2]", b"null"])
+def test_error_bytes_of_something_else(damage):
+    with raises("HS007"):
+        PatternAutomaton.from_bytes(damage)
+
+
+def test_error_bytes_cut_off():
+    whole = PatternAutomaton(["O", "A"], [("O", "A")]).to_bytes()
+    for size in range(len(whole)):
+        with raises("HS007"):
+            PatternAutomaton.from_bytes(whole[:size])

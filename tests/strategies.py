@@ -1,0 +1,241 @@
+"""Random problems for the core: hypothesis strategies, named by shape, and one fast
+seeded generator, `random_problem`. Imports nothing of ours. What both of them cover
+is asserted in `tests/core/test_oracles.py`.
+"""
+
+from itertools import product
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis.extra.numpy import arrays
+
+from .oracles import Pattern, Problem, Segment
+
+INF = float("inf")
+# ties: small integers; steps: multiples of 5,000; spikes: small, some up to +-900,
+# around where a double underflows (e^-745)
+KINDS = ("ties", "small", "medium", "steps", "huge", "spikes")
+EXACT = ("ties", "steps")  # sums of these have no rounding
+
+
+def all_patterns(n_labels: int, longest: int) -> list[Pattern]:
+    """Every pattern of 2 to `longest` symbols: ^ may stand first, $ last."""
+    labels = range(n_labels)
+    found: list[Pattern] = []
+    for width in range(2, longest + 1):
+        middles = product(labels, repeat=width - 2)
+        for first, middle, last in product(("^", *labels), middles, (*labels, "$")):
+            found.append((first, *middle, last))
+    return found
+
+
+# --- hypothesis -------------------------------------------------------------------
+
+
+def pattern_sets(n_labels: int, longest: int = 4) -> st.SearchStrategy:
+    patterns = st.sampled_from(all_patterns(n_labels, longest))
+    return st.lists(patterns, max_size=8, unique=True).map(tuple)
+
+
+def scores(kind: str, with_inf: bool = True) -> st.SearchStrategy:
+    """One score; now and then -inf."""
+    finite = {
+        "ties": st.integers(-2, 2).map(float),
+        "small": st.floats(-3, 3),
+        "medium": st.floats(-30, 30),
+        "steps": st.integers(-2, 2).map(lambda k: 5e3 * k),
+        "huge": st.floats(-1e4, 1e4),
+        "spikes": st.one_of(st.floats(-1, 1), st.floats(-900, 900)),
+    }[kind]
+    return st.one_of(finite, finite, finite, st.just(-INF)) if with_inf else finite
+
+
+def segments_nL(n_tokens: int, n_labels: int, lowest: int = 0) -> st.SearchStrategy:
+    """One (start, end, label); `lowest` = -1 includes "any label but 0"."""
+    spans = [(i, j) for i in range(n_tokens) for j in range(i + 1, n_tokens + 1)]
+    labels = st.integers(lowest, n_labels - 1)
+    return st.tuples(st.sampled_from(spans), labels).map(lambda x: (*x[0], x[1]))
+
+
+@st.composite
+def constraints_nL(draw, n_tokens: int, n_labels: int) -> dict:
+    """Arguments `allowed`, `boundary`, `forbidden`, any of them absent."""
+    mostly = st.sampled_from([True, True, True, False])
+    allowed = arrays(np.bool_, (n_tokens, n_labels), elements=mostly)
+    values = st.sampled_from([0, 0, 0, 1, 2, 2, -1])
+    boundary = arrays(np.int8, n_tokens + 1, elements=values)
+    forbidden = st.just(())
+    if n_tokens:
+        segments = segments_nL(n_tokens, n_labels, lowest=-1)
+        forbidden = st.lists(segments, max_size=3).map(tuple)
+    return {
+        "allowed": draw(st.none() | allowed),
+        "boundary": draw(st.none() | boundary),
+        "forbidden": draw(forbidden),
+    }
+
+
+@st.composite
+def problems_nLD(draw, kinds: tuple[str, ...] = KINDS) -> Problem:
+    n_tokens, n_labels = draw(st.integers(0, 5)), draw(st.integers(1, 3))
+    n_explicit = draw(st.integers(1, 3))
+    patterns = draw(pattern_sets(n_labels))
+    kind = draw(st.sampled_from(kinds))
+
+    def array(*shape: int) -> np.ndarray:
+        elements = scores(kind, with_inf=draw(st.booleans()))
+        return draw(arrays(np.float64, shape, elements=elements, fill=st.just(0.0)))
+
+    cells = []
+    if n_tokens:
+        segments = draw(st.lists(segments_nL(n_tokens, n_labels), max_size=5))
+        cells = [(*segment, draw(scores(kind))) for segment in segments]
+    token_fields = [array(n_tokens, n_labels) for _ in ("inside", "start", "end")]
+    length_fields = [array(n_labels, n_explicit), array(n_labels)]
+    constraints = draw(st.just({}) | constraints_nL(n_tokens, n_labels))
+    return Problem(
+        patterns,
+        *token_fields,
+        *length_fields,
+        cells,
+        array(len(patterns)),
+        **constraints,
+    )
+
+
+# --- the seeded generator ---------------------------------------------------------
+
+
+def random_problem(
+    rng: np.random.Generator,
+    *,
+    kinds: tuple[str, ...] = KINDS,
+    n_tokens: int | None = None,
+    n_labels: int | None = None,
+    patterns: tuple[Pattern, ...] | None = None,
+    constrained: bool | None = None,
+) -> Problem:
+    """A problem of any kind and shape, but for what is given."""
+    n_tokens = int(rng.choice(6, p=N_TOKENS)) if n_tokens is None else n_tokens
+    n_labels = int(rng.integers(1, 4)) if n_labels is None else n_labels
+    n_explicit = int(rng.integers(1, 4))
+    kind = kinds[rng.integers(len(kinds))]
+    if patterns is None:
+        longest, n_patterns = int(rng.integers(2, 5)), int(rng.integers(0, 9))
+        patterns = random_patterns(rng, n_labels, longest, n_patterns)
+
+    def array(*shape: int, with_inf=(0.0, 0.0, 0.0, 0.1, 0.2)) -> np.ndarray:
+        values = random_scores(rng, kind, shape)
+        values[rng.random(shape) < rng.choice(with_inf)] = -INF
+        return values
+
+    segments = random_segments(rng, n_tokens, n_labels, int(rng.integers(0, 6)))
+    segments += segments[: int(rng.integers(0, 3))]  # duplicates
+    values = array(len(segments)).tolist()
+    problem = Problem(
+        patterns,
+        array(n_tokens, n_labels),
+        array(n_tokens, n_labels),
+        array(n_tokens, n_labels),
+        array(n_labels, n_explicit),
+        array(n_labels, with_inf=(0.0, 0.5, 1.0)),
+        [(*s, value) for s, value in zip(segments, values, strict=True)],
+        array(len(patterns)),
+    )
+    if constrained or (constrained is None and rng.random() < 0.5):
+        problem = problem._replace(**random_constraints(rng, n_tokens, n_labels))
+    return problem
+
+
+N_TOKENS = (0.05, 0.1, 0.2, 0.25, 0.25, 0.15)  # share of 0 .. 5 tokens
+
+
+def random_patterns(
+    rng: np.random.Generator, n_labels: int, longest: int, n_patterns: int
+) -> tuple[Pattern, ...]:
+    candidates = all_patterns(n_labels, longest)
+    n_patterns = min(n_patterns, len(candidates))
+    chosen = rng.choice(len(candidates), size=n_patterns, replace=False)
+    return tuple(candidates[k] for k in chosen)
+
+
+def random_scores(rng: np.random.Generator, kind: str, shape: tuple) -> np.ndarray:
+    if kind in EXACT:
+        size = 1.0 if kind == "ties" else 5e3
+        return size * rng.integers(-2, 3, size=shape).astype(float)
+    if kind == "spikes":
+        spikes = rng.uniform(-900.0, 900.0, size=shape)
+        return rng.uniform(-1.0, 1.0, size=shape) + spikes * (rng.random(shape) < 0.4)
+    bound = {"small": 3.0, "medium": 30.0, "huge": 1e4}[kind]
+    return rng.uniform(-bound, bound, size=shape)
+
+
+def random_segments(
+    rng: np.random.Generator, n_tokens: int, n_labels: int, size: int, lowest: int = 0
+) -> list[Segment]:
+    if n_tokens == 0:
+        return []
+    starts = rng.integers(0, n_tokens, size)
+    ends = rng.integers(starts + 1, n_tokens + 1)
+    labels = rng.integers(lowest, n_labels, size)
+    return list(map(tuple, np.column_stack([starts, ends, labels]).tolist()))
+
+
+def random_constraints(
+    rng: np.random.Generator, n_tokens: int, n_labels: int
+) -> dict[str, object]:
+    values = rng.choice([0, 0, 0, 0, 0, 0, 1, 2, 2, -1], n_tokens + 1).astype(np.int8)
+    allowed = rng.random((n_tokens, n_labels)) >= rng.choice([0.05, 0.3])
+    forbidden = random_segments(rng, n_tokens, n_labels, int(rng.integers(0, 4)), -1)
+    present = rng.random(3) < 0.6
+    return {
+        "allowed": allowed if present[0] else None,
+        "boundary": values if present[1] else None,
+        "forbidden": tuple(forbidden) if present[2] else (),
+    }
+
+
+# --- what a generator must cover ----------------------------------------------------
+
+
+def traits(problem: Problem) -> set[str]:
+    """What is special about a problem; the coverage assertions count these."""
+    n_tokens, n_labels = problem.inside.shape
+    n_explicit = problem.length.shape[1]
+    cells = [cell[:3] for cell in problem.cells]
+    boundary = [] if problem.boundary is None else list(problem.boundary)
+    finite = problem.inside[np.isfinite(problem.inside)]
+    fields = ("inside", "start", "end", "length", "tail", "pattern")
+    with_inf = [name for name in fields if np.isinf(getattr(problem, name)).any()]
+    named = {
+        "pattern of 4": any(len(z) == 4 for z in problem.patterns),
+        "^": any(z[0] == "^" for z in problem.patterns),
+        "$": any(z[-1] == "$" for z in problem.patterns),
+        "^$": ("^", "$") in problem.patterns,
+        "no pattern": not problem.patterns,
+        "finite tail": n_tokens > n_explicit and np.isfinite(problem.tail).any(),
+        "long cell": any(j - i > n_explicit for i, j, _ in cells),
+        "short cell": any(j - i <= n_explicit for i, j, _ in cells),
+        "duplicate cells": len(set(cells)) < len(cells),
+        "cell -inf": any(cell[3] == -INF for cell in problem.cells),
+        "allowed": problem.allowed is not None and not problem.allowed.all(),
+        "forbidden": any(label >= 0 for _, _, label in problem.forbidden),
+        "forbidden -1": any(label == -1 for _, _, label in problem.forbidden),
+        "+-1e4": (np.abs(finite) > 5e3).any(),
+    }
+    found = {f"{name} -inf" for name in with_inf}
+    found |= {name for name, present in named.items() if present}
+    found |= {f"boundary {value:+d}" for value in boundary if value}
+    return found | {f"n = {n_tokens}", f"L = {n_labels}", f"D = {n_explicit}"}
+
+
+TRAITS = {
+    *("n = 0", "n = 1", "n = 2", "n = 3", "n = 4", "n = 5"),
+    *("L = 1", "L = 2", "L = 3", "D = 1", "D = 2", "D = 3"),
+    *("inside -inf", "start -inf", "end -inf"),
+    *("length -inf", "tail -inf", "pattern -inf", "cell -inf", "finite tail"),
+    *("long cell", "short cell", "duplicate cells"),
+    *("no pattern", "pattern of 4", "^", "$", "^$"),
+    *("allowed", "forbidden", "forbidden -1"),
+    *("boundary -1", "boundary +1", "boundary +2", "+-1e4"),
+}
