@@ -3,11 +3,13 @@
 A message names the argument, what was found, what was expected and what to do.
 """
 
+from typing import Any
+
 
 class _Coded(type):
     """Prefix a message with its code when it is read: ``Errors.HS001``."""
 
-    def __getattribute__(cls, name: str):
+    def __getattribute__(cls, name: str) -> Any:
         value = super().__getattribute__(name)
         return f"[{name}] {value}" if name.startswith("HS") else value
 
@@ -73,4 +75,96 @@ class Errors(metaclass=_Coded):
     HS024 = (
         "segment ({start}, {end}) does not lie within {n_tokens} tokens; expected "
         "0 <= start < end <= n."
+    )
+    # features
+    HS030 = (
+        "feature template {found!r} cannot be read; expected attributes joined by ' & ', "
+        "each with an offset or a window where wanted: 'LOWER', 'SHAPE[-2:2]', "
+        "'LOWER[-1] & LOWER'. A window may only stand alone."
+    )
+    HS031 = (
+        "feature template {template!r} reads the unknown attribute {found!r}; known "
+        "are {expected}."
+    )
+    HS032 = "features.preset is {found!r}; expected one of {expected}."
+    HS033 = "features.min_count is {found}; expected 1 or more."
+    # labels
+    HS040 = (
+        "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin and "
+        "the end in patterns. Rename it in the training data."
+    )
+    HS041 = (
+        "the label {found!r} is unknown; labels are {expected}. Give all labels in "
+        "[initialize.components.{name}] labels, or leave that out to collect them from "
+        "the training data."
+    )
+    HS042 = "{name} is {found!r}; expected one of {expected}."
+    HS043 = "{name} is {found}; expected {expected}."
+    HS044 = (
+        "token {index} ({text!r}) is outside all spans, but outside = \"none\" says that "
+        "every token is in one. Set outside = \"run\" or \"token\"."
+    )
+    HS045 = (
+        "the component has no labels, hence nothing to add {found!r} to: add labels "
+        "before initialize, or train it anew with the label in the data."
+    )
+    # training
+    HS050 = (
+        "there is no training example; expected documents with entities. Check "
+        "paths.train and corpora.train in the config."
+    )
+    HS051 = (
+        "none of the {found} training documents has an entity, so there is nothing to "
+        "fit. Check that the spans are in doc.ents (not in doc.spans) of the corpus."
+    )
+    HS052 = (
+        "training.max_epochs is -1, and then spaCy hands over no more than 100 documents "
+        "for initialize.components.{name}.fit. Set training.max_epochs = 0, or leave "
+        "the fit block out and train online."
+    )
+    HS053 = (
+        "model.tok2vec is set; expected null in this version. Leave it out of "
+        "[components.{name}.model]."
+    )
+    HS054 = "{name} has the unknown feature family {found!r}; families are {expected}."
+    HS055 = "the weights have {found} numbers, expected {expected}."
+    HS056 = (
+        "the gold segmentation of the document that begins with {text!r} is not possible "
+        "under the model: {reason}."
+    )
+    HS057 = (
+        "the loss is {found} after {steps} steps, not a number. Lower the learning rate "
+        "(model.learn_rate_scale) or raise l2."
+    )
+    # prediction and persistence
+    HS060 = (
+        "no segmentation of the document that begins with {text!r} is possible under "
+        "{constraints}. Relax one of them."
+    )
+    HS061 = (
+        "{path} is missing; expected a model folder with cfg and model, as to_disk "
+        "writes it."
+    )
+    HS062 = (
+        "the saved model cannot be read ({found}). The file is truncated or something "
+        "else; copy it again or train anew."
+    )
+    HS063 = (
+        "the model was saved in format {found}, this version of spacy_hosemi reads up to "
+        "{expected}. Upgrade: pip install -U spacy_hosemi."
+    )
+    HS064 = (
+        "cfg and weights of the component do not fit together: {found}. They belong to "
+        "different models."
+    )
+
+
+class Warnings(metaclass=_Coded):
+    HSW01 = (
+        "{found} gold spans of {total} do not fall on the borders of tokens. Their "
+        "tokens are treated as missing; adapt the tokenizer to learn from them."
+    )
+    HSW02 = (
+        "{found} rows with {columns} columns are more than {limit} weights; the minimum "
+        "count of a feature was raised to {min_count}."
     )

@@ -102,6 +102,25 @@ class PatternAutomaton:
             raise ValueError(Errors.HS007.format(found=e)) from None
         return cls(labels, patterns, observed=args.get("observed", ()))
 
+    def completed(self, labels: Iterable[int]) -> list[int]:
+        """Which patterns a sequence of segment labels completes.
+
+        labels (Iterable[int]): Label indices of the segments of a whole document.
+        RETURNS (List[int]): Pattern indices, one for each time that one fires.
+        """
+        found: list[int] = []
+        state: Key = (self.n_labels,)
+        for y in (*labels, self.n_labels + 1):
+            edge = self._owner(state, y)
+            target = -1 if edge < 0 else int(self.edge_target[edge])
+            while edge >= 0:
+                if self.edge_pattern[edge] >= 0:
+                    found.append(int(self.edge_pattern[edge]))
+                edge = int(self.edge_suffix[edge])
+            if target >= 0:
+                state = self._states[target]
+        return found
+
     def _build_states(self, keys: list[Key]) -> None:
         # States stand label by label, short before long, so that the states of one
         # label are neighbours and a segment's weight multiplies a contiguous block.

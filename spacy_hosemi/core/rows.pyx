@@ -1,0 +1,202 @@
+"""Sparse features: keys to rows, rows to scores, gradients back to rows.
+
+A key is a 64-bit hash of (template, values); 0 means that the template does not fire.
+A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
+"""
+
+import cython
+import numpy as np
+
+from libc.math cimport exp, sqrt
+from libc.stdint cimport int32_t, uint64_t
+
+
+@cython.overflowcheck(False)  # wrapping around is the point
+cdef inline uint64_t _mix(uint64_t h, uint64_t value) noexcept nogil:
+    # The finaliser of MurmurHash3 on the running hash: every bit of h and value
+    # changes every bit of the result with probability near 1/2.
+    h ^= value + <uint64_t>0x9E3779B97F4A7C15 + (h << 6) + (h >> 2)
+    h ^= h >> 33
+    h *= <uint64_t>0xFF51AFD7ED558CCD
+    h ^= h >> 33
+    h *= <uint64_t>0xC4CEB9FE1A85EC53
+    return h ^ (h >> 33)
+
+
+def template_keys(
+    const uint64_t[:, ::1] values,      # IN  [n, A] attribute values; 0: absent
+    const uint64_t[::1] seeds,          # IN  [T] one for each template
+    const int32_t[::1] first_atom,      # IN  [T + 1] atoms of template t
+    const int32_t[::1] columns,         # IN  [atoms] which attribute
+    const int32_t[::1] offsets,         # IN  [atoms] read how far from the token
+):
+    """Keys of all templates at all tokens.
+
+    Before the first and after the last token every attribute has a value of its own.
+    RETURNS (uint64 [n, T]): Keys; 0 where an attribute is absent.
+    """
+    keys = np.zeros((values.shape[0], seeds.shape[0]), np.uint64)
+    cdef uint64_t[:, ::1] keys_ = keys
+    cdef Py_ssize_t i, t, k, at, n = values.shape[0]
+    cdef uint64_t value, h
+    with nogil:
+        for i in range(n):
+            for t in range(seeds.shape[0]):
+                h = seeds[t]
+                for k in range(first_atom[t], first_atom[t + 1]):
+                    at = i + offsets[k]
+                    value = 1 if at < 0 else 2 if at >= n else values[at, columns[k]]
+                    if value == 0:
+                        h = 0
+                        break
+                    h = _mix(h, value)
+                keys_[i, t] = h
+    return keys
+
+
+cdef class RowTable:
+    """Exact dictionary from keys to rows, by open addressing.
+
+    keys (uint64 [R]): Distinct keys; the position of a key is its row.
+    """
+
+    cdef readonly object keys
+    cdef const uint64_t[::1] _keys
+    cdef int32_t[::1] _slots
+    cdef uint64_t _mask
+
+    def __init__(self, keys):
+        self.keys = np.ascontiguousarray(keys, np.uint64)
+        self._keys = self.keys
+        cdef Py_ssize_t size = 16
+        while size < 2 * len(self.keys):
+            size *= 2
+        self._slots = np.full(size, -1, np.int32)
+        self._mask = size - 1
+        cdef Py_ssize_t row
+        cdef uint64_t slot
+        with nogil:
+            for row in range(self._keys.shape[0]):
+                slot = self._keys[row] & self._mask
+                while self._slots[slot] >= 0:
+                    slot = (slot + 1) & self._mask
+                self._slots[slot] = <int32_t>row
+
+    def __len__(self):
+        return len(self.keys)
+
+    def __reduce__(self):
+        return RowTable, (self.keys,)
+
+    def rows(self, const uint64_t[:, ::1] keys):
+        """Rows of the keys that are known, token by token.
+
+        keys (uint64 [n, T]): Keys; 0 is never known.
+        RETURNS (Tuple[int32 [n + 1], int32 [K]]): The rows of token i are
+            rows[first[i]:first[i + 1]].
+        """
+        cdef Py_ssize_t n = keys.shape[0], i, t, k = 0
+        cdef int32_t row
+        first = np.zeros(n + 1, np.int32)
+        rows = np.empty(n * keys.shape[1], np.int32)
+        cdef int32_t[::1] first_ = first, rows_ = rows
+        with nogil:
+            for i in range(n):
+                for t in range(keys.shape[1]):
+                    row = self._row(keys[i, t])
+                    if row >= 0:
+                        rows_[k] = row
+                        k += 1
+                first_[i + 1] = <int32_t>k
+        return first, rows[:k].copy()
+
+    cdef int32_t _row(self, uint64_t key) noexcept nogil:
+        cdef uint64_t slot = key & self._mask
+        cdef int32_t row
+        if key == 0:
+            return -1
+        while True:
+            row = self._slots[slot]
+            if row < 0 or self._keys[row] == key:
+                return row
+            slot = (slot + 1) & self._mask
+
+
+def gather(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[:, ::1] weights,       # IN  [R, L]
+    double[:, ::1] scores,              # OUT [n, L] added to
+):
+    """scores[i] += sum of weights[row] over the rows of token i."""
+    cdef Py_ssize_t i, k, y, n_labels = weights.shape[1]
+    with nogil:
+        for i in range(scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                for y in range(n_labels):
+                    scores[i, y] += weights[rows[k], y]
+
+
+def scatter(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+    double[:, ::1] d_weights,           # OUT [R, L] added to
+):
+    """d_weights[row] += d_scores[i] for the rows of token i."""
+    cdef Py_ssize_t i, k, y, n_labels = d_weights.shape[1]
+    with nogil:
+        for i in range(d_scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                for y in range(n_labels):
+                    d_weights[rows[k], y] += d_scores[i, y]
+
+
+def adagrad_rows(
+    const int32_t[::1] touched,         # IN  [K] distinct rows
+    double[:, ::1] weights,             # INOUT [R, L]
+    double[:, ::1] gradient,            # INOUT [R, L] cleared where touched
+    double[:, ::1] squares,             # INOUT [R, L] sums of squared gradients
+    const double[::1] l2,               # IN  [R] for one step of each row
+    double rate,                        # IN
+):
+    """One AdaGrad step on the rows that fired (Duchi, Hazan and Singer 2011).
+
+        squares += g^2;  weights -= rate * g / (1e-8 + sqrt(squares))
+    """
+    cdef Py_ssize_t i, y
+    cdef int32_t row
+    cdef double g
+    with nogil:
+        for i in range(touched.shape[0]):
+            row = touched[i]
+            for y in range(weights.shape[1]):
+                g = gradient[row, y] + l2[row] * weights[row, y]
+                gradient[row, y] = 0.0
+                squares[row, y] += g * g
+                weights[row, y] -= rate * g / (1e-8 + sqrt(squares[row, y]))
+
+
+def average_rows(
+    const int32_t[::1] touched,         # IN  [K] rows whose weights are about to change
+    const double[:, ::1] weights,       # IN  [R, L]
+    double[:, ::1] averages,            # INOUT [R, L]
+    double[::1] last,                   # INOUT [R] log decay when last brought up
+    double log_decay,                   # IN  log of the product of all decays so far
+):
+    """Bring exponential averages up to date with weights that stood still since `last`.
+
+        average = weight + (average - weight) * exp(log_decay - last)
+    """
+    cdef Py_ssize_t i, y
+    cdef int32_t row
+    cdef double share
+    with nogil:
+        for i in range(touched.shape[0]):
+            row = touched[i]
+            share = exp(log_decay - last[row])
+            last[row] = log_decay
+            for y in range(weights.shape[1]):
+                averages[row, y] = weights[row, y] + share * (
+                    averages[row, y] - weights[row, y]
+                )

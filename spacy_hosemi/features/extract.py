@@ -1,0 +1,219 @@
+"""From a Doc to feature keys, by role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import hash_string
+from spacy.tokens import Doc
+
+from ..core.rows import template_keys
+from ..errors import Errors
+from .attributes import DOC_ATTRIBUTES, KNOWN, LEXEME_ATTRIBUTES, TOKEN_ATTRIBUTES
+from .presets import PRESETS
+from .templates import Template, parse_templates
+
+ROLES = ("inside", "start", "end")
+Keys = NDArray[np.uint64]
+
+# Lexemes whose attributes are kept; beyond that the cache begins anew.
+CACHE_SIZE = 200_000
+
+
+class FeatureSet:
+    """What is read, and in which role.
+
+    inside, start, end (Iterable[str]): Templates read at each token of a segment, at
+        its first token and at its last one.
+    min_count (int): How often a feature must occur in training to get weights.
+    RAISES (ValueError): HS030, HS031 templates; HS033 min_count.
+    """
+
+    def __init__(
+        self,
+        inside: Iterable[str] = (),
+        start: Iterable[str] = (),
+        end: Iterable[str] = (),
+        *,
+        min_count: int = 2,
+    ) -> None:
+        if min_count < 1:
+            raise ValueError(Errors.HS033.format(found=min_count))
+        texts = {"inside": inside, "start": start, "end": end}
+        self.roles = {role: parse_templates(texts[role]) for role in ROLES}
+        self.min_count = min_count
+        for template in self.templates:
+            for atom in template.atoms:
+                if atom.attribute not in KNOWN:
+                    raise ValueError(
+                        Errors.HS031.format(
+                            template=str(template), found=atom.attribute, expected=KNOWN
+                        )
+                    )
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """All templates of all roles, each once."""
+        return tuple(dict.fromkeys(t for role in ROLES for t in self.roles[role]))
+
+    def on_tokens(self) -> FeatureSet:
+        """All templates in the role inside: segments of one token have no borders."""
+        merged = FeatureSet(min_count=self.min_count)
+        merged.roles = {"inside": self.templates, "start": (), "end": ()}
+        return merged
+
+
+def make_features(
+    preset: str = "default",
+    inside: list[str] = [],  # noqa: B006 - the registry shows it in filled configs
+    start: list[str] = [],  # noqa: B006
+    end: list[str] = [],  # noqa: B006
+    min_count: int = 2,
+) -> FeatureSet:
+    """Registered as "spacy_hosemi.features.v1" in `misc`.
+
+    preset (str): "default", or "none" to begin with nothing.
+    inside, start, end (List[str]): Templates to add to the preset.
+    min_count (int): How often a feature must occur in training to get weights.
+    RETURNS (FeatureSet): The features.
+    RAISES (ValueError): HS030 to HS033.
+    """
+    if preset not in PRESETS:
+        raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
+    given = {"inside": inside, "start": start, "end": end}
+    texts = {role: [*PRESETS[preset][role], *given[role]] for role in ROLES}
+    return FeatureSet(**texts, min_count=min_count)
+
+
+class Extractor:
+    """Reads the features of a feature set from documents.
+
+    features (FeatureSet): What to read.
+    """
+
+    def __init__(self, features: FeatureSet) -> None:
+        self.features = features
+        atoms = [atom for template in features.templates for atom in template.atoms]
+        names = dict.fromkeys(atom.attribute for atom in atoms)
+        self._lexical = [name for name in names if name in LEXEME_ATTRIBUTES]
+        self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
+        self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
+        columns = [*self._lexical, *self._of_token, *self._of_doc]
+        self._columns = {name: a for a, name in enumerate(columns)}
+        self._plans = {
+            role: _plan(role, features.roles[role], self._columns) for role in ROLES
+        }
+        self._clear()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Extractor, (self.features,)
+
+    def keys(self, doc: Doc) -> dict[str, Keys]:
+        """Feature keys of a document.
+
+        doc (Doc): n tokens.
+        RETURNS (Dict[str, uint64 [n, T]]): By role; 0 where a template does not fire.
+        """
+        values = self._values(doc)
+        return {role: template_keys(values, *self._plans[role]) for role in ROLES}
+
+    def names(self, doc: Doc, role: str) -> Iterator[list[str | None]]:
+        """Readable features, parallel to `keys`.
+
+        doc (Doc): n tokens.
+        role (str): "inside", "start" or "end".
+        YIELDS (List[Optional[str]]): For each token T names such as "LOWER[-1]=the";
+            None where a template does not fire.
+        """
+        texts = self._texts(doc)
+        for i in range(len(doc)):
+            yield [_name(t, texts, i) for t in self.features.roles[role]]
+
+    def _clear(self) -> None:
+        self._rows: dict[int, int] = {}
+        self._table = np.zeros((256, len(self._lexical)), np.uint64)
+
+    def _values(self, doc: Doc) -> Keys:
+        n = len(doc)
+        values = np.zeros((n, len(self._columns)), np.uint64)
+        if n and self._lexical:
+            values[:, : len(self._lexical)] = self._lexical_values(doc)
+        for name in self._of_token:
+            values[:, self._columns[name]] = doc.to_array(name)
+        for name in self._of_doc:
+            values[:, self._columns[name]] = DOC_ATTRIBUTES[name](doc)
+        return values
+
+    def _lexical_values(self, doc: Doc) -> Keys:
+        orths = doc.to_array("ORTH").tolist()
+        rows = [self._rows.get(orth, -1) for orth in orths]
+        for i, row in enumerate(rows):
+            if row < 0:
+                rows[i] = self._add_lexeme(doc, orths[i])
+        table = self._table[rows]
+        if len(self._rows) > CACHE_SIZE:
+            self._clear()
+        return table
+
+    def _add_lexeme(self, doc: Doc, orth: int) -> int:
+        if orth in self._rows:
+            return self._rows[orth]
+        row = len(self._rows)
+        if row == len(self._table):
+            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
+        lexeme = doc.vocab[orth]
+        for a, name in enumerate(self._lexical):
+            text = LEXEME_ATTRIBUTES[name](lexeme)
+            self._table[row, a] = 0 if text is None else hash_string(text)
+        self._rows[orth] = row
+        return row
+
+    def _texts(self, doc: Doc) -> dict[str, list[str | None]]:
+        """For each attribute the values of all tokens, as text."""
+        lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
+        texts = {
+            name: [LEXEME_ATTRIBUTES[name](lexeme) for lexeme in lexemes]
+            for name in self._lexical
+        }
+        for name in self._of_token:
+            values = doc.to_array(name).tolist()
+            texts[name] = [doc.vocab.strings[v] if v else None for v in values]
+        for name in self._of_doc:
+            texts[name] = [str(v) for v in DOC_ATTRIBUTES[name](doc).tolist()]
+        return texts
+
+
+def _plan(
+    role: str, templates: tuple[Template, ...], columns: Mapping[str, int]
+) -> tuple[NDArray[Any], ...]:
+    """Arrays for `template_keys`: seeds, first atom, columns and offsets."""
+    sizes = [len(template.atoms) for template in templates]
+    atoms = [atom for template in templates for atom in template.atoms]
+    return (
+        np.array([_seed(role, template) for template in templates], np.uint64),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+        np.array([columns[atom.attribute] for atom in atoms], np.int32),
+        np.array([atom.offset for atom in atoms], np.int32),
+    )
+
+
+def _seed(role: str, template: Template) -> int:
+    digest = blake2b(f"{role}:{template}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _name(
+    template: Template, texts: Mapping[str, list[str | None]], i: int
+) -> str | None:
+    values = []
+    for atom in template.atoms:
+        column, at = texts[atom.attribute], i + atom.offset
+        value = "^" if at < 0 else "$" if at >= len(column) else column[at]
+        if not value:
+            return None
+        values.append(value)
+    return f"{template}={' & '.join(values)}"

@@ -1,0 +1,53 @@
+"""Feature sets that come with the package, by role.
+
+Chosen by cross-validation on the training part of reference data: windows serve the
+borders of a segment (start, end); inside reads the token itself.
+"""
+
+BORDER = (
+    "BIAS",
+    "LOWER[-3:3]",
+    "CORE[-2:2]",
+    "SHORT_SHAPE[-2:2]",
+    "SHAPE[-1:1]",
+    "NUMBER[-2:2]",
+    "PUNCTUATION[-2:2]",
+    "PREFIX2",
+    "PREFIX3[-1:1]",
+    "PREFIX4",
+    "SUFFIX2",
+    "SUFFIX3[-1:1]",
+    "SUFFIX4",
+    "POSITION",
+    "LOWER[-1] & LOWER",
+    "LOWER & LOWER[1]",
+    "SHORT_SHAPE[-1] & SHORT_SHAPE",
+    "SHORT_SHAPE & SHORT_SHAPE[1]",
+    "SHORT_SHAPE[-1] & SHORT_SHAPE & SHORT_SHAPE[1]",
+    "SHORT_SHAPE[-2] & SHORT_SHAPE[-1] & SHORT_SHAPE",
+    "SHORT_SHAPE & SHORT_SHAPE[1] & SHORT_SHAPE[2]",
+)
+INSIDE = (
+    "BIAS",
+    "LOWER",
+    "CORE",
+    "SHORT_SHAPE",
+    "SHAPE",
+    "NUMBER",
+    "PUNCTUATION",
+    "PREFIX1",
+    "PREFIX2",
+    "PREFIX3",
+    "PREFIX4",
+    "SUFFIX1",
+    "SUFFIX2",
+    "SUFFIX3",
+    "SUFFIX4",
+    "POSITION",
+    "IS_STOP",
+)
+
+PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
+    "default": {"inside": INSIDE, "start": BORDER, "end": BORDER},
+    "none": {"inside": (), "start": (), "end": ()},
+}

@@ -1,0 +1,65 @@
+"""Feature templates: which attributes are read, and how far from the token.
+
+    LOWER                   the attribute of the token itself
+    SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
+    LOWER[-1] & LOWER       one template over two attributes: both values together
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import Errors
+
+_ATOM = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\])?")
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One attribute of the token `offset` places to the right."""
+
+    attribute: str
+    offset: int
+
+    def __str__(self) -> str:
+        return f"{self.attribute}[{self.offset}]" if self.offset else self.attribute
+
+
+@dataclass(frozen=True)
+class Template:
+    """A conjunction of attributes; it fires where all of them are present."""
+
+    atoms: tuple[Atom, ...]
+
+    def __str__(self) -> str:
+        return " & ".join(map(str, self.atoms))
+
+
+def parse_templates(texts: Iterable[str]) -> tuple[Template, ...]:
+    """Read templates in their short form.
+
+    texts (Iterable[str]): See the head of this module.
+    RETURNS (Tuple[Template, ...]): In the given order, windows expanded, each once.
+    RAISES (ValueError): HS030 if one cannot be read.
+    """
+    found = [template for text in texts for template in _parse(text)]
+    return tuple(dict.fromkeys(found))
+
+
+def _parse(text: str) -> list[Template]:
+    parts = [part.strip() for part in str(text).split("&")]
+    matches = [_ATOM.fullmatch(part) for part in parts]
+    atoms: list[Atom] = []
+    for match in matches:
+        if match is None or (match["last"] and len(parts) > 1):
+            raise ValueError(Errors.HS030.format(found=text))
+        first = int(match["first"] or 0)
+        last = int(match["last"] or first)
+        atoms += [Atom(match["name"], offset) for offset in range(first, last + 1)]
+    if not atoms:  # an empty window
+        raise ValueError(Errors.HS030.format(found=text))
+    if len(parts) == 1:
+        return [Template((atom,)) for atom in atoms]
+    return [Template(tuple(atoms))]

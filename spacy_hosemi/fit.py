@@ -1,0 +1,183 @@
+"""Batch training: SciPy's L-BFGS-B on the whole corpus."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from tqdm import tqdm
+
+from .core import PatternAutomaton
+from .core.rows import gather, scatter
+from .errors import Errors
+from .features import ROLES
+from .model import Weights, family_values
+from .objectives import Objective
+from .segmentation import Gold
+
+Floats = NDArray[np.float64]
+Fit = Callable[["Batch"], None]
+
+
+class Batch:
+    """A corpus with its features read: value and gradient for any weights.
+
+    weights (Weights): Where the vector of weights is written to.
+    automaton (PatternAutomaton): Of the component.
+    objective (Callable): Loss of one document.
+    docs (Sequence[Doc]): Documents.
+    golds (Sequence[Gold]): What is known of each.
+    """
+
+    def __init__(
+        self,
+        weights: Weights,
+        automaton: PatternAutomaton,
+        objective: Objective,
+        docs: Sequence[Doc],
+        golds: Sequence[Gold],
+    ) -> None:
+        self.weights = weights
+        self._automaton = automaton
+        self._objective = objective
+        self._golds = golds
+        self._sizes = [len(doc) for doc in docs]
+        by_doc = [weights.rows(doc) for doc in docs]
+        self._rows = {role: _join([rows[role] for rows in by_doc]) for role in ROLES}
+
+    def value_and_gradient(self) -> tuple[float, Floats]:
+        """Summed loss at the present weights.
+
+        RETURNS (Tuple[float, float64 [N]]): In nats; in the order of Weights.vector().
+            Documents are summed in their order, so the result is always the same.
+        """
+        shape = sum(self._sizes), len(self.weights.tail)
+        scores = {role: np.zeros(shape) for role in ROLES}
+        for role in ROLES:
+            gather(*self._rows[role], self.weights.matrix, scores[role])
+        pattern = np.zeros(len(self.weights.pattern))
+        length = np.zeros(self.weights.length.shape)
+        total = 0.0
+        at = 0
+        for size, gold in zip(self._sizes, self._golds):
+            piece = {role: scores[role][at : at + size] for role in ROLES}
+            potentials = self.weights.with_scores(**piece)
+            loss, gradient = self._objective(self._automaton, potentials, gold)
+            total += loss
+            for role in ROLES:  # the scores have been read: their place is free
+                piece[role][:] = getattr(gradient, role)
+            pattern += gradient.pattern
+            length += gradient.length
+            at += size
+        d_matrix = np.zeros_like(self.weights.matrix)
+        for role in ROLES:
+            scatter(*self._rows[role], scores[role], d_matrix)
+        return total, self.weights.gradient_vector(d_matrix, pattern, length)
+
+
+def _join(parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Rows of many documents as those of one."""
+    sizes = [0, *np.cumsum([len(rows) for _, rows in parts])]
+    firsts = [first[:-1] + size for (first, _), size in zip(parts, sizes)]
+    first = np.concatenate([*firsts, sizes[-1:]]).astype(np.int32)
+    rows = np.concatenate([rows for _, rows in parts] or [np.zeros(0, np.int32)])
+    return first, rows.astype(np.int32)
+
+
+def make_lbfgs(
+    l2: float | dict[str, float] = 0.1,
+    l1: float = 0.0,
+    max_iter: int = 200,
+    tolerance: float = 1e-5,
+    progress: bool = True,
+) -> Fit:
+    """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
+
+    l2 (Union[float, Dict[str, float]]): Weight of half the squared norm (1 / sigma^2),
+        for all weights or by family (inside, start, end, pattern, length).
+    l1 (float): Weight of the sum of absolute values.
+    max_iter (int): At most so many iterations.
+    tolerance (float): Stop when an iteration lowers the objective by less than this
+        share of it.
+    progress (bool): Show a progress bar on stderr.
+    RETURNS (Callable[[Batch], None]): Finds the best weights and leaves them in place.
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
+    """
+    penalty = family_values("l2", l2)
+    for name, number in (("l2", min(penalty.values())), ("l1", l1), ("tolerance", tolerance)):
+        if not number >= 0.0:
+            raise ValueError(Errors.HS043.format(name=name, found=number, expected=">= 0"))
+    if max_iter < 1:
+        raise ValueError(Errors.HS043.format(name="max_iter", found=max_iter, expected=">= 1"))
+
+    def fit(batch: Batch) -> None:
+        minimize(batch, penalty, l1, max_iter, tolerance, progress)
+
+    return fit
+
+
+def minimize(
+    batch: Batch,
+    l2: Mapping[str, float],
+    l1: float,
+    max_iter: int,
+    tolerance: float,
+    progress: bool,
+) -> None:
+    """Minimise the loss with both penalties, from the present weights.
+
+        sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
+
+    With l1, w is the difference of two vectors that are bounded below by 0, so that
+    the objective is smooth.
+    """
+    from scipy.optimize import minimize as scipy_minimize
+
+    weights = batch.weights
+    penalty = weights.vector_values(l2)
+    before = weights.vector()
+    n = len(before)
+    began = time.process_time()
+    with tqdm(total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress) as bar:
+
+        def value_and_gradient(x: Floats) -> tuple[float, Floats]:
+            w = x[:n] - x[n:] if l1 else x
+            weights.set_vector(w)
+            value, gradient = batch.value_and_gradient()
+            value += 0.5 * float(penalty @ (w * w))
+            gradient += penalty * w
+            if not np.isfinite(value):
+                raise ValueError(Errors.HS057.format(found=value, steps=bar.n))
+            bar.set_postfix(loss=f"{value:.1f}", refresh=False)
+            if l1:
+                return value + l1 * x.sum(), np.concatenate([gradient, -gradient]) + l1
+            return value, gradient
+
+        start = np.concatenate([np.maximum(before, 0), np.maximum(-before, 0)])
+        result = scipy_minimize(
+            value_and_gradient,
+            start if l1 else before,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, None)] * (2 * n) if l1 else None,
+            callback=lambda _: bar.update(),
+            options={
+                "maxiter": max_iter,
+                "maxfun": 2 * max_iter,
+                "ftol": tolerance,
+                "gtol": 0.0,
+            },
+        )
+    weights.set_vector(result.x[:n] - result.x[n:] if l1 else result.x)
+    if progress:
+        seconds = time.process_time() - began
+        tqdm.write(
+            f"L-BFGS stopped after {result.nit} iterations, {seconds:.1f} CPU s, loss "
+            f"{result.fun:.2f}, {n} weights: {result.message}",
+            file=sys.stderr,
+        )

@@ -1,0 +1,57 @@
+"""The sparse online rule: a step costs what fired, not what exists.
+
+Dense Adam on a million rows of 24 columns takes 120-160 ms a step; this takes about 1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .core.rows import adagrad_rows, average_rows
+
+Floats = NDArray[np.float64]
+
+# As Thinc's update_averages: decay after t updates is (1 + t) / (10 + t), at most this.
+MAX_DECAY = 0.9999
+
+
+class SparseAdagrad:
+    """AdaGrad on the rows of a matrix, with exponential averages kept lazily.
+
+    weights (float64 [R, L]): Changed in place.
+    """
+
+    def __init__(self, weights: Floats) -> None:
+        self.gradient = np.zeros_like(weights)
+        self.touched: list[NDArray[np.int32]] = []
+        self._weights = weights
+        self._squares = np.zeros_like(weights)
+        self._averages = np.zeros_like(weights)
+        self._last = np.zeros(len(weights))
+        self._log_decay = 0.0
+        self._n_updates = 0
+
+    def step(self, l2: Floats, rate: float) -> None:
+        """Apply the gradient of the rows touched since the last step, and clear it.
+
+        l2 (float64 [R]): Weight of the squared norm for one step of each row.
+        rate (float): Learning rate.
+        """
+        if not self.touched:
+            return
+        rows = np.unique(np.concatenate(self.touched))
+        self.touched.clear()
+        average_rows(rows, self._weights, self._averages, self._last, self._log_decay)
+        adagrad_rows(rows, self._weights, self.gradient, self._squares, l2, rate)
+        self._n_updates += 1
+        decay = (1.0 + self._n_updates) / (10.0 + self._n_updates)
+        self._log_decay += float(np.log(min(decay, MAX_DECAY)))
+
+    def averages(self) -> Floats:
+        """RETURNS (float64 [R, L]): Averages of all rows, brought up to date."""
+        rows = np.arange(len(self._weights), dtype=np.int32)
+        average_rows(rows, self._weights, self._averages, self._last, self._log_decay)
+        return self._averages
+
+

@@ -1,0 +1,673 @@
+"""The component: spaCy's side of the model. The only writer of doc.ents."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import srsly
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.scorer import get_ner_prf
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Config, Model
+
+from .confidence import components, leave_record, register_extension, span_key
+from .core import Constraints, Marginals, PatternAutomaton, Potentials, marginals, viterbi
+from .errors import Errors, Warnings
+from .fit import Batch, Fit
+from .labels import LabelInventory, mine_patterns
+from .labels import Span as SpanTriple
+from .model import Floats, Weights, count_features, name_features, weights_of
+from .objectives import Objective
+from .segmentation import (
+    Gold,
+    count_misaligned,
+    limits,
+    make_gold,
+    read_annotation,
+    whitespace,
+)
+
+FORMAT = 1
+
+# While rows times labels are at most this, every feature has a weight for each label.
+MAX_WEIGHTS = 5_000_000
+
+DEFAULT_CONFIG = """
+[hosemi]
+encoding = "segments"
+outside = "run"
+max_order = 2
+pattern_min_count = 1
+pattern_max = null
+explicit_length = 1
+max_length = null
+spans_key = null
+confidence = false
+min_confidence = 0.0
+scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
+
+[hosemi.model]
+@architectures = "spacy_hosemi.SpanScorer.v1"
+tok2vec = null
+l2 = 0.1
+learn_rate_scale = 100.0
+
+[hosemi.model.features]
+@misc = "spacy_hosemi.features.v1"
+preset = "default"
+inside = []
+start = []
+end = []
+min_count = 2
+
+[hosemi.objective]
+@misc = "spacy_hosemi.log_likelihood.v1"
+"""
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Spans of one document; probabilities where they were needed."""
+
+    spans: list[SpanTriple]
+    scores: list[float] | None
+
+
+@Language.factory(
+    "hosemi",
+    assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
+    default_config=Config().from_str(DEFAULT_CONFIG)["hosemi"],
+    default_score_weights={
+        "ents_f": 1.0,
+        "ents_p": 0.0,
+        "ents_r": 0.0,
+        "ents_per_type": None,
+    },
+)
+def make_hosemi(
+    nlp: Language,
+    name: str,
+    model: Model[list[Doc], list[Potentials]],
+    objective: Callable[..., Any],
+    encoding: str,
+    outside: str,
+    max_order: int,
+    pattern_min_count: int,
+    pattern_max: int | None,
+    explicit_length: int,
+    max_length: int | None,
+    spans_key: str | None,
+    confidence: bool,
+    min_confidence: float,
+    scorer: Callable[..., Any] | None,
+) -> HighOrderSemiCRF:
+    """Make the component "hosemi"; the arguments are those of HighOrderSemiCRF."""
+    return HighOrderSemiCRF(
+        nlp.vocab,
+        model,
+        name,
+        objective=objective,
+        encoding=encoding,
+        outside=outside,
+        max_order=max_order,
+        pattern_min_count=pattern_min_count,
+        pattern_max=pattern_max,
+        explicit_length=explicit_length,
+        max_length=max_length,
+        spans_key=spans_key,
+        confidence=confidence,
+        min_confidence=min_confidence,
+        scorer=scorer,
+    )
+
+
+def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
+    """Registered as "spacy_hosemi.scorer.v1" in `scorers`: that of `ner`."""
+    return score_entities
+
+
+def score_entities(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+    """Precision, recall and F1 of entities, exact span and label."""
+    return get_ner_prf(examples, **kwargs)
+
+
+class HighOrderSemiCRF(TrainablePipe):
+    """Extract spans with a high-order semi-Markov CRF.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], List[Potentials]]): A span scorer.
+    name (str): The name in the pipeline.
+    objective (Callable): (automaton, potentials, gold) -> (loss, gradient).
+    encoding (str): "segments"; or "IO", "BIO", "BILUO": tags on tokens, linear chain.
+    outside (str): Outside text as maximal runs ("run"), token by token ("token"), or
+        every token is in a span ("none").
+    max_order (int): Longest label pattern - 1.
+    pattern_min_count (int): How often a pattern of three or more labels must occur in
+        training.
+    pattern_max (Optional[int]): At most so many of those, the most frequent.
+    explicit_length (int): Lengths with weights of their own, if more than 1.
+    max_length (Optional[int]): Longest span in tokens; null: no limit.
+    spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
+    confidence (bool): Store the probability of each entity with the doc; else it is
+        computed when `span._.confidence` is read.
+    min_confidence (float): Drop entities that are less probable.
+    scorer (Optional[Callable]): For evaluation.
+    RAISES (ValueError): HS042, HS043 if an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[list[Doc], list[Potentials]],
+        name: str = "hosemi",
+        *,
+        objective: Objective,
+        encoding: str = "segments",
+        outside: str = "run",
+        max_order: int = 2,
+        pattern_min_count: int = 1,
+        pattern_max: int | None = None,
+        explicit_length: int = 1,
+        max_length: int | None = None,
+        spans_key: str | None = None,
+        confidence: bool = False,
+        min_confidence: float = 0.0,
+        scorer: Callable[..., Any] | None = score_entities,
+    ) -> None:
+        at_least = {
+            "max_order": (max_order, 0),
+            "pattern_min_count": (pattern_min_count, 1),
+            "pattern_max": (0 if pattern_max is None else pattern_max, 0),
+            "explicit_length": (explicit_length, 1),
+            "max_length": (1 if max_length is None else max_length, 1),
+        }
+        for key, (value, least) in at_least.items():
+            if value < least:
+                raise ValueError(
+                    Errors.HS043.format(name=key, found=value, expected=f">= {least}")
+                )
+        if not 0.0 <= min_confidence <= 1.0:
+            raise ValueError(
+                Errors.HS043.format(
+                    name="min_confidence", found=min_confidence, expected="0 to 1"
+                )
+            )
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.objective = objective
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {
+            "format": FORMAT,
+            "labels": [],
+            "patterns": [],
+            "encoding": encoding,
+            "outside": outside,
+            "max_order": max_order,
+            "pattern_min_count": pattern_min_count,
+            "pattern_max": pattern_max,
+            "explicit_length": explicit_length,
+            "max_length": max_length,
+            "spans_key": spans_key,
+            "confidence": confidence,
+            "min_confidence": min_confidence,
+        }
+        self._is_fitted = False
+        self._set_labels([], [])
+        self._id = uuid4().hex
+        components[self._id] = self
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of spans, without outside."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def label_data(self) -> list[str]:
+        """What `spacy init labels` writes and initialize(labels=) reads."""
+        return list(self.labels)
+
+    @property
+    def weights(self) -> Weights:
+        """The sparse weights, inside the model."""
+        return weights_of(self.model)
+
+    def add_label(self, label: str) -> int:
+        """Add a label before initialization.
+
+        label (str): Its name.
+        RETURNS (int): 0 if it is present already, otherwise 1.
+        RAISES (ValueError): HS040 reserved name; HS045 after initialization.
+        """
+        if label in self.labels:
+            return 0
+        if len(self.weights.tail):
+            raise ValueError(Errors.HS045.format(found=label))
+        self._set_labels([*self.labels, label], [])
+        return 1
+
+    # training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        fit: Callable[..., Any] | None = None,
+    ) -> None:
+        """Collect labels, patterns and features; train, if a fit is given.
+
+        get_examples (Callable[[], Iterable[Example]]): The training corpus.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[List[str]]): All labels; by default those of the examples.
+        fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
+        RAISES (ValueError): HS040, HS041 labels; HS050 to HS052 nothing to fit.
+        """
+        validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
+        examples = list(get_examples())
+        annotations = [read_annotation(eg) for eg in examples]
+        found = {label for a in annotations for _, _, label in a.spans}
+        known = list(labels) if labels is not None else list(self.labels)
+        if labels is None:
+            known += sorted(found.difference(known))
+        fit = None if _is_init_labels() else fit
+        if fit is not None:
+            _check_fit(examples, bool(found), nlp, self.name)
+            _warn_misaligned(examples)
+            _annotate(nlp, examples)
+        self._set_labels(known, [])
+        docs = [eg.predicted for eg in examples]
+        golds = [
+            make_gold(a, self.inventory, doc, self.name)
+            for a, doc in zip(annotations, docs)
+        ]
+        self._initialize_patterns(golds)
+        self._initialize_weights(docs)
+        self._is_fitted = fit is not None
+        if fit is not None:
+            fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
+
+    def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
+        patterns, forbidden = mine_patterns(
+            self.inventory,
+            [[y for _, _, y in gold.segments] for gold in golds if gold.segments],
+            max_order=self.cfg["max_order"],
+            min_count=self.cfg["pattern_min_count"],
+            max_patterns=self.cfg["pattern_max"],
+        )
+        self._n_forbidden = len(forbidden)
+        self._set_labels(self.labels, [*forbidden, *patterns])
+
+    def _initialize_weights(self, docs: Sequence[Doc]) -> None:
+        extractor = self.weights.extractor
+        if self.inventory.on_tokens:
+            extractor = type(extractor)(extractor.features.on_tokens())
+            self.weights.extractor = extractor
+        keys, in_tokens, in_docs, n_docs = count_features(extractor, docs)
+        min_count = extractor.features.min_count
+        n_labels = len(self.inventory.names)
+        while (in_tokens >= min_count).sum() * n_labels > MAX_WEIGHTS:
+            min_count += 1
+        if min_count > extractor.features.min_count:
+            warnings.warn(
+                Warnings.HSW02.format(
+                    found=(in_tokens >= extractor.features.min_count).sum(),
+                    columns=n_labels,
+                    limit=MAX_WEIGHTS,
+                    min_count=min_count,
+                ),
+                stacklevel=2,
+            )
+        keep = in_tokens >= min_count
+        pattern = np.zeros(len(self.cfg["patterns"]))
+        pattern[: self._n_forbidden] = -np.inf
+        length, tail = self._lengths()
+        self.weights.allocate(
+            keys[keep],
+            name_features(extractor, docs, keys[keep]),
+            in_docs[keep],
+            pattern,
+            length,
+            tail,
+            learn_length=self.cfg["explicit_length"] > 1 and not self.inventory.on_tokens,
+            n_docs=max(n_docs, 1),
+        )
+
+    def _lengths(self) -> tuple[Floats, Floats]:
+        """The fixed part of length [L, D] and tail [L]: which lengths are possible."""
+        n_labels = len(self.inventory.names)
+        longest = self.cfg["max_length"]
+        tail = np.full(n_labels, 0.0 if longest is None else -np.inf)
+        length = np.zeros((n_labels, longest or self.cfg["explicit_length"]))
+        if self.inventory.on_tokens:
+            return np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
+        if longest is not None and self.cfg["outside"] == "run":
+            # Outside text is as long as it is; its weight past D is that of its tokens.
+            tail[0] = 0.0
+        if self.cfg["outside"] == "token":
+            length[0, 1:], tail[0] = -np.inf, -np.inf
+        if self.cfg["outside"] == "none":
+            length[0], tail[0] = -np.inf, -np.inf
+        return length, tail
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """One online step; nothing, if a batch fit has just found the best weights.
+
+        examples (Iterable[Example]): A batch.
+        drop (float): Not used.
+        sgd (Optional[Optimizer]): Gives learn rate and averages.
+        losses (Optional[Dict[str, float]]): Added to under the component's name.
+        RETURNS (Dict[str, float]): The losses.
+        RAISES (ValueError): HS041 unknown label; HS056 impossible gold.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        if self._is_fitted:
+            return losses
+        examples = list(examples)
+        return super().update(examples, drop=drop, sgd=sgd, losses=losses)
+
+    def get_loss(
+        self, examples: Iterable[Example], scores: Sequence[Potentials]
+    ) -> tuple[float, list[Potentials]]:
+        """Loss of a batch and its gradient.
+
+        examples (Iterable[Example]): A batch.
+        scores (Sequence[Potentials]): Of each document.
+        RETURNS (Tuple[float, List[Potentials]]): The summed loss, the derivatives.
+        """
+        examples = list(examples)
+        validate_examples(examples, "HighOrderSemiCRF.get_loss")
+        total = 0.0
+        gradients = []
+        for eg, potentials in zip(examples, scores):
+            loss, gradient = self.objective(self.automaton, potentials, self._gold(eg))
+            total += loss
+            gradients.append(gradient)
+        return float(total), gradients
+
+    def value_and_gradient(self, examples: Iterable[Example]) -> tuple[float, Floats]:
+        """Loss and gradient of a batch at the present weights, for other optimizers.
+
+        examples (Iterable[Example]): Documents with gold.
+        RETURNS (Tuple[float, float64 [N]]): Without regularisation; the gradient in
+            the order of `get_weights`.
+        """
+        examples = list(examples)
+        docs = [eg.predicted for eg in examples]
+        golds = [self._gold(eg) for eg in examples]
+        batch = Batch(self.weights, self.automaton, self.objective, docs, golds)
+        return batch.value_and_gradient()
+
+    def get_weights(self) -> Floats:
+        """RETURNS (float64 [N]): All weights that are learnt, as one vector."""
+        return self.weights.vector()
+
+    def set_weights(self, weights: Floats) -> None:
+        """Replace all weights.
+
+        weights (float64 [N]): In the order of `get_weights`.
+        RAISES (ValueError): HS055 wrong length.
+        """
+        self.weights.set_vector(np.asarray(weights, np.float64))
+
+    def _gold(self, example: Example) -> Gold:
+        doc = example.predicted
+        return make_gold(read_annotation(example), self.inventory, doc, self.name)
+
+    # prediction
+
+    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
+        """Spans of each document, one document at a time: its potentials are large.
+
+        docs (Iterable[Doc]): Documents.
+        RETURNS (List[Prediction]): Nothing for an untrained model.
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        return [self._predict(doc) for doc in docs]
+
+    def _predict(self, doc: Doc) -> Prediction:
+        if not len(doc) or not self.weights.is_trained:
+            return Prediction([], [])
+        potentials, constraints = self._potentials(doc)
+        segments, score = viterbi(self.automaton, potentials, constraints)
+        if score == -np.inf:
+            raise ValueError(
+                Errors.HS060.format(
+                    text=doc.text[:40], constraints="sentence starts and max_length"
+                )
+            )
+        spans = self._trim(self.inventory.decode(segments), doc)
+        if not (
+            self.cfg["confidence"] or self.cfg["spans_key"] or self.cfg["min_confidence"]
+        ):
+            return Prediction(spans, None)
+        posterior = marginals(self.automaton, potentials, constraints)
+        scores = self._confidences(posterior, spans, potentials, constraints)
+        kept = [i for i, p in enumerate(scores) if p >= self.cfg["min_confidence"]]
+        return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+
+    def _potentials(self, doc: Doc) -> tuple[Potentials, Constraints | None]:
+        (potentials,) = self.model.predict([doc])
+        spaces = whitespace(doc)
+        if spaces is not None and self.cfg["outside"] != "none":
+            if not self.inventory.on_tokens:  # no span starts or ends on whitespace
+                potentials.start[spaces, 1:] = -np.inf
+                potentials.end[spaces, 1:] = -np.inf
+        return potentials, limits(doc, self.inventory)
+
+    def _trim(self, spans: list[SpanTriple], doc: Doc) -> list[SpanTriple]:
+        """Spans of tags may begin or end on whitespace: without it."""
+        if not self.inventory.on_tokens:
+            return spans
+        trimmed = []
+        for start, end, label in spans:
+            while start < end and doc[start].is_space:
+                start += 1
+            while start < end and doc[end - 1].is_space:
+                end -= 1
+            if start < end:
+                trimmed.append((start, end, label))
+        return trimmed
+
+    def _confidences(
+        self,
+        posterior: Marginals,
+        spans: Sequence[SpanTriple],
+        potentials: Potentials,
+        constraints: Constraints | None,
+    ) -> list[float]:
+        if not self.inventory.on_tokens:
+            index = {name: y for y, name in enumerate(self.inventory.names)}
+            return [min(posterior.segment(i, j, index[y]), 1.0) for i, j, y in spans]
+        # P(span) = Z(all tag sequences with exactly these tags there) / Z
+        return [
+            self._tags_probability(span, posterior.log_z, potentials, constraints)
+            for span in spans
+        ]
+
+    def _tags_probability(
+        self,
+        span: SpanTriple,
+        log_z: float,
+        potentials: Potentials,
+        constraints: Constraints | None,
+    ) -> float:
+        start, end, label = span
+        n_tokens, names = potentials.n_tokens, self.inventory.names
+        allowed = np.ones((n_tokens, len(names)), bool)
+        if constraints is not None and constraints.allowed is not None:
+            allowed = constraints.allowed.copy()
+        for i, _, y in self.inventory.encode([span], end):
+            if i >= start:
+                allowed[i] = np.arange(len(names)) == y
+        if end < n_tokens and self.cfg["encoding"] in ("IO", "BIO"):
+            allowed[end, names.index(f"I-{label}")] = False  # the span ends here
+        if start > 0 and self.cfg["encoding"] == "IO":
+            allowed[start - 1, names.index(f"I-{label}")] = False
+        given = marginals(self.automaton, potentials, Constraints(allowed=allowed))
+        return float(min(np.exp(given.log_z - log_z), 1.0))
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
+        """Write entities, their probabilities and the span group.
+
+        docs (Iterable[Doc]): Documents.
+        scores (List[Prediction]): From `predict`.
+        """
+        for doc, prediction in zip(docs, scores):
+            ents = [Span(doc, i, j, label=y) for i, j, y in prediction.spans]
+            doc.set_ents(ents)
+            known = prediction.scores or [None] * len(ents)
+            keys = map(span_key, ents)
+            leave_record(doc, self.name, self._id, dict(zip(keys, known)))
+            if self.cfg["spans_key"]:
+                group = SpanGroup(doc, name=self.cfg["spans_key"], spans=ents)
+                group.attrs["scores"] = np.array(prediction.scores, "f")
+                doc.spans[self.cfg["spans_key"]] = group
+
+    def score_spans(self, doc: Doc) -> None:
+        """Compute the probabilities that the record of a document still lacks.
+
+        doc (Doc): With entities of this component.
+        """
+        record = doc.user_data["hosemi"][self.name]["spans"]
+        potentials, constraints = self._potentials(doc)
+        posterior = marginals(self.automaton, potentials, constraints)
+        for key in record:
+            start, end, label = key.split(":", 2)
+            span = doc.char_span(int(start), int(end), label=label)
+            if span is not None:
+                triple = (span.start, span.end, label)
+                record[key] = self._confidences(
+                    posterior, [triple], potentials, constraints
+                )[0]
+
+    def marginals(self, doc: Doc) -> Marginals:
+        """The distribution over segmentations of a document.
+
+        doc (Doc): n tokens.
+        RETURNS (Marginals): Label index 0 is outside, then as in `labels`.
+        """
+        potentials, constraints = self._potentials(doc)
+        return marginals(self.automaton, potentials, constraints)
+
+    # state
+
+    def _set_labels(
+        self, labels: Iterable[str], patterns: Iterable[tuple[str, ...]]
+    ) -> None:
+        """Labels and patterns, and what follows from them."""
+        inventory = LabelInventory(labels, self.cfg["encoding"], self.cfg["outside"])
+        self.inventory = inventory
+        self.cfg["labels"] = list(inventory.labels)
+        self.cfg["patterns"] = [list(pattern) for pattern in patterns]
+        self.automaton = PatternAutomaton(inventory.names, self.cfg["patterns"])
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """RETURNS (bytes): cfg, vocab and model."""
+        return super().to_bytes(exclude=exclude)
+
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Sequence[str] = ()
+    ) -> HighOrderSemiCRF:
+        """Load what `to_bytes` gave. RAISES (ValueError): HS061 to HS064."""
+        super().from_bytes(bytes_data, exclude=exclude)
+        return self._loaded(exclude)
+
+    def from_disk(
+        self, path: str | Path, *, exclude: Sequence[str] = ()
+    ) -> HighOrderSemiCRF:
+        """Load what `to_disk` wrote. RAISES (ValueError): HS061 to HS064."""
+        # spaCy passes over a missing cfg in silence; the labels are in it.
+        for part in ("cfg", "model"):
+            if part not in exclude and not (Path(path) / part).is_file():
+                raise ValueError(Errors.HS061.format(path=Path(path) / part))
+        try:
+            srsly.read_json(Path(path) / "cfg")
+        except ValueError as e:
+            raise ValueError(Errors.HS062.format(found=f"cfg: {e}")) from None
+        super().from_disk(path, exclude=exclude)
+        return self._loaded(exclude)
+
+    def _loaded(self, exclude: Sequence[str]) -> HighOrderSemiCRF:
+        version = self.cfg.get("format", 0)
+        if version > FORMAT:
+            raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+        self._set_labels(self.cfg["labels"], self.cfg["patterns"])
+        weights = self.weights
+        if self.inventory.on_tokens:
+            features = weights.extractor.features.on_tokens()
+            weights.extractor = type(weights.extractor)(features)
+        expected = len(self.cfg["patterns"]), len(self.inventory.names)
+        found = len(weights.pattern), len(weights.tail)
+        if weights.is_trained and found != expected:
+            raise ValueError(
+                Errors.HS064.format(
+                    found=f"{found} patterns and labels in the weights, {expected} in cfg"
+                )
+            )
+        self._is_fitted = False
+        return self
+
+
+def _is_init_labels() -> bool:
+    """Whether `spacy init labels` is running: it wants the labels, not a fit.
+
+    spaCy hands the same arguments to `initialize` in both cases.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name == "init_labels_cli":
+            return True
+    return False
+
+
+def _check_fit(
+    examples: Sequence[Example], has_spans: bool, nlp: Language | None, name: str
+) -> None:
+    if not any(len(eg.predicted) for eg in examples):
+        raise ValueError(Errors.HS050)
+    if not has_spans:
+        raise ValueError(Errors.HS051.format(found=len(examples)))
+    training = nlp.config.get("training", {}) if nlp is not None else {}
+    if training.get("max_epochs") == -1:
+        raise ValueError(Errors.HS052.format(name=name))
+
+
+def _warn_misaligned(examples: Iterable[Example]) -> None:
+    counts = np.array([count_misaligned(eg) for eg in examples]).sum(axis=0)
+    if counts[0] > 0:
+        warnings.warn(
+            Warnings.HSW01.format(found=counts[0], total=counts[1]), stacklevel=3
+        )
+
+
+def _annotate(nlp: Language | None, examples: Iterable[Example]) -> None:
+    """Run the annotating components, which in `initialize` have not run yet."""
+    names = nlp.config["training"].get("annotating_components", []) if nlp else []
+    for name in names:
+        proc = nlp.get_pipe(name)  # type: ignore[union-attr]
+        for eg in examples:
+            eg.predicted = proc(eg.predicted)
+
+
+register_extension()

@@ -1,0 +1,156 @@
+"""Gold annotation and preset limits of a Doc, in terms of segmentations.
+
+The only reader of gold. What is not known (tokens without annotation, spans that do not
+fall on token borders) stays open: the gold is then a constraint, and training sums over
+all segmentations that agree with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from .core import Constraints
+from .errors import Errors
+from .labels import LabelInventory, Segment, Span
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What is known of a document.
+
+    segments (Optional[List[Segment]]): The segmentation, where all tokens are known.
+    constraints (Optional[Constraints]): Else what the segmentations must agree with.
+    n_known (int): Tokens with annotation.
+    """
+
+    segments: list[Segment] | None
+    constraints: Constraints | None
+    n_known: int
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """Aligned annotation: spans, and which tokens have none at all."""
+
+    spans: list[Span]
+    is_missing: NDArray[np.bool_]
+
+
+def read_annotation(example: Example) -> Annotation:
+    """Spans of the reference on the tokens of the predicted document.
+
+    example (Example): Predicted and reference document.
+    RETURNS (Annotation): A token of a reference span that does not fall on token
+        borders is missing, never outside.
+    """
+    tags = example.get_aligned_ner()
+    spans: list[Span] = []
+    start = 0
+    for i, tag in enumerate(tags):
+        if tag and tag[:2] in ("B-", "U-"):
+            start = i
+        if tag and tag[:2] in ("L-", "U-"):
+            spans.append((start, i + 1, tag[2:]))
+    return Annotation(spans, np.array([t is None or t == "-" for t in tags], bool))
+
+
+def count_misaligned(example: Example) -> tuple[int, int]:
+    """RETURNS (Tuple[int, int]): Reference spans lost to alignment, and all of them."""
+    return (
+        len(example.reference.ents) - len(read_annotation(example).spans),
+        len(example.reference.ents),
+    )
+
+
+def make_gold(
+    annotation: Annotation, inventory: LabelInventory, doc: Doc, name: str
+) -> Gold:
+    """Annotation as a segmentation, or as constraints where some of it is missing.
+
+    annotation (Annotation): From `read_annotation`.
+    inventory (LabelInventory): Labels and encoding.
+    doc (Doc): n tokens.
+    name (str): Of the component, for messages.
+    RETURNS (Gold): Segments or constraints.
+    RAISES (ValueError): HS041 unknown label; HS044 outside token where there is none.
+    """
+    for _, _, label in annotation.spans:
+        if label not in inventory.labels:
+            raise ValueError(
+                Errors.HS041.format(found=label, expected=inventory.labels, name=name)
+            )
+    missing = annotation.is_missing.copy()
+    if inventory.outside == "none":
+        missing |= _check_covered(annotation, doc)
+    n_known = int((~missing).sum())
+    if not missing.any():
+        return Gold(inventory.encode(annotation.spans, len(doc)), None, n_known)
+    constraints = _agreeing(annotation.spans, missing, inventory)
+    return Gold(None, constraints, n_known)
+
+
+def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
+    """Whitespace outside of spans counts as missing; other tokens may not be outside."""
+    outside = ~annotation.is_missing
+    for start, end, _ in annotation.spans:
+        outside[start:end] = False
+    for i in np.flatnonzero(outside):
+        if not doc[int(i)].is_space:
+            raise ValueError(Errors.HS044.format(index=i, text=doc[int(i)].text))
+    return outside
+
+
+def _agreeing(
+    spans: Iterable[Span], missing: NDArray[np.bool_], inventory: LabelInventory
+) -> Constraints:
+    """All segmentations with these spans, outside where neither span nor missing."""
+    n_tokens = len(missing)
+    allowed = np.zeros((n_tokens, len(inventory.names)), bool)
+    allowed[:, 0] = True
+    allowed[missing] = True
+    boundary = np.zeros(n_tokens + 1, np.int8)
+    for start, end, label in spans:
+        allowed[start:end] = False
+        for i, j, y in inventory.encode([(start, end, label)], end):
+            if i >= start:
+                allowed[i:j, y] = True
+        if not inventory.on_tokens:
+            boundary[start + 1 : end] = -1
+            boundary[[start, end]] = 1
+    return Constraints(allowed=allowed, boundary=boundary)
+
+
+def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
+    """What no predicted segmentation may do, whatever its score.
+
+    doc (Doc): n tokens.
+    inventory (LabelInventory): Labels and encoding.
+    RETURNS (Optional[Constraints]): No span crosses a sentence start that is set; None
+        if none is.
+    """
+    if not doc.has_annotation("SENT_START") or inventory.encoding == "IO":
+        return None
+    starts = np.flatnonzero(doc.to_array("SENT_START").astype(np.int64) == 1)
+    starts = starts[starts > 0]
+    if not len(starts):
+        return None
+    if inventory.on_tokens:
+        allowed = np.ones((len(doc), len(inventory.names)), bool)
+        allowed[np.ix_(starts, inventory.tags_that("IL"))] = False
+        return Constraints(allowed=allowed)
+    boundary = np.zeros(len(doc) + 1, np.int8)
+    boundary[starts] = 2
+    return Constraints(boundary=boundary)
+
+
+def whitespace(doc: Doc) -> NDArray[Any] | None:
+    """Indices of whitespace tokens, where no span may start or end; None if none."""
+    found = [token.i for token in doc if token.is_space]
+    return np.array(found) if found else None
