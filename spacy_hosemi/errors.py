@@ -34,7 +34,10 @@ class Errors(metaclass=_Coded):
         "observed patterns {found} are not supported by this version; give them as "
         "plain patterns, without feature columns of their own."
     )
-    HS007 = "automaton bytes cannot be read ({found}); expected PatternAutomaton.to_bytes()."
+    HS007 = (
+        "automaton bytes cannot be read ({found}); expected those of "
+        "PatternAutomaton.to_bytes()."
+    )
     # core: potentials and constraints
     HS010 = (
         "potentials.{name} has shape {found}, expected {expected}. Was it made for "
@@ -78,8 +81,8 @@ class Errors(metaclass=_Coded):
     )
     # features
     HS030 = (
-        "feature template {found!r} cannot be read; expected attributes joined by ' & ', "
-        "each with an offset or a window where wanted: 'LOWER', 'SHAPE[-2:2]', "
+        "feature template {found!r} cannot be read; expected attributes joined by "
+        "' & ', each with an offset or a window where wanted: 'LOWER', 'SHAPE[-2:2]', "
         "'LOWER[-1] & LOWER'. A window may only stand alone."
     )
     HS031 = (
@@ -90,8 +93,8 @@ class Errors(metaclass=_Coded):
     HS033 = "features.min_count is {found}; expected 1 or more."
     # labels
     HS040 = (
-        "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin and "
-        "the end in patterns. Rename it in the training data."
+        "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "
+        "and the end in patterns. Rename it in the training data."
     )
     HS041 = (
         "the label {found!r} is unknown; labels are {expected}. Give all labels in "
@@ -101,8 +104,8 @@ class Errors(metaclass=_Coded):
     HS042 = "{name} is {found!r}; expected one of {expected}."
     HS043 = "{name} is {found}; expected {expected}."
     HS044 = (
-        "token {index} ({text!r}) is outside all spans, but outside = \"none\" says that "
-        "every token is in one. Set outside = \"run\" or \"token\"."
+        'token {index} ({text!r}) is outside all spans, but outside = "none" says that '
+        'every token is in one. Set outside = "run" or "token".'
     )
     HS045 = (
         "the component has no labels, hence nothing to add {found!r} to: add labels "
@@ -118,9 +121,9 @@ class Errors(metaclass=_Coded):
         "fit. Check that the spans are in doc.ents (not in doc.spans) of the corpus."
     )
     HS052 = (
-        "training.max_epochs is -1, and then spaCy hands over no more than 100 documents "
-        "for initialize.components.{name}.fit. Set training.max_epochs = 0, or leave "
-        "the fit block out and train online."
+        "training.max_epochs is -1, and then spaCy hands over no more than 100 "
+        "documents for initialize.components.{name}.fit. Set training.max_epochs = 0, "
+        "or leave the fit block out and train online."
     )
     HS053 = (
         "model.tok2vec is set; expected null in this version. Leave it out of "
@@ -129,12 +132,12 @@ class Errors(metaclass=_Coded):
     HS054 = "{name} has the unknown feature family {found!r}; families are {expected}."
     HS055 = "the weights have {found} numbers, expected {expected}."
     HS056 = (
-        "the gold segmentation of the document that begins with {text!r} is not possible "
-        "under the model: {reason}."
+        "the gold segmentation of the document that begins with {text!r} is not "
+        "possible under the model: {reason}."
     )
     HS057 = (
-        "the loss is {found} after {steps} steps, not a number. Lower the learning rate "
-        "(model.learn_rate_scale) or raise l2."
+        "the loss is {found} after {steps} steps, not a number. Lower the learning "
+        "rate (model.learn_rate_scale) or raise l2."
     )
     # prediction and persistence
     HS060 = (
@@ -150,8 +153,8 @@ class Errors(metaclass=_Coded):
         "else; copy it again or train anew."
     )
     HS063 = (
-        "the model was saved in format {found}, this version of spacy_hosemi reads up to "
-        "{expected}. Upgrade: pip install -U spacy_hosemi."
+        "the model was saved in format {found}, this version of spacy_hosemi reads up "
+        "to {expected}. Upgrade: pip install -U spacy_hosemi."
     )
     HS064 = (
         "cfg and weights of the component do not fit together: {found}. They belong to "
@@ -165,6 +168,6 @@ class Warnings(metaclass=_Coded):
         "tokens are treated as missing; adapt the tokenizer to learn from them."
     )
     HSW02 = (
-        "{found} rows with {columns} columns are more than {limit} weights; the minimum "
-        "count of a feature was raised to {min_count}."
+        "{found} rows with {columns} columns are more than {limit} weights; the "
+        "minimum count of a feature was raised to {min_count}."
     )

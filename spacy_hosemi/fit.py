@@ -109,11 +109,19 @@ def make_lbfgs(
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
     penalty = family_values("l2", l2)
-    for name, number in (("l2", min(penalty.values())), ("l1", l1), ("tolerance", tolerance)):
+    for name, number in (
+        ("l2", min(penalty.values())),
+        ("l1", l1),
+        ("tolerance", tolerance),
+    ):
         if not number >= 0.0:
-            raise ValueError(Errors.HS043.format(name=name, found=number, expected=">= 0"))
+            raise ValueError(
+                Errors.HS043.format(name=name, found=number, expected=">= 0")
+            )
     if max_iter < 1:
-        raise ValueError(Errors.HS043.format(name="max_iter", found=max_iter, expected=">= 1"))
+        raise ValueError(
+            Errors.HS043.format(name="max_iter", found=max_iter, expected=">= 1")
+        )
 
     def fit(batch: Batch) -> None:
         minimize(batch, penalty, l1, max_iter, tolerance, progress)
@@ -143,7 +151,9 @@ def minimize(
     before = weights.vector()
     n = len(before)
     began = time.process_time()
-    with tqdm(total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress) as bar:
+    with tqdm(
+        total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
+    ) as bar:
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x

@@ -153,6 +153,10 @@ class Weights(Shim):
         self._reset_optimizer()
 
     def _reset_optimizer(self) -> None:
+        """Forget what follows from the rows and weights, after they were replaced."""
+        index = {family: k for k, family in enumerate(FAMILIES)}
+        families = [index[name.split(":", 1)[0]] for name in self.names]
+        self._row_family = np.array(families, np.intp)
         self._matrix_step: SparseAdagrad | None = None
         self._dense_step: SparseAdagrad | None = None
         self._n_gradients = 0
@@ -178,7 +182,7 @@ class Weights(Shim):
         return self.with_scores(**scores)
 
     def with_scores(self, inside: Floats, start: Floats, end: Floats) -> Potentials:
-        """RETURNS (Potentials): These scores, with the weights of patterns and length."""
+        """RETURNS (Potentials): These scores, with weights of patterns and length."""
         return Potentials(
             inside=inside,
             start=start,
@@ -210,8 +214,8 @@ class Weights(Shim):
         rate = self.learn_rate_scale * float(optimizer.learn_rate)
         # In one pass over the data a row meets the objective's l2 once in all: shared
         # by the documents in which it fires.
-        share = self._n_gradients / np.maximum(self.counts, 1)
-        matrix.step(self.row_values(self.l2) * np.minimum(share, 1.0), rate)
+        shares = np.minimum(self._n_gradients / np.maximum(self.counts, 1), 1.0)
+        matrix.step(self.row_values(self.l2) * shares, rate)
         share = min(self._n_gradients / self.n_docs, 1.0)
         dense.step(self._dense_values(self.l2) * share, rate)
         self._write_dense(dense.weights[:, 0])
@@ -220,7 +224,8 @@ class Weights(Shim):
         if optimizer.averages is not None:
             # Thinc's averages are arrays by key; ours are brought up to date only when
             # they are used.
-            optimizer.averages[(self.id, "hosemi")] = np.zeros(0, "f")
+            averages: dict[Any, Any] = optimizer.averages
+            averages[(self.id, "hosemi")] = np.zeros(0, "f")
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
@@ -241,7 +246,9 @@ class Weights(Shim):
         if self._matrix_step is None or self._dense_step is None:
             dense = np.concatenate([self.pattern, self.length.ravel()])
             self._matrix_step = SparseAdagrad(self.matrix)
-            self._dense_step = SparseAdagrad(np.where(self.is_learnt, dense, 0.0)[:, None])
+            self._dense_step = SparseAdagrad(
+                np.where(self.is_learnt, dense, 0.0)[:, None]
+            )
         return self._matrix_step, self._dense_step
 
     def _write_dense(self, vector: Floats) -> None:
@@ -255,7 +262,7 @@ class Weights(Shim):
 
     def row_values(self, values: Mapping[str, float]) -> Floats:
         """RETURNS (float64 [R]): For each row the value of its family."""
-        return np.array([values[name.split(":", 1)[0]] for name in self.names])
+        return np.array([values[family] for family in FAMILIES])[self._row_family]
 
     def _dense_values(self, values: Mapping[str, float]) -> Floats:
         return np.concatenate(
@@ -291,7 +298,9 @@ class Weights(Shim):
         self.is_trained = True
         self._reset_optimizer()
 
-    def gradient_vector(self, d_matrix: Floats, pattern: Floats, length: Floats) -> Floats:
+    def gradient_vector(
+        self, d_matrix: Floats, pattern: Floats, length: Floats
+    ) -> Floats:
         """RETURNS (float64 [N]): These gradients in the order of `vector`."""
         dense = np.concatenate([pattern, length.ravel()])[self.is_learnt]
         return np.concatenate([d_matrix.ravel(), dense])
@@ -353,7 +362,9 @@ class Weights(Shim):
 _ARRAYS = ("counts", "matrix", "pattern", "length", "tail")
 
 
-def _unpickle(extractor: Extractor, l2: dict[str, float], scale: float, data: bytes) -> Weights:
+def _unpickle(
+    extractor: Extractor, l2: dict[str, float], scale: float, data: bytes
+) -> Weights:
     return Weights(extractor, l2, scale).from_bytes(data)
 
 

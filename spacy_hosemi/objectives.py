@@ -51,7 +51,9 @@ def log_likelihood(
         counts, score = agreeing.gradient, agreeing.log_z
     if score == -np.inf:
         raise ValueError(
-            Errors.HS056.format(text="...", reason="a label pattern or length forbids it")
+            Errors.HS056.format(
+                text="...", reason="a label pattern or length forbids it"
+            )
         )
     for name in ("inside", "start", "end", "length", "tail", "pattern"):
         array = getattr(gradient, name)

@@ -25,7 +25,7 @@ class SparseAdagrad:
     def __init__(self, weights: Floats) -> None:
         self.gradient = np.zeros_like(weights)
         self.touched: list[NDArray[np.int32]] = []
-        self._weights = weights
+        self.weights = weights
         self._squares = np.zeros_like(weights)
         self._averages = np.zeros_like(weights)
         self._last = np.zeros(len(weights))
@@ -42,16 +42,14 @@ class SparseAdagrad:
             return
         rows = np.unique(np.concatenate(self.touched))
         self.touched.clear()
-        average_rows(rows, self._weights, self._averages, self._last, self._log_decay)
-        adagrad_rows(rows, self._weights, self.gradient, self._squares, l2, rate)
+        average_rows(rows, self.weights, self._averages, self._last, self._log_decay)
+        adagrad_rows(rows, self.weights, self.gradient, self._squares, l2, rate)
         self._n_updates += 1
         decay = (1.0 + self._n_updates) / (10.0 + self._n_updates)
         self._log_decay += float(np.log(min(decay, MAX_DECAY)))
 
     def averages(self) -> Floats:
         """RETURNS (float64 [R, L]): Averages of all rows, brought up to date."""
-        rows = np.arange(len(self._weights), dtype=np.int32)
-        average_rows(rows, self._weights, self._averages, self._last, self._log_decay)
+        rows = np.arange(len(self.weights), dtype=np.int32)
+        average_rows(rows, self.weights, self._averages, self._last, self._log_decay)
         return self._averages
-
-

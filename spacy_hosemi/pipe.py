@@ -21,9 +21,16 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
 from .confidence import components, leave_record, register_extension, span_key
-from .core import Constraints, Marginals, PatternAutomaton, Potentials, marginals, viterbi
+from .core import (
+    Constraints,
+    Marginals,
+    PatternAutomaton,
+    Potentials,
+    marginals,
+    viterbi,
+)
 from .errors import Errors, Warnings
-from .fit import Batch, Fit
+from .fit import Batch
 from .labels import LabelInventory, mine_patterns
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, count_features, name_features, weights_of
@@ -340,7 +347,8 @@ class HighOrderSemiCRF(TrainablePipe):
             pattern,
             length,
             tail,
-            learn_length=self.cfg["explicit_length"] > 1 and not self.inventory.on_tokens,
+            learn_length=self.cfg["explicit_length"] > 1
+            and not self.inventory.on_tokens,
             n_docs=max(n_docs, 1),
         )
 
@@ -457,7 +465,9 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         spans = self._trim(self.inventory.decode(segments), doc)
         if not (
-            self.cfg["confidence"] or self.cfg["spans_key"] or self.cfg["min_confidence"]
+            self.cfg["confidence"]
+            or self.cfg["spans_key"]
+            or self.cfg["min_confidence"]
         ):
             return Prediction(spans, None)
         posterior = marginals(self.automaton, potentials, constraints)
@@ -535,9 +545,10 @@ class HighOrderSemiCRF(TrainablePipe):
         for doc, prediction in zip(docs, scores):
             ents = [Span(doc, i, j, label=y) for i, j, y in prediction.spans]
             doc.set_ents(ents)
-            known = prediction.scores or [None] * len(ents)
-            keys = map(span_key, ents)
-            leave_record(doc, self.name, self._id, dict(zip(keys, known)))
+            known: dict[str, float | None] = dict.fromkeys(map(span_key, ents))
+            if prediction.scores is not None:
+                known.update(zip(known, prediction.scores))
+            leave_record(doc, self.name, self._id, known)
             if self.cfg["spans_key"]:
                 group = SpanGroup(doc, name=self.cfg["spans_key"], spans=ents)
                 group.attrs["scores"] = np.array(prediction.scores, "f")
@@ -621,7 +632,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if weights.is_trained and found != expected:
             raise ValueError(
                 Errors.HS064.format(
-                    found=f"{found} patterns and labels in the weights, {expected} in cfg"
+                    found=f"{found} patterns and labels of weights, {expected} in cfg"
                 )
             )
         self._is_fitted = False

@@ -97,7 +97,7 @@ def make_gold(
 
 
 def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
-    """Whitespace outside of spans counts as missing; other tokens may not be outside."""
+    """Whitespace outside of spans counts as missing; no other token may be outside."""
     outside = ~annotation.is_missing
     for start, end, _ in annotation.spans:
         outside[start:end] = False
@@ -143,7 +143,7 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
         return None
     if inventory.on_tokens:
         allowed = np.ones((len(doc), len(inventory.names)), bool)
-        allowed[np.ix_(starts, inventory.tags_that("IL"))] = False
+        allowed[np.ix_(starts, np.array(inventory.tags_that("IL")))] = False
         return Constraints(allowed=allowed)
     boundary = np.zeros(len(doc) + 1, np.int8)
     boundary[starts] = 2

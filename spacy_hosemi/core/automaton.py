@@ -84,7 +84,11 @@ class PatternAutomaton:
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Labels and patterns as JSON; the rest is derived."""
         return json.dumps(
-            {"labels": self.labels, "patterns": self.patterns, "observed": self.observed}
+            {
+                "labels": self.labels,
+                "patterns": self.patterns,
+                "observed": self.observed,
+            }
         ).encode("utf8")
 
     @classmethod
@@ -128,7 +132,9 @@ class PatternAutomaton:
         prefixes: set[Key] = {(begin,)} | {(y,) for y in range(self.n_labels)}
         for key in keys:
             prefixes.update(key[:k] for k in range(1, len(key)))
-        order = sorted(prefixes, key=lambda p: (-1 if p == (begin,) else p[-1], len(p), p))
+        order = sorted(
+            prefixes, key=lambda p: (-1 if p == (begin,) else p[-1], len(p), p)
+        )
         self._states = tuple(order)
         self._state_ids = {key: i for i, key in enumerate(order)}
         last = [-1 if p == (begin,) else p[-1] for p in order]
@@ -139,7 +145,9 @@ class PatternAutomaton:
 
     def _suffix(self, key: Key) -> Key:
         """The longest proper suffix that is a state, or () for the root."""
-        return next((key[i:] for i in range(1, len(key)) if key[i:] in self._state_ids), ())
+        return next(
+            (key[i:] for i in range(1, len(key)) if key[i:] in self._state_ids), ()
+        )
 
     def _build_edges(self, keys: list[Key]) -> None:
         pattern_ids = {key: m for m, key in enumerate(keys)}
@@ -163,7 +171,9 @@ class PatternAutomaton:
                 target[e] = target[self.edge_suffix[e]]
         self.edge_target = target
         # state p ends a document through this edge (-1: no pattern ends in $ there)
-        self.final_edge = np.array([self._owner(p, end) for p in self._states], np.int32)
+        self.final_edge = np.array(
+            [self._owner(p, end) for p in self._states], np.int32
+        )
         # The edges that a state owns, for walking from left to right: the edge of
         # (p, y) is the first one found on the way p, suffix of p, .., root (id P).
         states = {key: i for i, key in enumerate([*self._states, ()])}

@@ -282,7 +282,8 @@ cdef class Chart:
         cdef double score
         if j - u > self.n_lengths and self.tail[y] == -INFINITY:
             return -INFINITY
-        score = self.first[u, y] + more + self.end[j - 1, y] + self.length_score(y, j - u)
+        score = self.first[u, y] + more + self.end[j - 1, y]
+        score += self.length_score(y, j - u)
         if self.has_cells:
             for k in range(
                 self.first_cell[u * self.n_labels + y],
@@ -309,7 +310,9 @@ cdef class Chart:
         self.enter_score[self.n_enters] = score
         self.n_enters += 1
 
-    cdef void _add_pending(self, Py_ssize_t u, Py_ssize_t y, double more) noexcept nogil:
+    cdef void _add_pending(
+        self, Py_ssize_t u, Py_ssize_t y, double more
+    ) noexcept nogil:
         self.pending_start[self.n_pending] = u
         self.pending_label[self.n_pending] = <int32_t>y
         self.pending_cell[self.n_pending] = self.first_cell[u * self.n_labels + y]

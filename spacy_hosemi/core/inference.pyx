@@ -247,7 +247,9 @@ cdef class Marginals(Tables):
                 self.cell_count[self.term_cell[t]] += self.prob[t]
         return self._count_tokens(u)
 
-    cdef void _count_length(self, Py_ssize_t y, Py_ssize_t d, double prob) noexcept nogil:
+    cdef void _count_length(
+        self, Py_ssize_t y, Py_ssize_t d, double prob
+    ) noexcept nogil:
         cdef Py_ssize_t longest = self.n_lengths
         self.length_count[y, min(d, longest) - 1] += prob
         if d > longest:

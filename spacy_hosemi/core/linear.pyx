@@ -62,7 +62,7 @@ cdef bint backward_row(Tables tables, Py_ssize_t u) noexcept nogil:
 
 cdef bint _ends(Tables tables, Py_ssize_t j) noexcept nogil:
     """alpha[j] and R[j] from the segments that end at j, or run on over it."""
-    cdef Py_ssize_t t, u, y, q, a, b
+    cdef Py_ssize_t t, u, y, a, b
     cdef double top = -INFINITY, keep, shift, weight
     for t in range(tables.n_terms):
         u, y = tables.term_position[t], tables.term_label[t]
@@ -81,7 +81,8 @@ cdef bint _ends(Tables tables, Py_ssize_t j) noexcept nogil:
             )
         for y in range(tables.n_labels):
             if tables.running_top[y] > -INFINITY:
-                keep = tables.more[j - 1, y] + tables.tail[y] + max(tables.end[j - 1, y], 0.0)
+                keep = tables.more[j - 1, y] + tables.tail[y]
+                keep += max(tables.end[j - 1, y], 0.0)
                 top = max(top, keep + tables.alpha_scale[j - 1] + tables.running_top[y])
     if top == -INFINITY:  # nothing arrives here; longer segments may pass over it
         tables.alpha_scale[j] = tables.alpha_scale[j - 1]
@@ -182,7 +183,8 @@ cdef double _log_total(Tables tables) noexcept nogil:
 
 
 cdef double _final(Tables tables, Py_ssize_t p) noexcept nogil:
-    return tables.edge_weight[tables.final_edge[p]] if tables.final_edge[p] >= 0 else 0.0
+    cdef Py_ssize_t edge = tables.final_edge[p]
+    return tables.edge_weight[edge] if edge >= 0 else 0.0
 
 
 cdef void _end_row(Tables tables) noexcept nogil:
@@ -256,7 +258,9 @@ cdef void _rest(Tables tables, Py_ssize_t u) noexcept nogil:
     for y in range(tables.n_labels):
         if tables.tail[y] == -INFINITY:
             continue
-        top = max(top, tables.end[u - 1, y] + tables.beta_scale[u] + tables.beta_top[u, y])
+        top = max(
+            top, tables.end[u - 1, y] + tables.beta_scale[u] + tables.beta_top[u, y]
+        )
         if u < n:
             top = max(
                 top,

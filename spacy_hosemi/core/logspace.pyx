@@ -4,7 +4,7 @@ The same recursions as in the linear module, with log-add for + and + for *. Wit
 `maximum`, + becomes max instead, and the backward sweep is that of Viterbi decoding.
 """
 
-from libc.math cimport INFINITY, exp, log, log1p
+from libc.math cimport INFINITY, exp, log1p
 
 from .tables cimport Tables
 
@@ -62,7 +62,11 @@ cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
         u, y = tables.term_position[t], tables.term_label[t]
         a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
         _add(
-            tables.term_score[t], &tables.opened[u, 0] + a, &tables.alpha[j, 0] + a, n, False
+            tables.term_score[t],
+            &tables.opened[u, 0] + a,
+            &tables.alpha[j, 0] + a,
+            n,
+            False,
         )
     if not tables.has_tail:
         return
@@ -88,19 +92,24 @@ cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
     for y in range(tables.n_labels):
         a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
         _add(
-            tables.end[j - 1, y], &tables.running[j, 0] + a, &tables.alpha[j, 0] + a, n, False
+            tables.end[j - 1, y],
+            &tables.running[j, 0] + a,
+            &tables.alpha[j, 0] + a,
+            n,
+            False,
         )
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the arcs."""
     cdef Py_ssize_t q, k
-    cdef double total
+    cdef double total, value
     circuit(tables, j)
     for q in range(1, tables.n_states):
         total = -INFINITY
         for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
-            total = _log_add(total, tables.node[tables.arc_node[k]] + tables.arc_weight[k])
+            value = tables.node[tables.arc_node[k]] + tables.arc_weight[k]
+            total = _log_add(total, value)
         tables.opened[j, q] = total
 
 
@@ -151,7 +160,7 @@ cdef void _starts(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
 cdef void _close(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
     """beta[u] from B[u]: the arcs and the circuit, transposed."""
     cdef Py_ssize_t v, k, q, i, n_states = tables.n_states
-    cdef double value
+    cdef double value, passed
     for v in range(tables.n_nodes):
         tables.node[v] = -INFINITY
     for q in range(1, n_states):
@@ -160,7 +169,8 @@ cdef void _close(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
             continue
         for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
             i = tables.arc_node[k]
-            tables.node[i] = _plus(tables.node[i], tables.arc_weight[k] + value, maximum)
+            passed = tables.arc_weight[k] + value
+            tables.node[i] = _plus(tables.node[i], passed, maximum)
     for v in range(tables.n_nodes - n_states - 1, -1, -1):
         value = tables.node[n_states + v]
         for k in range(tables.first_input[v], tables.first_input[v + 1]):
@@ -178,7 +188,11 @@ cdef void _rest(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
             continue
         a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
         _add(
-            tables.end[u - 1, y], &tables.beta[u, 0] + a, &tables.rest[u, 0] + a, n, maximum
+            tables.end[u - 1, y],
+            &tables.beta[u, 0] + a,
+            &tables.rest[u, 0] + a,
+            n,
+            maximum,
         )
         if u < tables.n_tokens:
             _add(

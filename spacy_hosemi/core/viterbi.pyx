@@ -15,7 +15,6 @@ from libc.stdint cimport int32_t
 from ..errors import Errors
 from .chart cimport Chart
 from .logspace cimport backward_row
-from .potentials import check_automaton, check_potentials
 from .tables cimport Tables
 
 METHODS = ("auto", "automaton")
@@ -112,7 +111,8 @@ cdef Py_ssize_t _walk(
         best, top = -1, -INFINITY
         for y in range(tables.n_labels):
             edge = edges[y]
-            value = tables.edge_weight[edge] + tables.closing[u, tables.edge_target[edge]]
+            value = tables.closing[u, tables.edge_target[edge]]
+            value += tables.edge_weight[edge]
             if value > top:
                 best, top = y, value
         state = tables.edge_target[edges[best]]
@@ -131,11 +131,15 @@ cdef Py_ssize_t _longest(
     tables.segments_starting_at(u)
     for t in range(tables.n_enters):
         j = tables.enter_position[t]
-        if tables.enter_label[t] == y and tables.enter_score[t] + tables.rest[j, q] == best:
+        if tables.enter_label[t] != y:
+            continue
+        if tables.enter_score[t] + tables.rest[j, q] == best:
             return _running_end(tables, j, y, q)
     for t in range(tables.n_terms):
         j = tables.term_position[t]
-        if tables.term_label[t] == y and tables.term_score[t] + tables.beta[j, q] == best:
+        if tables.term_label[t] != y:
+            continue
+        if tables.term_score[t] + tables.beta[j, q] == best:
             end = max(end, j)
     return end
 
@@ -154,7 +158,11 @@ cdef Py_ssize_t _running_end(
     return j
 
 
-cdef void _edges_of(Chart chart, Py_ssize_t state, Py_ssize_t[::1] edges) noexcept nogil:
+cdef void _edges_of(
+    Chart chart,
+    Py_ssize_t state,
+    Py_ssize_t[::1] edges,      # OUT  [L]
+) noexcept nogil:
     """The edge that `state` uses for each label: its own, or that of a suffix."""
     cdef Py_ssize_t k, y
     for y in range(chart.n_labels):

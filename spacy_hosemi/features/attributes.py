@@ -28,7 +28,9 @@ _NEAR = 3
 
 _YEAR = re.compile(r"\W*(1[5-9]\d\d|20\d\d)[a-z]?\W*")
 _RANGE = re.compile(r"\W*[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+\W*")
-_ROMAN = re.compile(r"\W*(?=[ivxlcdm])m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})\W*", re.I)
+_ROMAN = re.compile(
+    r"\W*(?=[ivxlcdm])m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})\W*", re.I
+)
 _ORDINAL = re.compile(r"\W*\d+(st|nd|rd|th|\.)\W*", re.I)
 _INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
 
@@ -56,8 +58,10 @@ def number_kind(text: str) -> str | None:
 
 def short_shape(text: str) -> str:
     """Shape with runs of one kind written once: 'McDonald's,' -> "XxXx'x,"."""
-    kinds = ("X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
-             for c in text)
+    kinds = (
+        "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
+        for c in text
+    )
     shape = ""
     for kind in kinds:
         if not shape.endswith(kind):

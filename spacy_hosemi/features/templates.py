@@ -1,8 +1,8 @@
 """Feature templates: which attributes are read, and how far from the token.
 
-    LOWER                   the attribute of the token itself
-    SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
-    LOWER[-1] & LOWER       one template over two attributes: both values together
+LOWER                   the attribute of the token itself
+SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
+LOWER[-1] & LOWER       one template over two attributes: both values together
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 
 from ..errors import Errors
 
-_ATOM = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*)(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\])?")
+_ATOM = re.compile(
+    r"(?P<name>[A-Z][A-Z0-9_]*)(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\])?"
+)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,30 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from .automaton import PatternAutomaton
+from .potentials import Constraints, Potentials
+
+class Marginals:
+    log_z: float
+    gradient: Potentials
+    def __init__(
+        self,
+        automaton: PatternAutomaton,
+        potentials: Potentials,
+        constraints: Constraints | None = ...,
+    ) -> None: ...
+    @property
+    def tokens(self) -> NDArray[np.float64]: ...
+    def segment(self, start: int, end: int, label: int) -> float: ...
+    def segments_above(self, p: float) -> list[tuple[int, int, int, float]]: ...
+
+def log_partition(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    constraints: Constraints | None = ...,
+) -> float: ...
+def marginals(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    constraints: Constraints | None = ...,
+) -> Marginals: ...

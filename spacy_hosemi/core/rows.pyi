@@ -1,0 +1,36 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Keys = NDArray[np.uint64]
+
+def template_keys(
+    values: Keys, seeds: Keys, first_atom: Ints, columns: Ints, offsets: Ints
+) -> Keys: ...
+
+class RowTable:
+    keys: Keys
+    def __init__(self, keys: Keys) -> None: ...
+    def __len__(self) -> int: ...
+    def rows(self, keys: Keys) -> tuple[Ints, Ints]: ...
+
+def gather(first: Ints, rows: Ints, weights: Floats, scores: Floats) -> None: ...
+def scatter(first: Ints, rows: Ints, d_scores: Floats, d_weights: Floats) -> None: ...
+def adagrad_rows(
+    touched: NDArray[Any],
+    weights: Floats,
+    gradient: Floats,
+    squares: Floats,
+    l2: Floats,
+    rate: float,
+) -> None: ...
+def average_rows(
+    touched: NDArray[Any],
+    weights: Floats,
+    averages: Floats,
+    last: Floats,
+    log_decay: float,
+) -> None: ...
