@@ -26,7 +26,7 @@ help:
 	@echo "make clean         remove $(VENV) and everything built"
 
 demo: $(VENV)/.built
-	@$(PY) corpus/demo.py
+	@$(PY) corpus/demo.py --output demo
 
 test: $(READY)
 	@$(PY) -m pytest -q $(ARGS)
@@ -62,7 +62,7 @@ bench: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 	@test -n "$(DATA)" || { echo "make bench needs DATA: a folder with" \
 		"train.jsonl and test.jsonl, each line an object with tokens and" \
 		"spans ([start, end, label]). Example: make bench DATA=../data/cora"; exit 2; }
-	@$(PY) benchmarks/accuracy.py "$(DATA)"
+	@$(PY) benchmarks/accuracy.py "$(DATA)" $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

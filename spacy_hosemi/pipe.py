@@ -571,6 +571,14 @@ class HighOrderSemiCRF(TrainablePipe):
                     posterior, [triple], potentials, constraints
                 )[0]
 
+    def token_features(self, doc: Doc) -> list[list[str]]:
+        """What the model reads at each token, in any role, without minimum count.
+
+        doc (Doc): n tokens.
+        RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
+        """
+        return self.weights.extractor.token_features(doc)
+
     def marginals(self, doc: Doc) -> Marginals:
         """The distribution over segmentations of a document.
 

@@ -133,6 +133,18 @@ class Extractor:
         for i in range(len(doc)):
             yield [_name(t, texts, i) for t in self.features.roles[role]]
 
+    def token_features(self, doc: Doc) -> list[list[str]]:
+        """What any role reads at each token, as a token tagger would take it.
+
+        doc (Doc): n tokens.
+        RETURNS (List[List[str]]): n lists of names, without roles and repetitions.
+        """
+        by_role = [list(self.names(doc, role)) for role in ROLES]
+        return [
+            list(dict.fromkeys(name for names in token for name in names if name))
+            for token in zip(*by_role)
+        ]
+
     def _clear(self) -> None:
         self._rows: dict[int, int] = {}
         self._table = np.zeros((256, len(self._lexical)), np.uint64)
