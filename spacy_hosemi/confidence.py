@@ -12,6 +12,7 @@ strings only, so that the record travels with Doc.to_bytes and DocBin.
 from __future__ import annotations
 
 from typing import Any, Protocol
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from spacy.tokens import Doc, Span
@@ -28,6 +29,21 @@ class Scorer(Protocol):
 
 
 components: WeakValueDictionary[str, Scorer] = WeakValueDictionary()
+
+
+def register_component(component: Scorer, key: str) -> str:
+    """Let records find a component of this process.
+
+    component (Scorer): The component.
+    key (str): The key it has, from before it was copied perhaps.
+    RETURNS (str): The same key, which a copy in another process shares; a new one if
+        in this process it belongs to another component.
+    """
+    if components.setdefault(key, component) is component:
+        return key
+    key = uuid4().hex
+    components[key] = component
+    return key
 
 
 def span_key(span: Span) -> str:

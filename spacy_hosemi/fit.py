@@ -159,7 +159,7 @@ def minimize(
             w = x[:n] - x[n:] if l1 else x
             weights.set_vector(w)
             value, gradient = batch.value_and_gradient()
-            value += 0.5 * float(penalty @ (w * w))
+            value += 0.5 * float((penalty * w * w).sum())
             gradient += penalty * w
             if not np.isfinite(value):
                 raise ValueError(Errors.HS057.format(found=value, steps=bar.n))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
-from .confidence import components, leave_record, register_extension, span_key
+from .confidence import leave_record, register_component, register_extension, span_key
 from .core import (
     Constraints,
     Marginals,
@@ -232,7 +233,6 @@ class HighOrderSemiCRF(TrainablePipe):
         self._is_fitted = False
         self._set_labels([], [])
         self._id = uuid4().hex
-        components[self._id] = self
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -443,6 +443,23 @@ class HighOrderSemiCRF(TrainablePipe):
 
     # prediction
 
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Apply the component to a stream, one document at a time.
+
+        stream (Iterable[Doc]): Documents.
+        batch_size (int): Not used: a batch would only hold more in memory, and lose
+            all of its documents where one of them fails.
+        YIELDS (Doc): In their order; those that fail go to the error handler.
+        """
+        error_handler = self.get_error_handler()
+        for doc in stream:
+            try:
+                self.set_annotations([doc], self.predict([doc]))
+            except Exception as e:
+                error_handler(self.name, self, [doc], e)
+            else:
+                yield doc
+
     def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
         """Spans of each document, one document at a time: its potentials are large.
 
@@ -542,6 +559,7 @@ class HighOrderSemiCRF(TrainablePipe):
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
         """
+        self._id = register_component(self, self._id)
         for doc, prediction in zip(docs, scores):
             ents = [Span(doc, i, j, label=y) for i, j, y in prediction.spans]
             doc.set_ents(ents)
@@ -600,16 +618,13 @@ class HighOrderSemiCRF(TrainablePipe):
         self.cfg["patterns"] = [list(pattern) for pattern in patterns]
         self.automaton = PatternAutomaton(inventory.names, self.cfg["patterns"])
 
-    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """RETURNS (bytes): cfg, vocab and model."""
-        return super().to_bytes(exclude=exclude)
-
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
     ) -> HighOrderSemiCRF:
         """Load what `to_bytes` gave. RAISES (ValueError): HS061 to HS064."""
-        super().from_bytes(bytes_data, exclude=exclude)
-        return self._loaded(exclude)
+        with _unreadable():
+            super().from_bytes(bytes_data, exclude=exclude)
+            return self._loaded()
 
     def from_disk(
         self, path: str | Path, *, exclude: Sequence[str] = ()
@@ -619,14 +634,13 @@ class HighOrderSemiCRF(TrainablePipe):
         for part in ("cfg", "model"):
             if part not in exclude and not (Path(path) / part).is_file():
                 raise ValueError(Errors.HS061.format(path=Path(path) / part))
-        try:
-            srsly.read_json(Path(path) / "cfg")
-        except ValueError as e:
-            raise ValueError(Errors.HS062.format(found=f"cfg: {e}")) from None
-        super().from_disk(path, exclude=exclude)
-        return self._loaded(exclude)
+        with _unreadable():
+            if "cfg" not in exclude:
+                srsly.read_json(Path(path) / "cfg")
+            super().from_disk(path, exclude=exclude)
+            return self._loaded()
 
-    def _loaded(self, exclude: Sequence[str]) -> HighOrderSemiCRF:
+    def _loaded(self) -> HighOrderSemiCRF:
         version = self.cfg.get("format", 0)
         if version > FORMAT:
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
@@ -645,6 +659,17 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         self._is_fitted = False
         return self
+
+
+@contextmanager
+def _unreadable() -> Iterator[None]:
+    """Whatever goes wrong while a saved model is read gets one message."""
+    try:
+        yield
+    except Exception as e:
+        if str(e).startswith("[HS"):
+            raise
+        raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
 
 
 def _is_init_labels() -> bool:
