@@ -397,18 +397,20 @@ def count_features(
 def name_features(
     extractor: Extractor, docs: Iterable[Doc], keys: NDArray[np.uint64]
 ) -> list[str]:
-    """Readable names of the rows: "role:TEMPLATE=value"."""
-    names: dict[int, str] = {}
-    wanted = set(keys.tolist())
+    """Readable names of rows.
+
+    keys (uint64 [R]): Sorted; each occurs in the documents.
+    RETURNS (List[str]): "role:TEMPLATE=value" of each.
+    """
+    names: list[str] = [""] * len(keys)
+    is_named = np.zeros(len(keys), bool)
     for doc in docs:
-        found = extractor.keys(doc)
-        for role in ROLES:
-            if not wanted.intersection(found[role].ravel().tolist()):
-                continue
-            pairs = zip(found[role].tolist(), extractor.names(doc, role))
-            for row_keys, row_names in pairs:
-                for key, name in zip(row_keys, row_names):
-                    if key in wanted:
-                        names[key] = f"{role}:{name}".replace("\n", "\\n")
-                        wanted.discard(key)
-    return [names[key] for key in keys.tolist()]
+        if is_named.all():
+            break
+        name = extractor.namer(doc)
+        for role, found in extractor.keys(doc).items():
+            rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
+            for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
+                names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
+            is_named[rows[keys[rows] == found]] = True
+    return names

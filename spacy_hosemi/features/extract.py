@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -121,17 +121,27 @@ class Extractor:
         values = self._values(doc)
         return {role: template_keys(values, *self._plans[role]) for role in ROLES}
 
+    def namer(self, doc: Doc) -> Callable[[str, int, int], str | None]:
+        """Readable names of the features of one document, parallel to `keys`.
+
+        doc (Doc): n tokens.
+        RETURNS (Callable): (role, token, template) -> a name such as "LOWER[-1]=the";
+            None where the template does not fire.
+        """
+        texts = self._texts(doc)
+        roles = self.features.roles
+        return lambda role, i, t: _name(roles[role][t], texts, i)
+
     def names(self, doc: Doc, role: str) -> Iterator[list[str | None]]:
-        """Readable features, parallel to `keys`.
+        """Readable features of one role, parallel to `keys`.
 
         doc (Doc): n tokens.
         role (str): "inside", "start" or "end".
-        YIELDS (List[Optional[str]]): For each token T names such as "LOWER[-1]=the";
-            None where a template does not fire.
+        YIELDS (List[Optional[str]]): For each token T names.
         """
-        texts = self._texts(doc)
+        name = self.namer(doc)
         for i in range(len(doc)):
-            yield [_name(t, texts, i) for t in self.features.roles[role]]
+            yield [name(role, i, t) for t in range(len(self.features.roles[role]))]
 
     def token_features(self, doc: Doc) -> list[list[str]]:
         """What any role reads at each token, as a token tagger would take it.
