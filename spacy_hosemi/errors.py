@@ -3,13 +3,11 @@
 A message names the argument, what was found, what was expected and what to do.
 """
 
-from typing import Any
-
 
 class _Coded(type):
     """Prefix a message with its code when it is read: ``Errors.HS001``."""
 
-    def __getattribute__(cls, name: str) -> Any:
+    def __getattribute__(cls, name: str) -> str:
         value = super().__getattribute__(name)
         return f"[{name}] {value}" if name.startswith("HS") else value
 

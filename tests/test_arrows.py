@@ -14,6 +14,7 @@ PACKAGE = Path(find_spec(NAME).origin).parent
 # may import each other. The last ones are leaves: nobody imports them.
 ORDER = [
     "errors",
+    "core.circuit",
     "core.automaton",
     "core.potentials",
     "core.chart",
@@ -34,6 +35,7 @@ ORDER = [
     "objectives",
     "fit",
     "hierarchy",
+    "confidence",
     "pipe",
     NAME,
     "explain.*",

@@ -22,9 +22,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from ..errors import Errors
+from .circuit import Circuit, Key
 
 BEGIN, END = "^", "$"
-Key = tuple[int, ...]  # symbols: label indices, then n_labels for ^, n_labels + 1 for $
 
 
 class PatternAutomaton:
@@ -197,8 +197,14 @@ class PatternAutomaton:
             state = self._suffix(state)
 
     def _build_circuit(self) -> None:
-        circuit = _Circuit([self._suffix(p) for p in self._states], self._states)
+        circuit = Circuit([self._suffix(p) for p in self._states], self._states)
         mass: list[tuple[int, int]] = []  # (edge, node)
+        owners: dict[int, list[Key]] = {y: [] for y in range(self.n_labels)}
+        for key in self._edge_ids:
+            if len(key) > 1 and key[-1] in owners:
+                owners[key[-1]].append(key[:-1])
+        for y, states in owners.items():
+            circuit.mark(states, y)
         for key, edge in self._edge_ids.items():
             if self.edge_target[edge] >= 0:
                 node = circuit.mass(key[:-1], key[-1], self._edge_ids)
@@ -220,108 +226,6 @@ class PatternAutomaton:
     def _build_bounds(self) -> None:
         # Pattern lengths, for the bound on how much a longer history can change.
         self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
-
-
-class _Circuit:
-    """Sums over subtrees of the suffix tree, each written down once.
-
-    Nodes 0 .. P-1 are the states; node P + v sums `inputs[v]`.
-    """
-
-    def __init__(self, suffixes: list[Key], states: Sequence[Key]) -> None:
-        self.inputs: list[tuple[int, ...]] = []
-        self._known: dict[tuple[int, ...], int] = {}
-        self._n_states = len(states)
-        self._ids = {key: i for i, key in enumerate(states)}
-        self._children: dict[Key, list[Key]] = {key: [] for key in [(), *states]}
-        for key, suffix in zip(states, suffixes, strict=True):
-            self._children[suffix].append(key)
-        self._subtree: dict[Key, int] = {}
-        self._position = {
-            child: i
-            for children in self._children.values()
-            for i, child in enumerate(children)
-        }
-        for key in sorted(states, key=len, reverse=True):  # children before parents
-            self._subtree[key] = self._node([self._ids[key], *self._all(key)])
-        self._parent = dict(zip(states, suffixes, strict=True))
-        self._owners: dict[int, set[Key]] = {}
-
-    def mass(self, state: Key, y: int, edges: dict[Key, int]) -> int | None:
-        """The node that sums all states whose edge for y is the one of `state`."""
-        if y not in self._owners:
-            self._owners[y] = _owners_by_label(edges, y)
-        inputs = [self._ids[state]] if state else []
-        inputs += self._below(state, y, edges)
-        return self._node(inputs) if inputs else None
-
-    def _below(self, state: Key, y: int, edges: dict[Key, int]) -> list[int]:
-        """Nodes that together sum the subtrees under `state` that use its y edge."""
-        children = self._children[state]
-        cut = self._cut(state, y)
-        if not cut:
-            return self._all(state)
-        nodes: list[int] = []
-        left = 0
-        for child in cut:
-            at = self._position[child]
-            nodes += self._range(state, left, at)
-            left = at + 1
-            if (*child, y) not in edges:  # an edge of its own further down only
-                inputs = [self._ids[child], *self._below(child, y, edges)]
-                nodes.append(self._node(inputs))
-        return nodes + self._range(state, left, len(children))
-
-    def _cut(self, state: Key, y: int) -> list[Key]:
-        """Children with a y edge of their own, or one somewhere below them."""
-        found = self._marks(y).get(state, ())
-        return sorted(found, key=self._position.__getitem__)
-
-    def _marks(self, y: int) -> dict[Key, set[Key]]:
-        cache = self.__dict__.setdefault("_marked", {})
-        if y not in cache:
-            marks: dict[Key, set[Key]] = {}
-            for owner in self._owners[y]:
-                while owner and owner not in marks.get(self._parent[owner], ()):
-                    marks.setdefault(self._parent[owner], set()).add(owner)
-                    owner = self._parent[owner]
-            cache[y] = marks
-        return cache[y]
-
-    def _all(self, state: Key) -> list[int]:
-        return self._range(state, 0, len(self._children[state]))
-
-    def _range(self, state: Key, left: int, right: int) -> list[int]:
-        """Aligned dyadic blocks that cover children[left:right]: O(log) nodes."""
-        nodes = []
-        while left < right:
-            size = 1
-            while left % (2 * size) == 0 and left + 2 * size <= right:
-                size *= 2
-            nodes.append(self._block(state, left, size))
-            left += size
-        return nodes
-
-    def _block(self, state: Key, left: int, size: int) -> int:
-        if size == 1:
-            return self._subtree[self._children[state][left]]
-        half = size // 2
-        return self._node(
-            [self._block(state, left, half), self._block(state, left + half, half)]
-        )
-
-    def _node(self, inputs: list[int]) -> int:
-        if len(inputs) == 1:
-            return inputs[0]
-        key = tuple(inputs)
-        if key not in self._known:
-            self._known[key] = self._n_states + len(self.inputs)
-            self.inputs.append(key)
-        return self._known[key]
-
-
-def _owners_by_label(edges: dict[Key, int], y: int) -> set[Key]:
-    return {key[:-1] for key in edges if key[-1] == y and len(key) > 1}
 
 
 def _check_labels(labels: tuple[str, ...]) -> None:
