@@ -11,13 +11,24 @@ strings only, so that the record travels with Doc.to_bytes and DocBin.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any, Protocol
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from spacy.tokens import Doc, Span
 
-from .labels import OUTSIDE
+from .core import (
+    Constraints,
+    PatternAutomaton,
+    Potentials,
+    log_partition,
+    marginals,
+)
+from .labels import OUTSIDE, LabelInventory
+from .labels import Span as SpanTriple
+from .segmentation import before_trimming, exactly
 
 KEY = "hosemi"
 
@@ -51,25 +62,70 @@ def span_key(span: Span) -> str:
     return f"{span.start_char}:{span.end_char}:{span.label_ or OUTSIDE}"
 
 
+def find_span(doc: Doc, key: str) -> SpanTriple | None:
+    """The span of a key, in tokens; None if the tokens have changed since."""
+    start, end, label = key.split(":", 2)
+    span = doc.char_span(int(start), int(end))
+    return None if span is None else (span.start, span.end, label)
+
+
 def leave_record(doc: Doc, name: str, component: str, spans: dict[str, Any]) -> None:
-    """Replace the record of one component."""
-    doc.user_data.setdefault(KEY, {})[name] = {"component": component, "spans": spans}
+    """Replace the record of one component; the latest one stands last."""
+    records = doc.user_data.setdefault(KEY, {})
+    records.pop(name, None)
+    records[name] = {"component": component, "spans": spans}
 
 
 def get_confidence(span: Span) -> float | None:
     """Posterior of a predicted span; None for any other.
 
+    If two components predicted it, the one that ran last has the word.
+
     span (Span): With its label.
     RETURNS (Optional[float]): In [0, 1].
     """
     key = span_key(span)
-    for record in span.doc.user_data.get(KEY, {}).values():
+    for record in reversed(span.doc.user_data.get(KEY, {}).values()):
         if key not in record["spans"]:
             continue
         if record["spans"][key] is None and record["component"] in components:
             components[record["component"]].score_spans(span.doc)
         return record["spans"][key]
     return None
+
+
+def span_probabilities(
+    spans: Sequence[SpanTriple],
+    doc: Doc,
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+    potentials: Potentials,
+    constraints: Constraints | None,
+) -> list[float]:
+    """Posterior probability of each span.
+
+    spans (Sequence[Tuple[int, int, str]]): Any spans of the document.
+    doc (Doc): n tokens.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    potentials (Potentials), constraints (Optional[Constraints]): Of the document.
+    RETURNS (List[float]): In [0, 1].
+    """
+    posterior = marginals(automaton, potentials, constraints)
+    if not inventory.on_tokens:
+        index = {name: y for y, name in enumerate(inventory.names)}
+        return [min(posterior.segment(i, j, index[y]), 1.0) for i, j, y in spans]
+    # P(span) = Z(tag sequences with that span) / Z, summed over what is trimmed to it
+    return [
+        min(
+            sum(
+                math.exp(log_partition(automaton, potentials, given) - posterior.log_z)
+                for raw in before_trimming(span, doc)
+                for given in [exactly(raw, inventory, constraints, len(doc))]
+            ),
+            1.0,
+        )
+        for span in spans
+    ]
 
 
 def register_extension() -> None:

@@ -106,8 +106,9 @@ class Errors(metaclass=_Coded):
         'every token is in one. Set outside = "run" or "token".'
     )
     HS045 = (
-        "the component has no labels, hence nothing to add {found!r} to: add labels "
-        "before initialize, or train it anew with the label in the data."
+        "the label {found!r} cannot be added to a component that is initialized: its "
+        "weights have a column for each label. Add it before initialize, or train anew "
+        "with the label in the data."
     )
     # training
     HS050 = (
@@ -134,8 +135,8 @@ class Errors(metaclass=_Coded):
         "possible under the model: {reason}."
     )
     HS057 = (
-        "the loss is {found} after {steps} steps, not a number. Lower the learning "
-        "rate (model.learn_rate_scale) or raise l2."
+        "the loss is {found} after {steps} steps, not a number. Raise fit.l2, "
+        "or look for features with extreme values."
     )
     # prediction and persistence
     HS060 = (

@@ -339,6 +339,8 @@ class Weights(Shim):
             version = loaded["format"]
         except Exception as e:
             raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
+        if not isinstance(version, int):
+            raise ValueError(Errors.HS062.format(found=f"format is {version!r}"))
         if version > FORMAT:
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
         try:
@@ -349,10 +351,24 @@ class Weights(Shim):
             self.n_docs = loaded["n_docs"]
             for name in _ARRAYS:
                 setattr(self, name, np.array(loaded[name]))
+            self._check_shapes()
         except (KeyError, TypeError, ValueError) as e:
             raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
         self._reset_optimizer()
         return self
+
+    def _check_shapes(self) -> None:
+        """Arrays that do not fit together would be read out of bounds."""
+        n_rows, n_labels = len(self.table), len(self.tail)
+        found = {
+            "matrix": (self.matrix.shape, (n_rows, n_labels)),
+            "names": (len(self.names), n_rows),
+            "counts": (len(self.counts), n_rows),
+            "length": (len(self.length), n_labels),
+        }
+        for name, (shape, expected) in found.items():
+            if shape != expected:
+                raise ValueError(f"{name} has shape {shape}, expected {expected}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         args = self.extractor, self.l2, self.learn_rate_scale, self.to_bytes()

@@ -40,7 +40,7 @@ def log_likelihood(
     RAISES (ValueError): HS056 if the gold is impossible under the model.
     """
     if gold.n_known == 0:
-        return 0.0, Potentials.zeros(automaton, potentials.n_tokens)
+        return 0.0, no_counts(automaton, potentials)
     everything = marginals(automaton, potentials)
     gradient = everything.gradient
     if gold.segments is not None:
@@ -52,12 +52,13 @@ def log_likelihood(
     if score == -np.inf:
         raise ValueError(
             Errors.HS056.format(
-                text="...", reason="a label pattern or length forbids it"
+                text=gold.text, reason="a label pattern or a length forbids it"
             )
         )
     for name in ("inside", "start", "end", "length", "tail", "pattern"):
         array = getattr(gradient, name)
         array -= getattr(counts, name)
+    gradient.cells["score"] -= counts.cells["score"]
     return everything.log_z - score, gradient
 
 
@@ -69,8 +70,10 @@ def count_segments(
     RETURNS (Potentials): Counts in the shapes of the potentials.
     """
     n_lengths = potentials.length.shape[1]
-    counts = Potentials.zeros(automaton, potentials.n_tokens, n_lengths)
-    counts.tail[:] = 0.0
+    counts = no_counts(automaton, potentials)
+    counts.cells["score"] = [
+        tuple(cell)[:3] in segments for cell in potentials.cells.tolist()
+    ]
     for start, end, y in segments:
         counts.inside[start:end, y] = 1.0
         counts.start[start, y] = 1.0
@@ -82,6 +85,17 @@ def count_segments(
     return counts
 
 
+def no_counts(automaton: PatternAutomaton, potentials: Potentials) -> Potentials:
+    """RETURNS (Potentials): Zeros in the shapes of the potentials."""
+    counts = Potentials.zeros(
+        automaton, potentials.n_tokens, potentials.length.shape[1]
+    )
+    counts.tail[:] = 0.0
+    counts.cells = potentials.cells.copy()
+    counts.cells["score"] = 0.0
+    return counts
+
+
 def score_counts(counts: Potentials, potentials: Potentials) -> float:
     """Sum of the potentials that were counted; -inf only where one is counted."""
     total = 0.0
@@ -89,4 +103,5 @@ def score_counts(counts: Potentials, potentials: Potentials) -> float:
         count, score = getattr(counts, name), getattr(potentials, name)
         read = count > 0
         total += float(count[read] @ score[read])
-    return total
+    read = counts.cells["score"] > 0
+    return total + float(potentials.cells["score"][read].sum())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from weakref import WeakSet
 
 import numpy as np
 import srsly
@@ -21,7 +22,14 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
-from .confidence import leave_record, register_component, register_extension, span_key
+from .confidence import (
+    find_span,
+    leave_record,
+    register_component,
+    register_extension,
+    span_key,
+    span_probabilities,
+)
 from .core import (
     Constraints,
     Marginals,
@@ -42,10 +50,15 @@ from .segmentation import (
     limits,
     make_gold,
     read_annotation,
+    trim_whitespace,
     whitespace,
 )
 
 FORMAT = 1
+
+# Components that a batch fit has just given the best weights: online steps would only
+# lead away from them. Copies and saved models are not in it, so they train on.
+fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
 
 # While rows times labels are at most this, every feature has a weight for each label.
 MAX_WEIGHTS = 5_000_000
@@ -226,11 +239,11 @@ class HighOrderSemiCRF(TrainablePipe):
             "pattern_max": pattern_max,
             "explicit_length": explicit_length,
             "max_length": max_length,
-            "spans_key": spans_key,
-            "confidence": confidence,
-            "min_confidence": min_confidence,
         }
-        self._is_fitted = False
+        # Not part of what was learnt: the config decides, after loading too.
+        self.spans_key = spans_key
+        self.confidence = confidence
+        self.min_confidence = min_confidence
         self._set_labels([], [])
         self._id = uuid4().hex
 
@@ -292,7 +305,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             _check_fit(examples, bool(found), nlp, self.name)
             _warn_misaligned(examples)
-            _annotate(nlp, examples)
+        _annotate(nlp, examples)
         self._set_labels(known, [])
         docs = [eg.predicted for eg in examples]
         golds = [
@@ -301,8 +314,9 @@ class HighOrderSemiCRF(TrainablePipe):
         ]
         self._initialize_patterns(golds)
         self._initialize_weights(docs)
-        self._is_fitted = fit is not None
+        fitted.discard(self)
         if fit is not None:
+            fitted.add(self)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
@@ -388,7 +402,7 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
-        if self._is_fitted:
+        if self in fitted:
             return losses
         examples = list(examples)
         return super().update(examples, drop=drop, sgd=sgd, losses=losses)
@@ -480,16 +494,15 @@ class HighOrderSemiCRF(TrainablePipe):
                     text=doc.text[:40], constraints="sentence starts and max_length"
                 )
             )
-        spans = self._trim(self.inventory.decode(segments), doc)
-        if not (
-            self.cfg["confidence"]
-            or self.cfg["spans_key"]
-            or self.cfg["min_confidence"]
-        ):
+        spans = self.inventory.decode(segments)
+        if self.inventory.on_tokens:  # tags may run on over whitespace
+            spans = trim_whitespace(spans, doc)
+        if not (self.confidence or self.spans_key or self.min_confidence):
             return Prediction(spans, None)
-        posterior = marginals(self.automaton, potentials, constraints)
-        scores = self._confidences(posterior, spans, potentials, constraints)
-        kept = [i for i, p in enumerate(scores) if p >= self.cfg["min_confidence"]]
+        scores = span_probabilities(
+            spans, doc, self.automaton, self.inventory, potentials, constraints
+        )
+        kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
 
     def _potentials(self, doc: Doc) -> tuple[Potentials, Constraints | None]:
@@ -500,58 +513,6 @@ class HighOrderSemiCRF(TrainablePipe):
                 potentials.start[spaces, 1:] = -np.inf
                 potentials.end[spaces, 1:] = -np.inf
         return potentials, limits(doc, self.inventory)
-
-    def _trim(self, spans: list[SpanTriple], doc: Doc) -> list[SpanTriple]:
-        """Spans of tags may begin or end on whitespace: without it."""
-        if not self.inventory.on_tokens:
-            return spans
-        trimmed = []
-        for start, end, label in spans:
-            while start < end and doc[start].is_space:
-                start += 1
-            while start < end and doc[end - 1].is_space:
-                end -= 1
-            if start < end:
-                trimmed.append((start, end, label))
-        return trimmed
-
-    def _confidences(
-        self,
-        posterior: Marginals,
-        spans: Sequence[SpanTriple],
-        potentials: Potentials,
-        constraints: Constraints | None,
-    ) -> list[float]:
-        if not self.inventory.on_tokens:
-            index = {name: y for y, name in enumerate(self.inventory.names)}
-            return [min(posterior.segment(i, j, index[y]), 1.0) for i, j, y in spans]
-        # P(span) = Z(all tag sequences with exactly these tags there) / Z
-        return [
-            self._tags_probability(span, posterior.log_z, potentials, constraints)
-            for span in spans
-        ]
-
-    def _tags_probability(
-        self,
-        span: SpanTriple,
-        log_z: float,
-        potentials: Potentials,
-        constraints: Constraints | None,
-    ) -> float:
-        start, end, label = span
-        n_tokens, names = potentials.n_tokens, self.inventory.names
-        allowed = np.ones((n_tokens, len(names)), bool)
-        if constraints is not None and constraints.allowed is not None:
-            allowed = constraints.allowed.copy()
-        for i, _, y in self.inventory.encode([span], end):
-            if i >= start:
-                allowed[i] = np.arange(len(names)) == y
-        if end < n_tokens and self.cfg["encoding"] in ("IO", "BIO"):
-            allowed[end, names.index(f"I-{label}")] = False  # the span ends here
-        if start > 0 and self.cfg["encoding"] == "IO":
-            allowed[start - 1, names.index(f"I-{label}")] = False
-        given = marginals(self.automaton, potentials, Constraints(allowed=allowed))
-        return float(min(np.exp(given.log_z - log_z), 1.0))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
         """Write entities, their probabilities and the span group.
@@ -567,10 +528,10 @@ class HighOrderSemiCRF(TrainablePipe):
             if prediction.scores is not None:
                 known.update(zip(known, prediction.scores))
             leave_record(doc, self.name, self._id, known)
-            if self.cfg["spans_key"]:
-                group = SpanGroup(doc, name=self.cfg["spans_key"], spans=ents)
+            if self.spans_key:
+                group = SpanGroup(doc, name=self.spans_key, spans=ents)
                 group.attrs["scores"] = np.array(prediction.scores, "f")
-                doc.spans[self.cfg["spans_key"]] = group
+                doc.spans[self.spans_key] = group
 
     def score_spans(self, doc: Doc) -> None:
         """Compute the probabilities that the record of a document still lacks.
@@ -579,15 +540,17 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         record = doc.user_data["hosemi"][self.name]["spans"]
         potentials, constraints = self._potentials(doc)
-        posterior = marginals(self.automaton, potentials, constraints)
-        for key in record:
-            start, end, label = key.split(":", 2)
-            span = doc.char_span(int(start), int(end), label=label)
-            if span is not None:
-                triple = (span.start, span.end, label)
-                record[key] = self._confidences(
-                    posterior, [triple], potentials, constraints
-                )[0]
+        spans = {key: find_span(doc, key) for key in record}
+        found = {key: span for key, span in spans.items() if span is not None}
+        scores = span_probabilities(
+            list(found.values()),
+            doc,
+            self.automaton,
+            self.inventory,
+            potentials,
+            constraints,
+        )
+        record.update(zip(found, scores))
 
     def token_features(self, doc: Doc) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.
@@ -657,7 +620,7 @@ class HighOrderSemiCRF(TrainablePipe):
                     found=f"{found} patterns and labels of weights, {expected} in cfg"
                 )
             )
-        self._is_fitted = False
+        fitted.discard(self)
         return self
 
 

@@ -7,7 +7,7 @@ all segmentations that agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +28,13 @@ class Gold:
     segments (Optional[List[Segment]]): The segmentation, where all tokens are known.
     constraints (Optional[Constraints]): Else what the segmentations must agree with.
     n_known (int): Tokens with annotation.
+    text (str): How the document begins, for messages.
     """
 
     segments: list[Segment] | None
     constraints: Constraints | None
     n_known: int
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,13 @@ def read_annotation(example: Example) -> Annotation:
             start = i
         if tag and tag[:2] in ("L-", "U-"):
             spans.append((start, i + 1, tag[2:]))
-    return Annotation(spans, np.array([t is None or t == "-" for t in tags], bool))
+    is_missing = np.array([tag is None or tag == "-" for tag in tags], bool)
+    # spaCy calls all whitespace outside that it cannot align; between missing tokens
+    # it may as well be inside.
+    for i, token in enumerate(example.predicted):
+        if token.is_space and tags[i] == "O":
+            is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
+    return Annotation(spans, is_missing)
 
 
 def count_misaligned(example: Example) -> tuple[int, int]:
@@ -91,9 +99,10 @@ def make_gold(
         missing |= _check_covered(annotation, doc)
     n_known = int((~missing).sum())
     if not missing.any():
-        return Gold(inventory.encode(annotation.spans, len(doc)), None, n_known)
+        segments = inventory.encode(annotation.spans, len(doc))
+        return Gold(segments, None, n_known, doc[:8].text)
     constraints = _agreeing(annotation.spans, missing, inventory)
-    return Gold(None, constraints, n_known)
+    return Gold(None, constraints, n_known, doc[:8].text)
 
 
 def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
@@ -116,6 +125,9 @@ def _agreeing(
     allowed[:, 0] = True
     allowed[missing] = True
     boundary = np.zeros(n_tokens + 1, np.int8)
+    spans = list(spans)
+    for span in spans:
+        _close(span, inventory, allowed)
     for start, end, label in spans:
         allowed[start:end] = False
         for i, j, y in inventory.encode([(start, end, label)], end):
@@ -125,6 +137,19 @@ def _agreeing(
             boundary[start + 1 : end] = -1
             boundary[[start, end]] = 1
     return Constraints(allowed=allowed, boundary=boundary)
+
+
+def _close(span: Span, inventory: LabelInventory, allowed: NDArray[np.bool_]) -> None:
+    """Forbid the tags beside a span that would go on with it.
+
+    Behind it, where no tag says that it ends (IO, BIO); before it, where none says that
+    it begins (IO).
+    """
+    start, end, label = span
+    if end < len(allowed) and inventory.encoding in ("IO", "BIO"):
+        allowed[end, inventory.names.index(f"I-{label}")] = False
+    if start > 0 and inventory.encoding == "IO":
+        allowed[start - 1, inventory.names.index(f"I-{label}")] = False
 
 
 def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
@@ -154,3 +179,53 @@ def whitespace(doc: Doc) -> NDArray[Any] | None:
     """Indices of whitespace tokens, where no span may start or end; None if none."""
     found = [token.i for token in doc if token.is_space]
     return np.array(found) if found else None
+
+
+def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
+    """Spans without the whitespace tokens at their ends; none of whitespace only."""
+    trimmed = []
+    for start, end, label in spans:
+        while start < end and doc[start].is_space:
+            start += 1
+        while start < end and doc[end - 1].is_space:
+            end -= 1
+        if start < end:
+            trimmed.append((start, end, label))
+    return trimmed
+
+
+def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
+    """All spans that `trim_whitespace` makes this one of, itself included."""
+    first, last, label = span
+    while first > 0 and doc[first - 1].is_space:
+        first -= 1
+    while last < len(doc) and doc[last].is_space:
+        last += 1
+    for start in range(first, span[0] + 1):
+        for end in range(span[1], last + 1):
+            yield start, end, label
+
+
+def exactly(
+    span: Span,
+    inventory: LabelInventory,
+    constraints: Constraints | None,
+    n_tokens: int,
+) -> Constraints:
+    """Constraints under which a tag sequence has exactly this span.
+
+    span (Tuple[int, int, str]): Tokens and label.
+    inventory (LabelInventory): With tags on tokens.
+    constraints (Optional[Constraints]): What holds anyway.
+    n_tokens (int): n.
+    RETURNS (Constraints): Both together.
+    """
+    start, end, _ = span
+    allowed = np.ones((n_tokens, len(inventory.names)), bool)
+    if constraints is not None and constraints.allowed is not None:
+        allowed = constraints.allowed.copy()
+    _close(span, inventory, allowed)
+    for i, _, y in inventory.encode([span], end):
+        if i >= start:
+            allowed[i] &= np.arange(len(inventory.names)) == y
+    return Constraints(allowed=allowed)

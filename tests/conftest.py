@@ -1,8 +1,11 @@
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from itertools import islice
 from pathlib import Path
 
 import pytest
+import spacy
 from hypothesis import HealthCheck, settings
+from spacy.tokens import DocBin
 
 ROOT = Path(__file__).parent.parent
 
@@ -24,3 +27,16 @@ def pytest_configure():
     beside, found = ROOT / "spacy_hosemi", Path(spec.origin).parent
     if beside.is_dir() and not beside.samefile(found):
         raise pytest.UsageError(f"the tests of {beside} would run on {found}")
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory) -> Path:
+    """A folder with train.spacy and dev.spacy, a part of the corpus."""
+    spec = spec_from_file_location("convert", ROOT / "corpus" / "convert.py")
+    convert = module_from_spec(spec)
+    spec.loader.exec_module(convert)
+    folder, nlp = tmp_path_factory.mktemp("corpus"), spacy.blank("en")
+    docs = convert.docs_from_jsonl(ROOT / "corpus" / "train.jsonl", nlp)
+    for name, size in (("train", 40), ("dev", 10)):
+        DocBin(docs=islice(docs, size)).to_disk(folder / f"{name}.spacy")
+    return folder

@@ -118,14 +118,15 @@ LEXEME_ATTRIBUTES: dict[str, Callable[[Lexeme], str | None]] = {
 def position(doc: Doc) -> NDArray[np.uint64]:
     """Where in the document: first and last tokens one by one, between them by tenths.
 
-    RETURNS (uint64 [n]): Small numbers from 1.
+    RETURNS (uint64 [n]): Small numbers from 10; those below stand for absent values
+        and for what lies before and behind the document.
     """
     n = len(doc)
     i = np.arange(n)
-    bucket = 10 + (10 * i) // max(n, 1)
-    bucket = np.where(i < _NEAR, 1 + i, bucket)
+    bucket = 20 + (10 * i) // max(n, 1)
+    bucket = np.where(i < _NEAR, 10 + i, bucket)
     last = n - 1 - i
-    return np.where((last < _NEAR) & (i >= _NEAR), 5 + last, bucket).astype(np.uint64)
+    return np.where((last < _NEAR) & (i >= _NEAR), 15 + last, bucket).astype(np.uint64)
 
 
 DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {"POSITION": position}

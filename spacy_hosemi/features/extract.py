@@ -234,8 +234,14 @@ def _name(
     values = []
     for atom in template.atoms:
         column, at = texts[atom.attribute], i + atom.offset
-        value = "^" if at < 0 else "$" if at >= len(column) else column[at]
+        if not 0 <= at < len(column):
+            values.append("^" if at < 0 else "$")
+            continue
+        value = column[at]
         if not value:
             return None
-        values.append(value)
+        # "^" and "$" stand for the borders of the document: a word that is one of
+        # them is written with a backslash.
+        is_border = value in ("^", "$") or value.startswith("\\")
+        values.append("\\" + value if is_border else value)
     return f"{template}={' & '.join(values)}"

@@ -1,0 +1,209 @@
+"""Rows of features: against dictionaries, loops and dense updates."""
+
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import given
+
+from spacy_hosemi.core.rows import (
+    RowTable,
+    adagrad_rows,
+    gather,
+    scatter,
+    template_keys,
+)
+from spacy_hosemi.optimizers import SparseAdagrad
+
+# Multiples of 2^32 share their lower bits: they collide in every table of this size.
+uint64s = st.integers(1, 2**64 - 1)
+keys_R = st.lists(
+    uint64s | st.integers(1, 30) | st.integers(1, 30).map(lambda k: k << 32),
+    unique=True,
+    max_size=60,
+)
+
+
+def read(first, rows) -> list[list[int]]:
+    return [rows[i:j].tolist() for i, j in zip(first[:-1], first[1:], strict=True)]
+
+
+@given(keys_R, st.data())
+def test_row_table_is_a_dictionary(keys, data):
+    table = RowTable(np.array(keys, np.uint64))
+    row_of = {key: row for row, key in enumerate(keys)}
+    asked = st.sampled_from([0, 5, 1 << 32, *keys]) | uint64s
+    n, width = data.draw(st.integers(0, 4)), data.draw(st.integers(0, 5))
+    size = n * width
+    flat = data.draw(st.lists(asked, min_size=size, max_size=size))
+    found = table.rows(np.array(flat, np.uint64).reshape(n, width))
+    expected = [
+        [row_of[key] for key in flat[i * width : (i + 1) * width] if key in row_of]
+        for i in range(n)
+    ]
+    assert len(table) == len(keys)
+    assert read(*found) == expected
+
+
+def test_row_table_when_full_of_collisions():
+    keys = np.arange(1, 5000, dtype=np.uint64) << np.uint64(40)
+    table = RowTable(keys)
+    _, rows = table.rows(keys[:, None])
+    assert rows.tolist() == list(range(len(keys)))
+    assert len(table.rows(keys[:, None] + np.uint64(1))[1]) == 0
+
+
+def test_empty_table_knows_nothing():
+    table = RowTable(np.zeros(0, np.uint64))
+    first, rows = table.rows(np.array([[0, 1, 2]], np.uint64))
+    assert (first.tolist(), rows.tolist()) == ([0, 0], [])
+
+
+def test_pickle_row_table():
+    keys = np.array([7, 3, 2**64 - 1], np.uint64)
+    table = pickle.loads(pickle.dumps(RowTable(keys)))
+    assert table.rows(keys[None])[1].tolist() == [0, 1, 2]
+
+
+@st.composite
+def templates_T(draw, n_attributes):
+    """Distinct seeds, and for each template its atoms (attribute, offset)."""
+    atom = st.tuples(st.integers(0, n_attributes - 1), st.integers(-3, 3))
+    seeds = draw(st.lists(uint64s, unique=True, min_size=1, max_size=4))
+    return seeds, [draw(st.lists(atom, min_size=1, max_size=3)) for _ in seeds]
+
+
+def read_atoms(values, atoms, i):
+    """What a template reads at a token; None if an attribute is absent."""
+    found = []
+    for attribute, offset in atoms:
+        at = i + offset
+        inside = 0 <= at < len(values)
+        found.append(values[at][attribute] if inside else "^" if at < 0 else "$")
+    return None if 0 in found else tuple(found)
+
+
+@given(st.data())
+def test_template_keys(data):
+    n_attributes = data.draw(st.integers(1, 3))
+    # 1 and 2 stand for the borders of the document
+    value = st.sampled_from([0, 3, 4, 2**63, 2**64 - 1])
+    token = st.lists(value, min_size=n_attributes, max_size=n_attributes)
+    values = data.draw(st.lists(token, max_size=5))
+    seeds, templates = data.draw(templates_T(n_attributes))
+    atoms = [atom for template in templates for atom in template]
+    found = template_keys(
+        np.array(values, np.uint64).reshape(len(values), n_attributes),
+        np.array(seeds, np.uint64),
+        np.cumsum([0, *map(len, templates)]).astype(np.int32),
+        np.array([attribute for attribute, _ in atoms], np.int32),
+        np.array([offset for _, offset in atoms], np.int32),
+    )
+    assert found.shape == (len(values), len(seeds))
+    key_of, meaning_of = {}, {}
+    for i in range(len(values)):
+        for t, seed in enumerate(seeds):
+            read_values = read_atoms(values, templates[t], i)
+            key = int(found[i, t])
+            assert (key == 0) == (read_values is None)
+            if key:
+                meaning = seed, read_values
+                assert key_of.setdefault(meaning, key) == key
+                assert meaning_of.setdefault(key, meaning) == meaning
+
+
+@st.composite
+def sparse_nRL(draw):
+    """Rows of n tokens in a table of R rows and L columns, some twice or not at all."""
+    n_rows, n_labels = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    token = st.lists(st.integers(0, n_rows - 1), max_size=4)
+    tokens = draw(st.lists(token, max_size=5))
+    first = np.cumsum([0, *map(len, tokens)]).astype(np.int32)
+    rows = np.array([row for token in tokens for row in token], np.int32)
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    scores = rng.normal(size=(len(tokens), n_labels))
+    return tokens, first, rows, scores, rng.normal(size=(n_rows, n_labels))
+
+
+@given(sparse_nRL())
+def test_gather_and_scatter(problem):
+    tokens, first, rows, scores, weights = problem
+    expected_scores, expected_weights = scores.copy(), weights.copy()
+    for i, token in enumerate(tokens):
+        for row in token:
+            expected_scores[i] += weights[row]
+            expected_weights[row] += scores[i]
+    found_scores, found_weights = scores.copy(), weights.copy()
+    gather(first, rows, weights, found_scores)
+    scatter(first, rows, scores, found_weights)
+    np.testing.assert_allclose(found_scores, expected_scores, atol=1e-12)
+    np.testing.assert_allclose(found_weights, expected_weights, atol=1e-12)
+
+
+@given(sparse_nRL())
+def test_scatter_is_the_transpose_of_gather(problem):
+    _, first, rows, scores, weights = problem
+    gathered, scattered = np.zeros_like(scores), np.zeros_like(weights)
+    gather(first, rows, weights, gathered)
+    scatter(first, rows, scores, scattered)
+    np.testing.assert_allclose(
+        (gathered * scores).sum(), (scattered * weights).sum(), atol=1e-12
+    )
+
+
+def test_gather_reads_read_only_arrays():
+    first, rows = np.array([0, 1], np.int32), np.array([0], np.int32)
+    weights = np.ones((1, 2))
+    for array in (first, rows, weights):
+        array.setflags(write=False)
+    scores = np.zeros((1, 2))
+    gather(first, rows, weights, scores)
+    assert scores.tolist() == [[1.0, 1.0]]
+
+
+def test_adagrad_rows():
+    rng = np.random.default_rng(0)
+    weights, gradient, squares = rng.normal(size=(3, 4, 2))
+    squares = np.abs(squares)
+    l2, touched, rate = np.array([0.0, 0.5, 1.0, 2.0]), [1, 3], 0.3
+    g = gradient + l2[:, None] * weights
+    expected_squares = squares + g**2
+    expected = weights - rate * g / (1e-8 + np.sqrt(expected_squares))
+    before = weights.copy(), gradient.copy(), squares.copy()
+    adagrad_rows(np.array(touched, np.int32), weights, gradient, squares, l2, rate)
+    np.testing.assert_allclose(weights[touched], expected[touched], rtol=1e-12)
+    np.testing.assert_allclose(squares[touched], expected_squares[touched], rtol=1e-12)
+    assert not gradient[touched].any()
+    for found, old in zip((weights, gradient, squares), before, strict=True):
+        assert found[[0, 2]].tolist() == old[[0, 2]].tolist()
+
+
+@given(st.lists(st.sets(st.integers(0, 4)), max_size=30), st.booleans())
+def test_lazy_averages_equal_eager_ones(steps, read_often):
+    """Thinc's formula: after update t the average moves by 1 - (1 + t) / (10 + t)."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=(5, 2))
+    optimizer = SparseAdagrad(weights)
+    eager = np.zeros_like(weights)
+    for t, touched in enumerate(steps, start=1):
+        rows = np.array(sorted(touched), np.int32)
+        optimizer.gradient[rows] = rng.normal(size=(len(rows), 2))
+        optimizer.touched.append(rows)
+        optimizer.step(np.zeros(5), 0.5)
+        eager -= (1.0 - min((1.0 + t) / (10.0 + t), 0.9999)) * (eager - weights)
+        if read_often:
+            np.testing.assert_allclose(optimizer.averages(), eager, atol=1e-12)
+    np.testing.assert_allclose(optimizer.averages(), eager, atol=1e-12)
+
+
+def test_rows_touched_twice_are_updated_once():
+    weights = np.zeros((3, 1))
+    optimizer = SparseAdagrad(weights)
+    optimizer.gradient[:] = 2.0
+    for rows in ([0, 1, 1], [1]):
+        optimizer.touched.append(np.array(rows, np.int32))
+    optimizer.step(np.zeros(3), 0.25)
+    np.testing.assert_allclose(weights[:, 0], [-0.25, -0.25, 0.0])
+    assert optimizer.gradient[:, 0].tolist() == [0.0, 0.0, 2.0]
+    optimizer.step(np.zeros(3), 0.25)  # nothing was touched since
+    np.testing.assert_allclose(weights[:, 0], [-0.25, -0.25, 0.0])

@@ -1,0 +1,122 @@
+"""Small pipelines, documents and conversions that several tests share."""
+
+import re
+
+import numpy as np
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from .oracles import Problem
+
+# [LABEL words]: an entity
+TRAIN = (
+    "[PER Ada Lovelace] wrote to [PER Charles Babbage] in [LOC London].",
+    "[PER Charles Babbage] lived in [LOC London].",
+    "She met [PER Ada] in [LOC Paris] and wrote to [PER Mary Somerville].",
+    "[PER Mary Somerville] was not in [LOC New York].",
+    "Nobody wrote a letter.",
+)
+SMALL = {
+    "preset": "none",
+    "inside": ["BIAS", "LOWER"],
+    "start": ["BIAS", "SHAPE[-1:1]"],
+    "end": ["LOWER"],
+    "min_count": 1,
+}
+
+
+def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """Text and entities (in characters) of a marked text."""
+    text, entities = "", []
+    for piece in re.split(r"(\[\w+ [^\]]*\])", marked):
+        match = re.fullmatch(r"\[(\w+) ([^\]]*)\]", piece)
+        if match:
+            entities.append((len(text), len(text) + len(match[2]), match[1]))
+        text += match[2] if match else piece
+    return text, entities
+
+
+def make_examples(nlp, marked=TRAIN) -> list[Example]:
+    texts = [parse(line) for line in marked]
+    return [
+        Example.from_dict(nlp.make_doc(text), {"entities": entities})
+        for text, entities in texts
+    ]
+
+
+def make_nlp(*, features=SMALL, model=None, **config):
+    """A blank pipeline with the component."""
+    nlp = spacy.blank("en")
+    model = {"features": features, **(model or {})}
+    nlp.add_pipe("hosemi", config={"model": model, **config})
+    return nlp
+
+
+def initialize(nlp, marked=TRAIN, **settings):
+    """Initialize on marked texts, with settings for the component; its optimizer."""
+    nlp.config["initialize"]["components"]["hosemi"] = settings
+    examples = make_examples(nlp, marked)
+    return nlp.initialize(lambda: examples)
+
+
+def lbfgs(**settings) -> dict:
+    return {"@misc": "spacy_hosemi.lbfgs.v1", "progress": False, **settings}
+
+
+def make_trained(marked=TRAIN, *, fit=None, **config):
+    """A pipeline fitted on marked texts."""
+    nlp = make_nlp(**config)
+    initialize(nlp, marked, fit=lbfgs(**{"max_iter": 25, **(fit or {})}))
+    return nlp
+
+
+def randomize(pipe, seed=0, size=1.0):
+    """Random weights for an initialized component: all predictions are uncertain."""
+    shape = pipe.get_weights().shape
+    pipe.set_weights(np.random.default_rng(seed).normal(0.0, size, shape))
+
+
+def make_doc(nlp, *words, **annotation) -> Doc:
+    return Doc(nlp.vocab, words=list(words), **annotation)
+
+
+def triples(spans) -> list[tuple[int, int, str]]:
+    return [(span.start, span.end, span.label_) for span in spans]
+
+
+def as_problem(automaton, potentials, constraints=None) -> Problem:
+    """Arguments of the core as a problem of the oracle."""
+    index = {name: y for y, name in enumerate(automaton.labels)}
+    problem = Problem(
+        tuple(tuple(index.get(x, x) for x in z) for z in automaton.patterns),
+        potentials.inside,
+        potentials.start,
+        potentials.end,
+        potentials.length,
+        potentials.tail,
+        [tuple(cell) for cell in potentials.cells.tolist()],
+        potentials.pattern,
+    )
+    if constraints is None:
+        return problem
+    return problem._replace(
+        allowed=constraints.allowed,
+        boundary=constraints.boundary,
+        forbidden=tuple(constraints.forbidden),
+    )
+
+
+def numeric_gradient(function, x, step=1e-5) -> np.ndarray:
+    """Central differences at each finite entry of x, 0 elsewhere."""
+    gradient = np.zeros(x.shape)
+    for where in np.ndindex(*x.shape):
+        if not np.isfinite(x[where]):
+            continue
+        values = []
+        for sign in (1, -1):
+            moved = x.copy()
+            moved[where] += sign * step
+            values.append(function(moved))
+        gradient[where] = (values[0] - values[1]) / (2 * step)
+    return gradient

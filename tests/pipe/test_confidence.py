@@ -1,0 +1,288 @@
+"""Probabilities of predicted spans, against enumeration; where they are kept."""
+
+import gc
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc, DocBin, Span
+from spacy.vocab import Vocab
+
+from spacy_hosemi.labels import ENCODINGS
+
+from .. import oracles
+from ..helpers import (
+    as_problem,
+    initialize,
+    make_doc,
+    make_nlp,
+    make_trained,
+    randomize,
+    triples,
+)
+
+MARKED = ["[A a b] c", "[B b] c a", "a [B c]"]
+TEXT = "Ada Lovelace wrote to Charles Babbage."
+
+
+def make_uncertain(marked=MARKED, *, seed=0, size=1.0, **config):
+    nlp = make_nlp(**config)
+    initialize(nlp, marked)
+    randomize(nlp.get_pipe("hosemi"), seed, size)
+    return nlp
+
+
+def posterior(nlp, doc, span, produced_by) -> float:
+    """P(span) as the share of all segmentations that produce it."""
+    pipe = nlp.get_pipe("hosemi")
+    (potentials,) = pipe.model.predict([doc])
+    scores = oracles.scored(as_problem(pipe.automaton, potentials))
+    agreeing = {
+        segmentation: score
+        for segmentation, score in scores.items()
+        if score > -math.inf and span in produced_by(segmentation)
+    }
+    return math.exp(oracles.log_z(agreeing) - oracles.log_z(scores))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("words", ["a b c", "b b a", "c"])
+def test_confidence_equals_enumeration(encoding, words):
+    n_spans = 0
+    for seed in range(4):
+        marked = MARKED if encoding in ("segments", "IO") else ["[A a b] c", "b [A c]"]
+        nlp = make_uncertain(marked, seed=seed, encoding=encoding)
+        doc = nlp(make_doc(nlp, *words.split()))
+        decode = nlp.get_pipe("hosemi").inventory.decode
+        for ent in doc.ents:
+            expected = posterior(nlp, doc, (ent.start, ent.end, ent.label_), decode)
+            assert ent._.confidence == pytest.approx(expected, abs=1e-9)
+            n_spans += 1
+    assert n_spans > 0
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_confidence_beside_whitespace(encoding):
+    # tags may cover whitespace, which is cut off from the span
+    n_cut = 0
+    for seed in range(8):
+        nlp = make_uncertain(["[A a b] c", "b [A c]"], seed=seed, encoding=encoding)
+        doc = nlp(make_doc(nlp, "a", "\n", "b"))
+        decode = nlp.get_pipe("hosemi").inventory.decode
+
+        def produced(segmentation, decode=decode):
+            cut = {(0, 2): (0, 1), (1, 3): (2, 3)}  # start and end without "\n"
+            spans = [(*cut.get((i, j), (i, j)), y) for i, j, y in decode(segmentation)]
+            return [span for span in spans if span[:2] != (1, 2)]
+
+        for ent in doc.ents:
+            n_cut += 1
+            expected = posterior(nlp, doc, (ent.start, ent.end, ent.label_), produced)
+            assert ent._.confidence == pytest.approx(expected, abs=1e-9)
+    assert n_cut > 2
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_stored_scored_and_computed_confidences_are_equal(encoding):
+    words = "a b c b a c a a b".split()
+    texts = {}
+    for config in ({}, {"confidence": True}, {"spans_key": "x"}):
+        nlp = make_uncertain(encoding=encoding, **config)
+        doc = nlp(make_doc(nlp, *words))
+        assert len(doc.ents) > 0
+        found = [ent._.confidence for ent in doc.ents]
+        assert all(0.0 < p <= 1.0 for p in found)
+        texts[str(config)] = found
+        if "spans_key" in config:
+            assert triples(doc.spans["x"]) == triples(doc.ents)
+            scores = doc.spans["x"].attrs["scores"]
+            np.testing.assert_allclose(scores, found, rtol=1e-6)
+            copy = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+            assert copy.spans["x"].attrs["scores"].tolist() == scores.tolist()
+    first, *others = texts.values()
+    for other in others:
+        np.testing.assert_allclose(other, first, atol=1e-12)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_min_confidence(encoding):
+    words, seed, scores = "a b c b a c a a b".split(), 0, {}
+    while len(scores) < 2:
+        seed += 1
+        nlp = make_uncertain(seed=seed, encoding=encoding)
+        doc = nlp(make_doc(nlp, *words))
+        values = [ent._.confidence for ent in doc.ents]
+        scores = dict(zip(triples(doc.ents), values, strict=True))
+    limit = max(scores.values()) - 1e-9
+    config = {"min_confidence": limit, "spans_key": "x"}
+    nlp = make_uncertain(seed=seed, encoding=encoding, **config)
+    doc = nlp(make_doc(nlp, *words))
+    kept = [triple for triple, p in scores.items() if p >= limit]
+    assert 0 < len(kept) < len(scores)
+    assert triples(doc.ents) == triples(doc.spans["x"]) == kept
+    assert len(doc.spans["x"].attrs["scores"]) == len(kept)
+
+
+@pytest.mark.parametrize("min_confidence", [-0.1, 1.1])
+def test_min_confidence_out_of_range(min_confidence):
+    with pytest.raises(ValueError, match="HS043.*min_confidence"):
+        make_nlp(min_confidence=min_confidence)
+
+
+def test_other_spans_have_none():
+    nlp = make_trained()
+    doc = nlp(TEXT)
+    assert [ent._.confidence is None for ent in doc.ents] == [False, False]
+    ent = doc.ents[0]
+    assert doc[2:3]._.confidence is None
+    assert Span(doc, ent.start, ent.end, label="OTHER")._.confidence is None
+    assert Span(doc, ent.start, ent.end + 1, label=ent.label_)._.confidence is None
+    assert nlp.make_doc(TEXT)[0:2]._.confidence is None
+
+
+def test_old_values_are_removed():
+    nlp = make_trained(confidence=True)
+    pipe = nlp.get_pipe("hosemi")
+    doc = nlp(TEXT)
+    old = doc.ents[0]
+    assert old._.confidence > 0.5
+    pipe.set_weights(np.zeros_like(pipe.get_weights()))  # all outside
+    doc = pipe(doc)
+    assert doc.ents == ()
+    assert old._.confidence is None
+
+
+def test_old_values_are_replaced():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    doc = nlp(TEXT)
+    before = doc.ents[0]._.confidence
+    pipe.set_weights(0.5 * pipe.get_weights())
+    doc = pipe(doc)
+    assert triples(doc.ents) == [(0, 2, "PER"), (4, 6, "PER")]
+    assert doc.ents[0]._.confidence < before
+
+
+@pytest.mark.parametrize("confidence", [True, False])
+def test_bytes_of_a_doc(confidence):
+    nlp = make_trained(confidence=confidence)
+    doc = nlp(TEXT)
+    copy = Doc(nlp.vocab).from_bytes(doc.to_bytes())
+    expected = [ent._.confidence for ent in doc.ents]
+    assert [ent._.confidence for ent in copy.ents] == expected
+
+
+def test_stored_values_outlive_the_component():
+    nlp = make_trained(confidence=True)
+    doc = nlp(TEXT)
+    expected = [ent._.confidence for ent in doc.ents]
+    data = DocBin(docs=[doc], store_user_data=True).to_bytes()
+    vocab_data = nlp.vocab.to_bytes()
+    del nlp, doc
+    gc.collect()
+    (copy,) = DocBin().from_bytes(data).get_docs(Vocab().from_bytes(vocab_data))
+    assert [ent._.confidence for ent in copy.ents] == expected
+
+
+def test_computed_values_need_the_component():
+    nlp = make_trained()
+    doc, fresh = nlp(TEXT), make_nlp()
+    data = doc.to_bytes()
+    del nlp, doc
+    gc.collect()
+    copy = Doc(fresh.vocab).from_bytes(data)
+    assert [ent._.confidence for ent in copy.ents] == [None, None]
+
+
+def test_a_pickled_pipeline_computes_its_own():
+    nlp = make_trained()
+    expected = [ent._.confidence for ent in nlp(TEXT).ents]
+    copy = pickle.loads(pickle.dumps(nlp))
+    pipe = nlp.get_pipe("hosemi")
+    pipe.set_weights(0.1 * pipe.get_weights())  # not those of the copy
+    assert [ent._.confidence for ent in copy(TEXT).ents] == expected
+    del nlp, pipe
+    gc.collect()
+    assert [ent._.confidence for ent in copy(TEXT).ents] == expected
+
+
+def test_two_components_keep_separate_records():
+    nlp = make_nlp(spans_key="first", confidence=True)
+    features = nlp.get_pipe_config("hosemi")["model"]["features"]
+    config = {"model": {"features": features}, "spans_key": "second"}
+    nlp.add_pipe("hosemi", name="other", config={**config, "confidence": True})
+    initialize(nlp)
+    names = ("hosemi", "other")
+    for seed, name in enumerate(names):
+        randomize(nlp.get_pipe(name), seed)
+    doc = nlp(TEXT)
+    groups = [list(doc.spans[key]) for key in ("first", "second")]
+    assert triples(groups[0]) != triples(groups[1])
+    assert triples(doc.ents) == triples(groups[1])
+    for key, spans in zip(("first", "second"), groups, strict=True):
+        only_here = set(triples(groups[key == "first"]))
+        for span, score in zip(spans, doc.spans[key].attrs["scores"], strict=True):
+            if (span.start, span.end, span.label_) not in only_here:
+                assert span._.confidence == pytest.approx(score, rel=1e-6)
+
+
+def test_the_components_own_entities_have_its_confidence():
+    # doc.ents are those of the last component, even where both found the same span
+    nlp = make_trained()
+    other = make_trained(fit={"l2": 1.0})
+    expected = [ent._.confidence for ent in other(TEXT).ents]
+    assert expected != [ent._.confidence for ent in nlp(TEXT).ents]
+    nlp.add_pipe("hosemi", name="other", source=other)
+    assert [ent._.confidence for ent in nlp(TEXT).ents] == pytest.approx(expected)
+
+
+def test_marginals():
+    nlp = make_uncertain()
+    pipe = nlp.get_pipe("hosemi")
+    doc = nlp(make_doc(nlp, *"abcba"))
+    found = pipe.marginals(doc)
+    np.testing.assert_allclose(found.tokens.sum(axis=1), 1.0)
+    ent = doc.ents[0]
+    label = 1 + pipe.labels.index(ent.label_)
+    assert found.segment(ent.start, ent.end, label) == pytest.approx(ent._.confidence)
+
+
+def run(code: str) -> str:
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+def test_a_users_own_extension_stays():
+    code = """
+from spacy.tokens import Span
+Span.set_extension("confidence", default=0.25)
+import spacy
+nlp = spacy.blank("en")
+nlp.add_pipe("hosemi")
+print(nlp("Ada wrote.")[0:1]._.confidence)
+"""
+    assert run(code) == "0.25"
+
+
+def test_a_model_loaded_in_a_fresh_process(tmp_path):
+    nlp = make_trained()
+    nlp.to_disk(tmp_path / "model")
+    (tmp_path / "pickled").write_bytes(pickle.dumps(nlp))
+    code = f"""
+import pickle, spacy
+for nlp in (
+    spacy.load({str(tmp_path / "model")!r}),
+    pickle.load(open({str(tmp_path / "pickled")!r}, "rb")),
+):
+    print([round(ent._.confidence, 9) for ent in nlp({TEXT!r}).ents])
+"""
+    expected = [round(ent._.confidence, 9) for ent in nlp(TEXT).ents]
+    assert run(
+        "import warnings; warnings.simplefilter('ignore')\n" + code
+    ) == "\n".join([str(expected)] * 2)

@@ -1,0 +1,97 @@
+"""Every config in configs/ trains, and spaCy's commands accept it."""
+
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.cli.train import train
+from spacy.tokens import DocBin
+from spacy.training import Example
+from spacy.util import load_config
+from typer.testing import CliRunner
+
+from ..conftest import ROOT
+from ..helpers import triples
+
+CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
+NAMES = {"batch", "online", "linear_chain", "first_order", "high_order"}
+
+
+def test_the_configs_are_there():
+    assert NAMES <= {path.stem for path in CONFIGS}
+
+
+def overrides(path, corpus, **more):
+    """Little data, few steps."""
+    paths = {
+        f"paths.{part}": str(corpus / f"{part}.spacy") for part in ("train", "dev")
+    }
+    if "fit" in load_config(path)["initialize"]["components"].get("hosemi", {}):
+        return {**paths, "initialize.components.hosemi.fit.max_iter": 8, **more}
+    steps = {"training.max_steps": 15, "training.eval_frequency": 5}
+    return {**paths, **steps, **more}
+
+
+def evaluate(path, corpus):
+    nlp = spacy.load(path)
+    docs = DocBin().from_disk(corpus / "dev.spacy").get_docs(nlp.vocab)
+    return nlp, nlp.evaluate([Example(nlp.make_doc(d.text), d) for d in docs])
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_config_trains(path, corpus, tmp_path, capfd):
+    train(path, tmp_path, overrides=overrides(path, corpus))
+    _, scores = evaluate(tmp_path / "model-last", corpus)
+    _, best = evaluate(tmp_path / "model-best", corpus)
+    assert min(scores["ents_f"], best["ents_f"]) > 0.5
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO"])
+def test_other_linear_chains_train(encoding, corpus, tmp_path, capfd):
+    more = {"components.hosemi.encoding": encoding}
+    path = ROOT / "configs" / "linear_chain.cfg"
+    train(path, tmp_path, overrides=overrides(path, corpus, **more))
+    nlp, scores = evaluate(tmp_path / "model-last", corpus)
+    assert nlp.get_pipe("hosemi").cfg["encoding"] == encoding
+    assert scores["ents_f"] > 0.5
+
+
+def test_the_saved_averages_predict(corpus, tmp_path, capfd):
+    more = {"training.optimizer.use_averages": True}
+    path = ROOT / "configs" / "online.cfg"
+    train(path, tmp_path, overrides=overrides(path, corpus, **more))
+    assert evaluate(tmp_path / "model-last", corpus)[1]["ents_f"] > 0.5
+
+
+def test_the_same_command_gives_the_same_model(corpus, tmp_path, capfd):
+    path, found = ROOT / "configs" / "online.cfg", []
+    settings = overrides(
+        path, corpus, **{"training.max_steps": 4, "training.eval_frequency": 2}
+    )
+    for name in ("first", "second"):
+        train(path, tmp_path / name, overrides=settings)
+        folder = tmp_path / name / "model-last" / "hosemi"
+        found.append((folder / "model").read_bytes() + (folder / "cfg").read_bytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_fill_config(path, tmp_path):
+    filled = tmp_path / "filled.cfg"
+    args = ["init", "fill-config", str(path), str(filled)]
+    result = CliRunner().invoke(app, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    before, after = load_config(path), load_config(filled)
+    ours = before["components"]["hosemi"]
+    assert ours.items() <= after["components"]["hosemi"].items() or ours
+    nlp = spacy.util.load_model_from_config(after, auto_fill=False, validate=True)
+    assert nlp.pipe_names == ["hosemi"]
+    assert triples(nlp("Ada wrote.").ents) == []
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_debug_config(path, corpus):
+    args = ["debug", "config", str(path)]
+    for part in ("train", "dev"):
+        args += [f"--paths.{part}", str(corpus / f"{part}.spacy")]
+    result = CliRunner().invoke(app, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output

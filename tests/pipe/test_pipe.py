@@ -1,0 +1,467 @@
+"""The component in a pipeline: labels, training, prediction, settings."""
+
+import math
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.scorer import Scorer
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.api import Adam
+
+from spacy_hosemi import pipe as pipe_module
+from spacy_hosemi.labels import ENCODINGS
+
+from ..helpers import (
+    SMALL,
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    parse,
+    randomize,
+    triples,
+)
+
+TEXT = "Ada Lovelace wrote to Charles Babbage."
+
+
+def predict(nlp, texts=TRAIN):
+    return [triples(nlp(parse(text)[0]).ents) for text in texts]
+
+
+GOLD = [triples(eg.reference.ents) for eg in make_examples(spacy.blank("en"))]
+
+
+# --- labels and initialization ----------------------------------------------------
+
+
+def test_initialize_without_examples():
+    nlp = make_nlp()
+    nlp.initialize()
+    assert nlp.get_pipe("hosemi").labels == ()
+    assert nlp(TEXT).ents == ()
+    nlp = make_nlp()
+    assert nlp.get_pipe("hosemi").add_label("PER") == 1
+    nlp.initialize()
+    assert nlp.get_pipe("hosemi").labels == ("PER",)
+
+
+def test_untrained_predicts_nothing():
+    nlp = make_nlp(spans_key="x", confidence=True)
+    assert nlp(TEXT).ents == ()
+    initialize(nlp)
+    doc = nlp(TEXT)
+    assert doc.ents == ()
+    assert len(doc.spans["x"]) == len(doc.spans["x"].attrs["scores"]) == 0
+
+
+def test_labels_come_from_the_examples():
+    nlp = make_nlp()
+    initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe.labels == ("LOC", "PER")
+    assert pipe.label_data == ["LOC", "PER"]
+    assert nlp.pipe_labels["hosemi"] == ["LOC", "PER"]
+
+
+def test_given_labels():
+    nlp = make_nlp()
+    initialize(nlp, labels=["PER", "ORG", "LOC"])
+    assert nlp.get_pipe("hosemi").labels == ("PER", "ORG", "LOC")
+    with pytest.raises(ValueError, match="HS041.*'LOC'.*components.hosemi"):
+        initialize(make_nlp(), labels=["PER"])
+
+
+def test_add_label():
+    nlp = make_nlp()
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe.add_label("ORG") == 1
+    assert pipe.add_label("ORG") == 0
+    with pytest.raises(ValueError, match="HS040"):
+        pipe.add_label("O")
+    initialize(nlp)
+    assert pipe.labels == ("ORG", "LOC", "PER")
+    assert pipe.add_label("PER") == 0
+    with pytest.raises(ValueError, match="HS045.*'NEW'"):
+        pipe.add_label("NEW")
+
+
+@pytest.mark.parametrize("label", ["O", "^", "$"])
+def test_reserved_labels(label):
+    nlp = make_nlp()
+    doc = make_doc(nlp, "a", "b")
+    reference = make_doc(nlp, "a", "b", ents=[f"B-{label}", "O"])
+    with pytest.raises(ValueError, match="HS040"):
+        nlp.initialize(lambda: [Example(doc, reference)])
+
+
+def test_unknown_label_at_update():
+    nlp = make_nlp()
+    optimizer = initialize(nlp)
+    with pytest.raises(ValueError, match="HS041.*'ORG'"):
+        nlp.update(make_examples(nlp, ["[ORG Acme] wrote."]), sgd=optimizer)
+
+
+def test_initialize_again():
+    nlp = make_trained()
+    expected = nlp.get_pipe("hosemi").weights.to_bytes()
+    initialize(nlp, fit=lbfgs())
+    assert nlp.get_pipe("hosemi").weights.to_bytes() == expected
+    initialize(nlp)
+    assert nlp(TEXT).ents == ()
+
+
+def test_too_many_weights_raise_the_minimum_count(monkeypatch):
+    monkeypatch.setattr(pipe_module, "MAX_WEIGHTS", 60)
+    nlp = make_nlp()
+    with pytest.warns(UserWarning, match="HSW02.* 3 columns .* 60 weights"):
+        initialize(nlp)
+    assert 0 < nlp.get_pipe("hosemi").weights.matrix.size <= 60
+
+
+@pytest.mark.parametrize(
+    "code, setting",
+    [
+        ("HS042", {"encoding": "BIOES"}),
+        ("HS042", {"outside": "all"}),
+        ("HS043", {"max_order": -1}),
+        ("HS043", {"pattern_min_count": 0}),
+        ("HS043", {"pattern_max": -1}),
+        ("HS043", {"explicit_length": 0}),
+        ("HS043", {"max_length": 0}),
+    ],
+)
+def test_settings_out_of_range(code, setting):
+    with pytest.raises(ValueError, match=f"{code}.*{next(iter(setting))}"):
+        make_nlp(**setting)
+
+
+def test_tok2vec_is_for_later():
+    tok2vec = {
+        "@architectures": "spacy.HashEmbedCNN.v2",
+        "pretrained_vectors": None,
+        "width": 8,
+        "depth": 1,
+        "embed_size": 10,
+        "window_size": 1,
+        "maxout_pieces": 2,
+        "subword_features": False,
+    }
+    with pytest.raises(ValueError, match="HS053"):
+        make_nlp(model={"tok2vec": tok2vec})
+
+
+# --- training ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("outside", ["run", "token"])
+def test_overfitting_in_batch(encoding, outside):
+    nlp = make_trained(fit={"l2": 0.01}, encoding=encoding, outside=outside)
+    assert predict(nlp) == GOLD
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_overfitting_online(encoding):
+    nlp = make_nlp(encoding=encoding)
+    optimizer = initialize(nlp)
+    examples = make_examples(nlp)
+    history = []
+    for _ in range(30):
+        losses = nlp.update(examples, sgd=optimizer)
+        history.append(losses["hosemi"])
+    assert type(history[0]) is float
+    assert history[-1] < 0.1 * history[0]
+    assert predict(nlp) == GOLD
+    with nlp.use_params(optimizer.averages or {}):
+        assert predict(nlp) == GOLD
+
+
+def test_every_token_in_a_span():
+    marked = ["[A a] [B b c]", "[B b] [A a a]", "[A a] [B c]"]
+    nlp = make_trained(marked, outside="none", fit={"l2": 0.01})
+    for text in ("a b c c b a", "x", "a\n b", "\n"):
+        doc = nlp(text)
+        assert sum(map(len, doc.ents)) == len(doc)
+    with pytest.raises(ValueError, match="HS044"):
+        initialize(nlp, ["[A a] b"])
+
+
+def test_losses_add_up_under_the_name():
+    nlp = make_nlp()
+    nlp.rename_pipe("hosemi", "fields")
+    examples = make_examples(nlp)
+    nlp.initialize(lambda: examples)
+    losses = {}
+    nlp.get_pipe("fields").update(examples[:2], losses=losses)
+    first = losses["fields"]
+    assert first > 0.0
+    nlp.get_pipe("fields").update(examples[:2], losses=losses)
+    assert losses == {"fields": pytest.approx(2 * first)}
+
+
+def test_same_seed_same_bytes():
+    found = []
+    for _ in range(2):
+        nlp = make_nlp()
+        optimizer = initialize(nlp)
+        for eg in make_examples(nlp):
+            nlp.update([eg], sgd=optimizer)
+        found.append(nlp.get_pipe("hosemi").to_bytes())
+    assert found[0] == found[1]
+
+
+def test_impossible_gold():
+    with pytest.raises(ValueError, match="HS056"):
+        make_trained(max_length=1)
+
+
+def test_impossible_gold_names_the_document():
+    nlp = make_nlp(max_length=1)
+    optimizer = initialize(nlp)
+    with pytest.raises(ValueError, match="HS056.*'Ada Lovelace wrote"):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    with pytest.raises(ValueError, match="HS056.*'Ada Lovelace wrote"):
+        make_trained(max_length=1)
+
+
+def test_a_frozen_component_stays():
+    nlp = make_nlp()
+    optimizer = initialize(nlp)
+    before = nlp.get_pipe("hosemi").weights.to_bytes()
+    nlp.update(make_examples(nlp), sgd=optimizer, exclude=["hosemi"])
+    assert nlp.get_pipe("hosemi").weights.to_bytes() == before
+
+
+def test_a_sourced_component_learns_on(tmp_path):
+    make_trained(fit={"max_iter": 2}).to_disk(tmp_path)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hosemi", source=spacy.load(tmp_path))
+    examples, pipe = make_examples(nlp), nlp.get_pipe("hosemi")
+    before, _ = pipe.value_and_gradient(examples)
+    optimizer = nlp.resume_training()
+    for _ in range(5):
+        nlp.update(examples, sgd=optimizer)
+    assert pipe.value_and_gradient(examples)[0] < before
+
+
+def test_a_pickled_component_learns_on():
+    nlp = pickle.loads(pickle.dumps(make_trained(fit={"max_iter": 2})))
+    before = nlp.get_pipe("hosemi").get_weights()
+    nlp.update(make_examples(nlp), sgd=Adam(0.001))
+    assert nlp.get_pipe("hosemi").get_weights().tolist() != before.tolist()
+
+
+def test_wrong_number_of_weights():
+    pipe = make_trained().get_pipe("hosemi")
+    weights = pipe.get_weights()
+    for wrong in (weights[:-1], np.append(weights, 0.0), weights[None]):
+        with pytest.raises(ValueError, match=f"HS055.*expected {len(weights)}"):
+            pipe.set_weights(wrong)
+    weights[:] = 0.0
+    assert pipe.get_weights().any()  # it was a copy
+
+
+def test_scores_are_those_of_ner():
+    nlp = make_trained(TRAIN[:2])
+    found = nlp.evaluate(make_examples(nlp))
+    examples = make_examples(nlp)
+    for eg in examples:
+        eg.predicted = nlp(eg.reference.text)
+    ner = spacy.blank("en").add_pipe("ner")
+    expected = ner.score(examples)
+    assert 0.0 < expected["ents_f"] < 1.0
+    assert {key: found[key] for key in expected} == expected
+    assert Scorer.score_spans(examples, "ents")["ents_f"] == found["ents_f"]
+
+
+# --- prediction -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    "text", ["", "Ada", "\n", " \n\t ", " Ada ", "Ada\n\nLovelace"]
+)
+def test_small_docs(encoding, text):
+    nlp = make_trained(encoding=encoding, confidence=True)
+    doc = nlp(text)
+    for ent in doc.ents:
+        assert not ent[0].is_space and not ent[-1].is_space
+        assert 0.0 < ent._.confidence <= 1.0
+    assert nlp.get_pipe("hosemi").marginals(doc).tokens.shape[0] == len(doc)
+
+
+@pytest.mark.parametrize("encoding", ["segments", "BILUO"])
+def test_a_long_doc(encoding):
+    nlp = make_trained(encoding=encoding)
+    words = [token.text for token in nlp.make_doc(TEXT)]
+    copies = 50_000 // len(words) + 1
+    doc = nlp(make_doc(nlp, *words * copies))
+    assert len(doc) >= 50_000
+    assert len(doc.ents) == 2 * copies
+    if encoding == "segments":  # tags: time grows with tokens times entities
+        assert 0.5 < doc.ents[-1]._.confidence <= 1.0
+
+
+def test_pipe_equals_call():
+    nlp = make_trained(confidence=True)
+    texts = [parse(text)[0] for text in TRAIN] * 5 + [""]
+
+    def read(doc):
+        return [(*t, e._.confidence) for t, e in zip(triples(doc.ents), doc.ents)]
+
+    expected = [read(nlp(text)) for text in texts]
+    assert [read(doc) for doc in nlp.pipe(texts, batch_size=3)] == expected
+    assert [read(doc) for doc in nlp.pipe(texts, n_process=2)] == expected
+
+
+def test_several_processes_compute_confidence_later():
+    nlp = make_trained()
+    expected = [ent._.confidence for ent in nlp(TEXT).ents]
+    for doc in nlp.pipe([TEXT] * 3, n_process=2):
+        assert [ent._.confidence for ent in doc.ents] == expected
+
+
+def test_memory_zone():
+    nlp = make_trained()
+    expected = predict(nlp)
+    with nlp.memory_zone():
+        assert predict(nlp) == expected
+        nlp("Words that nobody wrote before")
+    assert predict(nlp) == expected
+    assert nlp.get_pipe("hosemi").to_bytes()
+
+
+def test_entities_of_before_are_replaced():
+    nlp = make_trained()
+    doc = nlp.make_doc(TEXT)
+    doc.set_ents([Span(doc, 1, 4, "LOC")])
+    assert triples(nlp(doc).ents) == triples(nlp(TEXT).ents)
+    assert doc.has_annotation("ENT_IOB")
+
+
+@pytest.mark.parametrize("outside", ["run", "token", "none"])
+@pytest.mark.parametrize("max_length", [1, 2, 3])
+def test_max_length(max_length, outside):
+    marked = ["[A a] [B b]", "[B b] [A a]"]
+    for seed in range(5):
+        nlp = make_nlp(max_length=max_length, outside=outside)
+        initialize(nlp, marked)
+        randomize(nlp.get_pipe("hosemi"), seed)
+        doc = nlp(make_doc(nlp, *"abxyabbbaaa" * 3))
+        assert all(len(ent) <= max_length for ent in doc.ents)
+
+
+@pytest.mark.parametrize("encoding", ["segments", "BIO", "BILUO"])
+def test_no_entity_crosses_a_sentence_start(encoding):
+    nlp = make_nlp(encoding=encoding)
+    initialize(nlp, ["[A a b] c", "[A a b c]"])
+    crossed = 0
+    for seed in range(8):
+        randomize(nlp.get_pipe("hosemi"), seed)
+        doc = nlp(make_doc(nlp, *"abcabc"))
+        crossed += any(ent.start < 3 < ent.end for ent in doc.ents)
+        starts = [i in (0, 3) for i in range(6)]
+        doc = nlp(make_doc(nlp, *"abcabc", sent_starts=starts))
+        assert not any(ent.start < 3 < ent.end for ent in doc.ents)
+        for ent in doc.ents:
+            assert 0.0 < ent._.confidence <= 1.0
+    assert crossed > 0
+
+
+def forbid_word(nlp, word):
+    """Nothing may cover this word: its documents have no segmentation."""
+    weights = nlp.get_pipe("hosemi").weights
+    weights.matrix[weights.names.index(f"inside:LOWER={word}")] = -np.inf
+
+
+def test_nothing_is_possible():
+    nlp = make_trained()
+    forbid_word(nlp, "paris")
+    assert len(nlp(TEXT).ents) == 2
+    with pytest.raises(ValueError, match="HS060.*'She was in Paris"):
+        nlp("She was in Paris.")
+
+
+def test_one_bad_document_loses_only_itself():
+    nlp = make_trained()
+    forbid_word(nlp, "paris")
+    failed = []
+
+    def remember(name, proc, docs, error):
+        assert "HS060" in str(error)
+        failed.extend(doc.text for doc in docs)
+
+    nlp.set_error_handler(remember)
+    texts = [TEXT, "Paris", TEXT]
+    found = [doc.text for doc in nlp.pipe(texts, batch_size=3)]
+    assert found == [TEXT, TEXT]
+    assert failed == ["Paris"]
+
+
+# --- registration -----------------------------------------------------------------
+
+
+def test_everything_is_found_in_a_fresh_process():
+    code = """
+import sys, spacy
+from spacy import registry
+assert "spacy_hosemi" not in sys.modules
+registry.architectures.get("spacy_hosemi.SpanScorer.v1")
+registry.scorers.get("spacy_hosemi.scorer.v1")
+for name in ("features", "log_likelihood", "lbfgs"):
+    registry.misc.get(f"spacy_hosemi.{name}.v1")
+nlp = spacy.blank("en")
+nlp.add_pipe("hosemi")
+assert nlp.get_pipe_meta("hosemi").factory == "hosemi"
+assert nlp("Ada wrote.")[0:1]._.confidence is None
+"""
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_factory_meta():
+    nlp = make_nlp()
+    meta = nlp.get_pipe_meta("hosemi")
+    assert set(meta.assigns) == {"doc.ents", "token.ent_iob", "token.ent_type"}
+    assert meta.default_score_weights["ents_f"] == 1.0
+    assert nlp.analyze_pipes()["problems"] == {"hosemi": []}
+
+
+def test_features_of_a_config():
+    nlp = make_nlp(features={"preset": "none", "inside": ["ORTH"]})
+    features = nlp.get_pipe("hosemi").weights.extractor.features
+    assert list(map(str, features.templates)) == ["ORTH"]
+    default = spacy.blank("en")
+    default.add_pipe("hosemi")
+    assert len(default.get_pipe("hosemi").weights.extractor.features.templates) > 20
+    for code, wrong in (
+        ("HS030", {"inside": ["orth"]}),
+        ("HS031", {"inside": ["NOPE"]}),
+        ("HS032", {"preset": "nope"}),
+        ("HS033", {"min_count": 0}),
+    ):
+        with pytest.raises(ValueError, match=code):
+            make_nlp(features={**SMALL, **wrong})
+
+
+def test_unknown_family_in_a_config():
+    with pytest.raises(ValueError, match="HS054"):
+        make_nlp(model={"l2": {"middle": 1.0}})
+
+
+def test_doc_of_another_vocab():
+    nlp = make_trained()
+    doc = Doc(spacy.blank("en").vocab, words=TEXT[:-1].split())
+    assert triples(nlp.get_pipe("hosemi")(doc).ents) == [(0, 2, "PER"), (4, 6, "PER")]
+    assert math.isfinite(doc.ents[0]._.confidence)

@@ -1,0 +1,356 @@
+"""Templates, attributes and keys."""
+
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+
+from spacy_hosemi.features import ROLES, Extractor, FeatureSet, extract, make_features
+from spacy_hosemi.features.attributes import (
+    core_of,
+    number_kind,
+    position,
+    punctuation,
+    short_shape,
+)
+from spacy_hosemi.features.templates import parse_templates
+
+from .helpers import make_doc
+
+NLP = spacy.blank("en")
+KEY_ADA, KEY_MET = 13_359_791_049_826_450_833, 18_364_268_105_451_219_304
+
+
+# --- templates --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("LOWER", ["LOWER"]),
+        ("LOWER[0]", ["LOWER"]),
+        ("SUFFIX3[-1]", ["SUFFIX3[-1]"]),
+        ("IS_STOP[2]", ["IS_STOP[2]"]),
+        ("SHAPE[-1:1]", ["SHAPE[-1]", "SHAPE", "SHAPE[1]"]),
+        ("SHAPE[1:1]", ["SHAPE[1]"]),
+        ("SHAPE[-3:-2]", ["SHAPE[-3]", "SHAPE[-2]"]),
+        ("LOWER[-1] & LOWER", ["LOWER[-1] & LOWER"]),
+        ("LOWER&POS[1]&TAG", ["LOWER & POS[1] & TAG"]),
+        ("  LOWER  ", ["LOWER"]),
+    ],
+)
+def test_templates(text, expected):
+    assert list(map(str, parse_templates([text]))) == expected
+
+
+def test_each_template_once():
+    found = parse_templates(["LOWER[-1:1]", "LOWER", "LOWER[0:2]"])
+    expected = ["LOWER[-1]", "LOWER", "LOWER[1]", "LOWER[2]"]
+    assert list(map(str, found)) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "lower",
+        "LOWER[",
+        "LOWER[]",
+        "LOWER[:]",
+        "LOWER[1:]",
+        "LOWER[:1]",
+        "LOWER[1.5]",
+        "LOWER[x]",
+        "LOWER[+1]",
+        "LOWER[1:0]",
+        "LOWER &",
+        "& LOWER",
+        "LOWER SHAPE",
+        "LOWER[-1:1] & SHAPE",
+        "SHAPE & LOWER[0:0]",
+        "1LOWER",
+        None,
+    ],
+)
+def test_unreadable_templates(text):
+    with pytest.raises(ValueError, match="HS030"):
+        parse_templates(["LOWER", text])
+
+
+def test_unknown_attribute():
+    with pytest.raises(ValueError, match="HS031.*'LOWER & NOPE'.*'NOPE'"):
+        FeatureSet(start=["LOWER & NOPE"])
+
+
+def test_unknown_preset():
+    with pytest.raises(ValueError, match="HS032.*'best'"):
+        make_features("best")
+
+
+def test_min_count():
+    assert make_features(min_count=1).min_count == 1
+    with pytest.raises(ValueError, match="HS033.* 0;"):
+        make_features(min_count=0)
+
+
+def test_templates_are_added_to_a_preset():
+    default, more = make_features(), make_features(inside=["POS"], end=["TAG[1]"])
+    assert more.roles["inside"] == (*default.roles["inside"], *parse_templates(["POS"]))
+    assert more.roles["start"] == default.roles["start"]
+    assert more.roles["end"] == (*default.roles["end"], *parse_templates(["TAG[1]"]))
+    assert not make_features("none").templates
+
+
+def test_on_tokens():
+    features = FeatureSet(["LOWER"], ["SHAPE", "LOWER"], ["POS"], min_count=3)
+    merged = features.on_tokens()
+    assert list(map(str, merged.roles["inside"])) == ["LOWER", "SHAPE", "POS"]
+    assert merged.roles["start"] == merged.roles["end"] == ()
+    assert merged.min_count == 3
+    assert merged.on_tokens().roles == merged.roles
+
+
+# --- attributes -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("1999", "year"),
+        ("(2004)", "year"),
+        ("1999a", "year"),
+        ("1499", "4"),
+        ("2100", "4"),
+        ("12-34", "range"),
+        ("333–40.", "range"),
+        ("S12-S14", "range"),
+        ("3rd", "ordinal"),
+        ("21.", "ordinal"),
+        ("7", "1"),
+        ("42", "2"),
+        ("123456", "5"),
+        ("1234567", "5"),
+        ("B12", "2+"),
+        ("10.1007/BF01589116", "5+"),
+        ("J.", "initial"),
+        ("J.-P.", "initial"),
+        ("xiv", "roman"),
+        ("MCMXC", "initial"),
+        ("word", None),
+        (".", None),
+        ("", None),
+    ],
+)
+def test_number_kind(text, expected):
+    assert number_kind(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("McDonald's,", "XxXx'x,"),
+        ("ABC", "X"),
+        ("1999a", "dx"),
+        ("...", "."),
+        ("日本", "x"),
+        ("", ""),
+        ("aA1aA1aA1aA1aA1", "xXdxXdxXdxXd"),
+    ],
+)
+def test_short_shape(text, expected):
+    assert short_shape(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, core, around",
+    [
+        ("Vol.,", "vol", "_.,"),
+        ("(1999)", "1999", "(_)"),
+        ("word", None, None),
+        ("Word", None, None),
+        ("don't", None, None),
+        ("...", None, "..._"),
+        ("“Title", "title", "“_"),
+        ("", None, None),
+    ],
+)
+def test_core_and_punctuation(text, core, around):
+    assert core_of(text) == core
+    assert punctuation(text) == around
+
+
+@pytest.mark.parametrize("n_tokens", [0, 1, 2, 3, 5, 6, 7, 30, 1000])
+def test_position(n_tokens):
+    found = position(make_doc(NLP, *["x"] * n_tokens)).tolist()
+    assert len(found) == n_tokens
+    assert 0 not in found
+    near = found[:3] + found[3:][-3:]
+    assert len(set(near)) == len(near)  # the first and the last have their own
+    assert not set(near) & set(found[3:-3])
+    middle = found[3:-3]
+    assert middle == sorted(middle)
+    assert len(set(middle)) <= 10
+
+
+# --- keys and names ---------------------------------------------------------------
+
+FEATURES = FeatureSet(
+    inside=["BIAS", "LOWER[-2:2]", "SHORT_SHAPE & LOWER[1]", "POSITION[-2:2]"],
+    start=["LOWER", "NORM[-1:1]", "IS_TITLE[-1:1]", "NUMBER", "PREFIX2", "SUFFIX4"],
+    end=["LOWER", "POS[-1:1]", "TAG & POS", "LEMMA", "DEP", "MORPH"],
+)
+WORDS = ["Ada", "ada", "met", "1999", "$", "^", "12-3", "\n", " ", "Vol.,", "“", "-"]
+TAGS = ["", "NOUN", "X"]
+words_n = st.lists(st.sampled_from(WORDS) | st.text(min_size=1, max_size=3), max_size=7)
+
+
+@st.composite
+def docs_n(draw):
+    words = draw(words_n)
+
+    def column(values):
+        size = len(words)
+        return draw(st.lists(st.sampled_from(values), min_size=size, max_size=size))
+
+    pos, tags, lemmas = column(TAGS), column(TAGS), column(["", "be", "^"])
+    return make_doc(NLP, *words, pos=pos, tags=tags, lemmas=lemmas)
+
+
+def all_names(extractor, doc, role):
+    return list(extractor.names(doc, role))
+
+
+@given(st.lists(docs_n(), max_size=3))
+def test_the_same_name_if_and_only_if_the_same_key(docs):
+    extractor = Extractor(FEATURES)
+    name_of, key_of = {}, {}
+    for doc in docs:
+        keys = extractor.keys(doc)
+        for role in ROLES:
+            n_templates = len(FEATURES.roles[role])
+            assert keys[role].shape == (len(doc), n_templates)
+            names = all_names(extractor, doc, role)
+            assert [len(row) for row in names] == [n_templates] * len(doc)
+            for row_keys, row_names in zip(keys[role].tolist(), names, strict=True):
+                for key, name in zip(row_keys, row_names, strict=True):
+                    assert (key == 0) == (name is None)
+                    if key:
+                        full = f"{role}:{name}"
+                        assert name_of.setdefault(key, full) == full
+                        assert key_of.setdefault(full, key) == key
+
+
+def assert_same_keys(found, expected):
+    for role in ROLES:
+        np.testing.assert_array_equal(found[role], expected[role])
+
+
+@settings(max_examples=40)
+@given(st.lists(docs_n(), max_size=4))
+def test_cached_equals_fresh(docs):
+    extractor = Extractor(FEATURES)
+    for doc in [*docs, *docs]:
+        assert_same_keys(extractor.keys(doc), Extractor(FEATURES).keys(doc))
+    copy = pickle.loads(pickle.dumps(extractor))
+    for doc in docs:
+        assert_same_keys(copy.keys(doc), extractor.keys(doc))
+
+
+def test_cache_overflow(monkeypatch):
+    monkeypatch.setattr(extract, "CACHE_SIZE", 10)
+    extractor = Extractor(FEATURES)
+    for first in range(0, 100, 7):
+        doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 15)], "w0", "w50")
+        assert_same_keys(extractor.keys(doc), Extractor(FEATURES).keys(doc))
+
+
+def test_more_words_than_the_first_table():
+    words = [f"w{k}" for k in range(1000)]
+    keys = Extractor(FeatureSet(inside=["ORTH"])).keys(make_doc(NLP, *words, *words))
+    assert len(np.unique(keys["inside"])) == 1000
+
+
+def names_of(templates, doc):
+    extractor = Extractor(FeatureSet(inside=templates))
+    return all_names(extractor, doc, "inside")
+
+
+def test_windows_at_the_borders():
+    doc = make_doc(NLP, "Ada", "met")
+    assert names_of(["LOWER[-2:2]"], doc) == [
+        ["LOWER[-2]=^", "LOWER[-1]=^", "LOWER=ada", "LOWER[1]=met", "LOWER[2]=$"],
+        ["LOWER[-2]=^", "LOWER[-1]=ada", "LOWER=met", "LOWER[1]=$", "LOWER[2]=$"],
+    ]
+
+
+def test_an_absent_value_silences_a_conjunction():
+    doc = make_doc(NLP, "Ada", "1999")
+    assert names_of(["NUMBER", "NUMBER & LOWER[-1]"], doc) == [
+        [None, None],
+        ["NUMBER=year", "NUMBER & LOWER[-1]=year & ada"],
+    ]
+
+
+def test_the_border_is_no_position():
+    keys = Extractor(FeatureSet(inside=["POSITION[-1:1]"])).keys(
+        make_doc(NLP, *["x"] * 8)
+    )["inside"]
+    assert keys[0, 0] not in keys[1:, 0]
+    assert keys[-1, 2] not in keys[:-1, 2]
+
+
+@pytest.mark.parametrize("word", ["$", "^"])
+def test_the_border_is_no_word(word):
+    doc = make_doc(NLP, "a", word, "a")
+    keys = Extractor(FeatureSet(inside=["LOWER[-1:1]"])).keys(doc)["inside"]
+    names = {name for row in names_of(["LOWER[-1:1]"], doc) for name in row}
+    assert len(names) == len(np.unique(keys))
+
+
+def test_token_attributes_are_those_of_the_token():
+    # one word, two readings: they belong to the token, not to its lexeme
+    doc = make_doc(
+        NLP, "run", "run", "run", pos=["NOUN", "VERB", ""], tags=["NN", "VB", ""]
+    )
+    assert names_of(["POS", "TAG", "LOWER & POS"], doc) == [
+        ["POS=NOUN", "TAG=NN", "LOWER & POS=run & NOUN"],
+        ["POS=VERB", "TAG=VB", "LOWER & POS=run & VERB"],
+        [None, None, None],
+    ]
+
+
+def test_norm_of_a_token():
+    doc = make_doc(NLP, "cafe", "cafe")
+    doc[1].norm_ = "café"
+    assert names_of(["NORM"], doc) == [["NORM=cafe"], ["NORM=café"]]
+
+
+def test_roles_have_keys_of_their_own():
+    extractor = Extractor(FeatureSet(["LOWER"], ["LOWER"], ["LOWER"]))
+    keys = extractor.keys(make_doc(NLP, "Ada"))
+    assert len({int(keys[role][0, 0]) for role in ROLES}) == 3
+
+
+def test_empty_doc():
+    keys = Extractor(FEATURES).keys(make_doc(NLP))
+    for role in ROLES:
+        assert keys[role].shape == (0, len(FEATURES.roles[role]))
+        assert all_names(Extractor(FEATURES), make_doc(NLP), role) == []
+
+
+def test_no_features():
+    extractor = Extractor(make_features("none"))
+    assert extractor.keys(make_doc(NLP, "Ada"))["inside"].shape == (1, 0)
+    assert all_names(extractor, make_doc(NLP, "Ada"), "inside") == [[]]
+
+
+@pytest.mark.parametrize("lang", ["en", "de"])
+def test_keys_are_the_same_in_every_process(lang):
+    # saved models contain them
+    doc = make_doc(spacy.blank(lang), "Ada", "met")
+    keys = Extractor(FeatureSet(inside=["LOWER & SHAPE"])).keys(doc)
+    assert keys["inside"].tolist() == [[KEY_ADA], [KEY_MET]]

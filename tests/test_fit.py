@@ -1,0 +1,261 @@
+"""Batch training: the optimum, its conditions, what it says and what it refuses."""
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.cli._util import app
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_hosemi.fit import make_lbfgs
+
+from .helpers import (
+    SMALL,
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+)
+
+L2 = {"inside": 0.4, "start": 0.2, "end": 0.1, "pattern": 0.3, "length": 0.6}
+
+
+def penalised(nlp, l2):
+    """Weights, gradient of the loss with the l2 penalties, by plain loops."""
+    pipe = nlp.get_pipe("hosemi")
+    values = []
+    for name in pipe.weights.names:
+        values += [l2[name.split(":")[0]]] * len(pipe.inventory.names)
+    values += [l2["pattern"]] * int(np.isfinite(pipe.weights.pattern).sum())
+    w = pipe.get_weights()
+    values += [l2["length"]] * (len(w) - len(values))
+    _, gradient = pipe.value_and_gradient(make_examples(nlp))
+    return w, gradient + np.array(values) * w
+
+
+@pytest.mark.parametrize(
+    "config", [{}, {"explicit_length": 2}, {"encoding": "BILUO"}, {"max_order": 0}]
+)
+@pytest.mark.parametrize("l2", [0.3, L2])
+def test_stationary_point(config, l2):
+    nlp = make_trained(fit={"l2": l2, "tolerance": 0.0, "max_iter": 1000}, **config)
+    _, gradient = penalised(nlp, l2 if l2 is L2 else dict.fromkeys(L2, l2))
+    assert np.abs(gradient).max() < 1e-3
+
+
+def test_l1():
+    l1, l2 = 0.4, 0.05
+    nlp = make_trained(fit={"l1": l1, "l2": l2, "tolerance": 0.0, "max_iter": 2000})
+    w, gradient = penalised(nlp, dict.fromkeys(L2, l2))
+    zero = w == 0.0
+    assert 0.3 < zero.mean() < 1.0
+    assert np.abs(gradient[zero]).max() <= l1 + 1e-3
+    assert np.abs(gradient + l1 * np.sign(w))[~zero].max() < 2e-3
+
+
+def test_less_penalty_fits_better():
+    losses = []
+    for l2 in (1.0, 0.01):
+        nlp = make_trained(fit={"l2": l2})
+        pipe = nlp.get_pipe("hosemi")
+        losses.append(pipe.value_and_gradient(make_examples(nlp))[0])
+    assert losses[1] < losses[0]
+
+
+def test_the_same_result_twice():
+    first, second = (make_trained().get_pipe("hosemi") for _ in range(2))
+    assert first.get_weights().tobytes() == second.get_weights().tobytes()
+    assert first.weights.to_bytes() == second.weights.to_bytes()
+
+
+def test_missing_tokens_are_learnt_around():
+    nlp = make_nlp()
+    examples = make_examples(nlp)
+    for eg in examples[3:]:
+        eg.reference.set_ents([], default="missing")
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs()}
+    nlp.initialize(lambda: examples)
+    doc = nlp("Ada Lovelace wrote to Mary Somerville.")
+    assert [ent.text for ent in doc.ents] == ["Ada Lovelace", "Mary Somerville"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"l2": -0.1},
+        {"l2": {"end": -1.0}},
+        {"l2": float("nan")},
+        {"l1": -1e-9},
+        {"tolerance": -1.0},
+        {"max_iter": 0},
+    ],
+)
+def test_numbers_out_of_range(setting):
+    with pytest.raises(ValueError, match=f"HS043.*{next(iter(setting))}"):
+        make_lbfgs(**setting)
+
+
+def test_unknown_family():
+    with pytest.raises(ValueError, match="HS054.*'words'"):
+        make_lbfgs(l2={"words": 0.1})
+
+
+def test_the_loss_must_stay_a_number():
+    nlp = make_nlp()
+    pipe = nlp.get_pipe("hosemi")
+    objective = pipe.objective
+
+    def not_a_number(*args):
+        loss, gradient = objective(*args)
+        return loss * float("nan"), gradient
+
+    pipe.objective = not_a_number
+    with pytest.raises(ValueError, match="HS057.* nan "):
+        initialize(nlp, fit=lbfgs())
+
+
+# --- what it says -----------------------------------------------------------------
+
+
+def test_it_says_why_it_stopped(capfd):
+    make_trained(fit={"progress": True, "max_iter": 3})
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "L-BFGS stopped after 3 iterations" in err
+    assert "ITERATIONS" in err.upper()
+
+
+def test_without_progress_it_is_silent(capfd):
+    make_trained(fit={"progress": False})
+    assert capfd.readouterr() == ("", "")
+
+
+# --- what it refuses --------------------------------------------------------------
+
+
+def fit_examples(nlp, examples):
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs()}
+    return nlp.initialize(lambda: iter(examples))
+
+
+@pytest.mark.parametrize("n_docs", [0, 2])
+def test_no_text(n_docs):
+    nlp = make_nlp()
+    examples = [
+        Example.from_dict(make_doc(nlp), {"entities": []}) for _ in range(n_docs)
+    ]
+    with pytest.raises(ValueError, match="HS050"):
+        fit_examples(nlp, examples)
+
+
+def test_no_entities():
+    nlp = make_nlp()
+    with pytest.raises(ValueError, match="HS051.* 2 training documents"):
+        fit_examples(nlp, make_examples(nlp, ["Nobody wrote.", "She met Ada."]))
+
+
+def test_max_epochs():
+    nlp = make_nlp()
+    nlp.config["training"]["max_epochs"] = -1
+    with pytest.raises(ValueError, match=r"HS052.*components\.hosemi\.fit"):
+        initialize(nlp, fit=lbfgs())
+    nlp.config["training"]["max_epochs"] = 0
+    initialize(nlp, fit=lbfgs())
+
+
+def misaligned_examples(nlp):
+    doc = nlp.make_doc("Ada-wrote to Mary.")
+    reference = Doc(
+        nlp.vocab,
+        words=["Ad", "a-wrote", "to", "Mary", "."],
+        spaces=[False, True, True, False, False],
+        ents=["B-PER", "O", "O", "B-PER", "O"],
+    )
+    return [*make_examples(nlp), Example(doc, reference)]
+
+
+def test_misaligned_spans_are_counted():
+    nlp = make_nlp()
+    with pytest.warns(UserWarning, match=r"HSW01\] 1 gold spans of 12 "):
+        fit_examples(nlp, misaligned_examples(nlp))
+
+
+# --- what has run before ----------------------------------------------------------
+
+
+@Language.component("hosemi_tests_pos", assigns=["token.pos"])
+def set_pos(doc):
+    for token in doc:
+        token.pos_ = "PROPN" if token.is_title else "X"
+    return doc
+
+
+@pytest.mark.parametrize("fit", [{"fit": lbfgs()}, {}])
+def test_annotating_components_run_before_features_are_read(fit):
+    features = {**SMALL, "inside": ["POS"]}
+    nlp = make_nlp(features=features)
+    nlp.add_pipe("hosemi_tests_pos", first=True)
+    nlp.config["training"]["annotating_components"] = ["hosemi_tests_pos"]
+    initialize(nlp, **fit)
+    names = nlp.get_pipe("hosemi").weights.names
+    assert {"inside:POS=PROPN", "inside:POS=X"} <= set(names)
+
+
+def test_components_that_do_not_annotate_do_not_run():
+    nlp = make_nlp(features={**SMALL, "inside": ["POS"]})
+    nlp.add_pipe("hosemi_tests_pos", first=True)
+    initialize(nlp, fit=lbfgs())
+    assert not any("POS=" in name for name in nlp.get_pipe("hosemi").weights.names)
+
+
+def test_init_labels_does_not_fit(tmp_path, capfd):
+    nlp = make_nlp()
+    docs = [eg.reference for eg in make_examples(nlp)]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    settings = lbfgs(progress=True)
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": settings}
+    corpus = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
+    nlp.config["corpora"] = {"train": corpus, "dev": corpus}
+    nlp.config.to_disk(tmp_path / "config.cfg")
+    args = ["init", "labels", str(tmp_path / "config.cfg"), str(tmp_path / "labels")]
+    result = CliRunner().invoke(app, args, catch_exceptions=False)
+    assert result.exit_code == 0
+    found = srsly.read_json(tmp_path / "labels" / "hosemi.json")
+    assert found == ["LOC", "PER"]
+    assert "L-BFGS" not in result.output + capfd.readouterr().err
+
+    # and the labels can be read again
+    labels = {
+        "@readers": "spacy.read_labels.v1",
+        "path": str(tmp_path / "labels" / "hosemi.json"),
+    }
+    nlp = make_nlp()
+    initialize(nlp, TRAIN[:1], labels=labels)
+    assert nlp.get_pipe("hosemi").labels == ("LOC", "PER")
+
+
+def test_a_fitted_component_is_not_changed_by_the_training_loop():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    before = pipe.get_weights()
+    losses = nlp.update(make_examples(nlp), sgd=nlp.create_optimizer())
+    assert losses == {"hosemi": 0.0}
+    assert pipe.get_weights().tolist() == before.tolist()
+
+
+def test_a_loaded_component_learns_on(tmp_path):
+    make_trained(fit={"max_iter": 2}).to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp)
+    before, _ = pipe.value_and_gradient(examples)
+    optimizer = nlp.resume_training()
+    for _ in range(5):
+        losses = nlp.update(examples, sgd=optimizer)
+    assert losses["hosemi"] > 0.0
+    assert pipe.value_and_gradient(examples)[0] < before

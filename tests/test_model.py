@@ -1,0 +1,406 @@
+"""Potentials from weights, gradients to weights, sparse updates, averages, bytes."""
+
+import copy
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+import srsly
+from thinc.api import Adam, Model
+
+from spacy_hosemi.features import ROLES
+from spacy_hosemi.model import build_span_scorer, family_values, weights_of
+
+from .helpers import (
+    TRAIN,
+    initialize,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    numeric_gradient,
+    randomize,
+)
+
+L2 = {"inside": 0.3, "start": 0.2, "pattern": 0.5, "length": 0.1}  # "end": 0
+
+
+def make_pipe(marked=TRAIN, **config):
+    """A pipeline with random weights, its component, and examples."""
+    nlp = make_nlp(**config)
+    initialize(nlp, marked)
+    randomize(nlp.get_pipe("hosemi"))
+    return nlp, nlp.get_pipe("hosemi"), make_examples(nlp, marked)
+
+
+def row_families(weights) -> list[str]:
+    return [name.split(":")[0] for name in weights.names]
+
+
+# --- scores -----------------------------------------------------------------------
+
+
+def test_potentials_are_sums_of_rows():
+    nlp, pipe, _ = make_pipe(explicit_length=2)
+    weights = pipe.weights
+    doc = nlp("Ada Lovelace wrote to nobody.")
+    (potentials,) = pipe.model.predict([doc])
+    row = {name: r for r, name in enumerate(weights.names)}
+    for role in ROLES:
+        expected = np.zeros((len(doc), 3))
+        for i, names in enumerate(weights.extractor.names(doc, role)):
+            for name in names:
+                if f"{role}:{name}" in row:
+                    expected[i] += weights.matrix[row[f"{role}:{name}"]]
+        np.testing.assert_allclose(getattr(potentials, role), expected, atol=1e-12)
+    assert potentials.pattern.tolist() == weights.pattern.tolist()
+    assert potentials.length.tolist() == weights.length.tolist()
+
+
+def test_rows_are_the_features_of_the_training_data():
+    nlp = make_nlp(features={"preset": "none", "inside": ["LOWER"], "min_count": 2})
+    initialize(nlp, ["[A a] b a", "a b c"])
+    weights = nlp.get_pipe("hosemi").weights
+    assert sorted(weights.names) == ["inside:LOWER=a", "inside:LOWER=b"]
+    in_docs = dict(zip(weights.names, weights.counts.tolist(), strict=True))
+    assert in_docs == {"inside:LOWER=a": 2, "inside:LOWER=b": 2}
+
+
+def test_line_breaks_in_names():
+    nlp = make_nlp(features={"preset": "none", "inside": ["ORTH"], "min_count": 1})
+    initialize(nlp, ["[A a]\nb\r\nc"])
+    pipe = nlp.get_pipe("hosemi")
+    names, matrix = pipe.weights.names, pipe.weights.matrix
+    copied = pickle.loads(pickle.dumps(pipe.weights))
+    assert copied.names == names
+    assert len(names) == len(matrix)
+
+
+# --- gradients --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"explicit_length": 3},
+        {"outside": "token", "explicit_length": 2},
+        {"max_length": 2},
+        {"encoding": "BIO"},
+        {"encoding": "BILUO", "max_order": 1},
+        {"encoding": "IO", "max_order": 3},
+    ],
+)
+def test_gradient_of_all_weights(config):
+    marked = ["[A a b] c [B d]", "a [A b] d"]
+    features = {"preset": "none", "inside": ["LOWER"], "start": ["BIAS"]}
+    nlp, pipe, examples = make_pipe(marked, features=features, **config)
+    weights = pipe.get_weights()
+    value, gradient = pipe.value_and_gradient(examples)
+
+    def value_at(w):
+        pipe.set_weights(w)
+        return pipe.value_and_gradient(examples)[0]
+
+    assert value_at(weights) == value > 0
+    expected = numeric_gradient(value_at, weights)
+    np.testing.assert_allclose(gradient, expected, atol=1e-6)
+
+
+def test_value_and_gradient_add_up():
+    _, pipe, examples = make_pipe()
+    value, gradient = pipe.value_and_gradient(examples)
+    parts = [pipe.value_and_gradient([eg]) for eg in examples]
+    assert value == pytest.approx(sum(v for v, _ in parts))
+    np.testing.assert_allclose(gradient, sum(g for _, g in parts), atol=1e-12)
+    nothing, zeros = pipe.value_and_gradient([])
+    assert nothing == 0.0
+    assert zeros.shape == gradient.shape and not zeros.any()
+
+
+# --- updates ----------------------------------------------------------------------
+
+
+def simulate(pipe, batches, rates, l2):
+    """AdaGrad in plain numpy, with l2 shared by the documents in which a row fires."""
+    weights = pipe.weights
+    n_labels = weights.matrix.shape[1]
+    row_l2 = np.array([l2.get(family, 0.0) for family in row_families(weights)])
+    w = pipe.get_weights()
+    squares = np.zeros_like(w)
+    n_dense = len(w) - weights.matrix.size
+    learnt_patterns = int(np.isfinite(weights.pattern).sum())
+    for batch, rate in zip(batches, rates, strict=True):
+        pipe.set_weights(w)
+        _, g = pipe.value_and_gradient(batch)
+        fired = np.zeros(len(row_l2), bool)
+        for eg in batch:
+            for _, rows in weights.rows(eg.predicted).values():
+                fired[rows] = True
+        share = np.minimum(len(batch) / weights.counts, 1.0)
+        dense = [l2.get("pattern", 0.0)] * learnt_patterns
+        dense += [l2.get("length", 0.0)] * (n_dense - learnt_patterns)
+        decay = [
+            np.repeat(row_l2 * share * fired, n_labels),
+            np.array(dense) * min(len(batch) / weights.n_docs, 1.0),
+        ]
+        g = g + np.concatenate(decay) * w
+        squares += g * g
+        w = w - rate * g / (1e-8 + np.sqrt(squares))
+    return w
+
+
+@pytest.mark.parametrize("l2", [0.0, L2])
+@pytest.mark.parametrize("config", [{}, {"explicit_length": 2}, {"encoding": "BIO"}])
+def test_updates_equal_plain_adagrad(l2, config):
+    model = {"l2": l2, "learn_rate_scale": 50.0}
+    nlp, pipe, examples = make_pipe(model=model, **config)
+    batches = [examples[:2], examples[2:3], examples[3:], examples[:2]]
+    rates = [0.004, 0.002, 0.001, 0.0005]
+    start = pipe.get_weights()
+    expected = simulate(
+        pipe, batches, [50.0 * rate for rate in rates], l2 if l2 else {}
+    )
+    pipe.set_weights(start)
+    optimizer = Adam(rates)  # a schedule
+    for batch in batches:
+        nlp.update(batch, sgd=optimizer)
+        optimizer.step_schedules()
+    np.testing.assert_allclose(pipe.get_weights(), expected, atol=1e-9)
+
+
+def test_the_first_step_is_as_long_as_the_learn_rate():
+    nlp = make_nlp(model={"l2": 0.0, "learn_rate_scale": 10.0})
+    initialize(nlp)
+    nlp.update(make_examples(nlp)[:1], sgd=Adam(0.02))
+    weights = nlp.get_pipe("hosemi").get_weights()
+    np.testing.assert_allclose(np.abs(weights[weights != 0]), 0.2, rtol=1e-2)
+
+
+def test_only_rows_that_fired_change():
+    nlp, pipe, examples = make_pipe(model={"l2": 5.0})
+    weights = pipe.weights
+    fired = np.zeros(len(weights.names), bool)
+    for _, rows in weights.rows(examples[1].predicted).values():
+        fired[rows] = True
+    assert 0 < fired.sum() < len(fired)
+    before = weights.matrix.copy()
+    nlp.update(examples[1:2], sgd=Adam(0.001))
+    changed = (weights.matrix != before).any(axis=1)
+    assert changed.tolist() == fired.tolist()
+
+
+def test_gradients_of_several_updates_are_one_step():
+    nlp, pipe, examples = make_pipe()
+    start, optimizer = pipe.get_weights(), Adam(0.001)
+    nlp.update(examples, sgd=optimizer)
+    together = pipe.get_weights()
+    pipe.set_weights(start)
+    for eg in examples:
+        pipe.update([eg], sgd=None)
+        np.testing.assert_array_equal(pipe.get_weights(), start)
+    pipe.finish_update(Adam(0.001))
+    np.testing.assert_allclose(pipe.get_weights(), together, atol=1e-12)
+
+
+def test_forbidden_patterns_stay_forbidden():
+    nlp, pipe, examples = make_pipe()
+    nlp.update(examples, sgd=Adam(0.1))
+    forbidden = np.isneginf(pipe.weights.pattern)
+    assert [pipe.automaton.patterns[m] for m in np.flatnonzero(forbidden)] == [
+        ("O", "O")
+    ]
+
+
+def test_the_thinc_optimizers_l2_does_not_count():
+    nlp, pipe, examples = make_pipe()
+    start, found = pipe.get_weights(), []
+    for l2 in (0.0, 10.0):
+        pipe.set_weights(start)
+        nlp.update(examples, sgd=Adam(0.001, L2=l2))
+        found.append(pipe.get_weights())
+    assert found[0].tolist() == found[1].tolist()
+
+
+@pytest.mark.parametrize("explicit_length", [1, 3])
+def test_unannotated_and_empty_docs_in_a_batch(explicit_length):
+    nlp, pipe, examples = make_pipe(explicit_length=explicit_length)
+    unknown = nlp.make_doc("Who is Ada?")
+    empty = make_doc(nlp)
+    more = [type(examples[0])(doc, doc.copy()) for doc in (unknown, empty)]
+    losses = nlp.update([*examples, *more], sgd=Adam(0.001))
+    assert losses["hosemi"] == pytest.approx(losses["hosemi"])
+    value, _ = pipe.value_and_gradient([*examples, *more])
+    assert value == pytest.approx(pipe.value_and_gradient(examples)[0])
+
+
+# --- averages ---------------------------------------------------------------------
+
+
+def train_with_averages(nlp, pipe, examples, n_steps):
+    """Steps, and the averages by Thinc's formula after each of them."""
+    optimizer = Adam(0.002, use_averages=True)
+    average = np.zeros_like(pipe.get_weights())
+    for t in range(1, n_steps + 1):
+        nlp.update([examples[t % len(examples)]], sgd=optimizer)
+        decay = min((1.0 + t) / (10.0 + t), 0.9999)
+        average -= (1.0 - decay) * (average - pipe.get_weights())
+    return optimizer, average
+
+
+def test_averages():
+    nlp, pipe, examples = make_pipe(explicit_length=2)
+    optimizer, average = train_with_averages(nlp, pipe, examples, 12)
+    before = pipe.get_weights()
+    assert np.abs(before - average).max() > 1e-3
+    for _ in range(2):
+        with nlp.use_params(optimizer.averages):
+            np.testing.assert_allclose(pipe.get_weights(), average, atol=1e-9)
+            data = pipe.weights.to_bytes()
+        assert pipe.get_weights().tolist() == before.tolist()
+    pipe.weights.from_bytes(data)
+    np.testing.assert_allclose(pipe.get_weights(), average, atol=1e-9)
+
+
+def test_averages_do_not_disturb_training():
+    found = []
+    for look in (False, True):
+        nlp, pipe, examples = make_pipe()
+        optimizer, _ = train_with_averages(nlp, pipe, examples, 4)
+        if look:
+            with nlp.use_params(optimizer.averages):
+                nlp("Ada wrote.")
+        for eg in examples:
+            nlp.update([eg], sgd=optimizer)
+        found.append(pipe.get_weights())
+    assert found[0].tolist() == found[1].tolist()
+
+
+def test_weights_come_back_after_an_error():
+    nlp, pipe, examples = make_pipe()
+    optimizer, _ = train_with_averages(nlp, pipe, examples, 3)
+    before = pipe.get_weights()
+    with pytest.raises(KeyError):
+        with nlp.use_params(optimizer.averages):
+            raise KeyError
+    assert pipe.get_weights().tolist() == before.tolist()
+
+
+def test_no_averages_without_use_averages():
+    nlp, pipe, examples = make_pipe()
+    optimizer = Adam(0.002, use_averages=False)
+    nlp.update(examples, sgd=optimizer)
+    before = pipe.get_weights()
+    with nlp.use_params(optimizer.averages):
+        assert pipe.get_weights().tolist() == before.tolist()
+
+
+# --- arguments --------------------------------------------------------------------
+
+
+def test_family_values():
+    every = dict.fromkeys(("inside", "start", "end", "pattern", "length"), 0.5)
+    assert family_values("l2", 0.5) == every
+    assert family_values("l2", {"end": 2}) == {**dict.fromkeys(every, 0.0), "end": 2.0}
+    with pytest.raises(ValueError, match="HS054.*l2.*'begin'"):
+        build_span_scorer(l2={"begin": 1.0})
+
+
+def test_tok2vec_is_for_later():
+    with pytest.raises(ValueError, match="HS053"):
+        build_span_scorer(tok2vec=Model("tok2vec", lambda *_: None))
+
+
+# --- persistence ------------------------------------------------------------------
+
+
+def same_weights(left, right):
+    assert left.names == right.names
+    assert left.is_trained == right.is_trained
+    assert left.vector().tolist() == right.vector().tolist()
+    assert left.pattern.tolist() == right.pattern.tolist()
+    assert left.to_bytes() == right.to_bytes()
+
+
+def test_bytes():
+    _, pipe, _ = make_pipe(explicit_length=2)
+    fresh = weights_of(build_span_scorer(features=pipe.weights.extractor.features))
+    same_weights(fresh.from_bytes(pipe.weights.to_bytes()), pipe.weights)
+
+
+def test_bytes_of_an_untrained_model():
+    weights = weights_of(build_span_scorer())
+    fresh = weights_of(build_span_scorer())
+    same_weights(fresh.from_bytes(weights.to_bytes()), weights)
+    assert not fresh.is_trained
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        copy.deepcopy,
+        lambda model: model.copy(),
+        lambda model: pickle.loads(pickle.dumps(model)),
+    ],
+)
+def test_copies_are_independent(copied):
+    nlp, pipe, _ = make_pipe()
+    other = copied(pipe.model)
+    same_weights(weights_of(other), pipe.weights)
+    before = pipe.get_weights()
+    weights_of(other).set_vector(before + 1.0)
+    assert pipe.get_weights().tolist() == before.tolist()
+    doc = nlp.make_doc("Ada wrote.")
+    (left,), (right,) = pipe.model.predict([doc]), other.predict([doc])
+    assert not np.allclose(left.inside, right.inside)
+
+
+def test_loaded_weights_can_be_trained():
+    nlp, pipe, examples = make_pipe()
+    pipe.weights.from_bytes(pipe.weights.to_bytes())
+    before, _ = pipe.value_and_gradient(examples)
+    nlp.update(examples, sgd=Adam(0.001))
+    assert pipe.value_and_gradient(examples)[0] < before
+
+
+@cache
+def trained_bytes() -> bytes:
+    return make_trained().get_pipe("hosemi").weights.to_bytes()
+
+
+def saved(**changes) -> bytes:
+    loaded = srsly.msgpack_loads(trained_bytes())
+    for key, change in changes.items():
+        loaded[key] = change(loaded[key])
+    return srsly.msgpack_dumps(loaded)
+
+
+@pytest.mark.parametrize(
+    "make_bytes",
+    [
+        lambda: b"",
+        lambda: b"not a model",
+        lambda: saved()[:-1],
+        lambda: saved()[:100],
+        lambda: srsly.msgpack_dumps([1, 2]),
+        lambda: srsly.msgpack_dumps({}),
+        lambda: srsly.msgpack_dumps({"format": 1}),
+        lambda: saved(format=lambda _: "one"),
+        # arrays that do not fit together would be read out of bounds
+        lambda: saved(matrix=lambda m: m[:-1]),
+        lambda: saved(matrix=lambda m: np.ascontiguousarray(m[:, :-1])),
+        lambda: saved(counts=lambda c: c[:-1]),
+        lambda: saved(tail=lambda t: t[:-1]),
+        lambda: saved(names=lambda n: n.rpartition("\n")[0]),
+    ],
+)
+def test_unreadable_bytes(make_bytes):
+    weights = weights_of(build_span_scorer())
+    with pytest.raises(ValueError, match="HS062"):
+        weights.from_bytes(make_bytes())
+
+
+def test_future_format():
+    with pytest.raises(ValueError, match="HS063.* 2, .* 1"):
+        weights_of(build_span_scorer()).from_bytes(saved(format=lambda _: 2))

@@ -1,0 +1,131 @@
+"""The log-likelihood, against enumeration and central differences."""
+
+import math
+from dataclasses import replace
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from spacy_hosemi.core import Constraints, Potentials
+from spacy_hosemi.objectives import log_likelihood, make_log_likelihood
+from spacy_hosemi.segmentation import Gold
+
+from . import oracles
+from .core.problems import as_core
+from .helpers import numeric_gradient
+from .strategies import random_constraints, random_problem
+
+FIELDS = ("inside", "start", "end", "length", "tail", "pattern")
+
+
+def make_problem(seed, *, is_complete, with_cells=False):
+    """Automaton, potentials, possible gold, and log P(gold) by enumeration."""
+    rng = np.random.default_rng(seed)
+    n_tokens = int(rng.integers(1, 5))
+    problem = random_problem(
+        rng, kinds=("small",), n_tokens=n_tokens, constrained=False
+    )
+    if not with_cells:
+        problem = problem._replace(cells=[])
+    scores = oracles.scored(problem)
+    possible = [s for s, score in scores.items() if score > -math.inf]
+    if is_complete and possible:
+        segments = possible[rng.integers(len(possible))]
+        agreeing = {segments: scores[segments]}
+        gold = Gold(list(segments), None, n_tokens)
+    else:
+        limits = random_constraints(rng, *problem.inside.shape)
+        agreeing = oracles.scored(problem._replace(**limits))
+        gold = Gold(None, Constraints(**limits), n_tokens)
+    if oracles.log_z(agreeing) == -math.inf:
+        return make_problem(
+            seed + 100_000, is_complete=is_complete, with_cells=with_cells
+        )
+    automaton, potentials, _ = as_core(problem)
+    return automaton, potentials, gold, oracles.log_z(agreeing) - oracles.log_z(scores)
+
+
+seeds = st.integers(0, 10_000)
+
+
+@given(seeds, st.booleans())
+def test_loss_is_minus_log_probability(seed, is_complete):
+    *problem, log_p = make_problem(seed, is_complete=is_complete)
+    loss, _ = log_likelihood(*problem)
+    assert loss == pytest.approx(-log_p, abs=1e-9)
+    assert loss >= -1e-9
+
+
+@settings(max_examples=50)
+@given(seeds, st.booleans())
+def test_gradient_is_the_derivative(seed, is_complete):
+    automaton, potentials, gold, _ = make_problem(seed, is_complete=is_complete)
+    _, gradient = log_likelihood(automaton, potentials, gold)
+    for name in FIELDS:
+
+        def loss_at(array, name=name):
+            moved = replace(potentials, **{name: array})
+            return log_likelihood(automaton, moved, gold)[0]
+
+        expected = numeric_gradient(loss_at, getattr(potentials, name))
+        found = getattr(gradient, name)
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, atol=1e-6, err_msg=name)
+
+
+@settings(max_examples=50)
+@given(seeds, st.booleans())
+def test_cells_count(seed, is_complete):
+    problem = make_problem(seed, is_complete=is_complete, with_cells=True)
+    automaton, potentials, gold, log_p = problem
+    loss, gradient = log_likelihood(automaton, potentials, gold)
+    assert loss == pytest.approx(-log_p, abs=1e-9)
+
+    def loss_at(scores):
+        cells = potentials.cells.copy()
+        cells["score"] = scores
+        moved = replace(potentials, cells=cells)
+        return log_likelihood(automaton, moved, gold)[0]
+
+    expected = numeric_gradient(loss_at, potentials.cells["score"])
+    np.testing.assert_allclose(gradient.cells["score"], expected, atol=1e-6)
+
+
+@given(seeds)
+def test_nothing_known_costs_nothing(seed):
+    automaton, potentials, gold, _ = make_problem(seed, is_complete=True)
+    loss, gradient = log_likelihood(automaton, potentials, replace(gold, n_known=0))
+    assert loss == 0.0
+    for name in FIELDS:
+        assert getattr(gradient, name).shape == getattr(potentials, name).shape
+        if name != "tail":
+            assert not getattr(gradient, name).any()
+
+
+@given(seeds)
+def test_what_allows_everything_costs_nothing(seed):
+    automaton, potentials, gold, _ = make_problem(seed, is_complete=True)
+    gold = Gold(None, Constraints(), gold.n_known)
+    loss, gradient = log_likelihood(automaton, potentials, gold)
+    assert loss == pytest.approx(0.0, abs=1e-9)
+    for name in FIELDS:
+        np.testing.assert_allclose(getattr(gradient, name), 0.0, atol=1e-9)
+
+
+def test_impossible_gold():
+    automaton, potentials, gold, _ = make_problem(3, is_complete=True)
+    potentials.inside[0] = -np.inf
+    with pytest.raises(ValueError, match="HS056"):
+        log_likelihood(automaton, potentials, gold)
+
+
+def test_potentials_are_only_read():
+    automaton, potentials, gold, _ = make_problem(5, is_complete=True)
+    for name in FIELDS:
+        getattr(potentials, name).setflags(write=False)
+    loss, gradient = log_likelihood(automaton, potentials, gold)
+    assert isinstance(loss, float)
+    assert isinstance(gradient, Potentials)
+    assert make_log_likelihood() is log_likelihood
