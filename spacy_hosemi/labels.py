@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .core.automaton import BEGIN, END
 from .errors import Errors
 
@@ -176,6 +179,30 @@ def mine_patterns(
     longer.sort(key=lambda p: (-counts[p], len(p), p))
     patterns = [p for p in bigrams if p not in excluded]
     return patterns + sorted(longer[:max_patterns]), forbidden
+
+
+def possible_lengths(
+    inventory: LabelInventory, explicit_length: int, max_length: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Length potentials that say only which lengths are possible.
+
+    inventory (LabelInventory): L labels.
+    explicit_length (int): D, where there is no limit.
+    max_length (Optional[int]): D, as a limit.
+    RETURNS (Tuple[float64 [L, D], float64 [L]]): length and tail: 0 or -inf.
+    """
+    n_labels = len(inventory.names)
+    if inventory.on_tokens:
+        return np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
+    length = np.zeros((n_labels, max_length or explicit_length))
+    tail = np.full(n_labels, 0.0 if max_length is None else -np.inf)
+    # The limit is one on spans. Outside text is as long as it is, unless:
+    tail[0] = 0.0
+    if inventory.outside == "token":
+        length[0, 1:], tail[0] = -np.inf, -np.inf
+    if inventory.outside == "none":
+        length[0], tail[0] = -np.inf, -np.inf
+    return length, tail
 
 
 def check_choice(name: str, found: Any, expected: Sequence[str]) -> None:

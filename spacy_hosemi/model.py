@@ -9,6 +9,7 @@ The weights live in a Thinc shim, since a Thinc parameter would be updated dense
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,11 +21,15 @@ from thinc.api import Model, Optimizer, Shim
 
 from .core import CELLS, Potentials
 from .core.rows import RowTable, gather, scatter
-from .errors import Errors
+from .errors import Errors, Warnings
 from .features import ROLES, Extractor, FeatureSet, make_features
 from .optimizers import SparseAdagrad
 
 FORMAT = 1
+
+# Every feature has a weight for each label, while there are no more weights than this.
+MAX_WEIGHTS = 5_000_000
+
 # What a regularisation weight may be given for.
 FAMILIES = (*ROLES, "pattern", "length")
 
@@ -151,6 +156,10 @@ class Weights(Shim):
         self.learn_length = learn_length
         self.is_trained = False
         self._reset_optimizer()
+
+    def put_features_on_tokens(self) -> None:
+        """Read all features as inside ones: the segments are single tokens."""
+        self.extractor = Extractor(self.extractor.features.on_tokens())
 
     def _reset_optimizer(self) -> None:
         """Forget what follows from the rows and weights, after they were replaced."""
@@ -382,6 +391,38 @@ def _unpickle(
     extractor: Extractor, l2: dict[str, float], scale: float, data: bytes
 ) -> Weights:
     return Weights(extractor, l2, scale).from_bytes(data)
+
+
+def select_features(
+    extractor: Extractor, docs: Sequence[Doc], n_labels: int
+) -> dict[str, Any]:
+    """The features of training documents that get weights.
+
+    extractor (Extractor): What is read, and how often it must occur.
+    docs (Sequence[Doc]): Training documents.
+    n_labels (int): Weights of a feature. While rows times labels are more than
+        MAX_WEIGHTS, the minimum count is raised.
+    RETURNS (Dict[str, Any]): keys, names, counts and n_docs for `Weights.allocate`.
+    """
+    keys, in_tokens, in_docs, n_docs = count_features(extractor, docs)
+    min_count = asked = extractor.features.min_count
+    while (in_tokens >= min_count).sum() * n_labels > MAX_WEIGHTS:
+        min_count += 1
+    if min_count > asked:
+        message = Warnings.HSW02.format(
+            found=(in_tokens >= asked).sum(),
+            columns=n_labels,
+            limit=MAX_WEIGHTS,
+            min_count=min_count,
+        )
+        warnings.warn(message, stacklevel=2)
+    keep = in_tokens >= min_count
+    return {
+        "keys": keys[keep],
+        "names": name_features(extractor, docs, keys[keep]),
+        "counts": in_docs[keep],
+        "n_docs": max(n_docs, 1),
+    }
 
 
 def count_features(

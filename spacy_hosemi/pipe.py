@@ -40,9 +40,9 @@ from .core import (
 )
 from .errors import Errors, Warnings
 from .fit import Batch
-from .labels import LabelInventory, mine_patterns
+from .labels import LabelInventory, mine_patterns, possible_lengths
 from .labels import Span as SpanTriple
-from .model import Floats, Weights, count_features, name_features, weights_of
+from .model import Floats, Weights, select_features, weights_of
 from .objectives import Objective
 from .segmentation import (
     Gold,
@@ -59,9 +59,6 @@ FORMAT = 1
 # Components that a batch fit has just given the best weights: online steps would only
 # lead away from them. Copies and saved models are not in it, so they train on.
 fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
-
-# While rows times labels are at most this, every feature has a weight for each label.
-MAX_WEIGHTS = 5_000_000
 
 DEFAULT_CONFIG = """
 [hosemi]
@@ -331,57 +328,21 @@ class HighOrderSemiCRF(TrainablePipe):
         self._set_labels(self.labels, [*forbidden, *patterns])
 
     def _initialize_weights(self, docs: Sequence[Doc]) -> None:
-        extractor = self.weights.extractor
         if self.inventory.on_tokens:
-            extractor = type(extractor)(extractor.features.on_tokens())
-            self.weights.extractor = extractor
-        keys, in_tokens, in_docs, n_docs = count_features(extractor, docs)
-        min_count = extractor.features.min_count
-        n_labels = len(self.inventory.names)
-        while (in_tokens >= min_count).sum() * n_labels > MAX_WEIGHTS:
-            min_count += 1
-        if min_count > extractor.features.min_count:
-            warnings.warn(
-                Warnings.HSW02.format(
-                    found=(in_tokens >= extractor.features.min_count).sum(),
-                    columns=n_labels,
-                    limit=MAX_WEIGHTS,
-                    min_count=min_count,
-                ),
-                stacklevel=2,
-            )
-        keep = in_tokens >= min_count
+            self.weights.put_features_on_tokens()
         pattern = np.zeros(len(self.cfg["patterns"]))
         pattern[: self._n_forbidden] = -np.inf
-        length, tail = self._lengths()
-        self.weights.allocate(
-            keys[keep],
-            name_features(extractor, docs, keys[keep]),
-            in_docs[keep],
-            pattern,
-            length,
-            tail,
-            learn_length=self.cfg["explicit_length"] > 1
-            and not self.inventory.on_tokens,
-            n_docs=max(n_docs, 1),
+        explicit = self.cfg["explicit_length"]
+        length, tail = possible_lengths(
+            self.inventory, explicit, self.cfg["max_length"]
         )
-
-    def _lengths(self) -> tuple[Floats, Floats]:
-        """The fixed part of length [L, D] and tail [L]: which lengths are possible."""
-        n_labels = len(self.inventory.names)
-        longest = self.cfg["max_length"]
-        tail = np.full(n_labels, 0.0 if longest is None else -np.inf)
-        length = np.zeros((n_labels, longest or self.cfg["explicit_length"]))
-        if self.inventory.on_tokens:
-            return np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
-        if longest is not None and self.cfg["outside"] == "run":
-            # Outside text is as long as it is; its weight past D is that of its tokens.
-            tail[0] = 0.0
-        if self.cfg["outside"] == "token":
-            length[0, 1:], tail[0] = -np.inf, -np.inf
-        if self.cfg["outside"] == "none":
-            length[0], tail[0] = -np.inf, -np.inf
-        return length, tail
+        self.weights.allocate(
+            **select_features(self.weights.extractor, docs, len(tail)),
+            pattern=pattern,
+            length=length,
+            tail=tail,
+            learn_length=explicit > 1 and not self.inventory.on_tokens,
+        )
 
     def update(
         self,
@@ -610,8 +571,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self._set_labels(self.cfg["labels"], self.cfg["patterns"])
         weights = self.weights
         if self.inventory.on_tokens:
-            features = weights.extractor.features.on_tokens()
-            weights.extractor = type(weights.extractor)(features)
+            weights.put_features_on_tokens()
         expected = len(self.cfg["patterns"]), len(self.inventory.names)
         found = len(weights.pattern), len(weights.tail)
         if weights.is_trained and found != expected:

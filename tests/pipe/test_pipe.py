@@ -13,7 +13,6 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Adam
 
-from spacy_hosemi import pipe as pipe_module
 from spacy_hosemi.labels import ENCODINGS
 
 from ..helpers import (
@@ -120,7 +119,7 @@ def test_initialize_again():
 
 
 def test_too_many_weights_raise_the_minimum_count(monkeypatch):
-    monkeypatch.setattr(pipe_module, "MAX_WEIGHTS", 60)
+    monkeypatch.setattr("spacy_hosemi.model.MAX_WEIGHTS", 60)
     nlp = make_nlp()
     with pytest.warns(UserWarning, match="HSW02.* 3 columns .* 60 weights"):
         initialize(nlp)
