@@ -601,11 +601,15 @@ def peer_speed(nlp: Language, name: str, tagger: Any, path: Path) -> list[float]
     ]
 
 
-def measure_peer(model: Path, splits: Splits, quiet: bool) -> Figures:
+def measure_peer(
+    model: Path, splits: Splits, quiet: bool, given: Sequence[float] | None
+) -> Figures:
     """Choose, train and measure CRFsuite on the features of a trained hosemi.
 
     model (Path): The pipeline whose component's features are read.
     splits (Splits): The data it was trained on.
+    quiet (bool): Do not show what the processes print.
+    given (Optional[Sequence[float]]): c1 and c2; by default they are chosen.
     RETURNS (Figures): What was measured.
     """
     nlp = spacy.load(model)
@@ -615,8 +619,11 @@ def measure_peer(model: Path, splits: Splits, quiet: bool) -> Figures:
     path = splits.folder / "peer.crfsuite"
     report = splits.folder / "peer.json"
     dev = "" if splits.dev_is_train else splits.dev
-    measured(call(choose_peer, model, splits.train, dev, report), quiet)
-    choice = json.loads(report.read_text())
+    if given is None:
+        measured(call(choose_peer, model, splits.train, dev, report), quiet)
+        choice = json.loads(report.read_text())
+    else:
+        choice = {"c1": given[0], "c2": given[1], "f1s": {}}
     c1, c2 = choice["c1"], choice["c2"]
     chain = call(train_peer, model, splits.train, str(c1), str(c2), path, report)
     usage = measured(chain, quiet)
@@ -625,7 +632,8 @@ def measure_peer(model: Path, splits: Splits, quiet: bool) -> Figures:
     speed, speed_ready = peer_speed(nlp, name, tagger, splits.test)
     how = f"{PEER_FOLDS}-fold cross-validation on train" if not dev else "dev"
     tried = ", ".join(f"{key}: {100 * f1:.2f}" for key, f1 in choice["f1s"].items())
-    settings = f"c1 {c1:g}, c2 {c2:g}, chosen by F1 on {how} ({tried})"
+    chosen = f"chosen by F1 on {how} ({tried})" if given is None else "as given"
+    settings = f"c1 {c1:g}, c2 {c2:g}, {chosen}"
     if seconds["n_left_out"]:
         settings += f"; {seconds['n_left_out']} docs with unknown tags left out"
     return Figures(
@@ -776,7 +784,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     nlp = spacy.load(model)
     systems[entity_component(nlp)] = own
     if args.peer:
-        systems[args.peer] = measure_peer(model, splits, args.quiet)
+        systems[args.peer] = measure_peer(model, splits, args.quiet, args.peer_settings)
     print(head(args.data, splits, args))
     for name, figures in systems.items():
         print(f"{name}: {figures.settings}")
@@ -889,6 +897,13 @@ def arguments() -> argparse.Namespace:
         "--peer",
         choices=["crfsuite"],
         help="measure python-crfsuite on the same features, too",
+    )
+    add(
+        "--peer-settings",
+        nargs=2,
+        type=float,
+        metavar=("C1", "C2"),
+        help="regularisation of the peer (default: the best of nine on dev)",
     )
     add("--cv", type=int, metavar="K", help="cross-validation on train; test not read")
     add(
