@@ -145,8 +145,7 @@ class Weights(Shim):
         learn_length (bool): Whether lengths have weights too.
         n_docs (int): Training documents.
         """
-        self.table = RowTable(np.asarray(keys, np.uint64))
-        self.names = list(names)
+        self._set_rows(keys, names)
         self.counts = np.asarray(counts, np.int64)
         self.n_docs = n_docs
         self.matrix = np.zeros((len(self.table), len(tail)))
@@ -161,11 +160,16 @@ class Weights(Shim):
         """Read all features as inside ones: the segments are single tokens."""
         self.extractor = Extractor(self.extractor.features.on_tokens())
 
-    def _reset_optimizer(self) -> None:
-        """Forget what follows from the rows and weights, after they were replaced."""
+    def _set_rows(self, keys: Any, names: Sequence[str]) -> None:
+        """The dictionary of features, and the family of each row."""
+        self.table = RowTable(np.asarray(keys, np.uint64))
+        self.names = list(names)
         index = {family: k for k, family in enumerate(FAMILIES)}
         families = [index[name.split(":", 1)[0]] for name in self.names]
         self._row_family = np.array(families, np.intp)
+
+    def _reset_optimizer(self) -> None:
+        """Forget the steps taken, after the weights were replaced."""
         self._matrix_step: SparseAdagrad | None = None
         self._dense_step: SparseAdagrad | None = None
         self._n_gradients = 0
@@ -353,8 +357,8 @@ class Weights(Shim):
         if version > FORMAT:
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
         try:
-            self.table = RowTable(loaded["keys"])
-            self.names = loaded["names"].split("\n") if loaded["names"] else []
+            names = loaded["names"].split("\n") if loaded["names"] else []
+            self._set_rows(loaded["keys"], names)
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
