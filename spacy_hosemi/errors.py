@@ -170,3 +170,9 @@ class Warnings(metaclass=_Coded):
         "{found} rows with {columns} columns are more than {limit} weights; the "
         "minimum count of a feature was raised to {min_count}."
     )
+    HSW03 = (
+        "{found} rows with {columns} columns are far more than {limit} weights; a "
+        "feature has weights only for the labels that it is seen with in training, "
+        "from a count of {min_count}: {left} weights. Raise features.min_count or "
+        "list fewer features to have weights for all labels."
+    )

@@ -13,7 +13,6 @@ from spacy.tokens import Doc
 from tqdm import tqdm
 
 from .core import PatternAutomaton
-from .core.rows import gather, scatter
 from .errors import Errors
 from .features import ROLES
 from .model import Weights, family_values
@@ -59,7 +58,7 @@ class Batch:
         shape = sum(self._sizes), len(self.weights.tail)
         scores = {role: np.zeros(shape) for role in ROLES}
         for role in ROLES:
-            gather(*self._rows[role], self.weights.matrix, scores[role])
+            self.weights.add_scores(self._rows[role], scores[role])
         pattern = np.zeros(len(self.weights.pattern))
         length = np.zeros(self.weights.length.shape)
         total = 0.0
@@ -76,7 +75,7 @@ class Batch:
             at += size
         d_matrix = np.zeros_like(self.weights.matrix)
         for role in ROLES:
-            scatter(*self._rows[role], scores[role], d_matrix)
+            self.weights.add_gradient(self._rows[role], scores[role], d_matrix)
         return total, self.weights.gradient_vector(d_matrix, pattern, length)
 
 

@@ -9,8 +9,7 @@ The weights live in a Thinc shim, since a Thinc parameter would be updated dense
 from __future__ import annotations
 
 import contextlib
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,21 +19,21 @@ from spacy.tokens import Doc
 from thinc.api import Model, Optimizer, Shim
 
 from .core import CELLS, Potentials
-from .core.rows import RowTable, gather, scatter
-from .errors import Errors, Warnings
+from .core.rows import RowTable, gather, gather_pairs, scatter, scatter_pairs
+from .errors import Errors
 from .features import ROLES, Extractor, FeatureSet, make_features
 from .optimizers import SparseAdagrad
+from .selection import Pairs, Selection
 
-FORMAT = 1
-
-# Every feature has a weight for each label, while there are no more weights than this.
-MAX_WEIGHTS = 5_000_000
+# Models whose features have weights in some columns only are written as 2.
+FORMAT = 2
 
 # What a regularisation weight may be given for.
 FAMILIES = (*ROLES, "pattern", "length")
 
 Floats = NDArray[np.float64]
-Rows = dict[str, tuple[NDArray[np.int32], NDArray[np.int32]]]
+RoleRows = tuple[NDArray[np.int32], NDArray[np.int32]]
+Rows = dict[str, RoleRows]
 L2 = float | dict[str, float]
 
 
@@ -107,7 +106,9 @@ class Weights(Shim):
     l2 (Dict[str, float]): By family, for online training.
     learn_rate_scale (float): Multiplies the optimizer's learn rate.
 
-    matrix (float64 [R, L]): Weights of features; rows of all roles.
+    matrix (float64 [R, L]): Weights of features; rows of all roles. With `pairs`
+        [N, 1]: of those pairs of a row and a column that have a weight.
+    pairs (Optional[Pairs]): Which pairs; None: all.
     pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never changed.
     length (float64 [L, D]): Weights of lengths up to D, if they are learnt.
     """
@@ -119,36 +120,30 @@ class Weights(Shim):
         self.extractor = extractor
         self.l2 = l2
         self.learn_rate_scale = learn_rate_scale
-        self.names: list[str] = []
-        self.allocate([], [], [], np.zeros(0), np.zeros((0, 1)), np.zeros(0))
+        nothing = Selection(np.zeros(0, np.uint64), [], np.zeros(0, np.int64), 1, None)
+        self.allocate(nothing, np.zeros(0), np.zeros((0, 1)), np.zeros(0))
 
     def allocate(
         self,
-        keys: Sequence[int] | NDArray[np.uint64],
-        names: Sequence[str],
-        counts: Sequence[int] | NDArray[np.int64],
+        selection: Selection,
         pattern: Floats,
         length: Floats,
         tail: Floats,
         *,
         learn_length: bool = False,
-        n_docs: int = 1,
     ) -> None:
         """Zero weights for these features, patterns and lengths.
 
-        keys (uint64 [R]): Distinct feature keys.
-        names (Sequence[str]): "role:TEMPLATE=value" of each row.
-        counts (int [R]): Training documents in which each row fires.
+        selection (Selection): Features, and in which columns they have weights.
         pattern (float64 [M]): 0, or -inf where forbidden.
         length (float64 [L, D]): Fixed part of the length potentials.
         tail (float64 [L]): Fixed.
         learn_length (bool): Whether lengths have weights too.
-        n_docs (int): Training documents.
         """
-        self._set_rows(keys, names)
-        self.counts = np.asarray(counts, np.int64)
-        self.n_docs = n_docs
-        self.matrix = np.zeros((len(self.table), len(tail)))
+        self._set_rows(selection.keys, selection.names, selection.pairs)
+        self.counts = selection.counts
+        self.n_docs = selection.n_docs
+        self.matrix = np.zeros(self._matrix_shape(len(tail)))
         self.pattern = pattern
         self.length = np.array(length, np.float64)
         self.tail = tail
@@ -160,13 +155,19 @@ class Weights(Shim):
         """Read all features as inside ones: the segments are single tokens."""
         self.extractor = Extractor(self.extractor.features.on_tokens())
 
-    def _set_rows(self, keys: Any, names: Sequence[str]) -> None:
+    def _set_rows(self, keys: Any, names: Sequence[str], pairs: Pairs | None) -> None:
         """The dictionary of features, and the family of each row."""
         self.table = RowTable(np.asarray(keys, np.uint64))
         self.names = list(names)
+        self.pairs = pairs
         index = {family: k for k, family in enumerate(FAMILIES)}
         families = [index[name.split(":", 1)[0]] for name in self.names]
         self._row_family = np.array(families, np.intp)
+
+    def _matrix_shape(self, n_labels: int) -> tuple[int, int]:
+        if self.pairs is None:
+            return len(self.table), n_labels
+        return len(self.pairs.columns), 1
 
     def _reset_optimizer(self) -> None:
         """Forget the steps taken, after the weights were replaced."""
@@ -191,8 +192,24 @@ class Weights(Shim):
         """RETURNS (Potentials): Scores of a document of n tokens."""
         scores = {role: np.zeros((n_tokens, len(self.tail))) for role in ROLES}
         for role in ROLES:
-            gather(*rows[role], self.matrix, scores[role])
+            self.add_scores(rows[role], scores[role])
         return self.with_scores(**scores)
+
+    def add_scores(self, rows: RoleRows, scores: Floats) -> None:
+        """Add to scores [n, L] the weights of the rows of each token."""
+        if self.pairs is None:
+            gather(*rows, self.matrix, scores)
+        else:
+            pairs = self.pairs
+            gather_pairs(*rows, pairs.first, pairs.columns, self.matrix[:, 0], scores)
+
+    def add_gradient(self, rows: RoleRows, d_scores: Floats, d_matrix: Floats) -> None:
+        """Transpose of `add_scores`: add to d_matrix, which has the shape of matrix."""
+        if self.pairs is None:
+            scatter(*rows, d_scores, d_matrix)
+        else:
+            pairs = self.pairs
+            scatter_pairs(*rows, pairs.first, pairs.columns, d_scores, d_matrix[:, 0])
 
     def with_scores(self, inside: Floats, start: Floats, end: Floats) -> Potentials:
         """RETURNS (Potentials): These scores, with weights of patterns and length."""
@@ -212,8 +229,9 @@ class Weights(Shim):
         """Add the gradient of one document."""
         matrix, dense = self._steps()
         for role in ROLES:
-            scatter(*rows[role], getattr(gradient, role), matrix.gradient)
-            matrix.touched.append(rows[role][1])
+            self.add_gradient(rows[role], getattr(gradient, role), matrix.gradient)
+            fired = rows[role][1]
+            matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)
         vector = np.concatenate([gradient.pattern, gradient.length.ravel()])
         dense.gradient[:, 0] += np.where(self.is_learnt, vector, 0.0)
         dense.touched.append(np.flatnonzero(self.is_learnt).astype(np.int32))
@@ -228,7 +246,7 @@ class Weights(Shim):
         # In one pass over the data a row meets the objective's l2 once in all: shared
         # by the documents in which it fires.
         shares = np.minimum(self._n_gradients / np.maximum(self.counts, 1), 1.0)
-        matrix.step(self.row_values(self.l2) * shares, rate)
+        matrix.step(self._by_slot(self.row_values(self.l2) * shares), rate)
         share = min(self._n_gradients / self.n_docs, 1.0)
         dense.step(self._dense_values(self.l2) * share, rate)
         self._write_dense(dense.weights[:, 0])
@@ -277,6 +295,10 @@ class Weights(Shim):
         """RETURNS (float64 [R]): For each row the value of its family."""
         return np.array([values[family] for family in FAMILIES])[self._row_family]
 
+    def _by_slot(self, of_row: Floats) -> Floats:
+        """From one value for each feature to one for each row of `matrix`."""
+        return of_row if self.pairs is None else of_row.repeat(self.pairs.sizes)
+
     def _dense_values(self, values: Mapping[str, float]) -> Floats:
         return np.concatenate(
             [
@@ -292,7 +314,7 @@ class Weights(Shim):
 
     def vector_values(self, values: Mapping[str, float]) -> Floats:
         """RETURNS (float64 [N]): For each weight the value of its family."""
-        rows = np.repeat(self.row_values(values), self.matrix.shape[1])
+        rows = self._by_slot(self.row_values(values)).repeat(self.matrix.shape[1])
         return np.concatenate([rows, self._dense_values(values)[self.is_learnt]])
 
     def set_vector(self, vector: Floats) -> None:
@@ -330,9 +352,11 @@ class Weights(Shim):
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Features and weights; no optimizer state."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
+        if self.pairs is not None:
+            arrays |= {"first_pair": self.pairs.first, "columns": self.pairs.columns}
         return srsly.msgpack_dumps(
             {
-                "format": FORMAT,
+                "format": 1 if self.pairs is None else 2,
                 "keys": self.table.keys,
                 "names": "\n".join(self.names),
                 "learn_length": self.learn_length,
@@ -358,7 +382,12 @@ class Weights(Shim):
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
         try:
             names = loaded["names"].split("\n") if loaded["names"] else []
-            self._set_rows(loaded["keys"], names)
+            pairs = None
+            if version > 1:
+                pairs = Pairs(
+                    np.array(loaded["first_pair"]), np.array(loaded["columns"])
+                )
+            self._set_rows(loaded["keys"], names, pairs)
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
@@ -374,7 +403,7 @@ class Weights(Shim):
         """Arrays that do not fit together would be read out of bounds."""
         n_rows, n_labels = len(self.table), len(self.tail)
         found = {
-            "matrix": (self.matrix.shape, (n_rows, n_labels)),
+            "matrix": (self.matrix.shape, self._matrix_shape(n_labels)),
             "names": (len(self.names), n_rows),
             "counts": (len(self.counts), n_rows),
             "length": (len(self.length), n_labels),
@@ -382,6 +411,8 @@ class Weights(Shim):
         for name, (shape, expected) in found.items():
             if shape != expected:
                 raise ValueError(f"{name} has shape {shape}, expected {expected}")
+        if self.pairs is not None:
+            self.pairs.check(n_rows, n_labels)
 
     def __reduce__(self) -> tuple[Any, ...]:
         args = self.extractor, self.l2, self.learn_rate_scale, self.to_bytes()
@@ -395,83 +426,3 @@ def _unpickle(
     extractor: Extractor, l2: dict[str, float], scale: float, data: bytes
 ) -> Weights:
     return Weights(extractor, l2, scale).from_bytes(data)
-
-
-def select_features(
-    extractor: Extractor, docs: Sequence[Doc], n_labels: int
-) -> dict[str, Any]:
-    """The features of training documents that get weights.
-
-    extractor (Extractor): What is read, and how often it must occur.
-    docs (Sequence[Doc]): Training documents.
-    n_labels (int): Weights of a feature. While rows times labels are more than
-        MAX_WEIGHTS, the minimum count is raised.
-    RETURNS (Dict[str, Any]): keys, names, counts and n_docs for `Weights.allocate`.
-    """
-    keys, in_tokens, in_docs, n_docs = count_features(extractor, docs)
-    min_count = asked = extractor.features.min_count
-    while (in_tokens >= min_count).sum() * n_labels > MAX_WEIGHTS:
-        min_count += 1
-    if min_count > asked:
-        message = Warnings.HSW02.format(
-            found=(in_tokens >= asked).sum(),
-            columns=n_labels,
-            limit=MAX_WEIGHTS,
-            min_count=min_count,
-        )
-        warnings.warn(message, stacklevel=2)
-    keep = in_tokens >= min_count
-    return {
-        "keys": keys[keep],
-        "names": name_features(extractor, docs, keys[keep]),
-        "counts": in_docs[keep],
-        "n_docs": max(n_docs, 1),
-    }
-
-
-def count_features(
-    extractor: Extractor, docs: Iterable[Doc]
-) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.int64], int]:
-    """Which features occur in training documents.
-
-    RETURNS: Keys [R], in how many tokens each fires, in how many documents, and the
-        number of documents. Keys are sorted: the same documents give the same rows.
-    """
-    by_doc = []
-    n_docs = 0
-    for doc in docs:
-        keys = np.concatenate([k.ravel() for k in extractor.keys(doc).values()])
-        distinct, counts = np.unique(keys[keys != 0], return_counts=True)
-        by_doc.append(np.stack([distinct, counts.astype(np.uint64)]))
-        n_docs += 1
-    if not by_doc:
-        return np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0
-    together = np.concatenate(by_doc, axis=1)
-    keys, inverse, in_docs = np.unique(
-        together[0], return_inverse=True, return_counts=True
-    )
-    in_tokens = np.zeros(len(keys), np.int64)
-    np.add.at(in_tokens, inverse.reshape(-1), together[1].astype(np.int64))
-    return keys, in_tokens, in_docs.astype(np.int64), n_docs
-
-
-def name_features(
-    extractor: Extractor, docs: Iterable[Doc], keys: NDArray[np.uint64]
-) -> list[str]:
-    """Readable names of rows.
-
-    keys (uint64 [R]): Sorted; each occurs in the documents.
-    RETURNS (List[str]): "role:TEMPLATE=value" of each.
-    """
-    names: list[str] = [""] * len(keys)
-    is_named = np.zeros(len(keys), bool)
-    for doc in docs:
-        if is_named.all():
-            break
-        name = extractor.namer(doc)
-        for role, found in extractor.keys(doc).items():
-            rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
-            for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
-                names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
-            is_named[rows[keys[rows] == found]] = True
-    return names

@@ -42,7 +42,7 @@ from .errors import Errors, Warnings
 from .fit import Batch
 from .labels import LabelInventory, mine_patterns, possible_lengths
 from .labels import Span as SpanTriple
-from .model import Floats, Weights, select_features, weights_of
+from .model import Floats, Weights, weights_of
 from .objectives import Objective
 from .segmentation import (
     Gold,
@@ -53,6 +53,7 @@ from .segmentation import (
     trim_whitespace,
     whitespace,
 )
+from .selection import select_features
 
 FORMAT = 1
 
@@ -310,7 +311,7 @@ class HighOrderSemiCRF(TrainablePipe):
             for a, doc in zip(annotations, docs)
         ]
         self._initialize_patterns(golds)
-        self._initialize_weights(docs)
+        self._initialize_weights(docs, golds)
         fitted.discard(self)
         if fit is not None:
             fitted.add(self)
@@ -327,7 +328,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self._n_forbidden = len(forbidden)
         self._set_labels(self.labels, [*forbidden, *patterns])
 
-    def _initialize_weights(self, docs: Sequence[Doc]) -> None:
+    def _initialize_weights(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
         if self.inventory.on_tokens:
             self.weights.put_features_on_tokens()
         pattern = np.zeros(len(self.cfg["patterns"]))
@@ -337,7 +338,7 @@ class HighOrderSemiCRF(TrainablePipe):
             self.inventory, explicit, self.cfg["max_length"]
         )
         self.weights.allocate(
-            **select_features(self.weights.extractor, docs, len(tail)),
+            select_features(self.weights.extractor, docs, golds, len(tail)),
             pattern=pattern,
             length=length,
             tail=tail,

@@ -152,6 +152,36 @@ def _close(span: Span, inventory: LabelInventory, allowed: NDArray[np.bool_]) ->
         allowed[start - 1, inventory.names.index(f"I-{label}")] = False
 
 
+def known_labels(gold: Gold, n_tokens: int) -> dict[str, NDArray[np.intp]]:
+    """Which label is known to cover, begin at and end at each token.
+
+    gold (Gold): What is known.
+    n_tokens (int): n.
+    RETURNS (Dict[str, int [n]]): By role "inside", "start", "end"; -1 where there is
+        none or it is not known.
+    """
+    label = np.full(n_tokens, -1, np.intp)
+    is_border = np.zeros(n_tokens + 1, bool)
+    if gold.segments is not None:
+        for start, end, y in gold.segments:
+            label[start:end] = y
+            is_border[[start, end]] = True
+    elif gold.constraints is not None and gold.constraints.allowed is not None:
+        allowed = gold.constraints.allowed
+        is_known = allowed.sum(axis=1) == 1
+        label[is_known] = allowed[is_known].argmax(axis=1)
+        before, behind = label[:-1], label[1:]
+        is_border[1:-1] = (before >= 0) & (behind >= 0) & (before != behind)
+        is_border[[0, n_tokens]] = True
+        if gold.constraints.boundary is not None:
+            is_border |= gold.constraints.boundary == 1
+    return {
+        "inside": label,
+        "start": np.where(is_border[:-1], label, -1),
+        "end": np.where(is_border[1:], label, -1),
+    }
+
+
 def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
     """What no predicted segmentation may do, whatever its score.
 

@@ -30,6 +30,7 @@ ORDER = [
     "labels",
     "segmentation",
     "features.*",
+    "selection",
     "optimizers",
     "model",
     "objectives",

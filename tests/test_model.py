@@ -21,6 +21,7 @@ from .helpers import (
     make_trained,
     numeric_gradient,
     randomize,
+    triples,
 )
 
 L2 = {"inside": 0.3, "start": 0.2, "pattern": 0.5, "length": 0.1}  # "end": 0
@@ -402,5 +403,162 @@ def test_unreadable_bytes(make_bytes):
 
 
 def test_future_format():
-    with pytest.raises(ValueError, match="HS063.* 2, .* 1"):
-        weights_of(build_span_scorer()).from_bytes(saved(format=lambda _: 2))
+    with pytest.raises(ValueError, match="HS063.* 3, .* 2"):
+        weights_of(build_span_scorer()).from_bytes(saved(format=lambda _: 3))
+
+
+# --- weights in some columns only -------------------------------------------------
+
+
+@pytest.fixture
+def twins(monkeypatch):
+    """Two components, the second with weights only for pairs seen in the gold."""
+    _, full, examples = make_pipe(explicit_length=2)
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    with pytest.warns(UserWarning, match="HSW03.* 3 columns .* 5 weights"):
+        nlp, pairs, _ = make_pipe(explicit_length=2)
+    return full, pairs, examples
+
+
+def as_slots(weights, names) -> np.ndarray:
+    """Where the pairs are in a full matrix with rows of these names: a mask [R, L]."""
+    is_pair = np.zeros((len(names), len(weights.tail)), bool)
+    rows = np.array([names.index(name) for name in weights.names])
+    is_pair[rows.repeat(weights.pairs.sizes), weights.pairs.columns] = True
+    return is_pair
+
+
+def give_weights_of_pairs(full, pairs):
+    """The full component gets the weights of the other one, 0 elsewhere."""
+    is_pair = as_slots(pairs.weights, full.weights.names)
+    full.weights.matrix[:] = 0.0
+    full.weights.matrix[is_pair] = pairs.weights.matrix[:, 0]
+    full.weights.pattern[:] = pairs.weights.pattern
+    full.weights.length[:] = pairs.weights.length
+    n_dense = len(full.get_weights()) - is_pair.size
+    return np.concatenate([is_pair.ravel(), np.ones(n_dense, bool)])
+
+
+def test_pairs_are_those_of_the_gold(twins):
+    _, pipe, examples = twins
+    seen = set()
+    for eg in examples:
+        doc, weights = eg.predicted, pipe.weights
+        spans = triples(eg.reference.ents)
+        covered = {i for start, end, _ in spans for i in range(start, end)}
+        runs, start = [], None
+        for i in range(len(doc) + 1):
+            if i < len(doc) and i not in covered:
+                start = i if start is None else start
+            elif start is not None:
+                runs.append((start, i, "O"))
+                start = None
+        names = {role: list(weights.extractor.names(doc, role)) for role in ROLES}
+        for start, end, label in [*spans, *runs]:
+            y = pipe.inventory.names.index(label)
+            at = {"inside": range(start, end), "start": [start], "end": [end - 1]}
+            for role in ROLES:
+                for i in at[role]:
+                    seen |= {(f"{role}:{name}", y) for name in names[role][i]}
+    assert all(name for name, _ in seen)
+    found = np.argwhere(as_slots(pipe.weights, pipe.weights.names)).tolist()
+    assert {(pipe.weights.names[r], y) for r, y in found} == seen
+    assert len(found) == len(pipe.weights.matrix)
+
+
+def test_pairs_score_like_a_matrix_with_zeros(twins):
+    full, pairs, examples = twins
+    learnt = give_weights_of_pairs(full, pairs)
+    assert 0 < learnt.sum() < len(learnt)
+    for eg in examples:
+        (left,) = full.model.predict([eg.predicted])
+        (right,) = pairs.model.predict([eg.predicted])
+        for role in ROLES:
+            found = getattr(right, role)
+            np.testing.assert_allclose(found, getattr(left, role), atol=1e-12)
+    value, gradient = full.value_and_gradient(examples)
+    found_value, found_gradient = pairs.value_and_gradient(examples)
+    assert found_value == pytest.approx(value)
+    np.testing.assert_allclose(found_gradient, gradient[learnt], atol=1e-12)
+
+
+def test_pairs_are_updated_and_averaged_like_a_matrix(twins):
+    full, pairs, examples = twins
+    learnt = give_weights_of_pairs(full, pairs)
+    is_pair = as_slots(pairs.weights, full.weights.names)
+    optimizers = [Adam(0.002, use_averages=True) for _ in range(2)]
+    for pipe in (full, pairs):
+        pipe.weights.l2 = family_values("l2", 0.3)
+    for eg in examples:
+        # what the pairs do not have must not be learnt by the other one either
+        for pipe, optimizer in zip((full, pairs), optimizers, strict=True):
+            pipe.update([eg], sgd=optimizer)
+        full.weights.matrix[~is_pair] = 0.0
+    np.testing.assert_allclose(
+        pairs.get_weights(), full.get_weights()[learnt], atol=1e-12
+    )
+    with full.model.use_params(optimizers[0].averages):
+        expected = full.get_weights()[learnt]
+    with pairs.model.use_params(optimizers[1].averages):
+        np.testing.assert_allclose(pairs.get_weights(), expected, atol=1e-12)
+
+
+def test_pairs_are_saved(twins):
+    _, pipe, examples = twins
+    weights = pipe.weights
+    features = weights.extractor.features
+    fresh = weights_of(build_span_scorer(features=features))
+    same_weights(fresh.from_bytes(weights.to_bytes()), weights)
+    same_weights(copy.deepcopy(weights), weights)
+    loaded = srsly.msgpack_loads(weights.to_bytes())
+    breaks = {
+        "columns": [lambda c: c[:-1], lambda c: c + np.int32(2), lambda c: c - 1],
+        "first_pair": [lambda f: f[:-1], lambda f: f[::-1].copy(), lambda f: f + 1],
+    }
+    for key, changes in breaks.items():
+        for change in changes:
+            broken = srsly.msgpack_dumps({**loaded, key: change(loaded[key])})
+            with pytest.raises(ValueError, match="HS062"):
+                fresh.from_bytes(broken)
+
+
+def test_batch_training_of_pairs(monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    with pytest.warns(UserWarning, match="HSW03"):
+        nlp = make_trained()
+    expected = [triples(eg.reference.ents) for eg in make_examples(nlp)]
+    assert [triples(nlp(eg.text).ents) for eg in make_examples(nlp)] == expected
+
+
+def test_too_many_pairs_raise_the_minimum_count(monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_PAIRS", 20)
+    monkeypatch.setattr("spacy_hosemi.selection._BUFFER", 10)
+    nlp = make_nlp()
+    with pytest.warns(UserWarning, match="HSW03.* from a count of [4-9]"):
+        initialize(nlp)
+    weights = nlp.get_pipe("hosemi").weights
+    assert 0 < len(weights.matrix) <= 20
+    assert (weights.pairs.sizes > 0).all()
+
+
+def test_pairs_of_partial_annotation(monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 1)
+    monkeypatch.setattr("spacy_hosemi.selection.RAISE", 1)
+    features = {"inside": ["ORTH"], "start": ["ORTH"], "end": ["ORTH"]}
+    nlp = make_nlp(features={"preset": "none", "min_count": 1, **features})
+    doc = make_doc(nlp, "a", "b", "c", "d", "e")
+    reference = make_doc(nlp, "a", "b", "c", "d", "e", ents=["B-X", "I-X", "O", "", ""])
+    example = type(make_examples(nlp)[0])(doc, reference)
+    with pytest.warns(UserWarning, match="HSW03"):
+        nlp.initialize(lambda: [example])
+    weights = nlp.get_pipe("hosemi").weights
+    found = np.argwhere(as_slots(weights, weights.names)).tolist()
+    assert sorted((weights.names[r], y) for r, y in found) == [
+        ("end:ORTH=b", 1),
+        ("inside:ORTH=a", 1),
+        ("inside:ORTH=b", 1),
+        ("inside:ORTH=c", 0),
+        ("start:ORTH=a", 1),
+        ("start:ORTH=c", 0),
+    ]

@@ -19,6 +19,22 @@ class RowTable:
 
 def gather(first: Ints, rows: Ints, weights: Floats, scores: Floats) -> None: ...
 def scatter(first: Ints, rows: Ints, d_scores: Floats, d_weights: Floats) -> None: ...
+def gather_pairs(
+    first: Ints,
+    rows: Ints,
+    first_pair: Ints,
+    columns: Ints,
+    weights: Floats,
+    scores: Floats,
+) -> None: ...
+def scatter_pairs(
+    first: Ints,
+    rows: Ints,
+    first_pair: Ints,
+    columns: Ints,
+    d_scores: Floats,
+    d_weights: Floats,
+) -> None: ...
 def adagrad_rows(
     touched: NDArray[Any],
     weights: Floats,

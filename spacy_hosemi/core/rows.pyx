@@ -152,6 +152,41 @@ def scatter(
                     d_weights[rows[k], y] += d_scores[i, y]
 
 
+def gather_pairs(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const int32_t[::1] columns,         # IN  [N] ascending within a row
+    const double[::1] weights,          # IN  [N]
+    double[:, ::1] scores,              # OUT [n, L] added to
+):
+    """`gather` where row r has weights only in columns[first_pair[r]:first_pair[r + 1]].
+    """
+    cdef Py_ssize_t i, k, a
+    with nogil:
+        for i in range(scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                    scores[i, columns[a]] += weights[a]
+
+
+def scatter_pairs(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const int32_t[::1] columns,         # IN  [N]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """`scatter` for weights as in `gather_pairs`."""
+    cdef Py_ssize_t i, k, a
+    with nogil:
+        for i in range(d_scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                    d_weights[a] += d_scores[i, columns[a]]
+
+
 def adagrad_rows(
     const int32_t[::1] touched,         # IN  [K] distinct rows
     double[:, ::1] weights,             # INOUT [R, L]

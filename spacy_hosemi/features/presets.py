@@ -1,8 +1,10 @@
 """Feature sets that come with the package, by role.
 
 Chosen by cross-validation on the training part of reference data: windows serve the
-borders of a segment (start, end); inside reads the token itself. POSITION is not in it:
-with it, cross-validated F1 was lower by .4.
+borders of a segment (start, end); inside reads the token itself. Position: the windows
+see begin and end of the document where they are three tokens away or less. POSITION,
+which knows more, did not pay in any role (2 x 3 folds on Cora: start and end -.2,
+inside -.7; standard error .3).
 """
 
 BORDER = (

@@ -119,11 +119,11 @@ def test_initialize_again():
 
 
 def test_too_many_weights_raise_the_minimum_count(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.model.MAX_WEIGHTS", 60)
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 150)
     nlp = make_nlp()
-    with pytest.warns(UserWarning, match="HSW02.* 3 columns .* 60 weights"):
+    with pytest.warns(UserWarning, match="HSW02.* 3 columns .* 150 weights"):
         initialize(nlp)
-    assert 0 < nlp.get_pipe("hosemi").weights.matrix.size <= 60
+    assert 0 < nlp.get_pipe("hosemi").weights.matrix.size <= 150
 
 
 @pytest.mark.parametrize(

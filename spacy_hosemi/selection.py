@@ -1,0 +1,220 @@
+"""Which features of the training documents get weights, and in which columns.
+
+all columns of every feature        while rows * columns <= MAX_WEIGHTS
+else of the more frequent features  minimum count raised, up to RAISE times
+else only the pairs (row, column)   that occur in the gold: a feature and the label
+                                    of the segment that reads it; the minimum count
+                                    raised until they are no more than MAX_PAIRS
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from .errors import Warnings
+from .features import Extractor
+from .segmentation import Gold, known_labels
+
+MAX_WEIGHTS = 5_000_000
+MAX_PAIRS = 30_000_000
+RAISE = 2
+
+# Pairs that are collected before those found twice are merged.
+_BUFFER = 8_000_000
+
+Keys = NDArray[np.uint64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Columns in which rows have weights, row by row.
+
+    first (int32 [R + 1]): Row r has columns[first[r]:first[r + 1]].
+    columns (int32 [N]): Ascending within a row.
+    """
+
+    first: NDArray[np.int32]
+    columns: NDArray[np.int32]
+
+    @property
+    def sizes(self) -> NDArray[np.int32]:
+        """RETURNS (int32 [R]): How many weights each row has."""
+        return np.diff(self.first)
+
+    def check(self, n_rows: int, n_columns: int) -> None:
+        """RAISES (ValueError): Something would be read out of bounds."""
+        columns = self.columns
+        is_sound = (
+            self.first.shape == (n_rows + 1,)
+            and self.first.dtype == columns.dtype == np.int32
+            and self.first[0] == 0
+            and self.first[-1] == len(columns)
+            and (self.sizes >= 0).all()
+            and ((columns >= 0) & (columns < n_columns)).all()
+        )
+        if not is_sound:
+            raise ValueError(f"pairs do not fit {n_rows} rows, {n_columns} columns")
+
+    def slots(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """RETURNS (int32): Where the weights of these rows are, of 0 to N - 1."""
+        sizes = self.first[rows + 1] - self.first[rows]
+        before = np.cumsum(sizes) - sizes
+        slots = np.repeat(self.first[rows] - before, sizes) + np.arange(sizes.sum())
+        return slots.astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What gets weights.
+
+    keys (uint64 [R]): Distinct feature keys, sorted: the same documents give the same.
+    names (List[str]): "role:TEMPLATE=value" of each.
+    counts (int64 [R]): Training documents in which each fires.
+    n_docs (int): Training documents.
+    pairs (Optional[Pairs]): None: each row has a weight in every column.
+    """
+
+    keys: Keys
+    names: list[str]
+    counts: NDArray[np.int64]
+    n_docs: int
+    pairs: Pairs | None
+
+
+def select_features(
+    extractor: Extractor,
+    docs: Sequence[Doc],
+    golds: Sequence[Gold],
+    n_columns: int,
+) -> Selection:
+    """The features of training documents that get weights.
+
+    extractor (Extractor): What is read, and how often it must occur.
+    docs (Sequence[Doc]): Training documents.
+    golds (Sequence[Gold]): What is known of each.
+    n_columns (int): Labels.
+    RETURNS (Selection): See the head of this module.
+    WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
+    """
+    keys, in_tokens, in_docs = count_features(extractor, docs)
+    asked = extractor.features.min_count
+    weights_of_row = np.full(len(keys), n_columns)
+    min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_WEIGHTS)
+    pairs = np.zeros(0, np.int64)
+    only_pairs = min_count > RAISE * asked
+    if only_pairs:
+        pairs = mine_pairs(extractor, docs, golds, keys, n_columns)
+        weights_of_row = np.bincount(pairs // n_columns, minlength=len(keys))
+        min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)
+    keep = (in_tokens >= min_count) & (weights_of_row > 0)
+    if only_pairs or min_count > asked:
+        message = Warnings.HSW03 if only_pairs else Warnings.HSW02
+        message = message.format(
+            found=(in_tokens >= asked).sum(),
+            columns=n_columns,
+            limit=MAX_WEIGHTS,
+            min_count=min_count,
+            left=weights_of_row[keep].sum(),
+        )
+        warnings.warn(message, stacklevel=2)
+    return Selection(
+        keys[keep],
+        name_features(extractor, docs, keys[keep]),
+        in_docs[keep],
+        max(len(docs), 1),
+        _as_pairs(pairs, keep, n_columns) if only_pairs else None,
+    )
+
+
+def _raise_min_count(
+    in_tokens: Counts, weights_of_row: Counts, asked: int, limit: int
+) -> int:
+    """The least minimum count, from `asked`, that leaves no more weights than this."""
+    min_count = asked
+    while weights_of_row[in_tokens >= min_count].sum() > limit:
+        min_count += 1
+    return min_count
+
+
+def _as_pairs(pairs: Counts, keep: NDArray[np.bool_], n_columns: int) -> Pairs:
+    """Those of the rows that are kept; rows are counted anew."""
+    pairs = pairs[keep[pairs // n_columns]]
+    sizes = np.bincount(pairs // n_columns, minlength=len(keep))[keep]
+    first = np.concatenate([[0], np.cumsum(sizes)])
+    return Pairs(first.astype(np.int32), (pairs % n_columns).astype(np.int32))
+
+
+def count_features(
+    extractor: Extractor, docs: Iterable[Doc]
+) -> tuple[Keys, Counts, Counts]:
+    """Which features occur in training documents.
+
+    RETURNS: Keys [R], in how many tokens each fires, and in how many documents. Keys
+        are sorted: the same documents give the same rows.
+    """
+    by_doc = [np.zeros((2, 0), np.uint64)]
+    for doc in docs:
+        keys = np.concatenate([k.ravel() for k in extractor.keys(doc).values()])
+        distinct, counts = np.unique(keys[keys != 0], return_counts=True)
+        by_doc.append(np.stack([distinct, counts.astype(np.uint64)]))
+    together = np.concatenate(by_doc, axis=1)
+    keys, inverse, in_docs = np.unique(
+        together[0], return_inverse=True, return_counts=True
+    )
+    in_tokens = np.zeros(len(keys), np.int64)
+    np.add.at(in_tokens, inverse.reshape(-1), together[1].astype(np.int64))
+    return keys, in_tokens, in_docs.astype(np.int64)
+
+
+def mine_pairs(
+    extractor: Extractor,
+    docs: Iterable[Doc],
+    golds: Iterable[Gold],
+    keys: Keys,
+    n_columns: int,
+) -> Counts:
+    """Pairs (row, column) that occur in the gold.
+
+    keys (uint64 [R]): Sorted.
+    RETURNS (int64 [N]): row * n_columns + column, ascending.
+    """
+    found: list[Counts] = [np.zeros(0, np.int64)]
+    n_found = 0
+    for doc, gold in zip(docs, golds):
+        labels = known_labels(gold, len(doc))
+        for role, of_role in extractor.keys(doc).items():
+            i, t = np.nonzero((of_role != 0) & (labels[role] >= 0)[:, None])
+            rows = np.searchsorted(keys, of_role[i, t])
+            found.append(np.unique(rows * n_columns + labels[role][i]))
+            n_found += len(found[-1])
+        if n_found > _BUFFER:
+            found = [np.unique(np.concatenate(found))]
+            n_found = 0
+    return np.unique(np.concatenate(found))
+
+
+def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list[str]:
+    """Readable names of rows.
+
+    keys (uint64 [R]): Sorted; each occurs in the documents.
+    RETURNS (List[str]): "role:TEMPLATE=value" of each.
+    """
+    names: list[str] = [""] * len(keys)
+    is_named = np.zeros(len(keys), bool)
+    for doc in docs:
+        if is_named.all():
+            break
+        name = extractor.namer(doc)
+        for role, found in extractor.keys(doc).items():
+            rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
+            for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
+                names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
+            is_named[rows[keys[rows] == found]] = True
+    return names
