@@ -160,8 +160,7 @@ def gather_pairs(
     const double[::1] weights,          # IN  [N]
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
-    """`gather` where row r has weights only in columns[first_pair[r]:first_pair[r + 1]].
-    """
+    """`gather` where row r has weights in some columns, from first_pair[r] on."""
     cdef Py_ssize_t i, k, a
     with nogil:
         for i in range(scores.shape[0]):
