@@ -17,10 +17,17 @@ from setuptools.command.build_ext import build_ext
 
 CHECKED = os.environ.get("HOSEMI_DEBUG", "0") == "1"
 BUILD = "build/debug" if CHECKED else "build/release"
+CORE = "spacy_hosemi/core"
 WINDOWS = sys.platform == "win32"
 # Nothing of -ffast-math: the engine relies on -inf and reads floating-point exception
 # flags. No -march=native: a wheel runs on other machines too.
-OPTIMISE = ["/O2"] if WINDOWS else ["-O1", "-UNDEBUG"] if CHECKED else ["-O3", "-g0"]
+OPTIMISE = (
+    ["/O2"]
+    if WINDOWS
+    else ["-O1", "-UNDEBUG"]
+    if CHECKED
+    else ["-O3", "-g0", "-ffp-contract=off"]
+)
 
 
 class BuildExt(build_ext):
@@ -33,12 +40,19 @@ class BuildExt(build_ext):
 def extension(path):
     name = os.path.splitext(path)[0].replace(os.sep, ".")
     libraries = [] if WINDOWS else ["m"]
-    return Extension(name, [path], libraries=libraries, extra_compile_args=OPTIMISE)
+    return Extension(
+        name,
+        [path],
+        include_dirs=[CORE],
+        depends=glob(f"{CORE}/*.h"),
+        libraries=libraries,
+        extra_compile_args=OPTIMISE,
+    )
 
 
 setup(
     ext_modules=cythonize(
-        [extension(path) for path in sorted(glob("spacy_hosemi/core/*.pyx"))],
+        [extension(path) for path in sorted(glob(f"{CORE}/*.pyx"))],
         build_dir=f"{BUILD}/c",
         quiet=True,
         compiler_directives={

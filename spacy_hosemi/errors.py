@@ -29,8 +29,8 @@ class Errors(metaclass=_Coded):
     )
     HS005 = "pattern {pattern} is given twice; each pattern has one weight."
     HS006 = (
-        "observed patterns {found} are not supported by this version; give them as "
-        "plain patterns, without feature columns of their own."
+        "observed pattern {found} ends in '$'; expected a label there, since it is a "
+        "segment that reads its column. Give it as a plain pattern."
     )
     HS007 = (
         "automaton bytes cannot be read ({found}); expected those of "
@@ -72,10 +72,58 @@ class Errors(metaclass=_Coded):
     )
     HS021 = "label is {found}; expected a label index from 0 to {last}."
     HS022 = "probability is {found}; expected a number above 0 and at most 1."
-    HS023 = "method is {found!r}; expected one of {expected}."
+    HS023 = "{name} is {found!r}; expected one of {expected}."
     HS024 = (
         "segment ({start}, {end}) does not lie within {n_tokens} tokens; expected "
         "0 <= start < end <= n."
+    )
+    # core: label grammar
+    HS070 = (
+        "{name} is {found!r}; expected {expected} such as 'A at most once', 'A at "
+        "least twice', 'A exactly 3', 'A never before B', 'A only after B', 'A never "
+        "directly after B' or 'A only directly before B'. A and B are labels, or "
+        "several joined by ' or '; a count is once, twice or a whole number. Write it "
+        "in one of these forms."
+    )
+    HS071 = (
+        "{name} is {found!r} and has the unknown label {label!r}; labels are "
+        "{expected}. Correct the name, upper and lower case differ, or add the label."
+    )
+    HS072 = (
+        "{name} is {found!r}, which can be read in more than one way: {readings}; "
+        "expected one meaning. Rename one of these labels."
+    )
+    HS073 = (
+        "rules {found} contradict each other; expected that at least one sequence of "
+        "labels satisfies them all. Without the last of these there is one: remove or "
+        "relax one of them."
+    )
+    HS074 = (
+        "rules {found} need {states} states or more; expected at most {limit}. Each "
+        "label that is counted alone multiplies the states: lower the counts, remove "
+        "rules, or count labels together, as in 'A or B at most twice'."
+    )
+    HS025 = (
+        "entry with position {position}, role {role} and column {column} does not fit "
+        "a document of {n_tokens} tokens and {n_columns} columns; roles are 0 "
+        "(inside), 1 (start) and 2 (end)."
+    )
+    HS026 = "{name} is {found}; expected {expected}."
+    HS027 = (
+        "no segmentation is possible under the potentials and constraints, so there is "
+        "nothing to sample. log_partition is -inf then."
+    )
+    HS028 = (
+        "constraints has {found} members for {expected} documents; expected None, or "
+        "one (which may be None) for each document."
+    )
+    HS075 = (
+        "the grammar was compiled for the labels {found}, the automaton has "
+        "{expected}; expected the same labels in the same order."
+    )
+    HS076 = (
+        "{found} label histories and {rules} states of the grammar give more than "
+        "{limit} states; use fewer patterns or simpler rules."
     )
     # features
     HS030 = (

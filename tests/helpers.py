@@ -88,8 +88,12 @@ def triples(spans) -> list[tuple[int, int, str]]:
 def as_problem(automaton, potentials, constraints=None) -> Problem:
     """Arguments of the core as a problem of the oracle."""
     index = {name: y for y, name in enumerate(automaton.labels)}
+
+    def indexed(patterns):
+        return tuple(tuple(index.get(x, x) for x in z) for z in patterns)
+
     problem = Problem(
-        tuple(tuple(index.get(x, x) for x in z) for z in automaton.patterns),
+        indexed(automaton.patterns),
         potentials.inside,
         potentials.start,
         potentials.end,
@@ -97,6 +101,8 @@ def as_problem(automaton, potentials, constraints=None) -> Problem:
         potentials.tail,
         [tuple(cell) for cell in potentials.cells.tolist()],
         potentials.pattern,
+        observed=indexed(automaton.observed),
+        entries=[] if potentials.entries is None else potentials.entries.tolist(),
     )
     if constraints is None:
         return problem

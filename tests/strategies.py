@@ -3,6 +3,7 @@ seeded generator, `random_problem`. Imports nothing of ours. What both of them c
 is asserted in `tests/core/test_oracles.py`.
 """
 
+from collections.abc import Callable
 from itertools import product
 
 import hypothesis.strategies as st
@@ -29,12 +30,25 @@ def all_patterns(n_labels: int, longest: int) -> list[Pattern]:
     return found
 
 
+def all_observed(n_labels: int, longest: int) -> list[Pattern]:
+    """Those that may be observed: without $."""
+    return [z for z in all_patterns(n_labels, longest) if z[-1] != "$"]
+
+
 # --- hypothesis -------------------------------------------------------------------
 
 
 def pattern_sets(n_labels: int, longest: int = 4) -> st.SearchStrategy:
     patterns = st.sampled_from(all_patterns(n_labels, longest))
     return st.lists(patterns, max_size=8, unique=True).map(tuple)
+
+
+def observed_sets(n_labels: int, longest: int = 3) -> st.SearchStrategy:
+    """None of them in 3 of 5 problems."""
+    patterns = st.sampled_from(all_observed(n_labels, longest))
+    some = st.lists(patterns, min_size=1, max_size=4, unique=True).map(tuple)
+    is_empty = st.sampled_from([True, True, True, False, False])
+    return is_empty.flatmap(lambda empty: st.just(()) if empty else some)
 
 
 def scores(kind: str, with_inf: bool = True) -> st.SearchStrategy:
@@ -55,6 +69,13 @@ def segments_nL(n_tokens: int, n_labels: int, lowest: int = 0) -> st.SearchStrat
     spans = [(i, j) for i in range(n_tokens) for j in range(i + 1, n_tokens + 1)]
     labels = st.integers(lowest, n_labels - 1)
     return st.tuples(st.sampled_from(spans), labels).map(lambda x: (*x[0], x[1]))
+
+
+def places_nC(n_tokens: int, n_columns: int) -> st.SearchStrategy:
+    """(position, role, column) of entries; none in half of the lists."""
+    numbers = (st.integers(0, n - 1) for n in (n_tokens, 3, n_columns))
+    some = st.lists(st.tuples(*numbers), min_size=1, max_size=6)
+    return st.just([]) | some
 
 
 @st.composite
@@ -80,17 +101,22 @@ def problems_nLD(draw, kinds: tuple[str, ...] = KINDS) -> Problem:
     n_tokens, n_labels = draw(st.integers(0, 5)), draw(st.integers(1, 3))
     n_explicit = draw(st.integers(1, 3))
     patterns = draw(pattern_sets(n_labels))
+    observed = draw(observed_sets(n_labels))
+    n_columns = n_labels + len(observed)
     kind = draw(st.sampled_from(kinds))
 
     def array(*shape: int) -> np.ndarray:
         elements = scores(kind, with_inf=draw(st.booleans()))
         return draw(arrays(np.float64, shape, elements=elements, fill=st.just(0.0)))
 
-    cells = []
+    cells, entries = [], []
     if n_tokens:
-        segments = draw(st.lists(segments_nL(n_tokens, n_labels), max_size=5))
+        segments = draw(st.lists(segments_nL(n_tokens, n_columns), max_size=5))
         cells = [(*segment, draw(scores(kind))) for segment in segments]
-    token_fields = [array(n_tokens, n_labels) for _ in ("inside", "start", "end")]
+        places = draw(places_nC(n_tokens, n_columns))
+        entries = [(*place, draw(scores(kind))) for place in places]
+    widths = [draw(st.sampled_from([n_labels, n_columns])) for _ in range(3)]
+    token_fields = [array(n_tokens, width) for width in widths]
     length_fields = [array(n_labels, n_explicit), array(n_labels)]
     constraints = draw(st.just({}) | constraints_nL(n_tokens, n_labels))
     return Problem(
@@ -100,6 +126,8 @@ def problems_nLD(draw, kinds: tuple[str, ...] = KINDS) -> Problem:
         cells,
         array(len(patterns)),
         **constraints,
+        observed=observed,
+        entries=entries,
     )
 
 
@@ -114,8 +142,10 @@ def random_problem(
     n_labels: int | None = None,
     patterns: tuple[Pattern, ...] | None = None,
     constrained: bool | None = None,
+    observed: tuple[Pattern, ...] | None = None,
 ) -> Problem:
-    """A problem of any kind and shape, but for what is given."""
+    """A problem of any kind and shape, but for what is given. `observed` = () stands
+    for a problem without entries, too."""
     n_tokens = int(rng.choice(6, p=N_TOKENS)) if n_tokens is None else n_tokens
     n_labels = int(rng.integers(1, 4)) if n_labels is None else n_labels
     n_explicit = int(rng.integers(1, 4))
@@ -144,7 +174,38 @@ def random_problem(
     )
     if constrained or (constrained is None and rng.random() < 0.5):
         problem = problem._replace(**random_constraints(rng, n_tokens, n_labels))
+    is_plain = observed == ()
+    if observed is None:
+        observed = random_observed(rng, n_labels) if rng.random() < 0.4 else ()
+    if observed:
+        problem = with_observed(rng, problem, observed, array)
+    if observed or (not is_plain and rng.random() < 0.15):
+        places = random_entries(rng, problem)
+        values = array(len(places)).tolist()
+        entries = [(*x, value) for x, value in zip(places, values, strict=True)]
+        problem = problem._replace(entries=entries)
     return problem
+
+
+def with_observed(
+    rng: np.random.Generator,
+    problem: Problem,
+    observed: tuple[Pattern, ...],
+    array: Callable[..., np.ndarray],
+) -> Problem:
+    """Some of the fields get columns for observed patterns, and there are cells."""
+    problem = problem._replace(observed=observed)
+    n_tokens, share = problem.n_tokens, rng.choice([0.0, 0.6, 0.9])
+    for name in ("inside", "start", "end"):
+        if rng.random() < share:
+            columns = array(n_tokens, len(observed))
+            dense = np.column_stack([getattr(problem, name), columns])
+            problem = problem._replace(**{name: dense})
+    size = int(rng.integers(0, 5))
+    segments = random_segments(rng, n_tokens, problem.n_columns, size)
+    values = array(len(segments)).tolist()
+    cells = [(*s, value) for s, value in zip(segments, values, strict=True)]
+    return problem._replace(cells=problem.cells + cells)
 
 
 N_TOKENS = (0.05, 0.1, 0.2, 0.25, 0.25, 0.15)  # share of 0 .. 5 tokens
@@ -157,6 +218,31 @@ def random_patterns(
     n_patterns = min(n_patterns, len(candidates))
     chosen = rng.choice(len(candidates), size=n_patterns, replace=False)
     return tuple(candidates[k] for k in chosen)
+
+
+def random_observed(
+    rng: np.random.Generator, n_labels: int, n_patterns: int | None = None
+) -> tuple[Pattern, ...]:
+    """1 to 4 of them, or as many as is said; pairs only where labels are many."""
+    longest = int(rng.choice([2, 3, 4], p=[0.45, 0.4, 0.15]))
+    candidates = all_observed(n_labels, longest if n_labels < 4 else 2)
+    n_patterns = int(rng.integers(1, 5)) if n_patterns is None else n_patterns
+    n_patterns = min(n_patterns, len(candidates))
+    chosen = rng.choice(len(candidates), size=n_patterns, replace=False)
+    return tuple(candidates[k] for k in chosen)
+
+
+def random_entries(
+    rng: np.random.Generator, problem: Problem
+) -> list[tuple[int, int, int]]:
+    """(position, role, column) of up to 12 entries, some of them twice."""
+    if problem.n_tokens == 0:
+        return []
+    size = int(rng.integers(0, 11))
+    highest = problem.n_tokens, 3, problem.n_columns
+    places = np.column_stack([rng.integers(0, high, size) for high in highest])
+    found = list(map(tuple, places.tolist()))
+    return found + found[: int(rng.integers(0, 3))]
 
 
 def random_scores(rng: np.random.Generator, kind: str, shape: tuple) -> np.ndarray:
@@ -200,9 +286,12 @@ def random_constraints(
 
 def traits(problem: Problem) -> set[str]:
     """What is special about a problem; the coverage assertions count these."""
-    n_tokens, n_labels = problem.inside.shape
+    n_tokens, n_labels = problem.n_tokens, problem.n_labels
     n_explicit = problem.length.shape[1]
     cells = [cell[:3] for cell in problem.cells]
+    observed = problem.observed
+    places = [entry[:3] for entry in problem.entries]
+    widths = {getattr(problem, name).shape[1] for name in ("inside", "start", "end")}
     boundary = [] if problem.boundary is None else list(problem.boundary)
     finite = problem.inside[np.isfinite(problem.inside)]
     fields = ("inside", "start", "end", "length", "tail", "pattern")
@@ -222,13 +311,35 @@ def traits(problem: Problem) -> set[str]:
         "forbidden": any(label >= 0 for _, _, label in problem.forbidden),
         "forbidden -1": any(label == -1 for _, _, label in problem.forbidden),
         "+-1e4": (np.abs(finite) > 5e3).any(),
+        "observed": bool(observed),
+        "observed of 3": any(len(z) == 3 for z in observed),
+        "observed ^": any(z[0] == "^" for z in observed),
+        "observed suffix": any(is_suffix(a, b) for a in observed for b in observed),
+        "observed pattern": bool(set(observed) & set(problem.patterns)),
+        "observed dense": observed and widths == {problem.n_columns},
+        "observed sparse": observed and widths == {n_labels},
+        "observed mixed": len(widths) == 2,
+        "observed -inf": np.isinf(problem.inside[:, n_labels:]).any(),
+        "observed cell": any(cell[2] >= n_labels for cell in cells),
+        "observed entry": any(place[2] >= n_labels for place in places),
+        "label entry": any(place[2] < n_labels for place in places),
+        "duplicate entries": len(set(places)) < len(places),
+        "entry -inf": any(entry[3] == -INF for entry in problem.entries),
     }
-    found = {f"{name} -inf" for name in with_inf}
+    roles = {place[1] for place in places}
+    found = {f"{name} entry" for role, name in enumerate(ROLES) if role in roles}
+    found |= {f"{name} -inf" for name in with_inf}
     found |= {name for name, present in named.items() if present}
     found |= {f"boundary {value:+d}" for value in boundary if value}
     return found | {f"n = {n_tokens}", f"L = {n_labels}", f"D = {n_explicit}"}
 
 
+def is_suffix(short: Pattern, long: Pattern) -> bool:
+    """Whether a segment that completes the long one completes the short one too."""
+    return len(short) < len(long) and long[-len(short) :] == short
+
+
+ROLES = ("inside", "start", "end")
 TRAITS = {
     *("n = 0", "n = 1", "n = 2", "n = 3", "n = 4", "n = 5"),
     *("L = 1", "L = 2", "L = 3", "D = 1", "D = 2", "D = 3"),
@@ -238,4 +349,9 @@ TRAITS = {
     *("no pattern", "pattern of 4", "^", "$", "^$"),
     *("allowed", "forbidden", "forbidden -1"),
     *("boundary -1", "boundary +1", "boundary +2", "+-1e4"),
+    *("observed", "observed of 3", "observed ^", "observed suffix"),
+    *("observed pattern", "observed dense", "observed sparse", "observed mixed"),
+    *("observed -inf", "observed cell", "observed entry", "label entry"),
+    *("inside entry", "start entry", "end entry"),
+    *("duplicate entries", "entry -inf"),
 }

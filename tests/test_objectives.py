@@ -25,7 +25,7 @@ def make_problem(seed, *, is_complete, with_cells=False):
     rng = np.random.default_rng(seed)
     n_tokens = int(rng.integers(1, 5))
     problem = random_problem(
-        rng, kinds=("small",), n_tokens=n_tokens, constrained=False
+        rng, kinds=("small",), n_tokens=n_tokens, constrained=False, observed=()
     )
     if not with_cells:
         problem = problem._replace(cells=[])
@@ -36,7 +36,7 @@ def make_problem(seed, *, is_complete, with_cells=False):
         agreeing = {segments: scores[segments]}
         gold = Gold(list(segments), None, n_tokens)
     else:
-        limits = random_constraints(rng, *problem.inside.shape)
+        limits = random_constraints(rng, problem.n_tokens, problem.n_labels)
         agreeing = oracles.scored(problem._replace(**limits))
         gold = Gold(None, Constraints(**limits), n_tokens)
     if oracles.log_z(agreeing) == -math.inf:

@@ -12,6 +12,11 @@ over the subtrees of the suffix ("fail") tree, which edges of different labels s
 
 The circuit lists those sums once, as nodes that add up earlier nodes. It has additions
 only, so nothing cancels; the backward pass is the same circuit transposed.
+
+*Observed* patterns are states too. The states of a label fall into *groups*: which
+observed patterns a segment that enters the state completes, and so which columns it
+reads. States of a group are neighbours. A *grammar* over the labels multiplies the
+states by those of its automaton, as far as they can be reached together.
 """
 
 from __future__ import annotations
@@ -23,8 +28,10 @@ import numpy as np
 
 from ..errors import Errors
 from .circuit import Circuit, Key
+from .grammar import BEGIN, END, LabelGrammar, check_labels, compile_grammar
 
-BEGIN, END = "^", "$"
+# States with a grammar: beyond that no document could be decoded in reasonable time.
+MAX_STATES = 100_000
 
 
 class PatternAutomaton:
@@ -33,9 +40,10 @@ class PatternAutomaton:
     labels (Iterable[str]): L names; index 0 is outside.
     patterns (Iterable[Sequence[str]]): M label patterns of two or more names; "^" may
         stand first, "$" last. The order of a pattern is its length - 1.
-    observed (Iterable[Sequence[str]]): Patterns with feature columns of their own; not
-        supported by this version.
-    RAISES (ValueError): HS001 labels; HS002 to HS006 patterns.
+    observed (Iterable[Sequence[str]]): Patterns with a feature column of their own; "^"
+        may stand first.
+    grammar (Optional[LabelGrammar]): What sequences of labels must satisfy.
+    RAISES (ValueError): HS001 labels; HS002 to HS006 patterns; HS075, HS076 grammar.
     """
 
     def __init__(
@@ -44,18 +52,26 @@ class PatternAutomaton:
         patterns: Iterable[Sequence[str]] = (),
         *,
         observed: Iterable[Sequence[str]] = (),
+        grammar: LabelGrammar | None = None,
     ) -> None:
         self.labels = tuple(labels)
         self.patterns = tuple(tuple(pattern) for pattern in patterns)
         self.observed = tuple(tuple(pattern) for pattern in observed)
-        _check_labels(self.labels)
-        if self.observed:
-            raise ValueError(Errors.HS006.format(found=self.observed))
+        self.grammar = grammar
+        self.layout: object = None  # the kernels' view of the arrays below
+        check_labels(self.labels)
         keys = _pattern_keys(self.labels, self.patterns)
-        self._build_states(keys)
+        observed_keys = _pattern_keys(self.labels, self.observed)
+        for pattern in self.observed:
+            if pattern[-1] == END:
+                raise ValueError(Errors.HS006.format(found=pattern))
+        self._set_rules()
+        self._build_keys(keys, observed_keys)
         self._build_edges(keys)
+        self._build_states(observed_keys)
         self._build_circuit()
-        self._build_bounds()
+        # Pattern lengths, for the bound on how much a longer history can change.
+        self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
 
     @property
     def n_labels(self) -> int:
@@ -69,8 +85,14 @@ class PatternAutomaton:
 
     @property
     def n_states(self) -> int:
-        """`^`, the labels and the other proper prefixes of the patterns."""
-        return len(self._states)
+        """`^`, the labels, other proper prefixes of patterns, observed patterns; each
+        as often as there are states of the grammar with which it can be reached."""
+        return len(self.state_key)
+
+    @property
+    def n_groups(self) -> int:
+        """G: combinations of a label and observed patterns; L without the latter."""
+        return len(self.group_label)
 
     def __reduce__(self):
         return PatternAutomaton.from_bytes, (self.to_bytes(),)
@@ -82,14 +104,15 @@ class PatternAutomaton:
         )
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): Labels and patterns as JSON; the rest is derived."""
-        return json.dumps(
-            {
-                "labels": self.labels,
-                "patterns": self.patterns,
-                "observed": self.observed,
-            }
-        ).encode("utf8")
+        """RETURNS (bytes): Labels, patterns, rules as JSON; the rest is derived."""
+        parts = {
+            "labels": self.labels,
+            "patterns": self.patterns,
+            "observed": self.observed,
+        }
+        if self.grammar is not None:
+            parts["rules"] = self.grammar.rules
+        return json.dumps(parts).encode("utf8")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> PatternAutomaton:
@@ -104,7 +127,8 @@ class PatternAutomaton:
             labels, patterns = args["labels"], args["patterns"]
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(Errors.HS007.format(found=e)) from None
-        return cls(labels, patterns, observed=args.get("observed", ()))
+        grammar = compile_grammar(labels, args["rules"]) if "rules" in args else None
+        return cls(labels, patterns, observed=args.get("observed", ()), grammar=grammar)
 
     def completed(self, labels: Iterable[int]) -> list[int]:
         """Which patterns a sequence of segment labels completes.
@@ -122,36 +146,40 @@ class PatternAutomaton:
                     found.append(int(self.edge_pattern[edge]))
                 edge = int(self.edge_suffix[edge])
             if target >= 0:
-                state = self._states[target]
+                state = self._keys[target]
         return found
 
-    def _build_states(self, keys: list[Key]) -> None:
-        # States stand label by label, short before long, so that the states of one
-        # label are neighbours and a segment's weight multiplies a contiguous block.
+    def _set_rules(self) -> None:
+        """The grammar's tables; without one, a single state that permits all."""
+        grammar = self.grammar
+        if grammar is not None and grammar.labels != self.labels:
+            raise ValueError(
+                Errors.HS075.format(found=grammar.labels, expected=self.labels)
+            )
+        self.rule_next = np.zeros((1, self.n_labels), np.int32)
+        self.rule_accepts = np.ones(1, bool)
+        if grammar is not None:
+            self.rule_next, self.rule_accepts = grammar.transitions, grammar.accepting
+
+    def _build_keys(self, keys: list[Key], observed_keys: list[Key]) -> None:
+        """Label histories that patterns tell apart, short before long."""
         begin = self.n_labels
-        prefixes: set[Key] = {(begin,)} | {(y,) for y in range(self.n_labels)}
-        for key in keys:
-            prefixes.update(key[:k] for k in range(1, len(key)))
-        order = sorted(
-            prefixes, key=lambda p: (-1 if p == (begin,) else p[-1], len(p), p)
-        )
-        self._states = tuple(order)
-        self._state_ids = {key: i for i, key in enumerate(order)}
-        last = [-1 if p == (begin,) else p[-1] for p in order]
-        # states of label y: first_state[y]:first_state[y + 1]; state 0 is ^
-        self.first_state = np.searchsorted(last, np.arange(self.n_labels + 1)).astype(
-            np.int32
-        )
+        histories: set[Key] = {(begin,), *observed_keys}
+        histories |= {(y,) for y in range(self.n_labels)}
+        for key in [*keys, *observed_keys]:
+            histories.update(key[:k] for k in range(1, len(key)))
+        self._keys = sorted(histories, key=lambda key: (len(key), key))
+        self._key_ids = {key: i for i, key in enumerate(self._keys)}
 
     def _suffix(self, key: Key) -> Key:
-        """The longest proper suffix that is a state, or () for the root."""
+        """The longest proper suffix that is a history, or () for the root."""
         return next(
-            (key[i:] for i in range(1, len(key)) if key[i:] in self._state_ids), ()
+            (key[i:] for i in range(1, len(key)) if key[i:] in self._key_ids), ()
         )
 
     def _build_edges(self, keys: list[Key]) -> None:
         pattern_ids = {key: m for m, key in enumerate(keys)}
-        own = {key for key in self._states if len(key) > 1} | set(keys)
+        own = {key for key in self._keys if len(key) > 1} | set(keys)
         own |= {(y,) for y in range(self.n_labels)}
         # Short before long: the edge that a suffix owns is always made earlier.
         ordered = sorted(own, key=lambda key: (len(key), key))
@@ -165,25 +193,19 @@ class PatternAutomaton:
             self.edge_pattern[e] = pattern_ids.get(key, -1)
             if len(key) > 1:
                 self.edge_suffix[e] = self._owner(self._suffix(key[:-1]), key[-1])
-            if key in self._state_ids:
-                target[e] = self._state_ids[key]
+            if key in self._key_ids:
+                target[e] = self._key_ids[key]
             elif key[-1] != end:
                 target[e] = target[self.edge_suffix[e]]
         self.edge_target = target
-        # state p ends a document through this edge (-1: no pattern ends in $ there)
-        self.final_edge = np.array(
-            [self._owner(p, end) for p in self._states], np.int32
-        )
-        # The edges that a state owns, for walking from left to right: the edge of
-        # (p, y) is the first one found on the way p, suffix of p, .., root (id P).
-        states = {key: i for i, key in enumerate([*self._states, ()])}
-        self.suffix_state = np.array(
-            [states[self._suffix(p)] for p in self._states], np.int32
-        )
-        owned = sorted((states[k[:-1]], k[-1], e) for k, e in self._edge_ids.items())
+        # The edges that a history owns, for walking from left to right: the edge of
+        # (p, y) is the first one found on the way p, suffix of p, .., root (id K).
+        ids = {key: i for i, key in enumerate([*self._keys, ()])}
+        self.suffix_key = np.array([ids[self._suffix(p)] for p in self._keys], np.int32)
+        owned = sorted((ids[k[:-1]], k[-1], e) for k, e in self._edge_ids.items())
         owned = [triple for triple in owned if triple[1] != end]
         self.first_owned = np.searchsorted(
-            [p for p, _, _ in owned], np.arange(self.n_states + 2)
+            [p for p, _, _ in owned], np.arange(len(self._keys) + 2)
         ).astype(np.int32)
         self.owned_label = np.array([y for _, y, _ in owned], np.int32)
         self.owned_edge = np.array([e for _, _, e in owned], np.int32)
@@ -196,42 +218,100 @@ class PatternAutomaton:
                 return -1 if edge is None else edge
             state = self._suffix(state)
 
+    def _build_states(self, observed_keys: list[Key]) -> None:
+        """Histories times states of the grammar, group by group."""
+        reads = {
+            key: tuple(c for c, z in enumerate(observed_keys) if key[-len(z) :] == z)
+            for key in self._keys
+        }
+        begin = (self.n_labels,)
+        groups = sorted({(key[-1], reads[key]) for key in self._keys if key != begin})
+        group_ids = {group: g for g, group in enumerate(groups)}
+        self.group_label = np.array([y for y, _ in groups], np.int32)
+        # columns that group g reads: group_column[first_column[g]:first_column[g + 1]]
+        columns = [[y, *(self.n_labels + c for c in found)] for y, found in groups]
+        self.first_column = np.cumsum([0, *map(len, columns)]).astype(np.int32)
+        self.group_column = np.array([c for found in columns for c in found], np.int32)
+
+        def place(pair: tuple[int, int]) -> tuple[int, int, int]:
+            key = self._keys[pair[0]]
+            group = -1 if key == begin else group_ids[key[-1], reads[key]]
+            return group, *pair
+
+        pairs = sorted(self._reachable(), key=place)
+        self.state_key = np.array([k for k, _ in pairs], np.int32)
+        self.state_rule = np.array([d for _, d in pairs], np.int32)
+        # states of group g: first_state[g]:first_state[g + 1]; state 0 is ^
+        self.first_state = np.searchsorted(
+            [place(pair)[0] for pair in pairs], np.arange(len(groups) + 1)
+        ).astype(np.int32)
+        self.state_group = np.array([place(pair)[0] for pair in pairs], np.int32)
+        # state of a history and a state of the grammar, -1 where there is none
+        self.state_of = np.full((len(self._keys), len(self.rule_next)), -1, np.int32)
+        self.state_of[self.state_key, self.state_rule] = np.arange(len(pairs))
+        # state p ends a document through this edge (-1: no pattern ends in $ there)
+        final = [self._owner(key, self.n_labels + 1) for key in self._keys]
+        self.final_edge = np.array(final, np.int32)[self.state_key]
+        self.is_final = self.rule_accepts[self.state_rule].astype(np.uint8)
+
+    def _reachable(self) -> list[tuple[int, int]]:
+        """Pairs of a history and a state of the grammar that can occur together."""
+        if self.grammar is None:
+            return [(k, 0) for k in range(len(self._keys))]
+        targets = [
+            [int(self.edge_target[self._owner(key, y)]) for y in range(self.n_labels)]
+            for key in self._keys
+        ]
+        found = [(self._key_ids[(self.n_labels,)], 0)]
+        known = set(found)
+        for k, d in found:  # grows while it is read
+            for y, target in enumerate(targets[k]):
+                pair = target, int(self.rule_next[d, y])
+                if pair[1] >= 0 and pair not in known:
+                    known.add(pair)
+                    found.append(pair)
+            if len(found) > MAX_STATES:
+                raise ValueError(
+                    Errors.HS076.format(
+                        found=len(self._keys),
+                        rules=len(self.rule_next),
+                        limit=MAX_STATES,
+                    )
+                )
+        return found
+
     def _build_circuit(self) -> None:
-        circuit = Circuit([self._suffix(p) for p in self._states], self._states)
-        mass: list[tuple[int, int]] = []  # (edge, node)
+        suffixes = [self._suffix(key) for key in self._keys]
+        circuit = Circuit(self._keys, suffixes, self.n_states)
         owners: dict[int, list[Key]] = {y: [] for y in range(self.n_labels)}
         for key in self._edge_ids:
             if len(key) > 1 and key[-1] in owners:
                 owners[key[-1]].append(key[:-1])
-        for y, states in owners.items():
-            circuit.mark(states, y)
-        for key, edge in self._edge_ids.items():
-            if self.edge_target[edge] >= 0:
+        for y, keys in owners.items():
+            circuit.mark(keys, y)
+        arcs: list[tuple[int, int, int]] = []  # (target state, edge, node)
+        for d, follows in enumerate(self.rule_next):
+            states = np.flatnonzero(self.state_rule == d)
+            circuit.select({self._keys[self.state_key[q]]: int(q) for q in states})
+            for key, edge in self._edge_ids.items():
+                target = self.edge_target[edge]
+                if target < 0 or follows[key[-1]] < 0:
+                    continue
                 node = circuit.mass(key[:-1], key[-1], self._edge_ids)
                 if node is not None:
-                    mass.append((edge, node))
-        mass.sort(key=lambda pair: (self.edge_target[pair[0]], pair[0]))
-        self.arc_edge = np.array([e for e, _ in mass], np.int32)
-        self.arc_node = np.array([v for _, v in mass], np.int32)
-        targets = self.edge_target[self.arc_edge]
+                    to = self.state_of[target, follows[key[-1]]]
+                    arcs.append((int(to), edge, node))
+        arcs.sort()
+        self.arc_edge = np.array([e for _, e, _ in arcs], np.int32)
+        self.arc_node = np.array([v for _, _, v in arcs], np.int32)
         # arcs into state q: first_arc[q]:first_arc[q + 1]
-        self.first_arc = np.searchsorted(targets, np.arange(self.n_states + 1)).astype(
-            np.int32
-        )
+        self.first_arc = np.searchsorted(
+            [q for q, _, _ in arcs], np.arange(self.n_states + 1)
+        ).astype(np.int32)
         # inner node v sums node_input[first_input[v]:first_input[v + 1]]
         sizes = [len(inputs) for inputs in circuit.inputs]
         self.first_input = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
         self.node_input = np.array([v for i in circuit.inputs for v in i], np.int32)
-
-    def _build_bounds(self) -> None:
-        # Pattern lengths, for the bound on how much a longer history can change.
-        self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
-
-
-def _check_labels(labels: tuple[str, ...]) -> None:
-    reserved = {BEGIN, END} & set(labels)
-    if not labels or len(set(labels)) != len(labels) or reserved:
-        raise ValueError(Errors.HS001.format(found=labels))
 
 
 def _pattern_keys(

@@ -1,9 +1,8 @@
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 
 
-cdef class Chart:
-    cdef readonly object automaton
-    cdef Py_ssize_t n_tokens, n_labels, n_lengths, n_states, n_nodes
+cdef class Layout:
+    cdef Py_ssize_t n_labels, n_groups, n_states, n_nodes
     # the automaton's arrays, as PatternAutomaton documents them
     cdef const int32_t[::1] first_state
     cdef const int32_t[::1] first_arc
@@ -14,59 +13,102 @@ cdef class Chart:
     cdef const int32_t[::1] edge_suffix
     cdef const int32_t[::1] edge_pattern
     cdef const int32_t[::1] edge_target
-    cdef const int32_t[::1] final_edge
-    cdef const int32_t[::1] suffix_state
+    cdef const int32_t[::1] suffix_key
     cdef const int32_t[::1] first_owned
     cdef const int32_t[::1] owned_label
     cdef const int32_t[::1] owned_edge
-    cdef readonly object pattern_weight         # [M]
-    cdef double[::1] edge_weight                # [E] log weight of all patterns there
-    # the document
-    cdef const double[:, ::1] first             # [n, L] inside + start
-    cdef const double[:, ::1] more              # [n, L] inside, -inf after a boundary
-    cdef const double[:, ::1] end               # [n, L]
-    cdef const double[:, ::1] length            # [L, D]
-    cdef const double[::1] tail                 # [L]
-    cdef bint has_tail, has_cells
-    # cells by (start, label, end), duplicates merged
-    cdef const int32_t[::1] cell_start
-    cdef const int32_t[::1] cell_end
-    cdef const double[::1] cell_score
-    cdef const int32_t[::1] first_cell          # [n L + 1]
-    cdef const int32_t[::1] cell_by_end         # [K] cells by (end, label, -start)
-    cdef const int32_t[::1] first_cell_by_end   # [(n + 1) L + 1]
-    cdef object cells_as_given
-    cdef readonly object cell_of                # [K'] the merged cell of a given one
-    # what `segments_ending_at` and `segments_starting_at` find
-    cdef Py_ssize_t n_terms, n_enters, n_pending
-    cdef Py_ssize_t[::1] term_position
-    cdef int32_t[::1] term_label
-    cdef int32_t[::1] term_cell
-    cdef double[::1] term_score
-    cdef Py_ssize_t[::1] enter_position
-    cdef int32_t[::1] enter_label
-    cdef double[::1] enter_score
-    cdef Py_ssize_t[::1] pending_start
-    cdef int32_t[::1] pending_label
-    cdef int32_t[::1] pending_cell
-    cdef double[::1] pending_more
+    cdef const int32_t[::1] state_key
+    cdef const int32_t[::1] state_rule
+    cdef const int32_t[::1] state_group
+    cdef const int32_t[:, ::1] state_of
+    cdef const int32_t[:, ::1] rule_next
+    cdef const int32_t[::1] final_edge
+    cdef const uint8_t[::1] is_final
+    cdef const int32_t[::1] group_label
+    cdef const int32_t[::1] pattern_length
 
-    cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t y) noexcept nogil
-    cdef double length_score(self, Py_ssize_t y, Py_ssize_t d) noexcept nogil
-    cdef void begin_sweep(self) noexcept nogil
+
+cdef class Chart:
+    cdef readonly object automaton
+    cdef Py_ssize_t n_tokens, n_labels, n_groups, n_lengths, n_states, n_nodes
+    # the automaton's arrays, as PatternAutomaton documents them
+    cdef const int32_t[::1] first_state
+    cdef const int32_t[::1] first_arc
+    cdef const int32_t[::1] arc_node
+    cdef const int32_t[::1] arc_edge
+    cdef const int32_t[::1] first_input
+    cdef const int32_t[::1] node_input
+    cdef const int32_t[::1] edge_suffix
+    cdef const int32_t[::1] edge_pattern
+    cdef const int32_t[::1] edge_target
+    cdef const int32_t[::1] suffix_key
+    cdef const int32_t[::1] first_owned
+    cdef const int32_t[::1] owned_label
+    cdef const int32_t[::1] owned_edge
+    cdef const int32_t[::1] state_key
+    cdef const int32_t[::1] state_rule
+    cdef const int32_t[::1] state_group
+    cdef const int32_t[:, ::1] state_of
+    cdef const int32_t[:, ::1] rule_next
+    cdef const int32_t[::1] final_edge
+    cdef const uint8_t[::1] is_final
+    cdef const int32_t[::1] group_label
+    cdef const int32_t[::1] pattern_length
+    cdef const double[::1] pattern_weight       # [M]
+    cdef double[::1] edge_weight                # [E] log weight of all patterns there
+    # the document, by group
+    cdef const double[:, ::1] first             # [G, n] inside + start
+    cdef const double[:, ::1] more              # [G, n] inside, -inf after a boundary
+    cdef const double[:, ::1] end               # [G, n]
+    cdef const double[:, ::1] length_backwards  # [G, D] of D tokens, .., of 1
+    cdef const double[::1] tail                 # [G]
+    cdef bint has_tail
+    # cells (start, end, group), duplicates merged
+    cdef readonly Py_ssize_t n_cells
+    cdef object cells_as_given
+    cdef object cell_given                      # [K'] which given cell ..
+    cdef object cell_merged                     # [K'] .. counts in which merged one
+    # cells of up to D tokens, by end: slot[first_short[j]:first_short[j + 1]]
+    cdef const int32_t[::1] first_short         # [n + 2]
+    cdef const int32_t[::1] short_slot          # group * D + D - length
+    cdef const int32_t[::1] short_cell
+    cdef const double[::1] short_score
+    # explicit segments of more than D tokens, by end
+    cdef const int32_t[::1] first_long          # [n + 2]
+    cdef const int32_t[::1] long_start
+    cdef const int32_t[::1] long_group
+    cdef const int32_t[::1] long_cell           # merged cell, or -1
+    cdef const double[::1] long_score
+    cdef const double[::1] long_extra           # the part of the cell
+    # segments that enter the running sum later than others, by position
+    cdef const int32_t[::1] first_late          # [n + 2]
+    cdef const int32_t[::1] late_start
+    cdef const int32_t[::1] late_group
+    cdef const double[::1] late_score
+    cdef const int32_t[:, ::1] late_horizon     # [G, n] of their starts, others 0;
+    #                                             or no rows
+    cdef Py_ssize_t reach                       # tokens of the longest explicit one + 1
+    # what `segments_ending_at` finds
+    cdef double[::1] score                      # [G D] slot: group * D + D - length
+    cdef double[::1] enter_score                # [G] start j - D - 1
+
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
-    cdef void segments_starting_at(self, Py_ssize_t u) noexcept nogil
+    cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil
+    cdef Py_ssize_t segments_starting_at(
+        self, Py_ssize_t u, Py_ssize_t g, double[::1] score
+    ) noexcept nogil
+    cdef void follow(
+        self, Py_ssize_t state, int32_t[::1] target, double[::1] weight
+    ) noexcept nogil
+    cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil
     cdef double segment_score(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil
-    cdef double score_of(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double more
+    cdef double plain_score(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil
-    cdef void _add_term(
-        self, Py_ssize_t position, Py_ssize_t y, int32_t cell, double score
+    cdef double running_score(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil
-    cdef void _add_enter(
-        self, Py_ssize_t position, Py_ssize_t y, double score
-    ) noexcept nogil
-    cdef void _add_pending(self, Py_ssize_t u, Py_ssize_t y, double more) noexcept nogil
-    cdef void _advance_pending(self, Py_ssize_t j) noexcept nogil
+    cdef double cells_of(self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g) noexcept nogil
+    cdef double final_weight(self, Py_ssize_t q) noexcept nogil

@@ -1,16 +1,23 @@
 """The segments of one document and their scores, as every sweep meets them.
 
-With constraints folded in, the score of a segment (u, j, y) is
+A segment belongs to a *group*: its label, and which observed patterns it completes. So
+the columns that it reads are known, and with constraints folded in its score is
 
-    first[u, y] + sum_{k=u+1}^{j-1} more[k, y] + end[j-1, y] + length(y, j-u) + cells
+    first[g, u] + sum_{k=u+1}^{j-1} more[g, k] + end[g, j-1] + length(g, j-u) + cells
 
-where first = inside + start, and more = inside, or -inf where no segment of label y
+where first = inside + start, and more = inside, or -inf where no segment of the group
 may cross the boundary before token k.
 
-A segment is *explicit*, listed one by one, up to the horizon H(u, y): D tokens, or the
-end of the longest cell that starts there. Beyond it all starts share one running sum
-per label (Sarawagi's overlapping forward-backward): a segment *enters* it with
-H(u, y) + 1 tokens, and each further token multiplies the sum by exp(more + tail).
+A segment is *explicit*, listed one by one, up to the horizon: D tokens, or the end of
+the longest cell that starts there. Beyond it all starts share one running sum per group
+(Sarawagi's overlapping forward-backward): a segment *enters* it one token behind the
+horizon, and each further token multiplies the sum by exp(more + tail). All sweeps go by
+the ends of segments, so explicit segments lie side by side:
+
+    score[g D + D - d]      d = 1 .. D tokens, from the longest to the shortest
+    long segments           explicit ones of more than D tokens, for long cells
+    enter_score[g]          enters here with D + 1 tokens
+    late segments           enter here after a long cell
 """
 
 import numpy as np
@@ -18,7 +25,45 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
-from .potentials import CELLS, check_automaton, check_constraints, check_potentials
+from .potentials import (
+    CELLS,
+    ROLES,
+    check_automaton,
+    check_constraints,
+    check_potentials,
+)
+
+
+cdef class Layout:
+    """The arrays of an automaton as the kernels read them."""
+
+    def __init__(self, automaton):
+        self.n_labels = automaton.n_labels
+        self.n_groups = automaton.n_groups
+        self.n_states = automaton.n_states
+        self.n_nodes = automaton.n_states + len(automaton.first_input) - 1
+        self.first_state = automaton.first_state
+        self.first_arc = automaton.first_arc
+        self.arc_node = automaton.arc_node
+        self.arc_edge = automaton.arc_edge
+        self.first_input = automaton.first_input
+        self.node_input = automaton.node_input
+        self.edge_suffix = automaton.edge_suffix
+        self.edge_pattern = automaton.edge_pattern
+        self.edge_target = automaton.edge_target
+        self.suffix_key = automaton.suffix_key
+        self.first_owned = automaton.first_owned
+        self.owned_label = automaton.owned_label
+        self.owned_edge = automaton.owned_edge
+        self.state_key = automaton.state_key
+        self.state_rule = automaton.state_rule
+        self.state_group = automaton.state_group
+        self.state_of = automaton.state_of
+        self.rule_next = automaton.rule_next
+        self.final_edge = automaton.final_edge
+        self.is_final = automaton.is_final
+        self.group_label = automaton.group_label
+        self.pattern_length = automaton.pattern_length
 
 
 cdef class Chart:
@@ -31,317 +76,398 @@ cdef class Chart:
         self._set_document(potentials, constraints)
 
     def _set_automaton(self, automaton, pattern):
+        # Views of the arrays are made once: for short documents that is what counts.
+        cdef Layout layout = automaton.layout or Layout(automaton)
+        automaton.layout = layout
         self.automaton = automaton
-        self.n_labels = automaton.n_labels
-        self.n_states = automaton.n_states
-        self.n_nodes = automaton.n_states + len(automaton.first_input) - 1
-        self.first_state = automaton.first_state
-        self.first_arc = automaton.first_arc
-        self.arc_node = automaton.arc_node
-        self.arc_edge = automaton.arc_edge
-        self.first_input = automaton.first_input
-        self.node_input = automaton.node_input
-        self.edge_suffix = automaton.edge_suffix
-        self.edge_pattern = automaton.edge_pattern
-        self.edge_target = automaton.edge_target
-        self.final_edge = automaton.final_edge
-        self.suffix_state = automaton.suffix_state
-        self.first_owned = automaton.first_owned
-        self.owned_label = automaton.owned_label
-        self.owned_edge = automaton.owned_edge
+        self.n_labels = layout.n_labels
+        self.n_groups = layout.n_groups
+        self.n_states = layout.n_states
+        self.n_nodes = layout.n_nodes
+        self.first_state = layout.first_state
+        self.first_arc = layout.first_arc
+        self.arc_node = layout.arc_node
+        self.arc_edge = layout.arc_edge
+        self.first_input = layout.first_input
+        self.node_input = layout.node_input
+        self.edge_suffix = layout.edge_suffix
+        self.edge_pattern = layout.edge_pattern
+        self.edge_target = layout.edge_target
+        self.suffix_key = layout.suffix_key
+        self.first_owned = layout.first_owned
+        self.owned_label = layout.owned_label
+        self.owned_edge = layout.owned_edge
+        self.state_key = layout.state_key
+        self.state_rule = layout.state_rule
+        self.state_group = layout.state_group
+        self.state_of = layout.state_of
+        self.rule_next = layout.rule_next
+        self.final_edge = layout.final_edge
+        self.is_final = layout.is_final
+        self.group_label = layout.group_label
+        self.pattern_length = layout.pattern_length
         self.pattern_weight = pattern
-        self.edge_weight = np.empty(len(automaton.edge_suffix))
+        self.edge_weight = np.empty(self.edge_suffix.shape[0])
         _edge_weights(
-            pattern, self.edge_pattern, self.edge_suffix, self.edge_weight
+            self.pattern_weight, self.edge_pattern, self.edge_suffix, self.edge_weight
         )
 
     def _set_document(self, potentials, constraints):
-        n_tokens = potentials.n_tokens
-        self.cells_as_given = potentials.cells
-        first = potentials.inside + potentials.start
-        more, end, cells = potentials.inside, potentials.end, potentials.cells
+        automaton = self.automaton
+        label = automaton.group_label
+        n_tokens = self.n_tokens = potentials.n_tokens
+        self.cells_as_given = cells = potentials.cells
+        inside, start, end = (
+            _by_group(automaton, potentials, role) for role in ROLES
+        )
+        first, more = inside + start, inside
         if constraints is not None:
-            constraints = check_constraints(self.automaton, constraints, n_tokens)
-            first, more, end, cells = _constrain(
-                constraints, first, more, end, cells, self.n_labels
-            )
-        self.n_tokens = n_tokens
+            constraints = check_constraints(automaton, constraints, n_tokens)
+            _constrain(constraints, label, first, more, end)
+            cells = np.concatenate([cells, _forbidden(constraints, self.n_labels)])
         self.first, self.more, self.end = first, more, end
-        self.length, self.tail = potentials.length, potentials.tail
         self.n_lengths = potentials.length.shape[1]
-        self.has_tail = bool((potentials.tail > -np.inf).any())
+        length, self.tail = potentials.length, potentials.tail
+        if automaton.observed:
+            length, self.tail = length[label], potentials.tail[label]
+        self.length_backwards = length[:, ::-1].copy()
+        self.has_tail = bool(potentials.tail.max() > -np.inf)
+        self.score = np.empty(self.n_groups * self.n_lengths)
+        self.enter_score = np.empty(self.n_groups)
         self._set_cells(cells)
-        capacity = self.n_labels * (self.n_lengths + 1) + len(self.cell_start)
-        capacity = max(capacity, self._longest_row())
-        self.term_position = np.empty(capacity, np.intp)
-        self.term_label = np.empty(capacity, np.int32)
-        self.term_cell = np.empty(capacity, np.int32)
-        self.term_score = np.empty(capacity)
-        self.enter_position = np.empty(capacity, np.intp)
-        self.enter_label = np.empty(capacity, np.int32)
-        self.enter_score = np.empty(capacity)
-        self.pending_start = np.empty(len(self.cell_start), np.intp)
-        self.pending_label = np.empty(len(self.cell_start), np.int32)
-        self.pending_cell = np.empty(len(self.cell_start), np.int32)
-        self.pending_more = np.empty(len(self.cell_start))
-        self.begin_sweep()
 
     def _set_cells(self, cells):
-        n_labels = self.n_labels
-        self.has_cells = len(cells) > 0
-        self.cell_of = np.zeros(0, np.int32)
-        self.cell_start = self.cell_end = np.zeros(0, np.int32)
-        self.cell_score = np.zeros(0)
-        self.first_cell = self.first_cell_by_end = self.cell_by_end = self.cell_start
-        if not self.has_cells:
+        """Merge cells of the same segment, and list what they make explicit."""
+        n_lengths, n_after = self.n_lengths, self.n_tokens + 1
+        self.n_cells = len(cells)
+        if not len(cells):
+            self._set_no_cells()
             return
-        keys = np.stack([cells["start"], cells["column"], cells["end"]])
-        (start, label, end), cell_of = np.unique(keys, axis=1, return_inverse=True)
-        score = np.zeros(len(start))
-        self.cell_of = cell_of.reshape(-1)
-        np.add.at(score, self.cell_of, cells["score"])
-        self.cell_start = np.ascontiguousarray(start, np.int32)
-        self.cell_end = np.ascontiguousarray(end, np.int32)
-        self.cell_score = score
-        places = start.astype(np.int64) * n_labels + label
-        self.first_cell = np.searchsorted(
-            places, np.arange(self.n_tokens * n_labels + 1)
-        ).astype(np.int32)
-        order = np.lexsort((-start, label, end))
-        places = (end.astype(np.int64) * n_labels + label)[order]
-        self.cell_by_end = order.astype(np.int32)
-        self.first_cell_by_end = np.searchsorted(
-            places, np.arange((self.n_tokens + 1) * n_labels + 1)
-        ).astype(np.int32)
+        given, group = _groups_of_columns(self.automaton, cells["column"])
+        keys = np.stack([cells["end"][given], group, cells["start"][given]])
+        keys, merged = np.unique(keys, axis=1, return_inverse=True)
+        self.cell_given, self.cell_merged = given, merged.reshape(-1)
+        end, group, start = keys.astype(np.int32)
+        self.n_cells = len(end)
+        score = np.zeros(len(end))
+        np.add.at(score, self.cell_merged, cells["score"][given])
+        short = np.flatnonzero(end - start <= n_lengths)
+        self.first_short = _firsts(end[short], n_after)
+        slot = group[short] * n_lengths + n_lengths - (end - start)[short]
+        self.short_slot = slot.astype(np.int32)
+        self.short_cell = short.astype(np.int32)
+        self.short_score = score[short]
+        # A cell longer than D counts only where longer segments are possible at all.
+        is_long = (end - start > n_lengths) & (np.asarray(self.tail)[group] > -np.inf)
+        self._set_long(
+            *(x[is_long] for x in (start, end, group)),
+            np.flatnonzero(is_long).astype(np.int32),
+            score[is_long],
+        )
 
-    def given_cells(self, scores):
-        """The cells as they were given, with other scores.
+    def _set_no_cells(self):
+        cdef const int32_t[::1] none = np.zeros(self.n_tokens + 2, np.int32)
+        cdef const double[::1] scores = np.zeros(0)
+        self.cell_given = self.cell_merged = None
+        self.first_short = self.first_long = self.first_late = none
+        self.short_slot = self.short_cell = none[:0]
+        self.long_start = self.long_group = self.long_cell = none[:0]
+        self.late_start = self.late_group = none[:0]
+        self.short_score = self.long_score = self.long_extra = self.late_score = scores
+        self.late_horizon = np.zeros((0, self.n_tokens), np.int32)
+        self.reach = self.n_lengths + 1
 
-        scores (float64 [K]): One for each merged cell.
+    def _set_long(self, start, end, group, cell, score):
+        """All segments from the starts of long cells, up to the longest of them."""
+        n_lengths, n_after = self.n_lengths, self.n_tokens + 1
+        self.reach = n_lengths + 1
+        places, place_of = np.unique(
+            group.astype(np.int64) * n_after + start, return_inverse=True
+        )
+        horizon = np.zeros(len(places), np.int32)
+        np.maximum.at(horizon, place_of.reshape(-1), end - start)
+        sizes = horizon - n_lengths
+        total = int(sizes.sum())
+        before = np.cumsum(sizes) - sizes
+        u = np.repeat((places % n_after).astype(np.int32), sizes)
+        g = np.repeat((places // n_after).astype(np.int32), sizes)
+        ends = u + n_lengths + 1 + np.arange(total) - np.repeat(before, sizes)
+        cells, extra = np.full(total, -1, np.int32), np.zeros(total)
+        at = before[place_of.reshape(-1)] + (end - start) - n_lengths - 1
+        cells[at], extra[at] = cell, score
+        order = np.argsort(ends, kind="stable")
+        self.first_long = _firsts(ends[order], n_after)
+        self.long_start, self.long_group = u[order], g[order]
+        self.long_cell = cells[order]
+        self.long_extra = extra[order]
+        scores = extra[order]
+        late_start = (places % n_after).astype(np.int32)
+        late_group = (places // n_after).astype(np.int32)
+        late = late_start + horizon + 1
+        n_rows = self.n_groups if len(places) else 0
+        self.late_horizon = np.zeros((n_rows, self.n_tokens), np.int32)
+        np.asarray(self.late_horizon)[late_group, late_start] = horizon
+        inside = late <= self.n_tokens
+        order = np.flatnonzero(inside)[np.argsort(late[inside], kind="stable")]
+        self.first_late = _firsts(late[order], n_after)
+        self.late_start, self.late_group = late_start[order], late_group[order]
+        late_score = np.zeros(len(order))
+        if len(places):
+            self.reach = int(horizon.max()) + 1
+            self._score_long(scores, late_score)
+        self.long_score, self.late_score = scores, late_score
+
+    def _score_long(self, double[::1] scores, double[::1] late_scores):
+        """Add to the cells of long segments everything else."""
+        cdef Py_ssize_t j, t
+        with nogil:
+            for j in range(self.n_tokens + 1):
+                for t in range(self.first_long[j], self.first_long[j + 1]):
+                    scores[t] += self.plain_score(
+                        self.long_start[t], j, self.long_group[t]
+                    )
+                for t in range(self.first_late[j], self.first_late[j + 1]):
+                    late_scores[t] = self.running_score(
+                        self.late_start[t], j, self.late_group[t]
+                    )
+
+    def cell_gradient(self, counts):
+        """The cells as they were given, with expected counts as scores.
+
+        counts (float64 [K]): One for each merged cell.
         RETURNS (CELLS): A copy.
         """
         cells = self.cells_as_given.copy()
+        n_cells = len(cells)
+        if not n_cells:
+            return cells
         # Cells that constraints added stand behind the given ones.
-        cells["score"] = scores[self.cell_of[: len(cells)]]
+        keep = self.cell_given < n_cells
+        cells["score"] = np.bincount(
+            self.cell_given[keep],
+            weights=counts[self.cell_merged[keep]],
+            minlength=n_cells,
+        )
         return cells
 
-    def _longest_row(self):
-        """The most explicit segments that start at one token."""
-        if not self.has_cells or not self.has_tail:
-            return 0
-        lengths = np.subtract(self.cell_end, self.cell_start)
-        starts = np.asarray(self.cell_start)
-        return int(np.bincount(starts, weights=lengths + self.n_lengths).max()) + (
-            self.n_labels * (self.n_lengths + 1)
-        )
+    cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil:
+        """Fill score and enter_score for boundary j."""
+        cdef Py_ssize_t g, i, u, low, n_lengths = self.n_lengths
+        cdef double more, at_end
+        cdef double* score
+        low = max(n_lengths - j, 0)         # there, a segment begins at token 0
+        for g in range(self.n_groups):
+            score = &self.score[g * n_lengths]
+            for i in range(low):
+                score[i] = -INFINITY
+            more = 0.0
+            at_end = self.end[g, j - 1]
+            u = j - 1
+            for i in range(n_lengths - 1, low - 1, -1):
+                score[i] = (
+                    self.first[g, u] + more + at_end + self.length_backwards[g, i]
+                )
+                more += self.more[g, u]
+                u -= 1
+            self.enter_score[g] = -INFINITY
+            if u >= 0 and self.tail[g] > -INFINITY:
+                if self.horizon(u, g) == n_lengths:
+                    self.enter_score[g] = (
+                        self.first[g, u] + more + self.length_backwards[g, 0]
+                    ) + self.tail[g]
+        for i in range(self.first_short[j], self.first_short[j + 1]):
+            self.score[self.short_slot[i]] += self.short_score[i]
 
-    cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t y) noexcept nogil:
-        """H(u, y): the longest explicit segment."""
-        cdef Py_ssize_t d = self.n_lengths, last
-        if self.has_cells and self.tail[y] > -INFINITY:
-            last = self.first_cell[u * self.n_labels + y + 1] - 1
-            if last >= self.first_cell[u * self.n_labels + y]:
-                d = max(d, self.cell_end[last] - u)
-        return d
+    cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil:
+        """The longest explicit segment from u."""
+        if self.late_horizon.shape[0] and self.late_horizon[g, u]:
+            return self.late_horizon[g, u]
+        return self.n_lengths
 
-    cdef double length_score(self, Py_ssize_t y, Py_ssize_t d) noexcept nogil:
+    cdef Py_ssize_t segments_starting_at(
+        self, Py_ssize_t u, Py_ssize_t g, double[::1] score
+    ) noexcept nogil:
+        """Fill in the scores of the explicit segments of 1, 2, .. tokens from u.
+
+        RETURNS: How many there are.
+        """
+        cdef Py_ssize_t d, j, last = min(self.horizon(u, g), self.n_tokens - u)
+        cdef double more = 0.0
+        for d in range(1, last + 1):
+            j = u + d
+            if d > 1:
+                more += self.more[g, j - 1]
+            score[d - 1] = self.first[g, u] + more + self.end[g, j - 1]
+            score[d - 1] += self.length_score(g, d) + self.cells_of(u, j, g)
+        return last
+
+    cdef void follow(
+        self, Py_ssize_t state, int32_t[::1] target, double[::1] weight
+    ) noexcept nogil:
+        """For each label the state that it leads to from `state`, -1 if it may not
+        follow, and the weight of the patterns that it completes."""
+        cdef Py_ssize_t k, y, edge, n_keys = self.suffix_key.shape[0]
+        cdef Py_ssize_t key = self.state_key[state], rule = self.state_rule[state]
+        for y in range(self.n_labels):
+            target[y] = -2
+        while True:
+            for k in range(self.first_owned[key], self.first_owned[key + 1]):
+                y = self.owned_label[k]
+                if target[y] == -2:
+                    edge = self.owned_edge[k]
+                    weight[y] = self.edge_weight[edge]
+                    target[y] = self.rule_next[rule, y]
+                    if target[y] >= 0:
+                        target[y] = self.state_of[self.edge_target[edge], target[y]]
+            if key == n_keys:  # the root, which has an edge for every label
+                return
+            key = self.suffix_key[key]
+
+    cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil:
         cdef Py_ssize_t longest = self.n_lengths
         if d <= longest:
-            return self.length[y, d - 1]
-        return self.length[y, longest - 1] + (d - longest) * self.tail[y]
+            return self.length_backwards[g, longest - d]
+        if self.tail[g] == -INFINITY:
+            return -INFINITY
+        return self.length_backwards[g, 0] + (d - longest) * self.tail[g]
 
-    cdef void begin_sweep(self) noexcept nogil:
-        self.n_pending = 0
-
-    cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil:
-        """Fill terms and enters for boundary j; to be called for j = 1, 2, .., n."""
-        cdef Py_ssize_t y, d, u, k = 0, last = 0
-        cdef Py_ssize_t longest = self.n_lengths
-        cdef double more, score
-        cdef int32_t cell
-        self.n_terms = 0
-        self.n_enters = 0
-        for y in range(self.n_labels):
-            more = 0.0
-            if self.has_cells:
-                k = self.first_cell_by_end[j * self.n_labels + y]
-                last = self.first_cell_by_end[j * self.n_labels + y + 1]
-            for d in range(1, min(longest, j) + 1):
-                u = j - d
-                score = (
-                    self.first[u, y] + more + self.end[j - 1, y] + self.length[y, d - 1]
-                )
-                cell = -1
-                if k < last and self.cell_start[self.cell_by_end[k]] == u:
-                    cell = self.cell_by_end[k]
-                    score += self.cell_score[cell]
-                    k += 1
-                if score > -INFINITY:
-                    self._add_term(u, y, cell, score)
-                more += self.more[u, y]
-                if more == -INFINITY:
-                    break
-            if more == -INFINITY or j <= longest or self.tail[y] == -INFINITY:
-                continue
-            u = j - longest - 1
-            if self.horizon(u, y) > longest:
-                self._add_pending(u, y, more)
-            else:
-                score = self.first[u, y] + more + self.length_score(y, longest + 1)
-                if score > -INFINITY:
-                    self._add_enter(u, y, score)
-        if self.n_pending:
-            self._advance_pending(j)
-
-    cdef void _advance_pending(self, Py_ssize_t j) noexcept nogil:
-        """Starts beyond D whose cells have not all ended: explicit, or entering now."""
-        cdef Py_ssize_t i, kept = 0, u, y, d
-        cdef double more, score
-        cdef int32_t k, cell
-        for i in range(self.n_pending):
-            u, y = self.pending_start[i], self.pending_label[i]
-            k, d, more = self.pending_cell[i], j - u, self.pending_more[i]
-            if d > self.n_lengths + 1:
-                more += self.more[j - 1, y]
-            if more == -INFINITY:
-                continue
-            score = self.first[u, y] + more + self.length_score(y, d)
-            if d > self.horizon(u, y):
-                if score > -INFINITY:
-                    self._add_enter(u, y, score)
-                continue
-            while self.cell_end[k] < j:
-                k += 1
-            cell = -1
-            score += self.end[j - 1, y]
-            if self.cell_end[k] == j:
-                cell = k
-                score += self.cell_score[k]
-            if score > -INFINITY:
-                self._add_term(u, y, cell, score)
-            self.pending_start[kept], self.pending_label[kept] = u, <int32_t>y
-            self.pending_cell[kept], self.pending_more[kept] = k, more
-            kept += 1
-        self.n_pending = kept
-
-    cdef void segments_starting_at(self, Py_ssize_t u) noexcept nogil:
-        """Fill terms and enters for boundary u, in any order of u."""
-        cdef Py_ssize_t y, d, j, k = 0, last = 0, horizon
-        cdef double more, score
-        cdef int32_t cell
-        self.n_terms = 0
-        self.n_enters = 0
-        for y in range(self.n_labels):
-            if self.first[u, y] == -INFINITY:
-                continue
-            more = 0.0
-            horizon = self.horizon(u, y)
-            if self.has_cells:
-                k = self.first_cell[u * self.n_labels + y]
-                last = self.first_cell[u * self.n_labels + y + 1]
-            for d in range(1, min(horizon, self.n_tokens - u) + 1):
-                j = u + d
-                score = (
-                    self.first[u, y]
-                    + more
-                    + self.end[j - 1, y]
-                    + self.length_score(y, d)
-                )
-                cell = -1
-                if k < last and self.cell_end[k] == j:
-                    cell = <int32_t>k
-                    score += self.cell_score[k]
-                    k += 1
-                if score > -INFINITY:
-                    self._add_term(j, y, cell, score)
-                if j < self.n_tokens:
-                    more += self.more[j, y]
-                if more == -INFINITY:
-                    break
-            j = u + horizon + 1
-            if more > -INFINITY and j <= self.n_tokens and self.tail[y] > -INFINITY:
-                score = self.first[u, y] + more + self.length_score(y, horizon + 1)
-                if score > -INFINITY:
-                    self._add_enter(j, y, score)
-
-    cdef double segment_score(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y
+    cdef double running_score(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil:
-        """The score of one segment; O(length)."""
+        """The score of a segment that has not ended yet, without cells; O(length)."""
         cdef Py_ssize_t k
         cdef double more = 0.0
-        for k in range(u + 1, j):
-            more += self.more[k, y]
-        return self.score_of(u, j, y, more)
+        for k in range(j - 1, u, -1):
+            more += self.more[g, k]
+        return self.first[g, u] + more + self.length_score(g, j - u)
 
-    cdef double score_of(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double more
+    cdef double plain_score(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil:
-        """The score of one segment, given the sum of `more` over its later tokens."""
-        cdef Py_ssize_t k
-        cdef double score
-        if j - u > self.n_lengths and self.tail[y] == -INFINITY:
+        """The score of one segment, without cells; O(length)."""
+        return self.running_score(u, j, g) + self.end[g, j - 1]
+
+    cdef double segment_score(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
+    ) noexcept nogil:
+        """The score of one segment; O(length)."""
+        return self.plain_score(u, j, g) + self.cells_of(u, j, g)
+
+    cdef double cells_of(self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
+        """What the cells add to the score of one segment."""
+        cdef Py_ssize_t i, slot
+        if j - u > self.n_lengths:
+            for i in range(self.first_long[j], self.first_long[j + 1]):
+                if self.long_start[i] == u and self.long_group[i] == g:
+                    return self.long_extra[i]
+            return 0.0
+        slot = (g + 1) * self.n_lengths - (j - u)
+        for i in range(self.first_short[j], self.first_short[j + 1]):
+            if self.short_slot[i] == slot:  # duplicates are merged
+                return self.short_score[i]
+        return 0.0
+
+    cdef double final_weight(self, Py_ssize_t q) noexcept nogil:
+        """Weight of the patterns that end in $ after state q; -inf: not permitted."""
+        cdef Py_ssize_t edge = self.final_edge[q]
+        if not self.is_final[q]:
             return -INFINITY
-        score = self.first[u, y] + more + self.end[j - 1, y]
-        score += self.length_score(y, j - u)
-        if self.has_cells:
-            for k in range(
-                self.first_cell[u * self.n_labels + y],
-                self.first_cell[u * self.n_labels + y + 1],
-            ):
-                if self.cell_end[k] == j:
-                    score += self.cell_score[k]
-        return score
-
-    cdef void _add_term(
-        self, Py_ssize_t position, Py_ssize_t y, int32_t cell, double score
-    ) noexcept nogil:
-        self.term_position[self.n_terms] = position
-        self.term_label[self.n_terms] = <int32_t>y
-        self.term_cell[self.n_terms] = cell
-        self.term_score[self.n_terms] = score
-        self.n_terms += 1
-
-    cdef void _add_enter(
-        self, Py_ssize_t position, Py_ssize_t y, double score
-    ) noexcept nogil:
-        self.enter_position[self.n_enters] = position
-        self.enter_label[self.n_enters] = <int32_t>y
-        self.enter_score[self.n_enters] = score
-        self.n_enters += 1
-
-    cdef void _add_pending(
-        self, Py_ssize_t u, Py_ssize_t y, double more
-    ) noexcept nogil:
-        self.pending_start[self.n_pending] = u
-        self.pending_label[self.n_pending] = <int32_t>y
-        self.pending_cell[self.n_pending] = self.first_cell[u * self.n_labels + y]
-        self.pending_more[self.n_pending] = more
-        self.n_pending += 1
+        return self.edge_weight[edge] if edge >= 0 else 0.0
 
 
-def _constrain(constraints, first, more, end, cells, n_labels):
-    """Copies of the scores with -inf wherever a constraint is violated."""
-    more, end = more.copy(), end.copy()
-    n_tokens = len(first)
+def _by_group(automaton, potentials, role):
+    """The scores of one role, [G, n]: each group sums the columns that it reads."""
+    dense, entries = getattr(potentials, role), potentials.entries
+    n_labels = automaton.n_labels
+    if automaton.observed:
+        scores = dense[:, automaton.group_label].T.copy()
+    else:
+        scores = dense.T.copy()
+    if dense.shape[1] > n_labels:
+        columns = np.arange(n_labels, automaton.n_columns)
+        given, group = _groups_of_columns(automaton, columns)
+        for c, g in zip(columns[given], group):
+            scores[g] += dense[:, c]
+    if entries is not None:
+        entries = entries[entries["role"] == ROLES.index(role)]
+        given, group = _groups_of_columns(automaton, entries["column"])
+        places = group, entries["position"][given]
+        np.add.at(scores, places, entries["score"][given])
+    return scores
+
+
+def _groups_of_columns(automaton, columns):
+    """Pairs of a given column (its place in the list) and a group that reads it."""
+    by_column = np.argsort(automaton.group_column, kind="stable")
+    group = np.repeat(
+        np.arange(automaton.n_groups, dtype=np.int32), np.diff(automaton.first_column)
+    )[by_column]
+    first = np.searchsorted(
+        automaton.group_column[by_column], np.arange(automaton.n_columns + 1)
+    )
+    sizes = np.diff(first)[columns]
+    before = np.cumsum(sizes) - sizes
+    given = np.repeat(np.arange(len(columns)), sizes)
+    at = np.repeat(first[columns] - before, sizes) + np.arange(sizes.sum())
+    return given, group[at]
+
+
+def by_column(automaton, counts, n_columns):
+    """Counts of groups, [G, n], as counts of columns, [n, n_columns]."""
+    if not automaton.observed:
+        return counts.T.copy()
+    found = np.zeros((n_columns, counts.shape[1]))
+    given, group = _groups_of_columns(automaton, np.arange(n_columns))
+    np.add.at(found, given, counts[group])
+    return found.T.copy()
+
+
+def entry_gradient(automaton, entries, counts):
+    """Entries as they were given, with expected counts as scores.
+
+    counts (Dict[str, float64 [G, n]]): By role.
+    """
+    if entries is None:
+        return None
+    entries = entries.copy()
+    given, group = _groups_of_columns(automaton, entries["column"])
+    by_role = np.stack([counts[role] for role in ROLES])
+    places = entries["role"][given], group, entries["position"][given]
+    weights = by_role[places]
+    entries["score"] = np.bincount(given, weights=weights, minlength=len(entries))
+    return entries
+
+
+def _constrain(constraints, label, first, more, end):
+    """Write -inf wherever a constraint is violated."""
+    n_tokens = first.shape[1]
     if constraints.allowed is not None:
-        first[~constraints.allowed] = -np.inf
-        more[~constraints.allowed] = -np.inf
+        bad = ~constraints.allowed[:, label].T
+        first[bad] = -np.inf
+        more[bad] = -np.inf
     if constraints.boundary is not None and n_tokens:
         boundary = constraints.boundary
         before = boundary[:n_tokens]
-        first[before == -1] = -np.inf
-        end[boundary[1:] == -1] = -np.inf
-        more[before == 1] = -np.inf
-        more[before == 2, 1:] = -np.inf
-    forbidden = [
+        first[:, before == -1] = -np.inf
+        end[:, boundary[1:] == -1] = -np.inf
+        more[:, before == 1] = -np.inf
+        more[np.ix_(label > 0, before == 2)] = -np.inf
+
+
+def _forbidden(constraints, n_labels):
+    """Forbidden segments as cells."""
+    cells = [
         (start, stop, y, -np.inf)
         for start, stop, label in constraints.forbidden
         for y in (range(1, n_labels) if label == -1 else [label])
     ]
-    if forbidden:
-        cells = np.concatenate([cells, np.array(forbidden, CELLS)])
-    return first, more, end, cells
+    return np.array(cells, CELLS)
+
+
+def _firsts(places, n_places):
+    """Where each of the places 0 .. n_places - 1 begins in a sorted list, and its end.
+    """
+    return np.searchsorted(places, np.arange(n_places + 1)).astype(np.int32)
 
 
 cdef void _edge_weights(

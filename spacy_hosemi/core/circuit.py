@@ -7,7 +7,7 @@ cut out; what they share is one node.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 # Symbols: label indices, then n_labels for ^ and n_labels + 1 for $.
 Key = tuple[int, ...]
@@ -16,27 +16,37 @@ Key = tuple[int, ...]
 class Circuit:
     """Sums over subtrees of the suffix tree, each written down once.
 
-    Nodes 0 .. P-1 are the states; node P + v sums `inputs[v]`.
+    keys (Sequence[Key]): The tree: label histories.
+    suffixes (Sequence[Key]): The parent of each.
+    n_inputs (int): Nodes 0 .. n_inputs - 1 are given; node n_inputs + v sums
+        `inputs[v]`.
     """
 
-    def __init__(self, suffixes: list[Key], states: Sequence[Key]) -> None:
+    def __init__(
+        self, keys: Sequence[Key], suffixes: Sequence[Key], n_inputs: int
+    ) -> None:
         self.inputs: list[tuple[int, ...]] = []
         self._known: dict[tuple[int, ...], int] = {}
-        self._n_states = len(states)
-        self._ids = {key: i for i, key in enumerate(states)}
-        self._children: dict[Key, list[Key]] = {key: [] for key in [(), *states]}
-        for key, suffix in zip(states, suffixes, strict=True):
+        self._n_inputs = n_inputs
+        self._ids: Mapping[Key, int] = {}
+        self._children: dict[Key, list[Key]] = {key: [] for key in [(), *keys]}
+        for key, suffix in zip(keys, suffixes, strict=True):
             self._children[suffix].append(key)
-        self._subtree: dict[Key, int] = {}
+        self._bottom_up = sorted(keys, key=len, reverse=True)
+        self._subtree: dict[Key, int | None] = {}
         self._position = {
             child: i
             for children in self._children.values()
             for i, child in enumerate(children)
         }
-        for key in sorted(states, key=len, reverse=True):  # children before parents
-            self._subtree[key] = self._node([self._ids[key], *self._all(key)])
-        self._parent = dict(zip(states, suffixes, strict=True))
+        self._parent = dict(zip(keys, suffixes, strict=True))
         self._marked: dict[int, dict[Key, set[Key]]] = {}
+
+    def select(self, ids: Mapping[Key, int]) -> None:
+        """Which node stands for each key from now on; those left out count nothing."""
+        self._ids = ids
+        for key in self._bottom_up:
+            self._subtree[key] = self._node([self._id(key), *self._all(key)])
 
     def mass(self, state: Key, y: int, edges: Container[Key]) -> int | None:
         """The node that sums all states whose edge for y is the one of `state`.
@@ -46,24 +56,25 @@ class Circuit:
         edges (Container[Key]): All edges, as `(*state, y)`.
         RETURNS (Optional[int]): None if no state uses that edge.
         """
-        inputs = [self._ids[state]] if state else []
-        inputs += self._below(state, y, edges)
-        return self._node(inputs) if inputs else None
+        return self._node([self._id(state), *self._below(state, y, edges)])
 
-    def _below(self, state: Key, y: int, edges: Container[Key]) -> list[int]:
+    def _id(self, key: Key) -> int | None:
+        return self._ids.get(key)
+
+    def _below(self, state: Key, y: int, edges: Container[Key]) -> list[int | None]:
         """Nodes that together sum the subtrees under `state` that use its y edge."""
         children = self._children[state]
         cut = self._cut(state, y)
         if not cut:
             return self._all(state)
-        nodes: list[int] = []
+        nodes: list[int | None] = []
         left = 0
         for child in cut:
             at = self._position[child]
             nodes += self._range(state, left, at)
             left = at + 1
             if (*child, y) not in edges:  # an edge of its own further down only
-                inputs = [self._ids[child], *self._below(child, y, edges)]
+                inputs = [self._id(child), *self._below(child, y, edges)]
                 nodes.append(self._node(inputs))
         return nodes + self._range(state, left, len(children))
 
@@ -81,12 +92,12 @@ class Circuit:
         found = self._marked[y].get(state, ())
         return sorted(found, key=self._position.__getitem__)
 
-    def _all(self, state: Key) -> list[int]:
+    def _all(self, state: Key) -> list[int | None]:
         return self._range(state, 0, len(self._children[state]))
 
-    def _range(self, state: Key, left: int, right: int) -> list[int]:
+    def _range(self, state: Key, left: int, right: int) -> list[int | None]:
         """Aligned dyadic blocks that cover children[left:right]: O(log) nodes."""
-        nodes = []
+        nodes: list[int | None] = []
         while left < right:
             size = 1
             while left % (2 * size) == 0 and left + 2 * size <= right:
@@ -95,7 +106,7 @@ class Circuit:
             left += size
         return nodes
 
-    def _block(self, state: Key, left: int, size: int) -> int:
+    def _block(self, state: Key, left: int, size: int) -> int | None:
         if size == 1:
             return self._subtree[self._children[state][left]]
         half = size // 2
@@ -103,11 +114,11 @@ class Circuit:
             [self._block(state, left, half), self._block(state, left + half, half)]
         )
 
-    def _node(self, inputs: list[int]) -> int:
-        if len(inputs) == 1:
-            return inputs[0]
-        key = tuple(inputs)
+    def _node(self, inputs: Iterable[int | None]) -> int | None:
+        key = tuple(i for i in inputs if i is not None)
+        if len(key) < 2:
+            return key[0] if key else None
         if key not in self._known:
-            self._known[key] = self._n_states + len(self.inputs)
+            self._known[key] = self._n_inputs + len(self.inputs)
             self.inputs.append(key)
         return self._known[key]

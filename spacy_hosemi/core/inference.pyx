@@ -1,6 +1,6 @@
 """Partition function and marginals.
 
-    P(segment u, j, y) = exp(segment) sum_{q of label y} A[u, q] beta[j, q] / Z
+    P(segment u, j, g) = exp(segment) sum_{q of group g} A[u, q] beta[j, q] / Z
     P(arc e at u)      = mass[e] exp(weight[e]) B[u, q(e)] / Z
 
 Every derivative of log Z is such a probability, or a sum of them. Sums of probabilities
@@ -13,17 +13,11 @@ backward states of Nguyen et al. (2011) are not needed.
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp
+from libc.math cimport INFINITY, exp, log
 
 from ..errors import Errors
-from .linear cimport backward_row as linear_backward_row
-from .linear cimport circuit as linear_circuit
-from .linear cimport forward as linear_forward
-from .logspace cimport backward_row as log_backward_row
-from .logspace cimport circuit as log_circuit
-from .logspace cimport final_weight
-from .logspace cimport forward as log_forward
-from .logspace cimport log_dot
+from . cimport kernels, linear, logspace
+from .chart import by_column, entry_gradient
 from .potentials import Potentials
 from .tables cimport Tables
 
@@ -35,12 +29,29 @@ def log_partition(automaton, potentials, constraints=None):
     potentials (Potentials): n tokens; log scores, -inf forbids.
     constraints (Optional[Constraints]): What a segmentation may contain.
     RETURNS (float): log Z in nats; -inf if no segmentation is possible.
-    RAISES (ValueError): HS010, HS011, HS013 potentials; HS016 to HS018 constraints.
+    RAISES (ValueError): HS010, HS011, HS013, HS025 potentials; HS016 to HS018
+        constraints.
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
     cdef Tables tables = Tables(automaton, potentials, constraints)
-    _forward(tables)
+    sum_forward(tables, backward=False)
     return tables.log_z
+
+
+cdef void sum_forward(Tables tables, bint backward):
+    """Fill the forward tables: linear where that is safe, else in log domain."""
+    cdef bint trusted
+    tables.allocate(in_logs=False, backward=backward)
+    with nogil:
+        trusted = linear.forward(tables)
+    if not trusted:
+        _forward_in_logs(tables, backward)
+
+
+cdef void _forward_in_logs(Tables tables, bint backward):
+    tables.allocate(in_logs=True, backward=backward)
+    with nogil:
+        logspace.forward(tables)
 
 
 def marginals(automaton, potentials, constraints=None):
@@ -61,47 +72,66 @@ cdef class Marginals(Tables):
     log_z (float): Log-partition in nats; -inf if no segmentation is possible, and then
         all probabilities are 0.
     gradient (Potentials): Derivatives of log Z: expected counts, in the shapes of the
-        potentials. Its cells are the given ones, with probabilities as scores.
+        potentials. Its cells and entries are the given ones, with expected counts as
+        scores.
     tokens (float64 [n, L]): P(token is covered by a segment of the label).
     """
 
     cdef readonly object gradient
-    cdef double[:, ::1] inside_count    # [n, L]
-    cdef double[:, ::1] start_count     # [n, L]
-    cdef double[:, ::1] end_count       # [n, L]
-    cdef double[:, ::1] length_count    # [L, D]
-    cdef double[::1] tail_count         # [L]
+    cdef readonly object tokens
+    cdef double[:, ::1] inside_count    # [G, n]
+    cdef double[:, ::1] start_count     # [G, n]
+    cdef double[:, ::1] end_count       # [G, n]
+    cdef double[::1] slot_count         # [G D] by group and length, as scores
+    cdef double[::1] tail_count         # [G]
     cdef double[::1] cell_count         # [K] merged cells
+    cdef double[::1] arc_count          # [A] linear domain: but for the arc's weight
     cdef double[::1] edge_count         # [E]
     cdef double[::1] pattern_count      # [M]
-    cdef double[::1] prob               # the terms of the row in work
+    cdef double[::1] prob               # [G D] of the explicit segments of a row
 
     def __init__(self, automaton, potentials, constraints=None):
         Tables.__init__(self, automaton, potentials, constraints)
-        _forward(self)
+        sum_forward(self, backward=True)
         self._clear_counts()
         cdef bint done = True
         if self.log_z > -INFINITY:
             with nogil:
                 done = self._backward()
         if not done:  # out of range in linear arithmetic
-            _forward_in_logs(self)
+            _forward_in_logs(self, backward=True)
             self._clear_counts()
             with nogil:
                 self._backward()
-        self.gradient = Potentials(
-            inside=np.asarray(self.inside_count),
-            start=np.asarray(self.start_count),
-            end=np.asarray(self.end_count),
-            length=np.asarray(self.length_count),
-            tail=np.asarray(self.tail_count),
-            cells=self.given_cells(np.asarray(self.cell_count)),
-            pattern=np.asarray(self.pattern_count),
-        )
+        self._set_gradient(potentials)
 
-    @property
-    def tokens(self):
-        return self.gradient.inside
+    def _set_gradient(self, potentials):
+        """From groups back to columns."""
+        automaton, counts = self.automaton, {
+            "inside": np.asarray(self.inside_count),
+            "start": np.asarray(self.start_count),
+            "end": np.asarray(self.end_count),
+        }
+        dense = {
+            role: by_column(automaton, count, np.shape(getattr(potentials, role))[1])
+            for role, count in counts.items()
+        }
+        self.tokens = dense["inside"]
+        if self.tokens.shape[1] > self.n_labels:
+            self.tokens = self.tokens[:, : self.n_labels].copy()
+        length = np.asarray(self.slot_count).reshape(self.n_groups, self.n_lengths)
+        length, tail = length[:, ::-1], np.asarray(self.tail_count)
+        if automaton.observed:
+            length = by_column(automaton, length, self.n_labels).T
+            tail = by_column(automaton, tail[:, None], self.n_labels)[0]
+        self.gradient = Potentials(
+            **dense,
+            length=np.ascontiguousarray(length),
+            tail=tail,
+            cells=self.cell_gradient(np.asarray(self.cell_count)),
+            pattern=np.asarray(self.pattern_count),
+            entries=entry_gradient(automaton, potentials.entries, counts),
+        )
 
     def segment(self, start, end, label):
         """Probability of exactly this segment.
@@ -117,8 +147,15 @@ cdef class Marginals(Tables):
             )
         if not 0 <= label < self.n_labels:
             raise ValueError(Errors.HS021.format(found=label, last=self.n_labels - 1))
-        cdef double score = self.segment_score(start, end, label)
-        return self._segment(start, end, label, score)
+        if self.log_z == -INFINITY:
+            return 0.0
+        cdef Py_ssize_t u = start, j = end, g
+        cdef double total = 0.0
+        self._set_beta(j)
+        for g in range(self.n_groups):
+            if self.group_label[g] == label:
+                total += self._one(u, g, self.segment_score(u, j, g), j)
+        return total
 
     def segments_above(self, p):
         """All segments with at least a given probability.
@@ -131,249 +168,313 @@ cdef class Marginals(Tables):
         """
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
-        found = []
-        cdef Py_ssize_t u, j, y
-        cdef double alive, prob, more, score
-        for u, y in np.argwhere(np.asarray(self.start_count) >= p * (1.0 - 1e-9)):
-            alive, more = self.start_count[u, y], 0.0
-            for j in range(u + 1, self.n_tokens + 1):
-                if j > u + 1:
-                    more += self.more[j - 1, y]
-                score = self.score_of(u, j, y, more)
-                prob = self._segment(u, j, y, score)
-                if prob >= p:
-                    found.append((u, j, y, prob))
-                alive -= prob
-                if alive < p * (1.0 - 1e-9) - 1e-12:
-                    break
+        starts = by_column(self.automaton, np.asarray(self.start_count), self.n_labels)
+        label = self.automaton.group_label
+        groups = [np.flatnonzero(label == y).tolist() for y in range(self.n_labels)]
+        least = p * (1.0 - 1e-9) - 1e-12
+        found, open_segments = [], []
+        for j in range(1, self.n_tokens + 1):
+            for y in np.flatnonzero(starts[j - 1] >= p * (1.0 - 1e-9)).tolist():
+                more = dict.fromkeys(groups[y], 0.0)
+                open_segments.append([j - 1, y, starts[j - 1, y], more])
+            if open_segments:
+                self._set_beta(j)
+            for segment in open_segments:
+                prob = self._extend(segment, j)
+                if prob >= p * (1.0 - 1e-12):
+                    found.append((segment[0], j, segment[1], prob))
+            open_segments = [s for s in open_segments if s[2] >= least]
         return sorted(found)
 
+    def _extend(self, segment, Py_ssize_t j):
+        """Let a segment [start, label, probability that it is open, sums of `more` by
+        group] end at j. RETURNS (float): With which probability it does."""
+        cdef Py_ssize_t u = segment[0], g
+        cdef double total = 0.0, score
+        more = segment[3]
+        for g in more:
+            if j > u + 1:
+                more[g] += self.more[g, j - 1]
+            score = self.first[g, u] + more[g] + self.end[g, j - 1]
+            score += self.length_score(g, j - u) + self.cells_of(u, j, g)
+            total += self._one(u, g, score, j)
+        segment[2] -= total
+        return total
+
+    def _set_beta(self, Py_ssize_t j):
+        """beta of one boundary, from B."""
+        if j == self.n_tokens:
+            if self.in_logs:
+                logspace.end_row(self)
+            else:
+                linear.end_row(self)
+        elif self.in_logs:
+            logspace.close_row(self, j, False)
+        else:
+            linear.close_row(self, j)
+
+    cdef double _one(
+        self, Py_ssize_t u, Py_ssize_t g, double score, Py_ssize_t j
+    ) noexcept nogil:
+        """Probability of a segment from u with this score; beta is that of j."""
+        cdef Py_ssize_t a = self.first_state[g], b = self.first_state[g + 1], q
+        cdef double top, beta_top, total = 0.0
+        if self.log_z == -INFINITY or score == -INFINITY:
+            return 0.0
+        if self.in_logs:
+            return exp(
+                logspace.log_dot(&self.opened[u, 0] + a, &self.beta[0] + a, b - a)
+                + (score - self.log_z)
+            )
+        top = kernels.largest(&self.opened[u, 0] + a, b - a)
+        beta_top = kernels.largest(&self.beta[0] + a, b - a)
+        if top == 0.0 or beta_top == 0.0:
+            return 0.0
+        for q in range(a, b):
+            total += (self.opened[u, q] / top) * (self.beta[q] / beta_top)
+        score += self.opened_scale[u] - self.alpha_scale[j]
+        return min(exp(score + log(top) + log(beta_top)) * total, 1.0)
+
     def _clear_counts(self):
-        cdef Py_ssize_t n_labels = self.n_labels
-        self.inside_count = np.zeros((self.n_tokens, n_labels))
-        self.start_count = np.zeros((self.n_tokens, n_labels))
-        self.end_count = np.zeros((self.n_tokens, n_labels))
-        self.length_count = np.zeros((n_labels, self.n_lengths))
-        self.tail_count = np.zeros(n_labels)
-        self.cell_count = np.zeros(len(self.cell_start))
-        self.pattern_count = np.zeros(len(self.pattern_weight))
-        self.edge_count = np.zeros(len(self.edge_weight))
-        self.prob = np.zeros(len(self.term_score))
+        shape = self.n_groups, self.n_tokens
+        self.inside_count = np.zeros(shape)
+        self.start_count = np.zeros(shape)
+        self.end_count = np.zeros(shape)
+        self.slot_count = np.zeros(self.n_groups * self.n_lengths)
+        self.tail_count = np.zeros(self.n_groups)
+        self.cell_count = np.zeros(self.n_cells)
+        self.pattern_count = np.zeros(self.pattern_weight.shape[0])
+        self.arc_count = np.zeros(self.arc_edge.shape[0])
+        self.edge_count = np.zeros(self.edge_weight.shape[0])
+        self.prob = np.zeros(self.n_groups * self.n_lengths)
 
     cdef bint _backward(self) noexcept nogil:
         """Backward sweep; expected counts at each boundary while its row is at hand."""
-        cdef Py_ssize_t u
-        cdef bint in_range
-        for u in range(self.n_tokens, -1, -1):
-            if self.in_logs:
-                log_backward_row(self, u, False)
-            elif not linear_backward_row(self, u):
+        cdef Py_ssize_t j, n = self.n_tokens
+        linear.clear_flags()
+        for j in range(n, -1, -1):
+            if 0 < j <= self.base and not self._refill(j):
                 return False
-            if u == self.n_tokens:
-                in_range = self._count_finals()
+            if j == n:
+                if not self._end():
+                    return False
+            elif self.in_logs:
+                logspace.count_arcs(self, j, &self.arc_count[0])
+                logspace.close_row(self, j, False)
             else:
-                in_range = self._count_arcs(u)
-                in_range = self._count_segments(u) and in_range
-                if self.has_tail and u > 0:
-                    in_range = self._count_running(u) and in_range
-            if u > 0:
-                in_range = self._count_ends(u) and in_range
-            if not in_range:
-                return False
+                linear.count_arcs(self, j, &self.arc_count[0])
+                linear.close_row(self, j)
+            if j < n:
+                self._count_starts(j)
+            if j > 0:
+                self._count_row(j)
         self._collect_patterns()
+        return self.in_logs or linear.in_range()
+
+    cdef bint _refill(self, Py_ssize_t j) noexcept nogil:
+        if self.in_logs:
+            logspace.refill(self, j)
+            return True
+        return linear.refill(self, j)
+
+    cdef bint _end(self) noexcept nogil:
+        """beta at the end; P(state p there) = alpha[n, p] beta[n, p]."""
+        cdef Py_ssize_t p
+        cdef const double* alpha = &self.alpha[self.n_tokens - self.base, 0]
+        cdef double prob
+        if self.in_logs:
+            logspace.end_row(self)
+        elif not linear.end_row(self):
+            return False
+        for p in range(self.n_states):
+            if self.final_edge[p] >= 0:
+                prob = alpha[p] * self.beta[p]
+                if self.in_logs:
+                    prob = exp(alpha[p] + self.beta[p] - self.log_z)
+                self.edge_count[self.final_edge[p]] += prob
         return True
 
-    cdef double _pairing(
+    cdef void _count_row(self, Py_ssize_t j) noexcept nogil:
+        """Segments that end at j or run on over it, and B[u] of their starts."""
+        if self.in_logs:
+            self.segments_ending_at(j)
+        if self.has_tail:
+            if j < self.n_tokens:
+                self._count_running(j)
+            self._set_rest(j)
+            self._count_entering(j)
+        self._count_ends(j)
+        self._count_explicit(j)
+        if self.in_logs:
+            logspace.push_row(self, j, &self.rest[j % 2, 0], False)
+        else:
+            linear.push_row(self, j)
+
+    cdef void _set_rest(self, Py_ssize_t j) noexcept nogil:
+        """T[j]; and the weights with which R[j - 1] runs on, for the row before."""
+        cdef Py_ssize_t g
+        cdef const double* keep
+        if self.in_logs:
+            logspace.rest_row(
+                self, j, &self.rest[j % 2, 0], &self.rest[1 - j % 2, 0], False
+            )
+            for g in range(self.n_groups):
+                self.keep[g] = self.more[g, j - 1] + self.tail[g]
+            return
+        linear.rest_row(self, j)
+        keep = self.row_weight(j) + self.at_keep()
+        for g in range(self.n_groups):
+            self.keep[g] = keep[g]
+
+    cdef double _product(
         self,
-        double scale,
+        Py_ssize_t g,
+        double weight,
         const double* x,
         const double* y,
-        Py_ssize_t label,
     ) noexcept nogil:
-        """exp(scale) sum_q x[q] y[q] over the states of a label; -1: out of range."""
-        cdef Py_ssize_t a = self.first_state[label], b = self.first_state[label + 1], q
-        cdef double total, half
+        """weight sum_q x[q] y[q] over the states of a group, or exp of it in logs."""
+        cdef Py_ssize_t a = self.first_state[g], b = self.first_state[g + 1]
+        cdef double prob
         if self.in_logs:
-            return exp(scale + log_dot(x + a, y + a, b - a))
-        if scale > 1418.0:  # the factors are e^-708 at least: one of them is 0
+            if weight == -INFINITY:
+                return 0.0
+            return exp(logspace.log_dot(x + a, y + a, b - a) + (weight - self.log_z))
+        if weight == 0.0:
             return 0.0
-        half = exp(0.5 * scale)
-        total = 0.0
-        for q in range(a, b):
-            total += (x[q] * half) * (y[q] * half)
-        return total
+        kernels.pair(&weight, y + a, b - a, 1, x + a, 0, &prob)
+        return prob
 
-    cdef double _segment(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
-    ) noexcept nogil:
-        if self.log_z == -INFINITY or score == -INFINITY:
-            return 0.0
-        cdef double scale = self.opened_scale[u] + self.beta_scale[j] - self.z_scale
-        return self._pairing(
-            score + scale - self.z_rest, &self.opened[u, 0], &self.beta[j, 0], y
-        )
+    cdef double _one_weight(self) noexcept nogil:
+        return 0.0 if self.in_logs else 1.0
 
-    cdef bint _count_ends(self, Py_ssize_t j) noexcept nogil:
-        # P(a segment of label y ends at j) = sum_q alpha[j, q] beta[j, q] / Z
-        cdef Py_ssize_t y
-        cdef double scale = self.alpha_scale[j] + self.beta_scale[j] - self.z_scale
-        scale -= self.z_rest
-        for y in range(self.n_labels):
-            self.end_count[j - 1, y] = self._pairing(
-                scale, &self.alpha[j, 0], &self.beta[j, 0], y
+    cdef void _count_starts(self, Py_ssize_t u) noexcept nogil:
+        # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
+        cdef Py_ssize_t g
+        for g in range(self.n_groups):
+            self.start_count[g, u] = self._product(
+                g, self._one_weight(), &self.opened[u, 0], &self.closing[u, 0]
             )
-            if self.end_count[j - 1, y] < 0.0:
-                return False
-        return True
 
-    cdef bint _count_segments(self, Py_ssize_t u) noexcept nogil:
-        """Starts, lengths, cells and covered tokens of the segments from u."""
-        cdef Py_ssize_t t, y, j
-        cdef double scale = self.opened_scale[u] + self.closing_scale[u] - self.z_scale
-        scale -= self.z_rest
-        for y in range(self.n_labels):
-            self.start_count[u, y] = self._pairing(
-                scale, &self.opened[u, 0], &self.closing[u, 0], y
+    cdef void _count_ends(self, Py_ssize_t j) noexcept nogil:
+        # P(a segment of the group ends at j) = sum_q alpha[j, q] beta[j, q]
+        cdef Py_ssize_t g
+        for g in range(self.n_groups):
+            self.end_count[g, j - 1] = self._product(
+                g, self._one_weight(), &self.alpha[j - self.base, 0], &self.beta[0]
             )
-            if self.start_count[u, y] < 0.0:
-                return False
-        for t in range(self.n_terms):
-            j, y = self.term_position[t], self.term_label[t]
-            self.prob[t] = self._segment(u, j, y, self.term_score[t])
-            if self.prob[t] < 0.0:
-                return False
-            self._count_length(y, j - u, self.prob[t])
-            if self.term_cell[t] >= 0:
-                self.cell_count[self.term_cell[t]] += self.prob[t]
-        return self._count_tokens(u)
 
-    cdef void _count_length(
-        self, Py_ssize_t y, Py_ssize_t d, double prob
+    cdef void _count_running(self, Py_ssize_t j) noexcept nogil:
+        # P(token j lies beyond the horizon of a segment of the group)
+        #     = sum_q R[j, q] exp(more[j] + tail) T[j + 1, q]
+        cdef Py_ssize_t g
+        cdef double prob
+        for g in range(self.n_groups):
+            prob = self._product(
+                g,
+                self.keep[g],
+                &self.running[j - self.base, 0],
+                &self.rest[1 - j % 2, 0],
+            )
+            self.inside_count[g, j] += prob
+            self.tail_count[g] += prob
+
+    cdef void _count_entering(self, Py_ssize_t j) noexcept nogil:
+        """Segments whose token j - 1 is the first one beyond the horizon."""
+        cdef Py_ssize_t g, t, u = j - self.n_lengths - 1
+        cdef const double* enter = &self.enter_score[0]
+        cdef double weight
+        if not self.in_logs:
+            enter = self.row_weight(j) + self.at_enter()
+        if u >= 0:
+            for g in range(self.n_groups):
+                self._count_one(g, u, j, enter[g], &self.rest[j % 2, 0])
+        for t in range(self.first_late[j], self.first_late[j + 1]):
+            weight = self.late_score[t] if self.in_logs else self.late_weight[t]
+            self._count_one(
+                self.late_group[t], self.late_start[t], j, weight, &self.rest[j % 2, 0]
+            )
+
+    cdef double _count_one(
+        self,
+        Py_ssize_t g,
+        Py_ssize_t u,
+        Py_ssize_t j,
+        double weight,
+        const double* follows,
     ) noexcept nogil:
-        cdef Py_ssize_t longest = self.n_lengths
-        self.length_count[y, min(d, longest) - 1] += prob
-        if d > longest:
-            self.tail_count[y] += prob * (d - longest)
+        """A segment of more than D tokens. RETURNS: its probability."""
+        cdef Py_ssize_t k
+        cdef double prob = self._product(g, weight, &self.opened[u, 0], follows)
+        if prob > 0.0:
+            self.slot_count[g * self.n_lengths] += prob
+            self.tail_count[g] += prob * (j - u - self.n_lengths)
+            for k in range(u, j):
+                self.inside_count[g, k] += prob
+        return prob
 
-    cdef bint _count_tokens(self, Py_ssize_t u) noexcept nogil:
-        # covered[u + i] = P(enters) + sum_{d > i} P(u, u + d): from long to short
-        cdef Py_ssize_t t = self.n_terms - 1, e = self.n_enters - 1, y, i, j
-        cdef double covered, scale
-        for y in range(self.n_labels - 1, -1, -1):
+    cdef void _count_explicit(self, Py_ssize_t j) noexcept nogil:
+        cdef Py_ssize_t g, i, t, u, n_lengths = self.n_lengths
+        cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+        cdef double* prob
+        cdef double covered, weight
+        self._set_probs(j)
+        for g in range(self.n_groups):
+            prob = &self.prob[g * n_lengths]
+            # covered = P(token u is in a segment that ends at j): from long to short
             covered = 0.0
-            i = 0
-            if e >= 0 and self.enter_label[e] == y:
-                j = self.enter_position[e]
-                scale = self.opened_scale[u] + self.rest_scale[j] - self.z_scale
-                scale += self.enter_score[e] - self.z_rest
-                covered = self._pairing(
-                    scale, &self.opened[u, 0], &self.rest[j, 0], y
-                )
-                if covered < 0.0:
-                    return False
-                self._count_length(y, j - u, covered)
-                i = j - u
-                e -= 1
-            elif t >= 0 and self.term_label[t] == y:
-                i = self.term_position[t] - u
-            for i in range(i - 1, -1, -1):
-                if (
-                    t >= 0
-                    and self.term_label[t] == y
-                    and self.term_position[t] == u + i + 1
-                ):
-                    covered += self.prob[t]
-                    t -= 1
-                self.inside_count[u + i, y] += covered
-        return True
+            for i in range(low, n_lengths):
+                covered += prob[i]
+                self.inside_count[g, first + i - low] += covered
+            for i in range(low, n_lengths):
+                self.slot_count[g * n_lengths + i] += prob[i]
+        for i in range(self.first_short[j], self.first_short[j + 1]):
+            self.cell_count[self.short_cell[i]] += self.prob[self.short_slot[i]]
+        for t in range(self.first_long[j], self.first_long[j + 1]):
+            g, u = self.long_group[t], self.long_start[t]
+            weight = self.long_score[t] if self.in_logs else self.long_weight[t]
+            covered = self._count_one(g, u, j, weight, &self.beta[0])
+            if self.long_cell[t] >= 0:
+                self.cell_count[self.long_cell[t]] += covered
 
-    cdef bint _count_running(self, Py_ssize_t u) noexcept nogil:
-        # P(token u lies beyond the horizon of a segment of label y)
-        #     = sum_q R[u, q] exp(more[u] + tail) T[u + 1, q] / Z
-        cdef Py_ssize_t y
-        cdef double scale, prob
-        for y in range(self.n_labels):
-            scale = self.more[u, y] + self.tail[y]
-            if scale == -INFINITY:
+    cdef void _set_probs(self, Py_ssize_t j) noexcept nogil:
+        """Probabilities of the explicit segments that end at j, by slot."""
+        cdef Py_ssize_t g, i, a, b, n_lengths = self.n_lengths
+        cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+        cdef double* prob
+        for g in range(self.n_groups):
+            a, b = self.first_state[g], self.first_state[g + 1]
+            prob = &self.prob[g * n_lengths]
+            for i in range(low):
+                prob[i] = 0.0
+            if not self.in_logs:
+                kernels.pair(
+                    self.row_weight(j) + g * n_lengths + low,
+                    &self.beta[0] + a,
+                    b - a,
+                    n_lengths - low,
+                    &self.opened[first, 0] + a,
+                    self.n_states,
+                    prob + low,
+                )
                 continue
-            scale += self.alpha_scale[u] + self.rest_scale[u + 1] - self.z_scale
-            scale -= self.z_rest
-            prob = self._pairing(
-                scale, &self.running[u, 0], &self.rest[u + 1, 0], y
-            )
-            if prob < 0.0:
-                return False
-            self.inside_count[u, y] += prob
-            self.tail_count[y] += prob
-        return True
-
-    cdef bint _count_arcs(self, Py_ssize_t u) noexcept nogil:
-        # P(arc e at u) = mass[e] exp(weight[e]) B[u, q(e)] / Z
-        cdef Py_ssize_t q, k
-        cdef double scale, factor, closing
-        scale = self.opened_scale[u] + self.closing_scale[u] - self.z_scale
-        scale -= self.z_rest
-        if self.in_logs:
-            log_circuit(self, u)
-            for q in range(1, self.n_states):
-                closing = self.closing[u, q] + scale
-                if closing == -INFINITY:
-                    continue
-                for k in range(self.first_arc[q], self.first_arc[q + 1]):
-                    self.edge_count[self.arc_edge[k]] += exp(
-                        self.node[self.arc_node[k]] + self.arc_weight[k] + closing
-                    )
-            return True
-        linear_circuit(self, u)
-        if scale >= 650.0:
-            return False
-        factor = exp(scale)
-        for q in range(1, self.n_states):
-            closing = self.closing[u, q] * factor
-            for k in range(self.first_arc[q], self.first_arc[q + 1]):
-                self.edge_count[self.arc_edge[k]] += (
-                    self.node[self.arc_node[k]] * self.arc_weight[k] * closing
+            for i in range(low, n_lengths):
+                prob[i] = self._product(
+                    g,
+                    self.score[g * n_lengths + i],
+                    &self.opened[first + i - low, 0],
+                    &self.beta[0],
                 )
-        return True
-
-    cdef bint _count_finals(self) noexcept nogil:
-        # P(state p at the end) = alpha[n, p] beta[n, p] / Z
-        cdef Py_ssize_t p, n = self.n_tokens
-        cdef double scale = self.alpha_scale[n] - self.z_scale - self.z_rest
-        for p in range(self.n_states):
-            if self.final_edge[p] < 0:
-                continue
-            if self.in_logs:
-                self.edge_count[self.final_edge[p]] += exp(
-                    self.alpha[n, p] + final_weight(self, p) + scale
-                )
-            elif self.alpha[n, p] > 0.0:
-                self.edge_count[self.final_edge[p]] += self.alpha[n, p] * exp(
-                    final_weight(self, p) + scale
-                )
-        return True
 
     cdef void _collect_patterns(self) noexcept nogil:
         # A pattern fires on its own edge and on every edge that it is a suffix of.
-        cdef Py_ssize_t e
+        cdef Py_ssize_t e, k
+        for k in range(self.arc_count.shape[0]):
+            if not self.in_logs:
+                self.arc_count[k] *= self.arc_weight[k]
+            self.edge_count[self.arc_edge[k]] += self.arc_count[k]
         for e in range(self.edge_count.shape[0] - 1, -1, -1):
             if self.edge_suffix[e] >= 0:
                 self.edge_count[self.edge_suffix[e]] += self.edge_count[e]
             if self.edge_pattern[e] >= 0:
                 self.pattern_count[self.edge_pattern[e]] = self.edge_count[e]
-
-
-cdef void _forward(Tables tables):
-    """Fill the forward tables: linear where that is safe, else in log domain."""
-    cdef bint trusted
-    tables.allocate(in_logs=False)
-    with nogil:
-        trusted = linear_forward(tables)
-    if not trusted:
-        _forward_in_logs(tables)
-
-
-cdef void _forward_in_logs(Tables tables):
-    tables.allocate(in_logs=True)
-    with nogil:
-        log_forward(tables)

@@ -4,8 +4,12 @@
     R[j, q]     = exp(more[j-1] + tail) R[j-1, q] + sum of what enters at j
     A[j, q]     = sum over the arcs into q of mass * exp(weight)
 
-(Nguyen et al. 2011, section 2.1.1; R after Sarawagi 2006.) The scale of row j is the
-largest log term that goes into alpha[j] or R[j], so the largest entry is near 1.
+(Nguyen et al. 2011, section 2.1.1; R after Sarawagi 2006.) The scale of row j is about
+the largest log term that goes into alpha[j] or R[j], so the largest entry is near 1.
+The exponentials of all terms are taken once, in the forward sweep, relative to the
+scales of both rows that they connect. Where the backward rows have scales that complete
+those of the forward rows to log Z, the same weights serve it as they are, and a product
+of both sides is a probability.
 
 Nothing is tested inside the loops. Instead the floating-point status flags tell
 afterwards whether any operation underflowed or overflowed; if so the result is not
@@ -14,7 +18,9 @@ an exact zero and raises no flag.
 """
 
 from libc.math cimport INFINITY, exp, log, rint
+from libc.stdint cimport int32_t
 
+from . cimport kernels
 from .tables cimport Tables
 
 
@@ -26,280 +32,422 @@ cdef extern from "<fenv.h>" nogil:
     int fetestexcept(int)
 
 
+cdef void clear_flags() noexcept nogil:
+    feclearexcept(FE_UNDERFLOW | FE_OVERFLOW | FE_INVALID)
+
+
+cdef bint in_range() noexcept nogil:
+    """Whether no operation since `clear_flags` left the range of float64."""
+    return not fetestexcept(FE_UNDERFLOW | FE_OVERFLOW | FE_INVALID)
+
+
 cdef bint forward(Tables tables) noexcept nogil:
-    """Fill alpha, opened and running, set log_z. RETURNS: whether it can be trusted."""
+    """Fill the forward tables, set log_z. RETURNS: whether it can be trusted."""
     cdef Py_ssize_t j, n = tables.n_tokens
     if not tables.representable:
         return False
-    feclearexcept(FE_UNDERFLOW | FE_OVERFLOW | FE_INVALID)
-    tables.begin_sweep()
+    clear_flags()
+    tables.base = 0
     tables.alpha[0, 0] = 1.0
     _open(tables, 0)
     for j in range(1, n + 1):
+        if j - tables.base > tables.n_rows:
+            tables.begin_block(j - 1)
+            if tables.saved.shape[0]:
+                tables.saved[(j - 1) // tables.n_rows, :] = tables.running[0]
         tables.segments_ending_at(j)
         if not _ends(tables, j):
             return False
         if j < n:
             _open(tables, j)
-    tables.log_z = _log_total(tables)
-    return not fetestexcept(FE_UNDERFLOW | FE_OVERFLOW | FE_INVALID)
+    return _set_log_z(tables) and in_range()
 
 
-cdef bint backward_row(Tables tables, Py_ssize_t u) noexcept nogil:
-    """Fill closing, beta and rest at u; to be called for u = n, .., 0."""
-    feclearexcept(FE_UNDERFLOW | FE_OVERFLOW | FE_INVALID)
-    if u == tables.n_tokens:
-        _end_row(tables)
-    else:
-        tables.segments_starting_at(u)
-        _starts(tables, u)
-        _close(tables, u)
-    _tops(tables, &tables.beta[u, 0], &tables.beta_top[u, 0], 0.0)
-    if tables.has_tail and u > 0:
-        _rest(tables, u)
-    return not fetestexcept(FE_UNDERFLOW | FE_OVERFLOW | FE_INVALID)
+cdef bint refill(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Make the forward rows of the block of boundary j > 0 again."""
+    cdef Py_ssize_t block = (j - 1) // tables.n_rows, k
+    cdef Py_ssize_t last = min((block + 1) * tables.n_rows, tables.n_tokens)
+    tables.begin_block(block * tables.n_rows)
+    tables.alpha[0, :] = 0.0
+    if tables.base == 0:
+        tables.alpha[0, 0] = 1.0
+    if tables.has_tail:
+        tables.running[0, :] = tables.saved[block]
+        _tops(tables, &tables.running[0, 0], &tables.running_top[0], 1)
+    for k in range(tables.base + 1, last + 1):
+        tables.segments_ending_at(k)
+        if not _ends(tables, k):
+            return False
+    return True
 
 
 cdef bint _ends(Tables tables, Py_ssize_t j) noexcept nogil:
     """alpha[j] and R[j] from the segments that end at j, or run on over it."""
-    cdef Py_ssize_t t, u, y, a, b
-    cdef double top = -INFINITY, keep, shift, weight
-    for t in range(tables.n_terms):
-        u, y = tables.term_position[t], tables.term_label[t]
-        top = max(
-            top, tables.term_score[t] + tables.opened_scale[u] + tables.opened_top[u, y]
-        )
+    cdef Py_ssize_t g, t
+    cdef double top = -INFINITY
+    _explicit_keys(tables, j)
+    for g in range(tables.n_groups):
+        top = max(top, tables.group_top[g])
     if tables.has_tail:
-        for t in range(tables.n_enters):
-            u, y = tables.enter_position[t], tables.enter_label[t]
-            top = max(
-                top,
-                tables.enter_score[t]
-                + tables.opened_scale[u]
-                + tables.opened_top[u, y]
-                + max(tables.end[j - 1, y], 0.0),
-            )
-        for y in range(tables.n_labels):
-            if tables.running_top[y] > -INFINITY:
-                keep = tables.more[j - 1, y] + tables.tail[y]
-                keep += max(tables.end[j - 1, y], 0.0)
-                top = max(top, keep + tables.alpha_scale[j - 1] + tables.running_top[y])
+        top = max(top, _running_keys(tables, j))
     if top == -INFINITY:  # nothing arrives here; longer segments may pass over it
         tables.alpha_scale[j] = tables.alpha_scale[j - 1]
-        for y in range(tables.n_labels):
-            tables.running_top[y] = -INFINITY
+        for g in range(tables.n_groups):
+            tables.running_top[g] = -INFINITY
+        tables.weight[j - tables.base, :] = 0.0
+        for t in range(tables.first_long[j], tables.first_long[j + 1]):
+            tables.long_weight[t] = 0.0
+        for t in range(tables.first_late[j], tables.first_late[j + 1]):
+            tables.late_weight[t] = 0.0
         return True
-    tables.alpha_scale[j] = top = rint(top)  # whole: sums of scales are exact
-    for t in range(tables.n_terms):
-        u, y = tables.term_position[t], tables.term_label[t]
-        if tables.opened_top[u, y] == -INFINITY:
-            continue
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        weight = exp(tables.term_score[t] + (tables.opened_scale[u] - top))
-        _add(weight, &tables.opened[u, 0] + a, &tables.alpha[j, 0] + a, b - a)
-    if not tables.has_tail:
-        return True
-    for y in range(tables.n_labels):
-        if tables.running_top[y] == -INFINITY:
-            continue
-        shift = tables.alpha_scale[j - 1] - top
-        weight = exp(tables.more[j - 1, y] + tables.tail[y] + shift)
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        _add(weight, &tables.running[j - 1, 0] + a, &tables.running[j, 0] + a, b - a)
-    for t in range(tables.n_enters):
-        u, y = tables.enter_position[t], tables.enter_label[t]
-        if tables.opened_top[u, y] == -INFINITY:
-            continue
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        weight = exp(tables.enter_score[t] + (tables.opened_scale[u] - top))
-        _add(weight, &tables.opened[u, 0] + a, &tables.running[j, 0] + a, b - a)
-    _tops(tables, &tables.running[j, 0], &tables.running_top[0], tables.flush)
-    for y in range(tables.n_labels):
-        if tables.running_top[y] == -INFINITY:
-            continue
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        weight = exp(tables.end[j - 1, y])
-        _add(weight, &tables.running[j, 0] + a, &tables.alpha[j, 0] + a, b - a)
+    tables.alpha_scale[j] = rint(top)  # whole: sums of scales are exact
+    if not _settle_explicit(tables, j):
+        return False
+    if tables.has_tail and not _settle_running(tables, j):
+        return False
+    kernels.exp_all(tables.row_weight(j), tables.weight.shape[1])
+    _add_explicit(tables, j)
+    if tables.has_tail:
+        _add_running(tables, j)
     return True
+
+
+cdef void _explicit_keys(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Exponents of the explicit terms; group_top bounds what they bring to a state."""
+    cdef Py_ssize_t g, i, t, u, n_lengths = tables.n_lengths
+    cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+    cdef double* x = tables.row_weight(j)
+    cdef double key
+    for g in range(tables.n_groups):
+        for i in range(low):
+            x[i] = -INFINITY
+        tables.group_top[g] = kernels.shift(
+            &tables.score[g * n_lengths + low],
+            &tables.opened_scale[first],
+            &tables.opened_top[g, first],
+            n_lengths - low,
+            x + low,
+        )
+        x += n_lengths
+    for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        u, g = tables.long_start[t], tables.long_group[t]
+        tables.long_weight[t] = tables.long_score[t] + tables.opened_scale[u]
+        key = tables.long_weight[t] + tables.opened_top[g, u]
+        tables.group_top[g] = max(tables.group_top[g], key)
+
+
+cdef double _running_keys(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Exponents of what enters R[j] or stays in it. RETURNS: the largest bound.
+
+    running_top becomes a bound on R[j] by group: its states share a future, those that
+    end here have another one.
+    """
+    cdef Py_ssize_t g, t, u = j - tables.n_lengths - 1
+    cdef double* keep = tables.row_weight(j) + tables.at_keep()
+    cdef double* enter = tables.row_weight(j) + tables.at_enter()
+    cdef double* at_end = tables.row_weight(j) + tables.at_end()
+    cdef double top = -INFINITY, bound
+    for g in range(tables.n_groups):
+        at_end[g] = tables.end[g, j - 1]
+        keep[g] = enter[g] = bound = -INFINITY
+        if tables.running_top[g] > -INFINITY:
+            keep[g] = tables.more[g, j - 1] + tables.tail[g] + tables.alpha_scale[j - 1]
+            bound = keep[g] + tables.running_top[g]
+        if u >= 0 and tables.opened_top[g, u] > -INFINITY:
+            enter[g] = tables.enter_score[g] + tables.opened_scale[u]
+            bound = max(bound, enter[g] + tables.opened_top[g, u])
+        tables.running_top[g] = bound
+    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        u, g = tables.late_start[t], tables.late_group[t]
+        tables.late_weight[t] = tables.late_score[t] + tables.opened_scale[u]
+        bound = tables.late_weight[t] + tables.opened_top[g, u]
+        tables.running_top[g] = max(tables.running_top[g], bound)
+    for g in range(tables.n_groups):
+        top = max(top, tables.running_top[g] + max(at_end[g], 0.0))
+    return top
+
+
+cdef bint _settle_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Relative to the scale of row j; what is negligible in its group is dropped."""
+    cdef Py_ssize_t g, t, n_lengths = tables.n_lengths
+    cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+    cdef double* x = tables.row_weight(j) + low
+    cdef double top = tables.alpha_scale[j]
+    cdef bint settled = True
+    for g in range(tables.n_groups):
+        settled &= kernels.settle(
+            x,
+            &tables.opened_top[g, first],
+            n_lengths - low,
+            tables.group_top[g] - 70.0 - tables.gap,
+            top,
+        )
+        x += n_lengths
+    for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        g = tables.long_group[t]
+        settled &= kernels.settle(
+            &tables.long_weight[t],
+            &tables.opened_top[g, tables.long_start[t]],
+            1,
+            tables.group_top[g] - 70.0 - tables.gap,
+            top,
+        )
+    return settled
+
+
+cdef bint _settle_running(Tables tables, Py_ssize_t j) noexcept nogil:
+    cdef Py_ssize_t g, t
+    cdef double* keep = tables.row_weight(j) + tables.at_keep()
+    cdef double* enter = tables.row_weight(j) + tables.at_enter()
+    cdef double* at_end = tables.row_weight(j) + tables.at_end()
+    cdef double top = tables.alpha_scale[j]
+    cdef bint settled = True
+    for g in range(tables.n_groups):
+        settled &= _settle_one(&keep[g], top) and _settle_one(&enter[g], top)
+        settled &= _settle_one(&at_end[g], 0.0)
+    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        settled &= _settle_one(&tables.late_weight[t], top)
+    return settled
+
+
+cdef inline bint _settle_one(double* x, double top) noexcept nogil:
+    x[0] -= top
+    return x[0] == -INFINITY or (
+        x[0] >= kernels.HOSEMI_LOWEST and x[0] <= kernels.HOSEMI_HIGHEST
+    )
+
+
+cdef void _add_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
+    cdef Py_ssize_t g, a, b, t, u, n_lengths = tables.n_lengths
+    cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+    cdef double* weight = tables.row_weight(j) + low
+    cdef double* alpha = &tables.alpha[j - tables.base, 0]
+    for g in range(tables.n_groups):
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        if tables.group_top[g] > -INFINITY:
+            kernels.pull(
+                weight,
+                &tables.opened[first, 0] + a,
+                tables.n_states,
+                n_lengths - low,
+                alpha + a,
+                b - a,
+            )
+        weight += n_lengths
+    for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        g, u = tables.long_group[t], tables.long_start[t]
+        kernels.exp_all(&tables.long_weight[t], 1)
+        _add(tables, g, &tables.long_weight[t], u, alpha)
+
+
+cdef void _add_running(Tables tables, Py_ssize_t j) noexcept nogil:
+    cdef Py_ssize_t g, t, a, b, u = j - tables.n_lengths - 1, row = j - tables.base
+    cdef double* keep = tables.row_weight(j) + tables.at_keep()
+    cdef double* enter = tables.row_weight(j) + tables.at_enter()
+    cdef double* at_end = tables.row_weight(j) + tables.at_end()
+    cdef double* running = &tables.running[row, 0]
+    for g in range(tables.n_groups):
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        if keep[g] > 0.0:
+            kernels.pull(
+                &keep[g], &tables.running[row - 1, 0] + a, 0, 1, running + a, b - a
+            )
+        if enter[g] > 0.0:
+            _add(tables, g, &enter[g], u, running)
+    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        g, u = tables.late_group[t], tables.late_start[t]
+        kernels.exp_all(&tables.late_weight[t], 1)
+        _add(tables, g, &tables.late_weight[t], u, running)
+    _tops(tables, running, &tables.running_top[0], 1)
+    for g in range(tables.n_groups):
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        if tables.running_top[g] > -INFINITY:
+            kernels.pull(
+                &at_end[g], running + a, 0, 1, &tables.alpha[row, 0] + a, b - a
+            )
+
+
+cdef void _add(
+    Tables tables, Py_ssize_t g, const double* weight, Py_ssize_t u, double* row
+) noexcept nogil:
+    """row += weight * A[u], for the states of one group."""
+    cdef Py_ssize_t a = tables.first_state[g], b = tables.first_state[g + 1]
+    if weight[0] > 0.0:
+        kernels.pull(weight, &tables.opened[u, 0] + a, 0, 1, row + a, b - a)
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the arcs."""
     cdef Py_ssize_t q, k
     cdef double total
-    circuit(tables, j)
+    cdef double* opened = &tables.opened[j, 0]
+    cdef const double* node = &tables.node[0]
+    cdef const double* weight = &tables.arc_weight[0]
+    cdef const int32_t* arc_node = &tables.arc_node[0]
+    cdef const int32_t* first_arc = &tables.first_arc[0]
+    _circuit(tables, j)
     for q in range(1, tables.n_states):
         total = 0.0
-        for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
-            total += tables.node[tables.arc_node[k]] * tables.arc_weight[k]
-        tables.opened[j, q] = total
+        for k in range(first_arc[q], first_arc[q + 1]):
+            total += node[arc_node[k]] * weight[k]
+        opened[q] = total
     tables.opened_scale[j] = tables.alpha_scale[j] + tables.arc_scale
-    _tops(tables, &tables.opened[j, 0], &tables.opened_top[j, 0], tables.flush)
+    _tops(tables, opened, &tables.opened_top[0, j], tables.n_tokens + 1)
 
 
-cdef void circuit(Tables tables, Py_ssize_t j) noexcept nogil:
+cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
     """node[v] = sum of its inputs; the first P nodes are alpha[j]."""
     cdef Py_ssize_t v, k, n_states = tables.n_states
+    cdef const double* alpha = &tables.alpha[j - tables.base, 0]
+    cdef double* node = &tables.node[0]
+    cdef const int32_t* node_input = tables.node_inputs()
+    cdef const int32_t* first_input = &tables.first_input[0]
     cdef double total
     for v in range(n_states):
-        tables.node[v] = tables.alpha[j, v]
+        node[v] = alpha[v]
     for v in range(tables.n_nodes - n_states):
         total = 0.0
-        for k in range(tables.first_input[v], tables.first_input[v + 1]):
-            total += tables.node[tables.node_input[k]]
-        tables.node[n_states + v] = total
+        for k in range(first_input[v], first_input[v + 1]):
+            total += node[node_input[k]]
+        node[n_states + v] = total
 
 
-cdef void _tops(Tables tables, double* row, double* tops, double share) noexcept nogil:
-    """Log of the largest entry of each label; drop what is below a share of it."""
-    cdef Py_ssize_t y, q
-    cdef double top, least
-    for y in range(tables.n_labels):
-        top = 0.0
-        for q in range(tables.first_state[y], tables.first_state[y + 1]):
-            top = max(top, row[q])
-        tops[y] = log(top) if top > 0.0 else -INFINITY
+cdef void _tops(
+    Tables tables, double* row, double* tops, Py_ssize_t stride
+) noexcept nogil:
+    """Bound the log of the largest entry of each group; drop what is negligible."""
+    cdef Py_ssize_t g, a, b
+    cdef double top, least, share = exp(-70.0 - tables.gap)
+    for g in range(tables.n_groups):
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        top = kernels.largest(row + a, b - a)
+        tops[g * stride] = kernels.log_bound(top) if top > 0.0 else -INFINITY
         least = top * share
         if least > 0.0:
-            for q in range(tables.first_state[y], tables.first_state[y + 1]):
-                row[q] = row[q] if row[q] >= least else 0.0
+            kernels.flush(row + a, b - a, least)
 
 
-cdef double _log_total(Tables tables) noexcept nogil:
+cdef bint _set_log_z(Tables tables) noexcept nogil:
     """log sum_p alpha[n, p] exp(weight of the patterns that end in $ after p)."""
     cdef Py_ssize_t p, n = tables.n_tokens
     cdef double top = -INFINITY, total = 0.0
+    cdef const double* alpha = &tables.alpha[n - tables.base, 0]
     for p in range(tables.n_states):
-        if tables.alpha[n, p] > 0.0:
-            top = max(top, _final(tables, p))
+        if alpha[p] > 0.0:
+            top = max(top, tables.final_weight(p))
     if top == -INFINITY:
-        return -INFINITY
+        return True
     for p in range(tables.n_states):
-        if tables.alpha[n, p] > 0.0:
-            total += tables.alpha[n, p] * exp(_final(tables, p) - top)
+        if alpha[p] > 0.0:
+            total += alpha[p] * exp(tables.final_weight(p) - top)
     tables.z_rest = top + log(total)
     tables.z_scale = tables.alpha_scale[n]
-    return tables.z_scale + tables.z_rest
+    tables.log_z = tables.z_scale + tables.z_rest
+    return True
 
 
-cdef double _final(Tables tables, Py_ssize_t p) noexcept nogil:
-    cdef Py_ssize_t edge = tables.final_edge[p]
-    return tables.edge_weight[edge] if edge >= 0 else 0.0
-
-
-cdef void _end_row(Tables tables) noexcept nogil:
-    """beta[n, p] = exp(weight of the patterns that end in $ after p)."""
-    cdef Py_ssize_t p, n = tables.n_tokens
-    cdef double top = -INFINITY
+cdef bint end_row(Tables tables) noexcept nogil:
+    """beta[n, p] = exp(weight of the patterns that end in $ after p) / Z."""
+    cdef Py_ssize_t p
+    cdef double x
     for p in range(tables.n_states):
-        top = max(top, _final(tables, p))
-    tables.beta_scale[n] = rint(top) if top > -INFINITY else 0.0
-    for p in range(tables.n_states):
-        tables.beta[n, p] = exp(_final(tables, p) - tables.beta_scale[n])
+        x = tables.final_weight(p) - tables.z_rest
+        if x > kernels.HOSEMI_HIGHEST:
+            return False
+        tables.beta[p] = exp(x)
+    return True
 
 
-cdef void _starts(Tables tables, Py_ssize_t u) noexcept nogil:
-    """B[u, q] = sum_j exp(segment(u, j)) beta[j, q] + exp(enter) T[u + H + 1, q]."""
-    cdef Py_ssize_t t, j, y, a, b
-    cdef double top = -INFINITY, weight
-    for t in range(tables.n_terms):
-        j, y = tables.term_position[t], tables.term_label[t]
-        top = max(
-            top, tables.term_score[t] + tables.beta_scale[j] + tables.beta_top[j, y]
-        )
-    for t in range(tables.n_enters):
-        j, y = tables.enter_position[t], tables.enter_label[t]
-        top = max(
-            top, tables.enter_score[t] + tables.rest_scale[j] + tables.rest_top[j, y]
-        )
-    if top == -INFINITY:
-        tables.closing_scale[u] = tables.closing_scale[u + 1]
-        return
-    tables.closing_scale[u] = top = rint(top)
-    for t in range(tables.n_terms):
-        j, y = tables.term_position[t], tables.term_label[t]
-        if tables.beta_top[j, y] == -INFINITY:
-            continue
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        weight = exp(tables.term_score[t] + (tables.beta_scale[j] - top))
-        _add(weight, &tables.beta[j, 0] + a, &tables.closing[u, 0] + a, b - a)
-    for t in range(tables.n_enters):
-        j, y = tables.enter_position[t], tables.enter_label[t]
-        if tables.rest_top[j, y] == -INFINITY:
-            continue
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        weight = exp(tables.enter_score[t] + (tables.rest_scale[j] - top))
-        _add(weight, &tables.rest[j, 0] + a, &tables.closing[u, 0] + a, b - a)
+cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
+    """P(arc at j), but for the weight of the arc."""
+    cdef Py_ssize_t k, q
+    cdef const double* closing = &tables.closing[j, 0]
+    cdef const double* node = &tables.node[0]
+    cdef const int32_t* arc_node = &tables.arc_node[0]
+    cdef const int32_t* first_arc = &tables.first_arc[0]
+    _circuit(tables, j)
+    for q in range(1, tables.n_states):
+        for k in range(first_arc[q], first_arc[q + 1]):
+            arc_count[k] += node[arc_node[k]] * closing[q]
 
 
-cdef void _close(Tables tables, Py_ssize_t u) noexcept nogil:
-    """beta[u] from B[u]: the arcs and the circuit, transposed."""
+cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
+    """beta[j] from B[j]: the arcs and the circuit, transposed."""
     cdef Py_ssize_t v, k, q, n_states = tables.n_states
     cdef double value
+    cdef double* node = &tables.back_node[0]
+    cdef const double* closing = &tables.closing[j, 0]
+    cdef const double* weight = &tables.arc_weight[0]
+    cdef const int32_t* arc_node = &tables.arc_node[0]
+    cdef const int32_t* first_arc = &tables.first_arc[0]
+    cdef const int32_t* node_input = tables.node_inputs()
+    cdef const int32_t* first_input = &tables.first_input[0]
     for v in range(tables.n_nodes):
-        tables.node[v] = 0.0
+        node[v] = 0.0
     for q in range(1, n_states):
-        value = tables.closing[u, q]
-        for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
-            tables.node[tables.arc_node[k]] += tables.arc_weight[k] * value
+        value = closing[q]
+        for k in range(first_arc[q], first_arc[q + 1]):
+            node[arc_node[k]] += weight[k] * value
     for v in range(tables.n_nodes - n_states - 1, -1, -1):
-        value = tables.node[n_states + v]
-        for k in range(tables.first_input[v], tables.first_input[v + 1]):
-            tables.node[tables.node_input[k]] += value
+        value = node[n_states + v]
+        for k in range(first_input[v], first_input[v + 1]):
+            node[node_input[k]] += value
     for v in range(n_states):
-        tables.beta[u, v] = tables.node[v]
-    tables.beta_scale[u] = tables.closing_scale[u] + tables.arc_scale
+        tables.beta[v] = node[v]
 
 
-cdef void _rest(Tables tables, Py_ssize_t u) noexcept nogil:
-    """T[u, q] = exp(end[u-1]) beta[u, q] + exp(more[u] + tail) T[u + 1, q]."""
-    cdef Py_ssize_t y, a, b, n = tables.n_tokens
-    cdef double top = -INFINITY, weight
-    for y in range(tables.n_labels):
-        if tables.tail[y] == -INFINITY:
-            continue
-        top = max(
-            top, tables.end[u - 1, y] + tables.beta_scale[u] + tables.beta_top[u, y]
+cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:
+    """T[j, q] = exp(end[j-1]) beta[j, q] + exp(more[j] + tail) T[j + 1, q]."""
+    cdef Py_ssize_t g, q
+    cdef const double* at_end = tables.row_weight(j) + tables.at_end()
+    cdef double* rest = &tables.rest[j % 2, 0]
+    cdef const double* after = &tables.rest[1 - j % 2, 0]
+    for g in range(tables.n_groups):
+        for q in range(tables.first_state[g], tables.first_state[g + 1]):
+            rest[q] = at_end[g] * tables.beta[q]
+            if tables.keep[g] > 0.0:
+                rest[q] += tables.keep[g] * after[q]
+
+
+cdef void push_row(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Add to B[u] what the segments from u that end, or enter, at j give."""
+    cdef Py_ssize_t g, t, a, b, n_lengths = tables.n_lengths, n = tables.n_states
+    cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+    cdef const double* weight = tables.row_weight(j) + low
+    cdef const double* enter = tables.row_weight(j) + tables.at_enter()
+    cdef const double* beta = &tables.beta[0]
+    cdef const double* rest = &tables.rest[j % 2, 0]
+    for g in range(tables.n_groups):
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        kernels.push(
+            weight, beta + a, b - a, n_lengths - low, &tables.closing[first, 0] + a, n
         )
-        if u < n:
-            top = max(
-                top,
-                tables.more[u, y]
-                + tables.tail[y]
-                + tables.rest_scale[u + 1]
-                + tables.rest_top[u + 1, y],
+        weight += n_lengths
+        if tables.has_tail and enter[g] > 0.0:
+            first -= 1
+            kernels.push(
+                &enter[g], rest + a, b - a, 1, &tables.closing[first, 0] + a, n
             )
-    if top == -INFINITY:
-        return
-    tables.rest_scale[u] = top = rint(top)
-    for y in range(tables.n_labels):
-        if tables.tail[y] == -INFINITY:
-            continue
-        a, b = tables.first_state[y], tables.first_state[y + 1]
-        if tables.beta_top[u, y] > -INFINITY:
-            weight = exp(tables.end[u - 1, y] + (tables.beta_scale[u] - top))
-            _add(weight, &tables.beta[u, 0] + a, &tables.rest[u, 0] + a, b - a)
-        if u < n and tables.rest_top[u + 1, y] > -INFINITY:
-            weight = exp(
-                tables.more[u, y] + tables.tail[y] + (tables.rest_scale[u + 1] - top)
-            )
-            _add(weight, &tables.rest[u + 1, 0] + a, &tables.rest[u, 0] + a, b - a)
-    _tops(tables, &tables.rest[u, 0], &tables.rest_top[u, 0], 0.0)
-
-
-cdef void _add(double weight, const double* x, double* y, Py_ssize_t n) noexcept nogil:
-    """y += weight * x."""
-    cdef Py_ssize_t i
-    if weight == 0.0:
-        return
-    for i in range(n):
-        y[i] += weight * x[i]
-
-
-cdef double dot(const double* x, const double* y, Py_ssize_t n) noexcept nogil:
-    """sum_i x[i] y[i]."""
-    cdef Py_ssize_t i
-    cdef double total = 0.0
-    for i in range(n):
-        total += x[i] * y[i]
-    return total
+            first += 1
+    for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        g = tables.long_group[t]
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        kernels.push(
+            &tables.long_weight[t],
+            beta + a,
+            b - a,
+            1,
+            &tables.closing[tables.long_start[t], 0] + a,
+            n,
+        )
+    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        g = tables.late_group[t]
+        a, b = tables.first_state[g], tables.first_state[g + 1]
+        kernels.push(
+            &tables.late_weight[t],
+            rest + a,
+            b - a,
+            1,
+            &tables.closing[tables.late_start[t], 0] + a,
+            n,
+        )

@@ -6,6 +6,7 @@ The same recursions as in the linear module, with log-add for + and + for *. Wit
 
 from libc.math cimport INFINITY, exp, log1p
 
+from . cimport kernels
 from .tables cimport Tables
 
 
@@ -20,91 +21,99 @@ cdef inline double _log_add(double x, double y) noexcept nogil:
 
 cdef inline double _plus(double x, double y, bint maximum) noexcept nogil:
     if maximum:
-        return max(x, y)
+        return x if x > y else y
     return _log_add(x, y)
 
 
 cdef void forward(Tables tables) noexcept nogil:
-    """Fill alpha, opened and running, set log_z."""
+    """Fill the forward tables, set log_z."""
     cdef Py_ssize_t j, p, n = tables.n_tokens
     cdef double total = -INFINITY
-    tables.begin_sweep()
+    tables.base = 0
     tables.alpha[0, 0] = 0.0
     _open(tables, 0)
     for j in range(1, n + 1):
+        if j - tables.base > tables.n_rows:
+            tables.begin_block(j - 1)
+            if tables.saved.shape[0]:
+                tables.saved[(j - 1) // tables.n_rows, :] = tables.running[0]
         tables.segments_ending_at(j)
         _ends(tables, j)
         if j < n:
             _open(tables, j)
     for p in range(tables.n_states):
-        total = _log_add(total, tables.alpha[n, p] + final_weight(tables, p))
+        total = _log_add(
+            total, tables.alpha[n - tables.base, p] + tables.final_weight(p)
+        )
     tables.log_z = tables.z_rest = total
 
 
-cdef void backward_row(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
-    """Fill closing, beta and rest at u; to be called for u = n, .., 0."""
-    cdef Py_ssize_t p
-    if u == tables.n_tokens:
-        for p in range(tables.n_states):
-            tables.beta[u, p] = final_weight(tables, p)
-    else:
-        tables.segments_starting_at(u)
-        _starts(tables, u, maximum)
-        _close(tables, u, maximum)
-    if tables.has_tail and u > 0:
-        _rest(tables, u, maximum)
+cdef void refill(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Make the forward rows of the block of boundary j > 0 again."""
+    cdef Py_ssize_t block = (j - 1) // tables.n_rows, k
+    cdef Py_ssize_t last = min((block + 1) * tables.n_rows, tables.n_tokens)
+    tables.begin_block(block * tables.n_rows)
+    tables.alpha[0, :] = -INFINITY
+    if tables.base == 0:
+        tables.alpha[0, 0] = 0.0
+    if tables.has_tail:
+        tables.running[0, :] = tables.saved[block]
+    for k in range(tables.base + 1, last + 1):
+        tables.segments_ending_at(k)
+        _ends(tables, k)
 
 
 cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
     """alpha[j] and R[j] from the segments that end at j, or run on over it."""
-    cdef Py_ssize_t t, u, y, a, n
-    for t in range(tables.n_terms):
-        u, y = tables.term_position[t], tables.term_label[t]
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
-        _add(
-            tables.term_score[t],
-            &tables.opened[u, 0] + a,
-            &tables.alpha[j, 0] + a,
-            n,
-            False,
-        )
+    cdef Py_ssize_t g, i, t, u, n_lengths = tables.n_lengths, row = j - tables.base
+    cdef double* alpha = &tables.alpha[row, 0]
+    cdef double* running
+    for g in range(tables.n_groups):
+        for i in range(max(n_lengths - j, 0), n_lengths):
+            u = j - n_lengths + i
+            _add(
+                tables, g, tables.score[g * n_lengths + i], &tables.opened[u, 0], alpha
+            )
+    for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        g, u = tables.long_group[t], tables.long_start[t]
+        _add(tables, g, tables.long_score[t], &tables.opened[u, 0], alpha)
     if not tables.has_tail:
         return
-    for y in range(tables.n_labels):
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
+    running = &tables.running[row, 0]
+    u = j - n_lengths - 1
+    for g in range(tables.n_groups):
         _add(
-            tables.more[j - 1, y] + tables.tail[y],
-            &tables.running[j - 1, 0] + a,
-            &tables.running[j, 0] + a,
-            n,
-            False,
+            tables,
+            g,
+            tables.more[g, j - 1] + tables.tail[g],
+            &tables.running[row - 1, 0],
+            running,
         )
-    for t in range(tables.n_enters):
-        u, y = tables.enter_position[t], tables.enter_label[t]
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
-        _add(
-            tables.enter_score[t],
-            &tables.opened[u, 0] + a,
-            &tables.running[j, 0] + a,
-            n,
-            False,
-        )
-    for y in range(tables.n_labels):
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
-        _add(
-            tables.end[j - 1, y],
-            &tables.running[j, 0] + a,
-            &tables.alpha[j, 0] + a,
-            n,
-            False,
-        )
+        if u >= 0:
+            _add(tables, g, tables.enter_score[g], &tables.opened[u, 0], running)
+    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        g, u = tables.late_group[t], tables.late_start[t]
+        _add(tables, g, tables.late_score[t], &tables.opened[u, 0], running)
+    for g in range(tables.n_groups):
+        _add(tables, g, tables.end[g, j - 1], running, alpha)
+
+
+cdef void _add(
+    Tables tables, Py_ssize_t g, double weight, const double* x, double* y
+) noexcept nogil:
+    """y = log(exp(y) + exp(weight + x)), for the states of one group."""
+    cdef Py_ssize_t q
+    if weight == -INFINITY:
+        return
+    for q in range(tables.first_state[g], tables.first_state[g + 1]):
+        y[q] = _log_add(y[q], weight + x[q])
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the arcs."""
     cdef Py_ssize_t q, k
     cdef double total, value
-    circuit(tables, j)
+    _circuit(tables, j)
     for q in range(1, tables.n_states):
         total = -INFINITY
         for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
@@ -113,12 +122,13 @@ cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
         tables.opened[j, q] = total
 
 
-cdef void circuit(Tables tables, Py_ssize_t j) noexcept nogil:
+cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
     """node[v] = log-sum of its inputs; the first P nodes are alpha[j]."""
     cdef Py_ssize_t v, k, n_states = tables.n_states
+    cdef const double* alpha = &tables.alpha[j - tables.base, 0]
     cdef double total
     for v in range(n_states):
-        tables.node[v] = tables.alpha[j, v]
+        tables.node[v] = alpha[v]
     for v in range(tables.n_nodes - n_states):
         total = -INFINITY
         for k in range(tables.first_input[v], tables.first_input[v + 1]):
@@ -126,97 +136,139 @@ cdef void circuit(Tables tables, Py_ssize_t j) noexcept nogil:
         tables.node[n_states + v] = total
 
 
-cdef double final_weight(Tables tables, Py_ssize_t p) noexcept nogil:
-    """Weight of the patterns that end in $ after state p."""
-    cdef Py_ssize_t edge = tables.final_edge[p]
-    return tables.edge_weight[edge] if edge >= 0 else 0.0
+cdef void end_row(Tables tables) noexcept nogil:
+    """beta[n, p] = weight of the patterns that end in $ after p."""
+    cdef Py_ssize_t p
+    for p in range(tables.n_states):
+        tables.beta[p] = tables.final_weight(p)
 
 
-cdef void _starts(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
-    """B[u, q] from the segments that start at u."""
-    cdef Py_ssize_t t, j, y, a, n
-    for t in range(tables.n_terms):
-        j, y = tables.term_position[t], tables.term_label[t]
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
-        _add(
-            tables.term_score[t],
-            &tables.beta[j, 0] + a,
-            &tables.closing[u, 0] + a,
-            n,
-            maximum,
-        )
-    for t in range(tables.n_enters):
-        j, y = tables.enter_position[t], tables.enter_label[t]
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
-        _add(
-            tables.enter_score[t],
-            &tables.rest[j, 0] + a,
-            &tables.closing[u, 0] + a,
-            n,
-            maximum,
-        )
-
-
-cdef void _close(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
-    """beta[u] from B[u]: the arcs and the circuit, transposed."""
-    cdef Py_ssize_t v, k, q, i, n_states = tables.n_states
-    cdef double value, passed
+cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
+    """beta[j] from B[j]: the arcs and the circuit, transposed."""
+    cdef Py_ssize_t v
     for v in range(tables.n_nodes):
-        tables.node[v] = -INFINITY
+        tables.back_node[v] = -INFINITY
+    if maximum:
+        kernels.close_max(
+            &tables.first_arc[0],
+            &tables.arc_node[0],
+            &tables.arc_weight[0],
+            &tables.closing[j, 0],
+            tables.n_states,
+            &tables.first_input[0],
+            tables.node_inputs(),
+            tables.n_nodes - tables.n_states,
+            &tables.back_node[0],
+        )
+    else:
+        _close_sum(tables, &tables.closing[j, 0], &tables.back_node[0])
+    for v in range(tables.n_states):
+        tables.beta[v] = tables.back_node[v]
+
+
+cdef void _close_sum(Tables tables, const double* closing, double* node) noexcept nogil:
+    cdef Py_ssize_t v, k, q, i, n_states = tables.n_states
     for q in range(1, n_states):
-        value = tables.closing[u, q]
-        if value == -INFINITY:
+        if closing[q] == -INFINITY:
             continue
         for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
             i = tables.arc_node[k]
-            passed = tables.arc_weight[k] + value
-            tables.node[i] = _plus(tables.node[i], passed, maximum)
+            node[i] = _log_add(node[i], tables.arc_weight[k] + closing[q])
     for v in range(tables.n_nodes - n_states - 1, -1, -1):
-        value = tables.node[n_states + v]
         for k in range(tables.first_input[v], tables.first_input[v + 1]):
             i = tables.node_input[k]
-            tables.node[i] = _plus(tables.node[i], value, maximum)
-    for v in range(n_states):
-        tables.beta[u, v] = tables.node[v]
+            node[i] = _log_add(node[i], node[n_states + v])
 
 
-cdef void _rest(Tables tables, Py_ssize_t u, bint maximum) noexcept nogil:
-    """T[u, q]: a running segment ends at u, or goes on with token u."""
-    cdef Py_ssize_t y, a, n
-    for y in range(tables.n_labels):
-        if tables.tail[y] == -INFINITY:
+cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
+    """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
+    cdef Py_ssize_t q, k
+    cdef double closing
+    _circuit(tables, j)
+    for q in range(1, tables.n_states):
+        closing = tables.closing[j, q] - tables.log_z
+        if closing == -INFINITY:
             continue
-        a, n = tables.first_state[y], tables.first_state[y + 1] - tables.first_state[y]
-        _add(
-            tables.end[u - 1, y],
-            &tables.beta[u, 0] + a,
-            &tables.rest[u, 0] + a,
-            n,
-            maximum,
-        )
-        if u < tables.n_tokens:
-            _add(
-                tables.more[u, y] + tables.tail[y],
-                &tables.rest[u + 1, 0] + a,
-                &tables.rest[u, 0] + a,
-                n,
-                maximum,
+        for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
+            arc_count[k] += exp(
+                tables.node[tables.arc_node[k]] + tables.arc_weight[k] + closing
             )
 
 
-cdef void _add(
-    double weight, const double* x, double* y, Py_ssize_t n, bint maximum
+cdef void rest_row(
+    Tables tables, Py_ssize_t j, double* rest, const double* after, bint maximum
 ) noexcept nogil:
-    """y = log(exp(y) + exp(weight + x)), or the larger of the two."""
-    cdef Py_ssize_t i
-    if weight == -INFINITY:
+    """T[j, q]: a running segment ends at j, or goes on with token j.
+
+    `rest` and `after` are T[j] and T[j + 1].
+    """
+    cdef Py_ssize_t g, q
+    cdef double weight, value
+    for g in range(tables.n_groups):
+        weight = -INFINITY
+        if j < tables.n_tokens:
+            weight = tables.more[g, j] + tables.tail[g]
+        for q in range(tables.first_state[g], tables.first_state[g + 1]):
+            rest[q] = -INFINITY
+            if tables.tail[g] > -INFINITY:
+                rest[q] = tables.end[g, j - 1] + tables.beta[q]
+                if weight > -INFINITY:
+                    value = weight + after[q]
+                    rest[q] = _plus(rest[q], value, maximum)
+
+
+cdef void push_row(
+    Tables tables, Py_ssize_t j, const double* rest, bint maximum
+) noexcept nogil:
+    """Add to B[u] what the segments from u that end, or enter, at j give."""
+    cdef Py_ssize_t g, t, u, n_lengths = tables.n_lengths
+    cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
+    cdef const double* beta = &tables.beta[0]
+    for g in range(tables.n_groups):
+        _push(
+            tables,
+            g,
+            &tables.score[g * n_lengths + low],
+            beta,
+            first,
+            n_lengths - low,
+            maximum,
+        )
+    for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        g, u = tables.long_group[t], tables.long_start[t]
+        _push(tables, g, &tables.long_score[t], beta, u, 1, maximum)
+    if not tables.has_tail:
         return
+    if j > n_lengths:
+        for g in range(tables.n_groups):
+            _push(tables, g, &tables.enter_score[g], rest, first - 1, 1, maximum)
+    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        g, u = tables.late_group[t], tables.late_start[t]
+        _push(tables, g, &tables.late_score[t], rest, u, 1, maximum)
+
+
+cdef void _push(
+    Tables tables,
+    Py_ssize_t g,
+    const double* score,        # IN  [n]
+    const double* x,            # IN  [P]
+    Py_ssize_t first,           # the start of the first segment
+    Py_ssize_t n,
+    bint maximum,
+) noexcept nogil:
+    """B[first + i] = log(exp(B[first + i]) + exp(score[i] + x)), or the larger."""
+    cdef Py_ssize_t a = tables.first_state[g], b = tables.first_state[g + 1], i, q
+    cdef double* row
     if maximum:
-        for i in range(n):
-            y[i] = weight + x[i] if weight + x[i] > y[i] else y[i]
-    else:
-        for i in range(n):
-            y[i] = _log_add(y[i], weight + x[i])
+        kernels.push_max(
+            score, x + a, b - a, n, &tables.closing[first, 0] + a, tables.n_states
+        )
+        return
+    for i in range(n):
+        if score[i] > -INFINITY:
+            row = &tables.closing[first + i, 0]
+            for q in range(a, b):
+                row[q] = _log_add(row[q], score[i] + x[q])
 
 
 cdef double log_dot(const double* x, const double* y, Py_ssize_t n) noexcept nogil:

@@ -24,6 +24,13 @@ CELLS = np.dtype(
     [("start", "i4"), ("end", "i4"), ("column", "i4"), ("score", "f8")], align=True
 )
 
+ENTRIES = np.dtype(
+    [("position", "i4"), ("role", "u1"), ("column", "i4"), ("score", "f8")], align=True
+)
+
+# What an entry adds to: its role is an index of this.
+ROLES = ("inside", "start", "end")
+
 Floats = NDArray[np.float64]
 
 
@@ -31,14 +38,17 @@ Floats = NDArray[np.float64]
 class Potentials:
     """Log scores of everything that a segmentation of n tokens can contain.
 
-    inside, start, end (float64 [n, C]): Added for each token of a segment, for its
-        first, for its last.
+    inside, start, end (float64 [n, L] or [n, C]): Added for each token of a segment,
+        for its first, for its last. A segment reads the column of its label, and with
+        C columns also those of the observed patterns that it completes.
     length (float64 [L, D]): Added for a segment of d = 1 .. D tokens.
     tail (float64 [L]): Added for each token above D; -inf: at most D tokens.
     cells (CELLS): Added for single segments (start, end, column), in any order;
         duplicates add.
     pattern (float64 [M]): Added each time a segment completes the pattern.
-    entries: Reserved for observed columns.
+    entries (Optional[ENTRIES]): Added to single places of inside (role 0), start (1)
+        and end (2), in any order; duplicates add. For observed columns: memory is what
+        fires.
 
     Scores are finite or -inf, which forbids.
     """
@@ -117,14 +127,12 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     arrays = {
         name: _as_floats(name, getattr(potentials, name))
-        for name in ("inside", "start", "end", "length", "tail", "pattern")
+        for name in (*ROLES, "length", "tail", "pattern")
     }
     n_tokens = len(arrays["inside"]) if arrays["inside"].ndim else 0
     n_lengths = arrays["length"].shape[1] if arrays["length"].ndim == 2 else 0
     expected = {
-        "inside": (n_tokens, n_columns),
-        "start": (n_tokens, n_columns),
-        "end": (n_tokens, n_columns),
+        **{name: (n_tokens, _n_columns(arrays[name], automaton)) for name in ROLES},
         "length": (n_labels, max(n_lengths, 1)),
         "tail": (n_labels,),
         "pattern": (len(automaton.patterns),),
@@ -138,12 +146,23 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
             )
         _check_numbers(name, array)
     cells = _check_cells(potentials.cells, n_tokens, n_columns)
-    return Potentials(cells=cells, **arrays)
+    entries = potentials.entries
+    if entries is not None:
+        entries = _check_entries(entries, n_tokens, n_columns)
+    return Potentials(cells=cells, entries=entries, **arrays)
+
+
+def _n_columns(array: Floats, automaton: PatternAutomaton) -> int:
+    """Those that an array has, if it may: one for each label, or all."""
+    found = array.shape[1] if array.ndim == 2 else 0
+    return found if found == automaton.n_labels else automaton.n_columns
 
 
 def _as_floats(name: str, value: object) -> Floats:
     try:
         array = np.asarray(value)
+        if array.dtype == np.float64 and array.flags.c_contiguous:
+            return array
         if array.dtype.kind not in "fiub":
             raise TypeError(array.dtype)
         return np.ascontiguousarray(array, np.float64).reshape(array.shape)
@@ -154,26 +173,52 @@ def _as_floats(name: str, value: object) -> Floats:
 
 
 def _check_numbers(name: str, array: Floats) -> None:
-    # NaN and +inf are the values for which `x < inf` is false.
-    bad = ~(array < np.inf)
-    if bad.any():
+    # NaN and +inf are the values for which `x < inf` is false; max passes NaN on.
+    if array.size and not array.max() < np.inf:
+        bad = ~(array < np.inf)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise ValueError(
             Errors.HS011.format(name=name, found=array[where], where=list(where))
         )
 
 
-def _check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
-    array = np.asarray(cells)
-    if array.dtype.names is None or set(array.dtype.names) != set(CELLS.names or ()):
+def _as_records(name: str, value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
+    array = np.asarray(value)
+    if array.dtype == dtype and not array.size and array.ndim == 1:
+        return array
+    if array.dtype.names is None or set(array.dtype.names) != set(dtype.names or ()):
         raise TypeError(
-            Errors.HS012.format(name="cells", found=array.dtype, expected=CELLS)
+            Errors.HS012.format(name=name, found=array.dtype, expected=dtype)
         )
     if array.ndim != 1:
         raise ValueError(
-            Errors.HS010.format(name="cells", found=array.shape, expected="(K,)")
+            Errors.HS010.format(name=name, found=array.shape, expected="(K,)")
         )
-    _check_numbers("cells", np.asarray(array["score"], np.float64))
+    _check_numbers(name, np.asarray(array["score"], np.float64))
+    return array
+
+
+def _check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
+    array = _as_records("entries", entries, ENTRIES)
+    position, role, column = array["position"], array["role"], array["column"]
+    bad = (position < 0) | (position >= n_tokens) | (role < 0) | (role >= len(ROLES))
+    bad |= (column < 0) | (column >= n_columns)
+    if bad.any():
+        k = int(np.argmax(bad))
+        raise ValueError(
+            Errors.HS025.format(
+                position=position[k],
+                role=role[k],
+                column=column[k],
+                n_tokens=n_tokens,
+                n_columns=n_columns,
+            )
+        )
+    return array
+
+
+def _check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
+    array = _as_records("cells", cells, CELLS)
     start, end, column = array["start"], array["end"], array["column"]
     bad = (start < 0) | (end <= start) | (end > n_tokens)
     bad |= (column < 0) | (column >= n_columns)

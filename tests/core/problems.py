@@ -1,10 +1,12 @@
 """From the plain problems of the oracle to the arguments of the core."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from spacy_hosemi import core
 
@@ -14,31 +16,66 @@ from ..strategies import KINDS, random_problem
 
 INF = float("inf")
 LABELS = tuple("OABCDEFGHIJKLMN")
-N_PROBLEMS = 2500
-FIELDS = ("inside", "start", "end", "length", "tail", "cells", "pattern")
+N_PROBLEMS = 5000
+DENSE = ("inside", "start", "end", "length", "tail", "pattern")
+FIELDS = (*DENSE, "cells", "entries")
+
+
+# For properties of what other tests compare with enumeration.
+few_examples = settings(max_examples=40)
 
 
 @cache
 def solved(seed: int, kinds: tuple[str, ...] = KINDS):
-    """The random problem of a seed, its marginals and its best by enumeration."""
+    """By the seed of a random problem: the arguments of the core, and by enumeration
+    its marginals and its best."""
     problem = random_problem(np.random.default_rng(seed), kinds=kinds)
     scores = oracles.scored(problem)
-    return problem, oracles.marginals(problem, scores), oracles.best(scores)
+    expected = oracles.marginals(problem, scores), oracles.best(scores)
+    return as_core(problem), *expected
+
+
+# Those that read potentials and may have constraints; see `call`.
+FUNCTIONS = ("log_partition", "marginals", "viterbi", "kbest", "sample", "entropy")
+FUNCTIONS += ("mbr", "viterbi_many", "marginals_many")
+
+
+def call(name: str, automaton, potentials, constraints=None):
+    """Call any of FUNCTIONS for one document."""
+    function = getattr(core, name)
+    if name.endswith("_many"):
+        constraints = None if constraints is None else [constraints]
+        return function(automaton, [potentials], constraints)[0]
+    size = [3] if name in ("kbest", "sample") else []
+    return function(automaton, potentials, *size, constraints=constraints)
 
 
 def make_cells(rows) -> np.ndarray:
     return np.array([tuple(row) for row in rows], dtype=core.CELLS)
 
 
-def make_automaton(n_labels: int, patterns=()) -> core.PatternAutomaton:
+def make_entries(rows) -> np.ndarray:
+    return np.array([tuple(row) for row in rows], dtype=core.ENTRIES)
+
+
+def named(patterns) -> list[tuple[str, ...]]:
+    return [tuple(x if x in ("^", "$") else LABELS[x] for x in z) for z in patterns]
+
+
+def make_automaton(
+    n_labels: int, patterns=(), observed=(), **grammar
+) -> core.PatternAutomaton:
     """An automaton of labels O, A, B, ..; labels in patterns are given by index."""
-    names = [tuple(x if x in ("^", "$") else LABELS[x] for x in z) for z in patterns]
-    return core.PatternAutomaton(LABELS[:n_labels], names)
+    return core.PatternAutomaton(
+        LABELS[:n_labels], named(patterns), observed=named(observed), **grammar
+    )
 
 
-def as_core(problem: Problem):
+def as_core(problem: Problem, **grammar):
     """The arguments (automaton, potentials, constraints or None) of the core."""
-    automaton = make_automaton(problem.inside.shape[1], problem.patterns)
+    automaton = make_automaton(
+        problem.n_labels, problem.patterns, problem.observed, **grammar
+    )
     potentials = core.Potentials(
         problem.inside,
         problem.start,
@@ -47,6 +84,7 @@ def as_core(problem: Problem):
         problem.tail,
         make_cells(problem.cells),
         problem.pattern,
+        make_entries(problem.entries) if problem.entries else None,
     )
     if problem.allowed is None and problem.boundary is None and not problem.forbidden:
         return automaton, potentials, None
@@ -54,19 +92,40 @@ def as_core(problem: Problem):
     return automaton, potentials, constraints
 
 
-def zeros(n_tokens: int, n_labels: int, n_explicit: int = 1, tail=-INF, patterns=()):
-    """An automaton and potentials of zeros: every segmentation scores 0."""
-    automaton = make_automaton(n_labels, patterns)
+def zeros(
+    n_tokens: int, n_labels: int, n_explicit: int = 1, tail=-INF, patterns=(), **more
+):
+    """An automaton and potentials of zeros: every segmentation scores 0. With observed
+    patterns, `inside`, `start` and `end` have columns for them."""
+    automaton = make_automaton(n_labels, patterns, **more)
     potentials = core.Potentials.zeros(automaton, n_tokens, max_length=n_explicit)
     potentials.tail[:] = tail
+    for name in ("inside", "start", "end"):
+        setattr(potentials, name, np.zeros((n_tokens, automaton.n_columns)))
     return automaton, potentials
 
 
 def gradient_fields(potentials: core.Potentials) -> dict[str, np.ndarray]:
-    """All fields as plain float arrays; of the cells, their scores."""
-    fields = {name: getattr(potentials, name) for name in FIELDS}
-    fields["cells"] = fields["cells"]["score"]
+    """All fields as plain float arrays; of the cells and entries, their scores."""
+    fields = {name: getattr(potentials, name) for name in DENSE}
+    fields["cells"] = potentials.cells["score"]
+    given = potentials.entries is not None
+    fields["entries"] = potentials.entries["score"] if given else np.zeros(0)
     return fields
+
+
+def set_scores(potentials: core.Potentials, name: str, where, value) -> core.Potentials:
+    """A copy with some scores of one field replaced."""
+    values = getattr(potentials, name).copy()
+    (values["score"] if name in ("cells", "entries") else values)[where] = value
+    return replace(potentials, **{name: values})
+
+
+def constant(problem: Problem, name: str, value: float) -> Problem:
+    """With a score added for all labels; not for observed patterns."""
+    scores = getattr(problem, name).copy()
+    scores[:, : problem.n_labels] += value
+    return problem._replace(**{name: scores})
 
 
 def all_segments(n_tokens: int, n_labels: int) -> list[tuple[int, int, int]]:

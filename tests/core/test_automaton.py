@@ -8,10 +8,11 @@ from hypothesis import given
 
 from spacy_hosemi.core import PatternAutomaton
 
-from ..strategies import pattern_sets
+from ..strategies import observed_sets, pattern_sets
 from .problems import LABELS, make_automaton, raises
 
 PATTERNS = [("O", "A"), ("A", "B", "A"), ("^", "A", "B"), ("B", "$"), ("^", "$")]
+OBSERVED = [("B", "A"), ("O", "A"), ("^", "B", "B")]
 
 
 def test_states_by_hand():
@@ -45,6 +46,16 @@ def test_states_are_the_proper_prefixes(patterns):
     assert make_automaton(3, patterns).n_states == len(states)
 
 
+@given(pattern_sets(n_labels=3), observed_sets(n_labels=3, longest=4))
+def test_states_with_observed_patterns(patterns, observed):
+    """Proper prefixes of all patterns, and no more than those and the observed."""
+    prefixes = {z[:k] for z in patterns + observed for k in range(1, len(z))}
+    least = {("^",), (0,), (1,), (2,)} | prefixes
+    automaton = make_automaton(3, patterns, observed)
+    assert len(least) <= automaton.n_states <= len(least | set(observed))
+    assert automaton.n_columns == 3 + len(observed)
+
+
 def test_labels_and_patterns_are_kept_in_order():
     automaton = PatternAutomaton(["O", "B", "A"], PATTERNS)
     assert list(automaton.labels) == ["O", "B", "A"]
@@ -52,11 +63,23 @@ def test_labels_and_patterns_are_kept_in_order():
     assert list(automaton.observed) == []
 
 
+def test_observed_patterns_are_kept_in_order():
+    automaton = PatternAutomaton(["O", "B", "A"], PATTERNS, observed=OBSERVED)
+    assert [tuple(pattern) for pattern in automaton.patterns] == PATTERNS
+    assert [tuple(pattern) for pattern in automaton.observed] == OBSERVED
+
+
 def test_labels_and_patterns_may_be_any_iterable():
     lists = PatternAutomaton(["O", "A"], [["O", "A"], ["A", "$"]])
     tuples = PatternAutomaton(("O", "A"), (("O", "A"), ("A", "$")))
     iterators = PatternAutomaton(iter(["O", "A"]), iter([("O", "A"), ("A", "$")]))
     assert lists.to_bytes() == tuples.to_bytes() == iterators.to_bytes()
+
+
+def test_observed_patterns_may_be_any_iterable():
+    lists = PatternAutomaton(["O", "A"], observed=[["O", "A"], ["^", "A"]])
+    iterators = PatternAutomaton(["O", "A"], observed=iter([("O", "A"), ("^", "A")]))
+    assert lists.to_bytes() == iterators.to_bytes()
 
 
 # --- storage ----------------------------------------------------------------------
@@ -91,11 +114,14 @@ def test_round_trip(copied, labels, patterns):
     assert found.n_columns == automaton.n_columns
 
 
-@given(pattern_sets(n_labels=4))
-def test_round_trip_of_any_patterns(patterns):
-    automaton = make_automaton(4, patterns)
-    assert from_bytes(automaton).to_bytes() == automaton.to_bytes()
-    assert from_bytes(automaton).n_states == automaton.n_states
+@given(pattern_sets(n_labels=4), observed_sets(n_labels=4))
+def test_round_trip_of_any_patterns(patterns, observed):
+    automaton = make_automaton(4, patterns, observed)
+    found = from_bytes(automaton)
+    assert found.to_bytes() == automaton.to_bytes()
+    assert found.observed == automaton.observed
+    assert found.n_states == automaton.n_states
+    assert found.n_columns == automaton.n_columns
 
 
 def test_bytes_tell_automata_apart():
@@ -106,6 +132,10 @@ def test_bytes_tell_automata_apart():
         PatternAutomaton(["O", "A"], [("O", "A")]),
         PatternAutomaton(["O", "A"], [("O", "A"), ("A", "O")]),
         PatternAutomaton(["O", "A"], [("A", "O"), ("O", "A")]),
+        PatternAutomaton(["O", "A"], observed=[("O", "A")]),
+        PatternAutomaton(["O", "A"], [("O", "A")], observed=[("O", "A")]),
+        PatternAutomaton(["O", "A"], observed=[("O", "A"), ("A", "O")]),
+        PatternAutomaton(["O", "A"], observed=[("A", "O"), ("O", "A")]),
     ]
     assert len({automaton.to_bytes() for automaton in automata}) == len(automata)
 
@@ -153,10 +183,37 @@ def test_error_pattern_given_twice():
         PatternAutomaton(["O", "A"], [("O", "A"), ("A", "A"), ("O", "A")])
 
 
-def test_error_observed_patterns():
-    PatternAutomaton(["O", "A"], observed=())
+@pytest.mark.parametrize("pattern", [("A", "$"), ("^", "$"), ("^", "A", "$")])
+def test_error_observed_pattern_ends_in_end(pattern):
+    assert PatternAutomaton(["O", "A"], [pattern]).patterns == (pattern,)
+    assert PatternAutomaton(["O", "A"], observed=[("^", "A")]).n_columns == 3
     with raises("HS006"):
-        PatternAutomaton(["O", "A"], observed=[("O", "A")])
+        PatternAutomaton(["O", "A"], observed=[("O", "A"), pattern])
+
+
+@pytest.mark.parametrize("pattern", [(), ("A",), ("^",)])
+def test_error_short_observed_pattern(pattern):
+    with raises("HS002"):
+        PatternAutomaton(["O", "A"], observed=[("O", "A"), pattern])
+
+
+@pytest.mark.parametrize("pattern", [("O", "C"), ("C", "O"), ("^", "a")])
+def test_error_unknown_label_in_observed_pattern(pattern):
+    with raises("HS003"):
+        PatternAutomaton(LABELS[:2], observed=[pattern])
+
+
+@pytest.mark.parametrize("pattern", [("O", "^"), ("O", "^", "O"), ("^", "^")])
+def test_error_misplaced_begin_in_observed_pattern(pattern):
+    with raises("HS004"):
+        PatternAutomaton(["O"], observed=[pattern])
+
+
+def test_error_observed_pattern_given_twice():
+    twice = [("O", "A"), ("A", "A"), ("O", "A")]
+    assert PatternAutomaton(["O", "A"], twice[1:], observed=twice[:2]).n_columns == 4
+    with raises("HS005"):
+        PatternAutomaton(["O", "A"], observed=twice)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\xff\xfe", b"[1, 2]", b"null"])

@@ -75,6 +75,49 @@ def test_length_score_beyond_the_explicit_lengths():
     assert scores == [1.0, 10.0, 110.0, 310.0]
 
 
+def test_columns_read_by_hand():
+    problem = random_problem(np.random.default_rng(0), n_labels=2)
+    problem = problem._replace(observed=(("^", 1), (0, 1), (1, 0, 1), (1, 1)))
+    labels = (1, 0, 1, 1)
+    read = [oracles.columns_read(problem, labels[:t]) for t in range(1, 5)]
+    assert read == [(1, 2), (0,), (1, 3, 4), (1, 5)]
+
+
+def test_score_by_hand_with_observed_patterns_and_entries():
+    problem = Problem(
+        patterns=((0, 1),),
+        inside=np.array([[1.0, 0, 0, 0], [0, 2, 4, 0], [0, 8, 16, 0]]),
+        start=np.array([[0, 0, 0, 32], [0, 64, 128, 0], [0, 0, 0, 0]]),
+        end=np.zeros((3, 2)),
+        length=np.zeros((2, 1)),
+        tail=np.array([0, 256.0]),
+        cells=[(1, 3, 1, 512), (1, 3, 2, 1024), (1, 3, 3, -INF)],
+        pattern=np.array([2048.0]),
+        observed=((0, 1), ("^", 0)),
+        entries=[
+            *[(0, 0, 3, 2.0**12), (0, 1, 3, 2.0**13), (0, 2, 3, 2.0**14)],
+            *[(1, 0, 2, 2.0**15), (2, 0, 2, 2.0**16), (1, 0, 2, 2.0**17)],
+            *[(1, 1, 1, 2.0**18), (2, 2, 2, 2.0**19)],
+            # not read: no start at 2, no end at 1, another column
+            *[(2, 1, 2, -INF), (1, 2, 2, -INF), (1, 0, 3, -INF), (1, 0, 0, -INF)],
+        ],
+    )
+    # O, the first: inside 1, column 3 from the start 32, entries 12 to 14
+    # A after O: labels 2 + 8 + 64 + 256 + 512, column 2: 4 + 16 + 128 + 1024, 15 to 19
+    expected = 33 + (2 + 8 + 64 + 256 + 512) + (4 + 16 + 128 + 1024) + 2048
+    expected += 2**20 - 2**12
+    assert oracles.score(problem, ((0, 1, 0), (1, 3, 1))) == expected
+
+
+def test_entries_are_the_same_as_dense_columns():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        problem = random_problem(rng, kinds=EXACT)
+        fields = zip(("inside", "start", "end"), oracles.dense_columns(problem))
+        dense = problem._replace(entries=(), **dict(fields))
+        assert oracles.scored(dense) == oracles.scored(problem)
+
+
 def test_references_agree():
     rng = np.random.default_rng(1)
     worst = 0.0
@@ -85,8 +128,27 @@ def test_references_agree():
         assert found.log_z == pytest.approx(expected.log_z, rel=1e-12, abs=1e-12)
         assert oracles.reference_log_z(problem) == found.log_z
         for a, b in zip(found[1:], expected[1:], strict=True):
+            assert a.shape == b.shape
             worst = max(worst, np.abs(a - b).max(initial=0.0))
     assert worst < 1e-10
+
+
+def test_references_agree_on_the_entropy():
+    rng = np.random.default_rng(4)
+    for _ in range(200):
+        problem = random_problem(rng)
+        expected = oracles.entropy(oracles.scored(problem))
+        found = oracles.reference_entropy(problem)
+        assert found == expected or found == pytest.approx(expected, abs=1e-9)
+
+
+def test_references_agree_on_the_best_scores():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        problem = random_problem(rng, kinds=EXACT)
+        expected = [value for _, value in oracles.ranked(oracles.scored(problem))]
+        for k in (1, 7):
+            assert oracles.reference_best_scores(problem, k) == expected[:k]
 
 
 def test_references_agree_on_the_best_segmentation_and_its_ties():
@@ -95,6 +157,57 @@ def test_references_agree_on_the_best_segmentation_and_its_ties():
         problem = random_problem(rng, kinds=EXACT)
         expected = oracles.best(oracles.scored(problem))
         assert oracles.reference_best(problem) == expected
+
+
+# --- what the enumeration also answers ---------------------------------------------
+
+O_A, A_A, O_B = ((0, 1, 0), (1, 2, 1)), ((0, 1, 1), (1, 2, 1)), ((0, 1, 0), (1, 2, 2))
+WHOLE = ((0, 2, 1),)
+
+
+def test_ranked_by_hand():
+    scores = {O_B: 1.0, A_A: 1.0, WHOLE: 1.0, O_A: 2.0, ((0, 2, 0),): -INF}
+    assert oracles.ranked(scores) == [(O_A, 2), (O_B, 1), (WHOLE, 1), (A_A, 1)]
+    assert oracles.best(scores) == (O_A, 2)
+    assert oracles.best({WHOLE: -INF}) == ((), -INF)
+
+
+def test_entropy_by_hand():
+    scores = {O_A: math.log(2), A_A: 0.0, O_B: 0.0, WHOLE: -INF}
+    assert oracles.entropy(scores) == pytest.approx(1.5 * math.log(2))
+    assert oracles.entropy({WHOLE: -1e4}) == 0.0
+    assert oracles.entropy({WHOLE: -INF}) == -INF
+
+
+def test_expected_correct_and_f1_by_hand():
+    scores = {O_A: math.log(2), A_A: 0.0, O_B: 0.0}
+    probs = oracles.span_probabilities(scores)
+    assert probs == pytest.approx({(1, 2, 1): 0.75, (0, 1, 1): 0.25, (1, 2, 2): 0.25})
+    correct = [oracles.expected_correct(probs, s) for s in (O_A, A_A, O_B, WHOLE)]
+    assert correct == pytest.approx([0.75, 1.0, 0.25, 0.0])
+    f1 = [oracles.expected_f1(probs, s) for s in (O_A, A_A, O_B, ((0, 2, 0),))]
+    assert f1 == pytest.approx([1.5 / 2.25, 2.0 / 3.25, 0.5 / 2.25, 0.0])
+
+
+def test_expected_correct_by_its_definition():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        problem = random_problem(rng, kinds=("small",), n_tokens=3)
+        probs = oracles.probabilities(oracles.scored(problem))
+        of_spans = oracles.span_probabilities(oracles.scored(problem))
+        for candidate in probs:
+            expected = sum(
+                prob * len(set(oracles.spans(s)) & set(oracles.spans(candidate)))
+                for s, prob in probs.items()
+            )
+            found = oracles.expected_correct(of_spans, candidate)
+            assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_filtered():
+    scores = {O_A: 0.0, A_A: 1.0, O_B: 2.0}
+    found = oracles.filtered(scores, lambda labels: labels.count(1) == 1)
+    assert found == {O_A: 0.0}
 
 
 # --- coverage ---------------------------------------------------------------------
@@ -121,6 +234,7 @@ def test_random_problem_covers():
         seen.update(all_traits(random_problem(np.random.default_rng(seed))))
     assert_covered(seen, at_least=20)
     assert seen["impossible"] < 500
+    assert 300 < seen["observed"] < 500
 
 
 def test_problems_nLD_cover():

@@ -9,20 +9,25 @@ from spacy_hosemi import core
 
 from ..strategies import random_problem
 from .problems import (
+    DENSE,
     FIELDS,
+    FUNCTIONS,
     INF,
     as_core,
+    call,
     gradient_fields,
     make_automaton,
     make_cells,
+    make_entries,
     raises,
     zeros,
 )
 
 N, L, D, M = 3, 2, 2, 2  # shapes of `arguments`
+C = 4  # with OBSERVED
 PATTERNS = ((0, 1), (1, "$"))
+OBSERVED = ((1, 1), ("^", 0))
 AUTOMATON = make_automaton(L, PATTERNS)
-ENTRY_POINTS = [core.log_partition, core.marginals, core.viterbi]
 
 
 def arguments() -> dict:
@@ -35,12 +40,27 @@ def arguments() -> dict:
         "tail": np.array([1.0, -2.0]),
         "cells": make_cells([(0, 2, 1, 3.0), (1, 2, 0, -1.0)]),
         "pattern": np.array([2.0, -1.0]),
+        "entries": make_entries([(0, 0, 1, 3.0), (1, 2, 1, -2.0), (2, 1, 0, 1.0)]),
     }
 
 
 def log_z(**changed) -> float:
     """log Z of `arguments` with some of them changed."""
     return core.log_partition(AUTOMATON, core.Potentials(**(arguments() | changed)))
+
+
+def observed_arguments() -> dict:
+    """The same with observed patterns: inside and end have columns for them."""
+    return arguments() | {
+        "inside": np.arange(12.0).reshape(N, C) - 4,
+        "end": np.arange(12.0).reshape(N, C) % 5,
+        "entries": make_entries([(0, 0, 3, 3.0), (1, 2, 2, -2.0), (2, 1, 0, 1.0)]),
+    }
+
+
+def observed_log_z(**changed) -> float:
+    potentials = core.Potentials(**(observed_arguments() | changed))
+    return core.log_partition(make_automaton(L, PATTERNS, OBSERVED), potentials)
 
 
 # --- zeros ------------------------------------------------------------------------
@@ -60,6 +80,16 @@ def test_zeros():
         if name != "tail"
     )
     assert potentials.tail.tolist() == [-INF, -INF]
+    assert potentials.entries is None or len(potentials.entries) == 0
+
+
+def test_zeros_with_observed_patterns():
+    automaton = make_automaton(L, PATTERNS, OBSERVED)
+    potentials = core.Potentials.zeros(automaton, N)
+    for name in ("inside", "start", "end"):
+        assert getattr(potentials, name).shape in [(N, L), (N, C)]
+        assert not getattr(potentials, name).any()
+    assert core.log_partition(automaton, potentials) == pytest.approx(N * np.log(L))
 
 
 def test_zeros_have_one_explicit_length_unless_said():
@@ -71,6 +101,16 @@ def test_cells_dtype():
     assert fields == {
         "start": np.int32,
         "end": np.int32,
+        "column": np.int32,
+        "score": np.float64,
+    }
+
+
+def test_entries_dtype():
+    fields = {name: dtype for name, (dtype, _) in core.ENTRIES.fields.items()}
+    assert fields == {
+        "position": np.int32,
+        "role": np.uint8,
         "column": np.int32,
         "score": np.float64,
     }
@@ -105,22 +145,34 @@ LAYOUTS = [
     *(read_only, np.asfortranarray, non_contiguous, reversed_twice),
     *(np.float32, np.float16, np.int64, np.int32, np.int8, np.ndarray.tolist),
 ]
-FLOAT_FIELDS = [name for name in FIELDS if name != "cells"]
 
 
 @pytest.mark.parametrize("converted", LAYOUTS, ids=lambda f: f.__name__)
-@pytest.mark.parametrize("name", FLOAT_FIELDS)
+@pytest.mark.parametrize("name", DENSE)
 def test_layouts_and_number_types(name, converted):
-    values = arguments()[name]
-    values = (
-        values.astype(converted) if isinstance(converted, type) else converted(values)
-    )
-    assert log_z(**{name: values}) == log_z()
+    def convert(values):
+        is_type = isinstance(converted, type)
+        return values.astype(converted) if is_type else converted(values)
+
+    assert log_z(**{name: convert(arguments()[name])}) == log_z()
+    values = observed_arguments()[name]
+    assert observed_log_z(**{name: convert(values)}) == observed_log_z()
 
 
 @pytest.mark.parametrize("converted", [read_only, non_contiguous, reversed_twice])
-def test_layouts_of_cells(converted):
-    assert log_z(cells=converted(arguments()["cells"])) == log_z()
+@pytest.mark.parametrize("name", ["cells", "entries"])
+def test_layouts_of_cells_and_entries(name, converted):
+    assert log_z(**{name: converted(arguments()[name])}) == log_z()
+    values = observed_arguments()[name]
+    assert observed_log_z(**{name: converted(values)}) == observed_log_z()
+
+
+def test_a_transposed_array_is_read_in_its_own_order():
+    columns_first = np.ascontiguousarray(arguments()["inside"].T)
+    assert columns_first.T.flags.f_contiguous
+    assert log_z(inside=columns_first.T) == log_z()
+    with raises("HS010"):
+        log_z(inside=columns_first)
 
 
 @pytest.mark.parametrize("align", [False, True])
@@ -131,8 +183,28 @@ def test_number_types_and_alignment_of_cells(formats, align):
     assert log_z(cells=arguments()["cells"].astype(dtype)) == log_z()
 
 
-def test_order_of_cells_does_not_matter():
-    assert log_z(cells=arguments()["cells"][::-1]) == pytest.approx(log_z(), rel=1e-14)
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("formats", ["i4, u1, i4, f8", "i8, i8, i8, f4"])
+def test_number_types_and_alignment_of_entries(formats, align):
+    dtype = np.dtype(formats, align=align)
+    dtype.names = core.ENTRIES.names
+    assert log_z(entries=arguments()["entries"].astype(dtype)) == log_z()
+
+
+@pytest.mark.parametrize("name", ["cells", "entries"])
+def test_order_of_cells_and_entries_does_not_matter(name):
+    turned = arguments()[name][::-1]
+    assert log_z(**{name: turned}) == pytest.approx(log_z(), rel=1e-14)
+    turned = observed_arguments()[name][::-1]
+    found = observed_log_z(**{name: turned})
+    assert found == pytest.approx(observed_log_z(), rel=1e-14)
+
+
+def test_entries_may_be_none_or_empty():
+    expected = log_z(entries=None)
+    assert log_z(entries=np.zeros(0, core.ENTRIES)) == expected
+    potentials = core.Potentials(**(arguments() | {"entries": None}))
+    assert core.marginals(AUTOMATON, potentials).gradient.entries is None
 
 
 @pytest.mark.parametrize("converted", [read_only, np.asfortranarray, non_contiguous])
@@ -168,10 +240,24 @@ def test_inputs_are_not_modified():
     for _ in range(30):
         problem = random_problem(rng, constrained=True)
         automaton, potentials, constraints = as_core(problem)
-        before = pickle.dumps(problem)
-        for function in ENTRY_POINTS:
-            function(automaton, potentials, constraints)
-        assert pickle.dumps(problem) == before
+        if core.log_partition(automaton, potentials, constraints) == -INF:
+            continue  # there is nothing to sample
+        before = pickle.dumps((problem, potentials))
+        for name in FUNCTIONS:
+            call(name, automaton, potentials, constraints)
+        assert pickle.dumps((problem, potentials)) == before
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_every_function_takes_read_only_arrays(name):
+    potentials = core.Potentials(**observed_arguments())
+    for field in FIELDS:
+        getattr(potentials, field).setflags(write=False)
+    allowed, boundary = np.ones((N, L), dtype=bool), np.zeros(N + 1, dtype=np.int8)
+    allowed.setflags(write=False)
+    boundary.setflags(write=False)
+    automaton = make_automaton(L, PATTERNS, OBSERVED)
+    call(name, automaton, potentials, core.Constraints(allowed, boundary))
 
 
 def test_gradient_does_not_share_memory_with_the_potentials():
@@ -188,6 +274,32 @@ def test_gradient_has_the_shapes_of_the_potentials():
     for name in FIELDS:
         assert getattr(gradient, name).shape == getattr(potentials, name).shape
         assert getattr(gradient, name).dtype == getattr(potentials, name).dtype
+
+
+def test_gradient_has_the_shapes_of_any_potentials():
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        problem = random_problem(rng)
+        automaton, potentials, constraints = as_core(problem)
+        found = core.marginals(automaton, potentials, constraints)
+        expected = gradient_fields(potentials)
+        for name, counts in gradient_fields(found.gradient).items():
+            assert counts.shape == expected[name].shape, name
+        assert found.tokens.shape == (problem.n_tokens, problem.n_labels)
+        assert (found.gradient.entries is None) == (potentials.entries is None)
+
+
+def test_gradient_keeps_entries_in_their_order():
+    rows = [(1, 2, 2, 1.0), (0, 0, 0, 0.5), (1, 2, 2, -2.0), (0, 0, 0, -INF)]
+    entries = make_entries(rows)
+    potentials = core.Potentials(**(observed_arguments() | {"entries": entries}))
+    automaton = make_automaton(L, PATTERNS, OBSERVED)
+    found = core.marginals(automaton, potentials).gradient.entries
+    assert found.dtype == core.ENTRIES
+    for name in ("position", "role", "column"):
+        assert np.array_equal(found[name], entries[name])
+    assert found["score"][0] == found["score"][2] > 0
+    assert found["score"][1] == found["score"][3] == 0
 
 
 def test_gradient_keeps_cells_in_their_order():
@@ -219,16 +331,35 @@ def test_error_shape(name, shape):
         log_z(**{name: np.zeros(shape)})
 
 
-def test_error_shape_of_cells():
+@pytest.mark.parametrize("name", ["cells", "entries"])
+def test_error_shape_of_cells_and_entries(name):
     with raises("HS010"):
-        log_z(cells=arguments()["cells"][None])
+        log_z(**{name: arguments()[name][None]})
 
 
-@pytest.mark.parametrize("function", ENTRY_POINTS)
-def test_every_entry_point_checks_shapes(function):
+@pytest.mark.parametrize("name", ["inside", "start", "end"])
+@pytest.mark.parametrize("n_columns", [L - 1, L, L + 1, C, C + 1])
+def test_error_shape_with_observed_columns(name, n_columns):
+    """Those of the labels, or all: nothing between."""
+    if n_columns in (L, C):
+        assert np.isfinite(observed_log_z(**{name: np.zeros((N, n_columns))}))
+    else:
+        with raises("HS010"):
+            observed_log_z(**{name: np.zeros((N, n_columns))})
+
+
+@pytest.mark.parametrize("name", ["length", "tail"])
+def test_error_length_and_tail_have_no_observed_columns(name):
+    shape = {"length": (C, D), "tail": (C,)}[name]
+    with raises("HS010"):
+        observed_log_z(**{name: np.zeros(shape)})
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_function_checks_shapes(function):
     potentials = core.Potentials(**(arguments() | {"tail": np.zeros(L + 1)}))
     with raises("HS010"):
-        function(AUTOMATON, potentials)
+        call(function, AUTOMATON, potentials)
 
 
 # --- errors: values ---------------------------------------------------------------
@@ -238,7 +369,7 @@ def test_every_entry_point_checks_shapes(function):
 @pytest.mark.parametrize("name", FIELDS)
 def test_only_minus_infinity_is_accepted(name, value):
     values = arguments()[name].copy()
-    (values["score"] if name == "cells" else values).flat[-1] = value
+    (values["score"] if name in ("cells", "entries") else values).flat[-1] = value
     if value == -INF:
         assert log_z(**{name: values}) < log_z()
     else:
@@ -260,9 +391,31 @@ def test_error_type(name, value):
         log_z(**{name: value})
 
 
-def test_error_cells_without_fields():
+@pytest.mark.parametrize("name", ["cells", "entries"])
+def test_error_cells_and_entries_without_fields(name):
     with raises("HS012"):
-        log_z(cells=np.zeros((2, 4)))
+        log_z(**{name: np.zeros((2, 4))})
+
+
+def test_error_entries_with_the_fields_of_cells():
+    with raises("HS012"):
+        log_z(entries=arguments()["cells"])
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_function_checks_numbers(function):
+    potentials = core.Potentials(**(arguments() | {"tail": np.full(L, np.nan)}))
+    with raises("HS011"):
+        call(function, AUTOMATON, potentials)
+
+
+@pytest.mark.parametrize("name", ["inside", "start", "end"])
+@pytest.mark.parametrize("value", [np.nan, INF])
+def test_error_infinite_score_in_an_observed_column(name, value):
+    scores = np.zeros((N, C))
+    scores[1, C - 1] = value
+    with raises("HS011"):
+        observed_log_z(**{name: scores})
 
 
 @pytest.mark.parametrize("cell", [(0, 1, 0), (0, N, L - 1), (N - 1, N, 0)])
@@ -281,6 +434,53 @@ def test_cells_inside_the_document(cell):
 def test_error_cell_outside_the_document(cell):
     with raises("HS013"):
         log_z(cells=make_cells([(0, 1, 0, 0.0), (*cell, 0.0)]))
+
+
+def test_cells_of_observed_columns():
+    assert np.isfinite(observed_log_z(cells=make_cells([(0, 1, C - 1, 1.0)])))
+    with raises("HS013"):
+        observed_log_z(cells=make_cells([(0, 1, C, 1.0)]))
+
+
+@pytest.mark.parametrize("entry", [(0, 0, 0), (N - 1, 2, C - 1), (1, 1, L)])
+def test_entries_inside_the_document(entry):
+    assert np.isfinite(observed_log_z(entries=make_entries([(*entry, 1.0)])))
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *[(-1, 0, 0), (N, 0, 0), (N + 1, 2, 0)],
+        *[(0, 3, 0), (0, 255, 0)],
+        *[(0, 0, -1), (0, 0, C), (N - 1, 1, C + 1)],
+    ],
+)
+def test_error_entry_outside_the_document(entry):
+    with raises("HS025"):
+        observed_log_z(entries=make_entries([(0, 0, 0, 0.0), (*entry, 0.0)]))
+
+
+@pytest.mark.parametrize("entry", [(0, 256, 0), (0, -1, 0), (2**32, 0, 0)])
+def test_numbers_of_entries_do_not_wrap_around(entry):
+    dtype = np.dtype("i8, i8, i8, f8")
+    dtype.names = core.ENTRIES.names
+    with raises("HS025"):
+        log_z(entries=np.array([(*entry, 0.0)], dtype=dtype))
+
+
+@pytest.mark.parametrize("cell", [(2**32, 2**32 + 1, 0), (0, 1, 2**32)])
+def test_numbers_of_cells_do_not_wrap_around(cell):
+    dtype = np.dtype("i8, i8, i8, f8")
+    dtype.names = core.CELLS.names
+    with raises("HS013"):
+        log_z(cells=np.array([(*cell, 0.0)], dtype=dtype))
+
+
+def test_error_entry_in_an_empty_document():
+    automaton, potentials = zeros(n_tokens=0, n_labels=1)
+    potentials.entries = make_entries([(0, 0, 0, 0.0)])
+    with raises("HS025"):
+        core.log_partition(automaton, potentials)
 
 
 def test_error_cell_in_an_empty_document():
@@ -302,10 +502,10 @@ def test_error_n_tokens():
         core.Potentials.zeros(AUTOMATON, -1)
 
 
-@pytest.mark.parametrize("function", ENTRY_POINTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 def test_error_automaton(function):
     with raises("HS019"):
-        function(["O", "A"], core.Potentials(**arguments()))
+        call(function, ["O", "A"], core.Potentials(**arguments()))
 
 
 # --- errors: constraints ----------------------------------------------------------
@@ -361,8 +561,25 @@ def test_error_forbidden(segment):
         constrained(forbidden=[segment])
 
 
-@pytest.mark.parametrize("function", ENTRY_POINTS)
-def test_every_entry_point_checks_constraints(function):
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_function_checks_constraints(function):
     constraints = core.Constraints(boundary=np.zeros(N, dtype=np.int8))
     with raises("HS016"):
-        function(AUTOMATON, core.Potentials(**arguments()), constraints)
+        call(function, AUTOMATON, core.Potentials(**arguments()), constraints)
+
+
+BEST = {
+    "viterbi": lambda found: found[0],
+    "viterbi_many": lambda found: found[0],
+    "kbest": lambda found: found[0][0],
+    "sample": lambda found: found[0],
+    "mbr": lambda found: found,
+}
+
+
+@pytest.mark.parametrize("function", BEST)
+def test_every_function_obeys_constraints(function):
+    allowed = np.array([[True, False], [False, True], [True, False]])
+    constraints = core.Constraints(allowed)
+    found = call(function, AUTOMATON, core.Potentials(**arguments()), constraints)
+    assert BEST[function](found) == [(0, 1, 0), (1, 2, 1), (2, 3, 0)]

@@ -1,0 +1,148 @@
+"""What can follow after each boundary and state: a backward sweep in log domain.
+
+A walk from the left then knows the exact state that it is in. It recomputes the
+segments from one token instead of storing a pointer for each of the n |P| entries.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+
+from . cimport logspace
+from .tables cimport Tables
+
+
+# Entries of a table that may be kept without a thought.
+SMALL = 1_000_000
+
+
+cdef class Completions(Tables):
+    """What can follow after each boundary and state.
+
+    maximum (bool): Score of the best completion; else log of their summed exp(score).
+    keep_beta (bool): Whether beta is kept for all boundaries of a large document, too,
+        instead of made again when asked for: faster, for another n |P| numbers.
+
+    total (float): Of the whole document.
+    """
+
+    def __init__(
+        self, automaton, potentials, constraints, *, bint maximum, bint keep_beta=False
+    ):
+        Tables.__init__(self, automaton, potentials, constraints)
+        self.allocate(in_logs=True, forward=False)
+        self.maximum = maximum
+        self.rests = self._table(self.n_tokens + 2 if self.has_tail else 0)
+        keep_beta = keep_beta or (self.n_tokens + 1) * self.n_states <= SMALL
+        self.betas = self._table(self.n_tokens + 1 if keep_beta else 0)
+        self.from_start = np.empty(self.reach + 1)
+        self.target, self.next_target = np.empty((2, self.n_labels), np.int32)
+        self.weight_of, self.next_weight = np.empty((2, self.n_labels))
+        with nogil:
+            self._sweep()
+        self.total = self.beta[0]
+
+    cdef void _sweep(self) noexcept nogil:
+        cdef Py_ssize_t j
+        cdef const double* rest = NULL
+        logspace.end_row(self)
+        for j in range(self.n_tokens, 0, -1):
+            self.segments_ending_at(j)
+            if self.betas.shape[0]:
+                self.betas[j, :] = self.beta
+            if self.has_tail:
+                logspace.rest_row(
+                    self, j, &self.rests[j, 0], &self.rests[j + 1, 0], self.maximum
+                )
+                rest = &self.rests[j, 0]
+            logspace.push_row(self, j, rest, self.maximum)
+            logspace.close_row(self, j - 1, self.maximum)
+        if self.betas.shape[0]:
+            self.betas[0, :] = self.beta
+
+    def follow_best(self, Py_ssize_t u, Py_ssize_t state):
+        """The best completion, by the tie rule of `viterbi`; needs `maximum`.
+
+        u, state (int): Where to begin.
+        RETURNS (List[Tuple[int, int, int, int]]): start, end, label and state behind
+            each segment; [] if none is possible.
+        """
+        cdef Py_ssize_t best = 0, j
+        found = []
+        if self.best_from(u, state) == -INFINITY:
+            return found
+        while u < self.n_tokens:
+            with nogil:
+                self.follow(state, self.target, self.weight_of)
+                best = self._label(u)
+                state = self.target[best]
+                j = self._end(u, state)
+            found.append((u, j, best, state))
+            u = j
+        return found
+
+    cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil:
+        """The smallest label of a best segment from u."""
+        cdef Py_ssize_t y, best = 0
+        cdef double top = -INFINITY, value
+        for y in range(self.n_labels):
+            if self.target[y] >= 0:
+                value = self.closing[u, self.target[y]] + self.weight_of[y]
+                if value > top:
+                    best, top = y, value
+        return best
+
+    cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil:
+        """The end of the longest best segment from u that leaves in state q."""
+        cdef Py_ssize_t g = self.state_group[q], d, end = 0
+        cdef Py_ssize_t n = self.ends_from(u, q, self.from_start)
+        for d in range(n):
+            if self.from_start[d] >= self.from_start[end]:
+                end = d
+        if end + 1 > self.horizon(u, g):
+            return self.running_end(u + end + 1, g, q)
+        return u + end + 1
+
+    cdef Py_ssize_t running_end(
+        self, Py_ssize_t j, Py_ssize_t g, Py_ssize_t q
+    ) noexcept nogil:
+        """Where a running segment ends: as late as the best score allows."""
+        cdef double more
+        while j < self.n_tokens:
+            more = self.more[g, j] + self.tail[g]
+            if more == -INFINITY or more + self.rests[j + 1, q] != self.rests[j, q]:
+                break
+            j += 1
+        return j
+
+    cdef double best_from(self, Py_ssize_t j, Py_ssize_t q) noexcept nogil:
+        """beta[j, q]"""
+        cdef Py_ssize_t y
+        cdef double best = -INFINITY, value
+        if self.betas.shape[0]:
+            return self.betas[j, q]
+        if j == self.n_tokens:
+            return self.final_weight(q)
+        self.follow(q, self.next_target, self.next_weight)
+        for y in range(self.n_labels):
+            if self.next_target[y] >= 0:
+                value = self.closing[j, self.next_target[y]] + self.next_weight[y]
+                best = value if value > best else best
+        return best
+
+    cdef Py_ssize_t ends_from(
+        self, Py_ssize_t u, Py_ssize_t q, double[::1] value
+    ) noexcept nogil:
+        """What the segments from u of 1, 2, .. tokens and all behind them are worth.
+
+        The last one may stand for all beyond the horizon. RETURNS: how many.
+        """
+        cdef Py_ssize_t g = self.state_group[q], d
+        cdef Py_ssize_t n = self.segments_starting_at(u, g, value)
+        cdef Py_ssize_t j = u + self.horizon(u, g) + 1
+        for d in range(1, n + 1):
+            value[d - 1] += self.best_from(u + d, q)
+        if self.tail[g] == -INFINITY or j > self.n_tokens:
+            return n
+        value[n] = self.running_score(u, j, g) + self.rests[j, q]
+        return n + 1

@@ -1,0 +1,243 @@
+/* The inner loops of the sweeps, in a form that compilers vectorise.
+
+   No -ffast-math and no -march=native: each function is compiled for the base of the
+   architecture and, where the loader can choose, for AVX2 as well. Both do the same
+   operations in the same order (no fused multiply-add), so results do not depend on
+   the processor. `rows` point to the first state of a group in the row of the first
+   segment's start; the rows of later starts follow at a distance of `stride`.  */
+
+#ifndef HOSEMI_KERNELS_H
+#define HOSEMI_KERNELS_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define HOSEMI_KERNEL __attribute__((target_clones("avx2", "default"))) static
+#else
+#define HOSEMI_KERNEL static
+#endif
+
+/* A comparison may raise a floating-point flag, so GCC does not vectorise a loop with one
+   unless it is told that nobody looks: true of these functions, whose arithmetic raises
+   none. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define HOSEMI_COMPARING __attribute__((optimize("no-trapping-math"))) HOSEMI_KERNEL
+#else
+#define HOSEMI_COMPARING HOSEMI_KERNEL
+#endif
+
+#define HOSEMI_CHUNK 64
+#define HOSEMI_LOWEST (-708.0)  /* e^x is a normal number from here on */
+#define HOSEMI_HIGHEST 700.0
+
+/* x[i] = e^x[i], to an error of 1e-15; 0 below HOSEMI_LOWEST. Not for x > 709.
+
+     e^x = 2^k e^r,  k = round(x / ln 2),  |r| <= ln 2 / 2,  e^r by its Taylor series  */
+HOSEMI_COMPARING void hosemi_exp(double *x, ptrdiff_t n) {
+    /* Adding this to a small number leaves its nearest integer in the low bits. */
+    const double magic = 6755399441055744.0;
+    double shifted[HOSEMI_CHUNK], power[HOSEMI_CHUNK];
+    uint64_t bits[HOSEMI_CHUNK];
+    for (ptrdiff_t at = 0; at < n; at += HOSEMI_CHUNK) {
+        double *y = x + at;
+        const ptrdiff_t m = n - at < HOSEMI_CHUNK ? n - at : HOSEMI_CHUNK;
+        /* A loop of its own: GCC would move the choice behind the arithmetic, and that
+           of -inf raises a flag. */
+        for (ptrdiff_t i = 0; i < m; i++)
+            power[i] = y[i] > HOSEMI_LOWEST ? y[i] : HOSEMI_LOWEST;
+        for (ptrdiff_t i = 0; i < m; i++) {
+            const double z = power[i];
+            const double t = z * 1.4426950408889634 + magic;
+            const double k = t - magic;
+            const double r = (z - k * 0.69314718036912382) - k * 1.9082149292705877e-10;
+            double p = 1.0 / 6227020800.0;
+            p = p * r + 1.0 / 479001600.0;
+            p = p * r + 1.0 / 39916800.0;
+            p = p * r + 1.0 / 3628800.0;
+            p = p * r + 1.0 / 362880.0;
+            p = p * r + 1.0 / 40320.0;
+            p = p * r + 1.0 / 5040.0;
+            p = p * r + 1.0 / 720.0;
+            p = p * r + 1.0 / 120.0;
+            p = p * r + 1.0 / 24.0;
+            p = p * r + 1.0 / 6.0;
+            p = p * r + 0.5;
+            p = p * r + 1.0;
+            p = p * r + 1.0;
+            shifted[i] = t;
+            power[i] = p;
+        }
+        memcpy(bits, shifted, sizeof bits[0] * (size_t)m);
+        for (ptrdiff_t i = 0; i < m; i++) bits[i] = (bits[i] + 1023) << 52;
+        memcpy(shifted, bits, sizeof bits[0] * (size_t)m);
+        for (ptrdiff_t i = 0; i < m; i++)
+            y[i] = y[i] >= HOSEMI_LOWEST ? power[i] * shifted[i] : 0.0;
+    }
+}
+
+/* x[i] = score[i] + scale[i]; returns the largest x[i] + top[i]. */
+HOSEMI_COMPARING double hosemi_shift(
+    const double *score, const double *scale, const double *top, ptrdiff_t n, double *x
+) {
+    double best[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    ptrdiff_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int a = 0; a < 4; a++) {
+            x[i + a] = score[i + a] + scale[i + a];
+            const double key = x[i + a] + top[i + a];
+            best[a] = key > best[a] ? key : best[a];
+        }
+    for (; i < n; i++) {
+        x[i] = score[i] + scale[i];
+        best[0] = x[i] + top[i] > best[0] ? x[i] + top[i] : best[0];
+    }
+    for (int a = 1; a < 4; a++) best[0] = best[a] > best[0] ? best[a] : best[0];
+    return best[0];
+}
+
+/* x[i] -= scale, or -inf where x[i] + top[i] <= cut. Returns whether e^x can be taken of
+   what is left. */
+HOSEMI_COMPARING int hosemi_settle(
+    double *x, const double *top, ptrdiff_t n, double cut, double scale
+) {
+    int n_bad = 0;
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double y = x[i] - scale;
+        const int keep = x[i] + top[i] > cut;
+        n_bad += keep & ((y < HOSEMI_LOWEST) | (y > HOSEMI_HIGHEST));
+        x[i] = keep ? y : -INFINITY;
+    }
+    return n_bad == 0;
+}
+
+/* out[q] += sum_i w[i] rows[i][q] */
+HOSEMI_KERNEL void hosemi_pull(
+    const double *w, const double *rows, ptrdiff_t stride, ptrdiff_t n,
+    double *out, ptrdiff_t width
+) {
+    ptrdiff_t q = 0;
+    for (; q + 8 <= width; q += 8) {
+        double sum[8] = {0};
+        for (ptrdiff_t i = 0; i < n; i++)
+            for (int a = 0; a < 8; a++) sum[a] += w[i] * rows[i * stride + q + a];
+        for (int a = 0; a < 8; a++) out[q + a] += sum[a];
+    }
+    for (; q + 4 <= width; q += 4) {
+        double sum[4] = {0};
+        for (ptrdiff_t i = 0; i < n; i++)
+            for (int a = 0; a < 4; a++) sum[a] += w[i] * rows[i * stride + q + a];
+        for (int a = 0; a < 4; a++) out[q + a] += sum[a];
+    }
+    for (; q + 2 <= width; q += 2) {
+        double sum[2] = {0};
+        for (ptrdiff_t i = 0; i < n; i++)
+            for (int a = 0; a < 2; a++) sum[a] += w[i] * rows[i * stride + q + a];
+        for (int a = 0; a < 2; a++) out[q + a] += sum[a];
+    }
+    for (; q < width; q++) {
+        double even = 0.0, odd = 0.0;
+        ptrdiff_t i = 0;
+        for (; i + 2 <= n; i += 2) {
+            even += w[i] * rows[i * stride + q];
+            odd += w[i + 1] * rows[(i + 1) * stride + q];
+        }
+        if (i < n) even += w[i] * rows[i * stride + q];
+        out[q] += even + odd;
+    }
+}
+
+/* rows[i][q] += w[i] in[q]: the transpose of hosemi_pull */
+HOSEMI_KERNEL void hosemi_push(
+    const double *w, const double *in, ptrdiff_t width, ptrdiff_t n,
+    double *rows, ptrdiff_t stride
+) {
+    if (width == 1) {
+        for (ptrdiff_t i = 0; i < n; i++) rows[i * stride] += w[i] * in[0];
+        return;
+    }
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double *row = rows + i * stride;
+        const double weight = w[i];
+        for (ptrdiff_t q = 0; q < width; q++) row[q] += weight * in[q];
+    }
+}
+
+/* prob[i] = w[i] sum_q rows[i][q] in[q] */
+HOSEMI_KERNEL void hosemi_pair(
+    const double *w, const double *in, ptrdiff_t width, ptrdiff_t n,
+    const double *rows, ptrdiff_t stride, double *prob
+) {
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const double *row = rows + i * stride;
+        double sum[4] = {0};
+        ptrdiff_t q = 0;
+        for (; q + 4 <= width; q += 4)
+            for (int a = 0; a < 4; a++) sum[a] += row[q + a] * in[q + a];
+        for (; q < width; q++) sum[0] += row[q] * in[q];
+        prob[i] = w[i] * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+    }
+}
+
+/* rows[i][q] = max(rows[i][q], w[i] + in[q]) */
+HOSEMI_COMPARING void hosemi_push_max(
+    const double *w, const double *in, ptrdiff_t width, ptrdiff_t n,
+    double *rows, ptrdiff_t stride
+) {
+    for (ptrdiff_t i = 0; i < n; i++) {
+        double *row = rows + i * stride;
+        const double weight = w[i];
+        for (ptrdiff_t q = 0; q < width; q++) {
+            const double value = weight + in[q];
+            row[q] = row[q] > value ? row[q] : value;
+        }
+    }
+}
+
+/* Viterbi through the arcs and the circuit of an automaton, backwards:
+   node[v] = max over its arcs of weight + closing of their target, and over the nodes
+   that it is an input of.  */
+HOSEMI_COMPARING void hosemi_close_max(
+    const int32_t *first_arc, const int32_t *arc_node, const double *weight,
+    const double *closing, ptrdiff_t n_states,
+    const int32_t *first_input, const int32_t *node_input, ptrdiff_t n_inner,
+    double *node
+) {
+    for (ptrdiff_t q = 1; q < n_states; q++)
+        for (int32_t k = first_arc[q]; k < first_arc[q + 1]; k++) {
+            const double old = node[arc_node[k]], value = weight[k] + closing[q];
+            node[arc_node[k]] = old > value ? old : value;
+        }
+    for (ptrdiff_t v = n_inner - 1; v >= 0; v--)
+        for (int32_t k = first_input[v]; k < first_input[v + 1]; k++) {
+            const double old = node[node_input[k]], value = node[n_states + v];
+            node[node_input[k]] = old > value ? old : value;
+        }
+}
+
+/* The largest of n numbers, none of them negative. */
+HOSEMI_COMPARING double hosemi_largest(const double *x, ptrdiff_t n) {
+    double best[4] = {0.0, 0.0, 0.0, 0.0};
+    ptrdiff_t i = 0;
+    for (; i + 4 <= n; i += 4)
+        for (int a = 0; a < 4; a++) best[a] = x[i + a] > best[a] ? x[i + a] : best[a];
+    for (; i < n; i++) best[0] = x[i] > best[0] ? x[i] : best[0];
+    for (int a = 1; a < 4; a++) best[0] = best[a] > best[0] ? best[a] : best[0];
+    return best[0];
+}
+
+/* x[i] = 0 where x[i] < least */
+HOSEMI_COMPARING void hosemi_flush(double *x, ptrdiff_t n, double least) {
+    for (ptrdiff_t i = 0; i < n; i++) x[i] = x[i] >= least ? x[i] : 0.0;
+}
+
+/* A bound on log x from above, for x > 0: less than log 2 too high. */
+static inline double hosemi_log_bound(double x) {
+    int exponent;
+    if (frexp(x, &exponent) == 0.5) exponent--;
+    return exponent * 0.6931471805599453;
+}
+
+#endif

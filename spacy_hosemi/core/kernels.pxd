@@ -1,0 +1,64 @@
+from libc.stdint cimport int32_t
+
+
+cdef extern from "kernels.h" nogil:
+    const double HOSEMI_LOWEST
+    const double HOSEMI_HIGHEST
+    void exp_all "hosemi_exp"(double* x, Py_ssize_t n)
+    double shift "hosemi_shift"(
+        const double* score,
+        const double* scale,
+        const double* top,
+        Py_ssize_t n,
+        double* x,
+    )
+    bint settle "hosemi_settle"(
+        double* x, const double* top, Py_ssize_t n, double cut, double scale
+    )
+    void pull "hosemi_pull"(
+        const double* w,
+        const double* rows,
+        Py_ssize_t stride,
+        Py_ssize_t n,
+        double* out,
+        Py_ssize_t width,
+    )
+    void push "hosemi_push"(
+        const double* w,
+        const double* in_,
+        Py_ssize_t width,
+        Py_ssize_t n,
+        double* rows,
+        Py_ssize_t stride,
+    )
+    void pair "hosemi_pair"(
+        const double* w,
+        const double* in_,
+        Py_ssize_t width,
+        Py_ssize_t n,
+        const double* rows,
+        Py_ssize_t stride,
+        double* prob,
+    )
+    void push_max "hosemi_push_max"(
+        const double* w,
+        const double* in_,
+        Py_ssize_t width,
+        Py_ssize_t n,
+        double* rows,
+        Py_ssize_t stride,
+    )
+    void close_max "hosemi_close_max"(
+        const int32_t* first_arc,
+        const int32_t* arc_node,
+        const double* weight,
+        const double* closing,
+        Py_ssize_t n_states,
+        const int32_t* first_input,
+        const int32_t* node_input,
+        Py_ssize_t n_inner,
+        double* node,
+    )
+    double largest "hosemi_largest"(const double* x, Py_ssize_t n)
+    void flush "hosemi_flush"(double* x, Py_ssize_t n, double least)
+    double log_bound "hosemi_log_bound"(double x)
