@@ -1,9 +1,14 @@
 """Exact inference for high-order semi-Markov models: numpy in, numpy out, no spaCy."""
 
 from .automaton import PatternAutomaton
+from .batches import marginals_many, viterbi_many
+from .entropy import entropy
 from .grammar import LabelGrammar, compile_grammar
 from .inference import Marginals, log_partition, marginals
+from .kbest import kbest
+from .mbr import mbr
 from .potentials import CELLS, ENTRIES, Constraints, Potentials
+from .sampling import sample
 from .viterbi import score, viterbi
 
 __all__ = [
@@ -15,8 +20,14 @@ __all__ = [
     "PatternAutomaton",
     "Potentials",
     "compile_grammar",
+    "entropy",
+    "kbest",
     "log_partition",
     "marginals",
+    "marginals_many",
+    "mbr",
+    "sample",
     "score",
     "viterbi",
+    "viterbi_many",
 ]

@@ -1,0 +1,77 @@
+"""Many documents at once, on several threads.
+
+The kernels run without the GIL and a document is never divided, so the results are the
+same, bit for bit, for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from ..errors import Errors
+from .automaton import PatternAutomaton
+from .inference import Marginals, marginals
+from .potentials import Constraints, Potentials
+from .viterbi import viterbi
+
+Result = TypeVar("Result")
+
+
+def viterbi_many(
+    automaton: PatternAutomaton,
+    potentials_list: Sequence[Potentials],
+    constraints: Sequence[Constraints | None] | None = None,
+    threads: int = 1,
+) -> list[tuple[list[tuple[int, int, int]], float]]:
+    """`viterbi` of each document.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials_list (Sequence[Potentials]): One for each document.
+    constraints (Optional[Sequence[Optional[Constraints]]]): One for each document.
+    threads (int): How many documents are worked on at a time.
+    RETURNS (List[Tuple[segments, score]]): In the order of the documents.
+    RAISES (ValueError): HS026 threads; HS028 constraints; and as `viterbi`.
+    """
+    return _map(viterbi, automaton, potentials_list, constraints, threads)
+
+
+def marginals_many(
+    automaton: PatternAutomaton,
+    potentials_list: Sequence[Potentials],
+    constraints: Sequence[Constraints | None] | None = None,
+    threads: int = 1,
+) -> list[Marginals]:
+    """`marginals` of each document; see `viterbi_many`."""
+    return _map(marginals, automaton, potentials_list, constraints, threads)
+
+
+def _map(
+    function: Callable[..., Result],
+    automaton: PatternAutomaton,
+    potentials_list: Sequence[Potentials],
+    constraints: Sequence[Constraints | None] | None,
+    threads: int,
+) -> list[Result]:
+    if threads < 1:
+        raise ValueError(
+            Errors.HS026.format(name="threads", found=threads, expected="1 or more")
+        )
+    documents = list(potentials_list)
+    limits: list[Any] = (
+        [None] * len(documents) if constraints is None else [*constraints]
+    )
+    if len(limits) != len(documents):
+        raise ValueError(
+            Errors.HS028.format(found=len(limits), expected=len(documents))
+        )
+
+    def solve(pair: tuple[Potentials, Constraints | None]) -> Result:
+        return function(automaton, *pair)
+
+    pairs = list(zip(documents, limits))
+    if threads == 1:
+        return [solve(pair) for pair in pairs]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(solve, pairs))

@@ -1,0 +1,126 @@
+"""What to answer, if not the most probable segmentation: minimum Bayes risk."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import Errors
+from .automaton import PatternAutomaton
+from .inference import marginals
+from .potentials import (
+    CELLS,
+    ROLES,
+    Constraints,
+    Potentials,
+    check_potentials,
+)
+from .viterbi import viterbi
+
+Segments = list[tuple[int, int, int]]
+
+OBJECTIVES = ("spans", "f1")
+
+# Segments that are less probable are not considered: all of them together are worth
+# less than a span in a million.
+LEAST = 1e-7
+
+# What a segment costs that has no gain of its own: more than all gains of a document.
+_COST = 1e6
+
+
+def mbr(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    objective: str = "spans",
+    constraints: Constraints | None = None,
+) -> Segments:
+    """The segmentation from which most is expected, instead of the most probable one.
+
+    With P(i, j, y) the probability of a span (a segment with a label but outside), and
+    s any segmentation that is possible:
+
+        "spans"   max_s  sum of P over the spans of s            (expected correct ones)
+        "f1"      max_s  2 sum of P / (spans of s + E[spans])    (about expected F1)
+
+    The ratio is maximised by Dinkelbach's method (1967): while it grows, maximise the
+    numerator minus the present ratio times the denominator.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens; log scores, -inf forbids.
+    objective (str): "spans" or "f1".
+    constraints (Optional[Constraints]): What a segmentation may contain.
+    RETURNS (List[Tuple[int, int, int]]): As `viterbi` gives them; [] if nothing is
+        possible.
+    RAISES (ValueError): HS023 objective; and as `log_partition`.
+    """
+    if objective not in OBJECTIVES:
+        raise ValueError(
+            Errors.HS023.format(name="objective", found=objective, expected=OBJECTIVES)
+        )
+    found = marginals(automaton, potentials, constraints)
+    if found.log_z == -np.inf:
+        return []
+    prob = {(i, j, y): p for i, j, y, p in found.segments_above(LEAST) if y > 0}
+    free = _without_preferences(check_potentials(automaton, potentials))
+    if objective == "spans":
+        return _best_gain(automaton, free, constraints, prob)
+    n_expected = float(found.gradient.start[:, 1 : automaton.n_labels].sum())
+    best, _ = viterbi(automaton, potentials, constraints)
+    ratio = _f1(best, prob, n_expected)
+    while True:
+        gains = {segment: 2.0 * p - ratio for segment, p in prob.items()}
+        segments = _best_gain(automaton, free, constraints, gains)
+        new_ratio = _f1(segments, prob, n_expected)
+        if new_ratio <= ratio + 1e-12:
+            return best
+        best, ratio = segments, new_ratio
+
+
+def _f1(
+    segments: Segments, prob: dict[tuple[int, int, int], float], n_expected: float
+) -> float:
+    spans = [segment for segment in segments if segment[2] > 0]
+    n_correct = sum(prob.get(segment, 0.0) for segment in spans)
+    size = len(spans) + n_expected
+    return 2.0 * n_correct / size if size else 0.0
+
+
+def _without_preferences(potentials: Potentials) -> Potentials:
+    """What is forbidden stays so, everything else is worth nothing."""
+
+    def forbidden(name: str) -> np.ndarray:
+        return np.where(np.isneginf(getattr(potentials, name)), -np.inf, 0.0)
+
+    def forbidden_rows(rows: np.ndarray) -> np.ndarray:
+        return rows[np.isneginf(rows["score"])]
+
+    return Potentials(
+        **{name: forbidden(name) for name in (*ROLES, "length", "tail", "pattern")},
+        cells=forbidden_rows(potentials.cells),
+        entries=(
+            None if potentials.entries is None else forbidden_rows(potentials.entries)
+        ),
+    )
+
+
+def _best_gain(
+    automaton: PatternAutomaton,
+    free: Potentials,
+    constraints: Constraints | None,
+    gains: dict[tuple[int, int, int], float],
+) -> Segments:
+    """The possible segmentation whose spans gain most together.
+
+    A span costs more than can be gained, and a cell gives that back where there is a
+    gain: so others are only taken where nothing else is possible.
+    """
+    start = free.start.copy()
+    start[:, 1 : automaton.n_labels] -= _COST
+    given_back = [(*segment, _COST + gain) for segment, gain in gains.items()]
+    cells = np.concatenate([free.cells, np.array(given_back, CELLS)])
+    segments, _ = viterbi(
+        automaton, replace(free, start=start, cells=cells), constraints
+    )
+    return segments
