@@ -59,7 +59,7 @@ cdef class Chart:
     # the document, by group
     cdef const double[:, ::1] first             # [G, n] inside + start
     cdef const double[:, ::1] more              # [G, n] inside, -inf after a boundary
-    cdef const double[:, ::1] end               # [G, n]
+    cdef const double[:, ::1] end               # [n, G]
     cdef const double[:, ::1] length_backwards  # [G, D] of D tokens, .., of 1
     cdef const double[::1] tail                 # [G]
     cdef bint has_tail

@@ -3,7 +3,7 @@
 A segment belongs to a *group*: its label, and which observed patterns it completes. So
 the columns that it reads are known, and with constraints folded in its score is
 
-    first[g, u] + sum_{k=u+1}^{j-1} more[g, k] + end[g, j-1] + length(g, j-u) + cells
+    first[g, u] + sum_{k=u+1}^{j-1} more[g, k] + end[j-1, g] + length(g, j-u) + cells
 
 where first = inside + start, and more = inside, or -inf where no segment of the group
 may cross the boundary before token k.
@@ -117,10 +117,13 @@ cdef class Chart:
         label = automaton.group_label
         n_tokens = self.n_tokens = potentials.n_tokens
         self.cells_as_given = cells = potentials.cells
-        inside, start, end = (
-            _by_group(automaton, potentials, role) for role in ROLES
-        )
-        first, more = inside + start, inside
+        more = _by_group(automaton, potentials, "inside")
+        first = more + _by_group(automaton, potentials, "start")
+        end = potentials.end  # by token: groups are read side by side
+        if automaton.observed or potentials.entries is not None:
+            end = _by_group(automaton, potentials, "end").T.copy()
+        elif constraints is not None:
+            end = end.copy()
         if constraints is not None:
             constraints = check_constraints(automaton, constraints, n_tokens)
             _constrain(constraints, label, first, more, end)
@@ -261,7 +264,7 @@ cdef class Chart:
             for i in range(low):
                 score[i] = -INFINITY
             more = 0.0
-            at_end = self.end[g, j - 1]
+            at_end = self.end[j - 1, g]
             u = j - 1
             for i in range(n_lengths - 1, low - 1, -1):
                 score[i] = (
@@ -297,7 +300,7 @@ cdef class Chart:
             j = u + d
             if d > 1:
                 more += self.more[g, j - 1]
-            score[d - 1] = self.first[g, u] + more + self.end[g, j - 1]
+            score[d - 1] = self.first[g, u] + more + self.end[j - 1, g]
             score[d - 1] += self.length_score(g, d) + self.cells_of(u, j, g)
         return last
 
@@ -345,7 +348,7 @@ cdef class Chart:
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil:
         """The score of one segment, without cells; O(length)."""
-        return self.running_score(u, j, g) + self.end[g, j - 1]
+        return self.running_score(u, j, g) + self.end[j - 1, g]
 
     cdef double segment_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
@@ -449,7 +452,7 @@ def _constrain(constraints, label, first, more, end):
         boundary = constraints.boundary
         before = boundary[:n_tokens]
         first[:, before == -1] = -np.inf
-        end[:, boundary[1:] == -1] = -np.inf
+        end[boundary[1:] == -1] = -np.inf
         more[:, before == 1] = -np.inf
         more[np.ix_(label > 0, before == 2)] = -np.inf
 

@@ -108,7 +108,7 @@ cdef class Visits(Completions):
             if prob == 0.0:
                 continue
             g = self.state_group[q]
-            self.value[0] = self.end[g, j - 1] + self.best_from(j, q)
+            self.value[0] = self.end[j - 1, g] + self.best_from(j, q)
             self.value[1] = -INFINITY
             if j < self.n_tokens:
                 self.value[1] = self.more[g, j] + self.tail[g] + self.rests[j + 1, q]

@@ -106,15 +106,21 @@ cdef class Marginals(Tables):
         self._set_gradient(potentials)
 
     def _set_gradient(self, potentials):
-        """From groups back to columns."""
-        automaton, counts = self.automaton, {
+        """From groups back to columns; gives back what only the sweeps needed."""
+        automaton = self.automaton
+        self.alpha = self.running = self.weight = self.opened_top = None
+        counts = {
             "inside": np.asarray(self.inside_count),
             "start": np.asarray(self.start_count),
             "end": np.asarray(self.end_count),
         }
+        self.inside_count = self.start_count = self.end_count = None
+        entries = entry_gradient(automaton, potentials.entries, counts)
         dense = {
-            role: by_column(automaton, count, np.shape(getattr(potentials, role))[1])
-            for role, count in counts.items()
+            role: by_column(
+                automaton, counts.pop(role), np.shape(getattr(potentials, role))[1]
+            )
+            for role in tuple(counts)
         }
         self.tokens = dense["inside"]
         if self.tokens.shape[1] > self.n_labels:
@@ -130,7 +136,7 @@ cdef class Marginals(Tables):
             tail=tail,
             cells=self.cell_gradient(np.asarray(self.cell_count)),
             pattern=np.asarray(self.pattern_count),
-            entries=entry_gradient(automaton, potentials.entries, counts),
+            entries=entries,
         )
 
     def segment(self, start, end, label):
@@ -168,7 +174,7 @@ cdef class Marginals(Tables):
         """
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
-        starts = by_column(self.automaton, np.asarray(self.start_count), self.n_labels)
+        starts = self.gradient.start[:, : self.n_labels]
         label = self.automaton.group_label
         groups = [np.flatnonzero(label == y).tolist() for y in range(self.n_labels)]
         least = p * (1.0 - 1e-9) - 1e-12
@@ -195,7 +201,7 @@ cdef class Marginals(Tables):
         for g in more:
             if j > u + 1:
                 more[g] += self.more[g, j - 1]
-            score = self.first[g, u] + more[g] + self.end[g, j - 1]
+            score = self.first[g, u] + more[g] + self.end[j - 1, g]
             score += self.length_score(g, j - u) + self.cells_of(u, j, g)
             total += self._one(u, g, score, j)
         segment[2] -= total

@@ -203,7 +203,7 @@ cdef class Alternatives(Completions):
         for k in range(k, j + 1):
             if k >= first:
                 if k < j:
-                    value = running + self.end[g, k - 1] + self.best_from(k, q)
+                    value = running + self.end[k - 1, g] + self.best_from(k, q)
                 elif k < self.n_tokens:
                     value = running + self.more[g, k] + self.tail[g]
                     value += self.rests[k + 1, q]

@@ -148,7 +148,7 @@ cdef double _running_keys(Tables tables, Py_ssize_t j) noexcept nogil:
     cdef double* at_end = tables.row_weight(j) + tables.at_end()
     cdef double top = -INFINITY, bound
     for g in range(tables.n_groups):
-        at_end[g] = tables.end[g, j - 1]
+        at_end[g] = tables.end[j - 1, g]
         keep[g] = enter[g] = bound = -INFINITY
         if tables.running_top[g] > -INFINITY:
             keep[g] = tables.more[g, j - 1] + tables.tail[g] + tables.alpha_scale[j - 1]

@@ -95,7 +95,7 @@ cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
         g, u = tables.late_group[t], tables.late_start[t]
         _add(tables, g, tables.late_score[t], &tables.opened[u, 0], running)
     for g in range(tables.n_groups):
-        _add(tables, g, tables.end[g, j - 1], running, alpha)
+        _add(tables, g, tables.end[j - 1, g], running, alpha)
 
 
 cdef void _add(
@@ -211,7 +211,7 @@ cdef void rest_row(
         for q in range(tables.first_state[g], tables.first_state[g + 1]):
             rest[q] = -INFINITY
             if tables.tail[g] > -INFINITY:
-                rest[q] = tables.end[g, j - 1] + tables.beta[q]
+                rest[q] = tables.end[j - 1, g] + tables.beta[q]
                 if weight > -INFINITY:
                     value = weight + after[q]
                     rest[q] = _plus(rest[q], value, maximum)

@@ -86,7 +86,7 @@ cdef class Tables(Chart):
         size = BLOCK // max(self.n_states, n_weights)
         self.n_rows = n_tokens
         if n_tokens > size:
-            self.n_rows = max(size // 8, 1)
+            self.n_rows = max(size // 40, 1)
         if not backward:  # only the last row is read again
             self.n_rows = 1
         n_blocks = -(-n_tokens // max(self.n_rows, 1)) if backward else 0
