@@ -158,6 +158,10 @@ class Errors(metaclass=_Coded):
         "weights have a column for each label. Add it before initialize, or train anew "
         "with the label in the data."
     )
+    HS046 = (
+        "label_rules are set and encoding is {found!r}; expected encoding = "
+        '"segments", where each span is one label. Remove the rules or the encoding.'
+    )
     # training
     HS050 = (
         "there is no training example; expected documents with entities. Check "

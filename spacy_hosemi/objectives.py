@@ -41,6 +41,10 @@ def log_likelihood(
     """
     if gold.n_known == 0:
         return 0.0, no_counts(automaton, potentials)
+    if gold.segments is not None and automaton.grammar is not None:
+        if not automaton.grammar.permits([y for _, _, y in gold.segments]):
+            reason = f"the rules {', '.join(automaton.grammar.rules)} forbid it"
+            raise ValueError(Errors.HS056.format(text=gold.text, reason=reason))
     everything = marginals(automaton, potentials)
     gradient = everything.gradient
     if gold.segments is not None:

@@ -35,6 +35,7 @@ from .core import (
     Marginals,
     PatternAutomaton,
     Potentials,
+    compile_grammar,
     marginals,
     viterbi,
 )
@@ -68,6 +69,7 @@ outside = "run"
 max_order = 2
 pattern_min_count = 1
 pattern_max = null
+label_rules = []
 explicit_length = 1
 max_length = null
 spans_key = null
@@ -123,6 +125,7 @@ def make_hosemi(
     max_order: int,
     pattern_min_count: int,
     pattern_max: int | None,
+    label_rules: list[str],
     explicit_length: int,
     max_length: int | None,
     spans_key: str | None,
@@ -141,6 +144,7 @@ def make_hosemi(
         max_order=max_order,
         pattern_min_count=pattern_min_count,
         pattern_max=pattern_max,
+        label_rules=label_rules,
         explicit_length=explicit_length,
         max_length=max_length,
         spans_key=spans_key,
@@ -174,6 +178,8 @@ class HighOrderSemiCRF(TrainablePipe):
     pattern_min_count (int): How often a pattern of three or more labels must occur in
         training.
     pattern_max (Optional[int]): At most so many of those, the most frequent.
+    label_rules (Sequence[str]): What the labels of a document must satisfy, such as
+        "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
     max_length (Optional[int]): Longest span in tokens; null: no limit.
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
@@ -181,7 +187,8 @@ class HighOrderSemiCRF(TrainablePipe):
         computed when `span._.confidence` is read.
     min_confidence (float): Drop entities that are less probable.
     scorer (Optional[Callable]): For evaluation.
-    RAISES (ValueError): HS042, HS043 if an argument is out of range.
+    RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules
+        with tags on tokens.
     """
 
     def __init__(
@@ -196,6 +203,7 @@ class HighOrderSemiCRF(TrainablePipe):
         max_order: int = 2,
         pattern_min_count: int = 1,
         pattern_max: int | None = None,
+        label_rules: Sequence[str] = (),
         explicit_length: int = 1,
         max_length: int | None = None,
         spans_key: str | None = None,
@@ -221,6 +229,8 @@ class HighOrderSemiCRF(TrainablePipe):
                     name="min_confidence", found=min_confidence, expected="0 to 1"
                 )
             )
+        if label_rules and encoding != "segments":
+            raise ValueError(Errors.HS046.format(found=encoding))
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -235,6 +245,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "max_order": max_order,
             "pattern_min_count": pattern_min_count,
             "pattern_max": pattern_max,
+            "label_rules": list(label_rules),
             "explicit_length": explicit_length,
             "max_length": max_length,
         }
@@ -326,7 +337,7 @@ class HighOrderSemiCRF(TrainablePipe):
             max_patterns=self.cfg["pattern_max"],
         )
         self._n_forbidden = len(forbidden)
-        self._set_labels(self.labels, [*forbidden, *patterns])
+        self._set_labels(self.labels, [*forbidden, *patterns], self.cfg["label_rules"])
 
     def _initialize_weights(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
         if self.inventory.on_tokens:
@@ -453,7 +464,8 @@ class HighOrderSemiCRF(TrainablePipe):
         if score == -np.inf:
             raise ValueError(
                 Errors.HS060.format(
-                    text=doc.text[:40], constraints="sentence starts and max_length"
+                    text=doc.text[:40],
+                    constraints="sentence starts, max_length and label_rules",
                 )
             )
         spans = self.inventory.decode(segments)
@@ -534,14 +546,20 @@ class HighOrderSemiCRF(TrainablePipe):
     # state
 
     def _set_labels(
-        self, labels: Iterable[str], patterns: Iterable[tuple[str, ...]]
+        self,
+        labels: Iterable[str],
+        patterns: Iterable[tuple[str, ...]],
+        rules: Sequence[str] = (),
     ) -> None:
-        """Labels and patterns, and what follows from them."""
+        """Labels, patterns and rules, and what follows from them."""
         inventory = LabelInventory(labels, self.cfg["encoding"], self.cfg["outside"])
         self.inventory = inventory
         self.cfg["labels"] = list(inventory.labels)
         self.cfg["patterns"] = [list(pattern) for pattern in patterns]
-        self.automaton = PatternAutomaton(inventory.names, self.cfg["patterns"])
+        grammar = compile_grammar(inventory.names, rules) if rules else None
+        self.automaton = PatternAutomaton(
+            inventory.names, self.cfg["patterns"], grammar=grammar
+        )
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
@@ -569,7 +587,9 @@ class HighOrderSemiCRF(TrainablePipe):
         version = self.cfg.get("format", 0)
         if version > FORMAT:
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-        self._set_labels(self.cfg["labels"], self.cfg["patterns"])
+        # Models of version 0.1 have no rules.
+        rules = self.cfg.get("label_rules", []) if self.labels else []
+        self._set_labels(self.labels, self.cfg["patterns"], rules)
         weights = self.weights
         if self.inventory.on_tokens:
             weights.put_features_on_tokens()

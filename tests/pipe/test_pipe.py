@@ -464,3 +464,41 @@ def test_doc_of_another_vocab():
     doc = Doc(spacy.blank("en").vocab, words=TEXT[:-1].split())
     assert triples(nlp.get_pipe("hosemi")(doc).ents) == [(0, 2, "PER"), (4, 6, "PER")]
     assert math.isfinite(doc.ents[0]._.confidence)
+
+
+# --- label rules ------------------------------------------------------------------
+
+
+def test_label_rules_hold_in_predictions():
+    free = make_trained()
+    doc = free("Ada Lovelace met Charles Babbage in London and Paris.")
+    assert [ent.label_ for ent in doc.ents].count("PER") == 2
+    ruled = make_nlp(label_rules=["PER at most once", "LOC never before PER"])
+    marked = [line for line in TRAIN if line.count("PER") < 2]
+    initialize(ruled, marked, fit=lbfgs())
+    for text in (doc.text, "London and Paris: Ada Lovelace, Charles Babbage."):
+        labels = [ent.label_ for ent in ruled(text).ents]
+        assert labels.count("PER") <= 1
+        assert "PER" not in labels[labels.index("LOC") :] if "LOC" in labels else True
+
+
+def test_label_rules_are_saved():
+    nlp = make_nlp(label_rules=["PER at most once"])
+    initialize(nlp, TRAIN[1:2], fit=lbfgs())
+    pipe = nlp.get_pipe("hosemi")
+    fresh = make_nlp().get_pipe("hosemi").from_bytes(pipe.to_bytes())
+    assert fresh.automaton.grammar == pipe.automaton.grammar
+    assert fresh.automaton.n_states == pipe.automaton.n_states
+
+
+def test_label_rules_and_gold():
+    nlp = make_nlp(label_rules=["PER at most once"])
+    with pytest.raises(ValueError, match="HS056.*PER at most once"):
+        initialize(nlp, fit=lbfgs())
+
+
+def test_label_rules_need_segments():
+    with pytest.raises(ValueError, match="HS046.*'BIO'"):
+        make_nlp(label_rules=["PER at most once"], encoding="BIO")
+    with pytest.raises(ValueError, match="HS071.*'AUTHOR'"):
+        initialize(make_nlp(label_rules=["AUTHOR at most once"]))
