@@ -312,6 +312,24 @@ class PatternAutomaton:
         sizes = [len(inputs) for inputs in circuit.inputs]
         self.first_input = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
         self.node_input = np.array([v for i in circuit.inputs for v in i], np.int32)
+        self._transpose_circuit([q for q, _, _ in arcs], sizes)
+
+    def _transpose_circuit(self, targets: list[int], sizes: list[int]) -> None:
+        """The same from the nodes' point of view, for the backward sweep."""
+        n_nodes = self.n_states + len(sizes)
+        nodes = np.arange(n_nodes + 1)
+        order = np.argsort(self.arc_node, kind="stable")
+        # arcs out of node v: out_arc[first_out[v]:first_out[v + 1]], to out_target
+        self.first_out = np.searchsorted(self.arc_node[order], nodes).astype(np.int32)
+        self.out_arc = order.astype(np.int32)
+        self.out_target = np.array(targets, np.int32)[order]
+        # inner nodes that node v is an input of: parent[first_parent[v]: ..]
+        inner = np.repeat(np.arange(self.n_states, n_nodes), sizes)
+        order = np.argsort(self.node_input, kind="stable")
+        self.first_parent = np.searchsorted(self.node_input[order], nodes).astype(
+            np.int32
+        )
+        self.parent = inner[order].astype(np.int32)
 
 
 def _pattern_keys(

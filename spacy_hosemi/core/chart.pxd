@@ -10,6 +10,11 @@ cdef class Layout:
     cdef const int32_t[::1] arc_edge
     cdef const int32_t[::1] first_input
     cdef const int32_t[::1] node_input
+    cdef const int32_t[::1] first_out
+    cdef const int32_t[::1] out_arc
+    cdef const int32_t[::1] out_target
+    cdef const int32_t[::1] first_parent
+    cdef const int32_t[::1] parent
     cdef const int32_t[::1] edge_suffix
     cdef const int32_t[::1] edge_pattern
     cdef const int32_t[::1] edge_target
@@ -38,6 +43,11 @@ cdef class Chart:
     cdef const int32_t[::1] arc_edge
     cdef const int32_t[::1] first_input
     cdef const int32_t[::1] node_input
+    cdef const int32_t[::1] first_out
+    cdef const int32_t[::1] out_arc
+    cdef const int32_t[::1] out_target
+    cdef const int32_t[::1] first_parent
+    cdef const int32_t[::1] parent
     cdef const int32_t[::1] edge_suffix
     cdef const int32_t[::1] edge_pattern
     cdef const int32_t[::1] edge_target

@@ -48,6 +48,11 @@ cdef class Layout:
         self.arc_edge = automaton.arc_edge
         self.first_input = automaton.first_input
         self.node_input = automaton.node_input
+        self.first_out = automaton.first_out
+        self.out_arc = automaton.out_arc
+        self.out_target = automaton.out_target
+        self.first_parent = automaton.first_parent
+        self.parent = automaton.parent
         self.edge_suffix = automaton.edge_suffix
         self.edge_pattern = automaton.edge_pattern
         self.edge_target = automaton.edge_target
@@ -90,6 +95,11 @@ cdef class Chart:
         self.arc_edge = layout.arc_edge
         self.first_input = layout.first_input
         self.node_input = layout.node_input
+        self.first_out = layout.first_out
+        self.out_arc = layout.out_arc
+        self.out_target = layout.out_target
+        self.first_parent = layout.first_parent
+        self.parent = layout.parent
         self.edge_suffix = layout.edge_suffix
         self.edge_pattern = layout.edge_pattern
         self.edge_target = layout.edge_target

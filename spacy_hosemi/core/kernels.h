@@ -196,25 +196,26 @@ HOSEMI_COMPARING void hosemi_push_max(
     }
 }
 
-/* Viterbi through the arcs and the circuit of an automaton, backwards:
-   node[v] = max over its arcs of weight + closing of their target, and over the nodes
-   that it is an input of.  */
+/* Viterbi through the arcs and the circuit of an automaton, backwards: node[v] = max over
+   its arcs of weight + closing of their target, and over the nodes that it is an input
+   of. */
 HOSEMI_COMPARING void hosemi_close_max(
-    const int32_t *first_arc, const int32_t *arc_node, const double *weight,
-    const double *closing, ptrdiff_t n_states,
-    const int32_t *first_input, const int32_t *node_input, ptrdiff_t n_inner,
-    double *node
+    const int32_t *first_out, const int32_t *target, const double *weight,
+    const double *closing, const int32_t *first_parent, const int32_t *parent,
+    ptrdiff_t n_nodes, double *node
 ) {
-    for (ptrdiff_t q = 1; q < n_states; q++)
-        for (int32_t k = first_arc[q]; k < first_arc[q + 1]; k++) {
-            const double old = node[arc_node[k]], value = weight[k] + closing[q];
-            node[arc_node[k]] = old > value ? old : value;
+    for (ptrdiff_t v = n_nodes - 1; v >= 0; v--) {
+        double best = -INFINITY;
+        for (int32_t k = first_out[v]; k < first_out[v + 1]; k++) {
+            const double value = weight[k] + closing[target[k]];
+            best = best > value ? best : value;
         }
-    for (ptrdiff_t v = n_inner - 1; v >= 0; v--)
-        for (int32_t k = first_input[v]; k < first_input[v + 1]; k++) {
-            const double old = node[node_input[k]], value = node[n_states + v];
-            node[node_input[k]] = old > value ? old : value;
+        for (int32_t k = first_parent[v]; k < first_parent[v + 1]; k++) {
+            const double value = node[parent[k]];
+            best = best > value ? best : value;
         }
+        node[v] = best;
+    }
 }
 
 /* The largest of n numbers, none of them negative. */

@@ -49,14 +49,13 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t stride,
     )
     void close_max "hosemi_close_max"(
-        const int32_t* first_arc,
-        const int32_t* arc_node,
+        const int32_t* first_out,
+        const int32_t* target,
         const double* weight,
         const double* closing,
-        Py_ssize_t n_states,
-        const int32_t* first_input,
-        const int32_t* node_input,
-        Py_ssize_t n_inner,
+        const int32_t* first_parent,
+        const int32_t* parent,
+        Py_ssize_t n_nodes,
         double* node,
     )
     double largest "hosemi_largest"(const double* x, Py_ssize_t n)

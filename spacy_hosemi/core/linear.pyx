@@ -373,26 +373,23 @@ cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept no
 
 cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
     """beta[j] from B[j]: the arcs and the circuit, transposed."""
-    cdef Py_ssize_t v, k, q, n_states = tables.n_states
-    cdef double value
+    cdef Py_ssize_t v, k
+    cdef double total
     cdef double* node = &tables.back_node[0]
     cdef const double* closing = &tables.closing[j, 0]
-    cdef const double* weight = &tables.arc_weight[0]
-    cdef const int32_t* arc_node = &tables.arc_node[0]
-    cdef const int32_t* first_arc = &tables.first_arc[0]
-    cdef const int32_t* node_input = tables.node_inputs()
-    cdef const int32_t* first_input = &tables.first_input[0]
-    for v in range(tables.n_nodes):
-        node[v] = 0.0
-    for q in range(1, n_states):
-        value = closing[q]
-        for k in range(first_arc[q], first_arc[q + 1]):
-            node[arc_node[k]] += weight[k] * value
-    for v in range(tables.n_nodes - n_states - 1, -1, -1):
-        value = node[n_states + v]
-        for k in range(first_input[v], first_input[v + 1]):
-            node[node_input[k]] += value
-    for v in range(n_states):
+    cdef const double* weight = &tables.out_weight[0]
+    cdef const int32_t* target = &tables.out_target[0]
+    cdef const int32_t* first_out = &tables.first_out[0]
+    cdef const int32_t* parent = tables.parents()
+    cdef const int32_t* first_parent = &tables.first_parent[0]
+    for v in range(tables.n_nodes - 1, -1, -1):
+        total = 0.0
+        for k in range(first_out[v], first_out[v + 1]):
+            total += weight[k] * closing[target[k]]
+        for k in range(first_parent[v], first_parent[v + 1]):
+            total += node[parent[k]]
+        node[v] = total
+    for v in range(tables.n_states):
         tables.beta[v] = node[v]
 
 

@@ -146,18 +146,15 @@ cdef void end_row(Tables tables) noexcept nogil:
 cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
     """beta[j] from B[j]: the arcs and the circuit, transposed."""
     cdef Py_ssize_t v
-    for v in range(tables.n_nodes):
-        tables.back_node[v] = -INFINITY
     if maximum:
         kernels.close_max(
-            &tables.first_arc[0],
-            &tables.arc_node[0],
-            &tables.arc_weight[0],
+            &tables.first_out[0],
+            &tables.out_target[0],
+            &tables.out_weight[0],
             &tables.closing[j, 0],
-            tables.n_states,
-            &tables.first_input[0],
-            tables.node_inputs(),
-            tables.n_nodes - tables.n_states,
+            &tables.first_parent[0],
+            tables.parents(),
+            tables.n_nodes,
             &tables.back_node[0],
         )
     else:
@@ -167,17 +164,17 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
 
 
 cdef void _close_sum(Tables tables, const double* closing, double* node) noexcept nogil:
-    cdef Py_ssize_t v, k, q, i, n_states = tables.n_states
-    for q in range(1, n_states):
-        if closing[q] == -INFINITY:
-            continue
-        for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
-            i = tables.arc_node[k]
-            node[i] = _log_add(node[i], tables.arc_weight[k] + closing[q])
-    for v in range(tables.n_nodes - n_states - 1, -1, -1):
-        for k in range(tables.first_input[v], tables.first_input[v + 1]):
-            i = tables.node_input[k]
-            node[i] = _log_add(node[i], node[n_states + v])
+    cdef Py_ssize_t v, k
+    cdef double total
+    for v in range(tables.n_nodes - 1, -1, -1):
+        total = -INFINITY
+        for k in range(tables.first_out[v], tables.first_out[v + 1]):
+            total = _log_add(
+                total, tables.out_weight[k] + closing[tables.out_target[k]]
+            )
+        for k in range(tables.first_parent[v], tables.first_parent[v + 1]):
+            total = _log_add(total, node[tables.parent[k]])
+        node[v] = total
 
 
 cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:

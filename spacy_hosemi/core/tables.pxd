@@ -30,6 +30,7 @@ cdef class Tables(Chart):
     cdef double[::1] late_weight    # [number of late segments]
     cdef double[::1] long_weight    # [number of long segments]
     cdef double[::1] arc_weight     # [A] in the domain of the tables
+    cdef double[::1] out_weight     # [A] the same, by node
     cdef double arc_scale
     cdef double gap                 # see `_future_gap`
     cdef bint representable         # no arc weight underflows
@@ -41,6 +42,7 @@ cdef class Tables(Chart):
     cdef double _future_gap(self) noexcept nogil
     cdef void begin_block(self, Py_ssize_t base) noexcept nogil
     cdef const int32_t* node_inputs(self) noexcept nogil
+    cdef const int32_t* parents(self) noexcept nogil
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t at_keep(self) noexcept nogil
     cdef Py_ssize_t at_enter(self) noexcept nogil

@@ -108,7 +108,7 @@ cdef class Tables(Chart):
         return table
 
     def _set_arc_weights(self):
-        self.arc_weight = np.empty(self.arc_edge.shape[0])
+        self.arc_weight, self.out_weight = np.empty((2, self.arc_edge.shape[0]))
         self.arc_scale = 0.0
         self.gap = INFINITY
         self.representable = True
@@ -124,16 +124,17 @@ cdef class Tables(Chart):
         for k in range(self.arc_weight.shape[0]):
             self.arc_weight[k] = x = self.edge_weight[self.arc_edge[k]]
             top = max(top, x)
-        if self.in_logs:
-            return
-        if top > -INFINITY:
-            self.arc_scale = rint(top)
+        if not self.in_logs:
+            if top > -INFINITY:
+                self.arc_scale = rint(top)
+            for k in range(self.arc_weight.shape[0]):
+                self.arc_weight[k] -= self.arc_scale
+                x = self.arc_weight[k]
+                if x < -700.0 and x > -INFINITY:
+                    self.representable = False
+            kernels.exp_all(&self.arc_weight[0], self.arc_weight.shape[0])
         for k in range(self.arc_weight.shape[0]):
-            self.arc_weight[k] -= self.arc_scale
-            x = self.arc_weight[k]
-            if x < -700.0 and x > -INFINITY:
-                self.representable = False
-        kernels.exp_all(&self.arc_weight[0], self.arc_weight.shape[0])
+            self.out_weight[k] = self.arc_weight[self.out_arc[k]]
 
     cdef double _future_gap(self) noexcept nogil:
         """How much more one state of a group can gain from here on than another one.
@@ -176,6 +177,9 @@ cdef class Tables(Chart):
 
     cdef const int32_t* node_inputs(self) noexcept nogil:
         return &self.node_input[0] if self.node_input.shape[0] else NULL
+
+    cdef const int32_t* parents(self) noexcept nogil:
+        return &self.parent[0] if self.parent.shape[0] else NULL
 
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil:
         """Weights of boundary j: explicit by slot, then those that follow."""
