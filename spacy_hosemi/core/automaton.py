@@ -70,8 +70,12 @@ class PatternAutomaton:
         self._build_edges(keys)
         self._build_states(observed_keys)
         self._build_circuit()
-        # Pattern lengths, for the bound on how much a longer history can change.
+        # Pattern lengths, for the bound on how much a longer history can change: by the
+        # weights of patterns alone, if that is all that a history decides.
         self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
+        self.has_bounded_gap = grammar is None and all(
+            len(pattern) < 3 for pattern in self.observed
+        )
 
     @property
     def n_labels(self) -> int:

@@ -112,7 +112,7 @@ cdef class Tables(Chart):
         self.arc_scale = 0.0
         self.gap = INFINITY
         self.representable = True
-        if self.automaton.grammar is None:
+        if self.automaton.has_bounded_gap:
             self.gap = self._future_gap()
         with nogil:
             self._fill_arc_weights()
@@ -145,7 +145,8 @@ cdef class Tables(Chart):
         exp(-70 - gap) of its group's largest entry is less than e^-70 of the result,
         and may be dropped. Without this, states that hold only old mass (^ is never
         entered again) and long segments of unlikely labels would underflow in every
-        long document.
+        long document. There is no such bound with a grammar, which may forbid anything
+        later on, and with observed patterns of three or more names.
         """
         cdef Py_ssize_t m, k, longest = 2
         cdef double gap = 0.0, most, least

@@ -13,7 +13,7 @@ from spacy_hosemi import core
 from .. import oracles
 from ..oracles import Problem
 from ..strategies import random_observed, random_patterns, random_problem
-from .problems import INF, as_core, relative_error, zeros
+from .problems import INF, as_core, make_automaton, relative_error, zeros
 from .test_inference import assert_agrees
 
 ALWAYS_NEW = [(0, 0), (1, 1)]  # forbidden: neighbours of one label
@@ -370,3 +370,17 @@ def test_decisions_of_a_long_document(value):
         score = core.score(automaton, potentials, segments)
         assert -INF < score <= best[1] * (1 + 1e-12 * np.sign(value))
     assert 0.0 < core.entropy(automaton, potentials) < n_tokens * math.log(3)
+
+
+def test_an_observed_pattern_rescues_a_history_that_is_far_behind():
+    """B after A is 200 behind B after O; then O after A B reads a column of +1,000."""
+    automaton = make_automaton(3, [(1, 2), (0, 2)], [(1, 2, 0)])
+    potentials = core.Potentials.zeros(automaton, n_tokens=3)
+    potentials.pattern[:] = -200.0, 0.0
+    potentials.inside[0] = 0.0, 0.0, -INF, 0.0
+    potentials.inside[1, :3] = -INF, -INF, 0.0
+    potentials.inside[2] = 0.0, -INF, -INF, 1000.0
+    found = core.marginals(automaton, potentials)
+    assert found.log_z == pytest.approx(800.0, abs=1e-9)
+    assert found.segment(0, 1, 1) == pytest.approx(1.0, abs=1e-12)
+    assert core.viterbi(automaton, potentials)[0] == [(0, 1, 1), (1, 2, 2), (2, 3, 0)]
