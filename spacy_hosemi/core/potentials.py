@@ -219,6 +219,8 @@ def _check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[An
 
 def _check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
     array = _as_records("cells", cells, CELLS)
+    if not array.size:
+        return array
     start, end, column = array["start"], array["end"], array["column"]
     bad = (start < 0) | (end <= start) | (end > n_tokens)
     bad |= (column < 0) | (column >= n_columns)

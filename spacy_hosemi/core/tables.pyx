@@ -96,9 +96,10 @@ cdef class Tables(Chart):
         if self.in_logs:
             return
         self.weight = self._lease.array(self.n_rows + 1, n_weights)
-        self.opened_top = np.full((n_groups, n_tokens + 1), -np.inf)
-        self.running_top = np.full(n_groups, -np.inf)
-        self.group_top = np.full(n_groups, -np.inf)
+        self.opened_top = np.empty((n_groups, n_tokens + 1))
+        self.opened_top[:] = -INFINITY
+        self.running_top, self.group_top = np.empty((2, n_groups))
+        self.running_top[:] = -INFINITY
         self.late_weight = np.zeros(len(self.late_score))
         self.long_weight = np.zeros(len(self.long_score))
 
