@@ -428,27 +428,23 @@ def _groups_of_columns(automaton, columns):
 def by_column(automaton, counts, n_columns):
     """Counts of groups, [G, n], as counts of columns, [n, n_columns]."""
     if not automaton.observed:
-        return counts.T.copy()
+        return np.ascontiguousarray(counts.T)
     found = np.zeros((n_columns, counts.shape[1]))
     given, group = _groups_of_columns(automaton, np.arange(n_columns))
     np.add.at(found, given, counts[group])
     return found.T.copy()
 
 
-def entry_gradient(automaton, entries, counts):
-    """Entries as they were given, with expected counts as scores.
+def set_entry_counts(automaton, entries, role, counts):
+    """Write expected counts as the scores of the entries of one role.
 
-    counts (Dict[str, float64 [G, n]]): By role.
+    entries (ENTRIES): Changed in place.
+    counts (float64 [G, n]): Of the role.
     """
-    if entries is None:
-        return None
-    entries = entries.copy()
-    given, group = _groups_of_columns(automaton, entries["column"])
-    by_role = np.stack([counts[role] for role in ROLES])
-    places = entries["role"][given], group, entries["position"][given]
-    weights = by_role[places]
-    entries["score"] = np.bincount(given, weights=weights, minlength=len(entries))
-    return entries
+    mine = np.flatnonzero(entries["role"] == ROLES.index(role))
+    given, group = _groups_of_columns(automaton, entries["column"][mine])
+    weights = counts[group, entries["position"][mine][given]]
+    entries["score"][mine] = np.bincount(given, weights=weights, minlength=len(mine))
 
 
 def _constrain(constraints, label, first, more, end):

@@ -17,8 +17,8 @@ from libc.math cimport INFINITY, exp, log
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
-from .chart import by_column, entry_gradient
-from .potentials import Potentials
+from .chart import by_column, set_entry_counts
+from .potentials import ROLES, Potentials
 from .tables cimport Tables
 
 
@@ -80,8 +80,8 @@ cdef class Marginals(Tables):
     cdef readonly object gradient
     cdef readonly object tokens
     cdef double[:, ::1] inside_count    # [G, n]
-    cdef double[:, ::1] start_count     # [G, n]
-    cdef double[:, ::1] end_count       # [G, n]
+    cdef double[:, ::1] start_count     # [n, G]
+    cdef double[:, ::1] end_count       # [n, G]
     cdef double[::1] slot_count         # [G D] by group and length, as scores
     cdef double[::1] tail_count         # [G]
     cdef double[::1] cell_count         # [K] merged cells
@@ -109,19 +109,15 @@ cdef class Marginals(Tables):
         """From groups back to columns; gives back what only the sweeps needed."""
         automaton = self.automaton
         self.alpha = self.running = self.weight = self.opened_top = None
-        counts = {
-            "inside": np.asarray(self.inside_count),
-            "start": np.asarray(self.start_count),
-            "end": np.asarray(self.end_count),
-        }
-        self.inside_count = self.start_count = self.end_count = None
-        entries = entry_gradient(automaton, potentials.entries, counts)
-        dense = {
-            role: by_column(
-                automaton, counts.pop(role), np.shape(getattr(potentials, role))[1]
-            )
-            for role in tuple(counts)
-        }
+        entries = None if potentials.entries is None else potentials.entries.copy()
+        dense = {}
+        for role in ROLES:  # one after the other: for long documents memory counts
+            counts = self._take_counts(role)
+            n_columns = np.shape(getattr(potentials, role))[1]
+            dense[role] = by_column(automaton, counts, n_columns)
+            if entries is not None:
+                set_entry_counts(automaton, entries, role, counts)
+            del counts
         self.tokens = dense["inside"]
         if self.tokens.shape[1] > self.n_labels:
             self.tokens = self.tokens[:, : self.n_labels].copy()
@@ -138,6 +134,18 @@ cdef class Marginals(Tables):
             pattern=np.asarray(self.pattern_count),
             entries=entries,
         )
+
+    def _take_counts(self, role):
+        """RETURNS (float64 [G, n]): Expected counts, which are forgotten here."""
+        if role == "inside":
+            counts, self.inside_count = np.asarray(self.inside_count), None
+            return counts
+        if role == "end":
+            counts, self.end_count = np.asarray(self.end_count), None
+        else:
+            self._count_starts()
+            counts, self.start_count = np.asarray(self.start_count), None
+        return counts.T
 
     def segment(self, start, end, label):
         """Probability of exactly this segment.
@@ -244,8 +252,7 @@ cdef class Marginals(Tables):
     def _clear_counts(self):
         shape = self.n_groups, self.n_tokens
         self.inside_count = np.zeros(shape)
-        self.start_count = np.zeros(shape)
-        self.end_count = np.zeros(shape)
+        self.end_count = np.zeros(shape[::-1])
         self.slot_count = np.zeros(self.n_groups * self.n_lengths)
         self.tail_count = np.zeros(self.n_groups)
         self.cell_count = np.zeros(self.n_cells)
@@ -270,8 +277,6 @@ cdef class Marginals(Tables):
             else:
                 linear.count_arcs(self, j, &self.arc_count[0])
                 linear.close_row(self, j)
-            if j < n:
-                self._count_starts(j)
             if j > 0:
                 self._count_row(j)
         self._collect_patterns()
@@ -354,19 +359,24 @@ cdef class Marginals(Tables):
     cdef double _one_weight(self) noexcept nogil:
         return 0.0 if self.in_logs else 1.0
 
-    cdef void _count_starts(self, Py_ssize_t u) noexcept nogil:
+    def _count_starts(self):
         # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
-        cdef Py_ssize_t g
-        for g in range(self.n_groups):
-            self.start_count[g, u] = self._product(
-                g, self._one_weight(), &self.opened[u, 0], &self.closing[u, 0]
-            )
+        cdef Py_ssize_t g, u
+        self.start_count = np.zeros((self.n_tokens, self.n_groups))
+        if self.log_z == -INFINITY:
+            return
+        with nogil:
+            for u in range(self.n_tokens):
+                for g in range(self.n_groups):
+                    self.start_count[u, g] = self._product(
+                        g, self._one_weight(), &self.opened[u, 0], &self.closing[u, 0]
+                    )
 
     cdef void _count_ends(self, Py_ssize_t j) noexcept nogil:
         # P(a segment of the group ends at j) = sum_q alpha[j, q] beta[j, q]
         cdef Py_ssize_t g
         for g in range(self.n_groups):
-            self.end_count[g, j - 1] = self._product(
+            self.end_count[j - 1, g] = self._product(
                 g, self._one_weight(), &self.alpha[j - self.base, 0], &self.beta[0]
             )
 
