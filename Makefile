@@ -12,18 +12,19 @@ METADATA := setup.py setup.cfg pyproject.toml spacy_hosemi/__init__.py
 CYTHON := $(wildcard spacy_hosemi/core/*.pyx spacy_hosemi/core/*.pxd spacy_hosemi/core/*.h)
 READY := $(VENV)/.built $(VENV)/.dev
 
-.PHONY: help demo test install lint format test-checked bench clean
+.PHONY: help demo test install lint format test-checked test-sanitized bench clean
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo          train on the small corpus and show what comes out"
-	@echo "make test          run the tests; ARGS=... goes to pytest"
-	@echo "make install       install the package in $(VENV), for development"
-	@echo "make lint          check style and types"
-	@echo "make format        format the Python files"
-	@echo "make test-checked  run the tests with all checks compiled in (slow)"
-	@echo "make bench         measure accuracy: make bench DATA=path/to/data"
-	@echo "make clean         remove $(VENV) and everything built"
+	@echo "make demo            train on the small corpus and show what comes out"
+	@echo "make test            run the tests; ARGS=... goes to pytest"
+	@echo "make install         install the package in $(VENV), for development"
+	@echo "make lint            check style and types"
+	@echo "make format          format the Python files"
+	@echo "make test-checked    run the tests with all checks compiled in (slow)"
+	@echo "make test-sanitized  run tests/core with GCC's sanitizers (slow)"
+	@echo "make bench           measure accuracy: make bench DATA=path/to/data"
+	@echo "make clean           remove $(VENV) and everything built"
 
 demo: $(VENV)/.built
 	@$(PY) corpus/demo.py --output demo
@@ -44,19 +45,30 @@ format: $(READY)
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
-# The checked build has a tree of its own: its libraries lie nowhere else, and the tests
-# run inside it, so that neither build can be taken for the other. Only the libraries
-# stay from the last time, since a file that is no more must not be tested.
-CHECKED := build/checked
+# These builds have trees of their own: their libraries lie nowhere else, and the tests
+# run inside, so that no build can be taken for another. Only the libraries stay from the
+# last time, since a file that is no more must not be tested.
 BESIDE := $(wildcard README.md pyproject.toml setup.cfg benchmarks configs corpus tests)
 
-test-checked: $(READY)
-	@echo "building in $(CHECKED)"
-	@mkdir -p $(CHECKED)
-	@find $(CHECKED) -type f ! -name '*.so' -delete
-	@HOSEMI_DEBUG=1 $(SETUP) build --build-lib $(CHECKED)
-	@cp -R $(BESIDE) $(CHECKED)
-	@cd $(CHECKED) && PYTHONPATH="$$PWD" $(abspath $(PY)) -m pytest -q $(ARGS)
+test-checked: FLAVOUR := HOSEMI_DEBUG=1
+
+# The sanitizers must be there before the interpreter, which is not compiled with them.
+# No leaks: the interpreter does not free everything at its end. Its allocator would put
+# objects into large blocks, within which nothing is found.
+test-sanitized: FLAVOUR := HOSEMI_SANITIZE=1 CC=gcc
+test-sanitized: WITH = $(FLAVOUR) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 LD_PRELOAD="$(foreach \
+	library,asan ubsan,$(shell gcc -print-file-name=lib$(library).so))"
+test-sanitized: TESTS := -o testpaths=tests/core --capture=sys
+
+test-checked test-sanitized: test-%: $(READY)
+	@echo "building in build/$*"
+	@mkdir -p build/$*
+	@find build/$* -type f ! -name '*.so' -delete
+	@$(FLAVOUR) $(SETUP) build --build-lib build/$*
+	@cp -R $(BESIDE) build/$*
+	@cd build/$* && PYTHONPATH="$$PWD" $(WITH) $(abspath $(PY)) -m pytest -q \
+		$(TESTS) $(ARGS)
 
 bench: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 	@test -n "$(DATA)" || { echo "make bench needs DATA: a folder with" \

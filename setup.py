@@ -2,9 +2,10 @@
 
 HOSEMI_DEBUG=1 makes the checked build: indices, integer overflow and division are
 checked. (An overflow found without the GIL ends in a segmentation fault, Cython 3.3;
-where wrapping is meant, as in a hash, say @cython.overflowcheck(False).) Each flavour
-has its own generated C, objects and libraries, since changing an environment variable
-would not make any of them out of date.
+where wrapping is meant, as in a hash, say @cython.overflowcheck(False).)
+HOSEMI_SANITIZE=1 makes the sanitized build: GCC has memory and undefined behaviour
+checked. Each flavour has its own generated C, objects and libraries, since changing an
+environment variable would not make any of them out of date.
 """
 
 import os
@@ -16,25 +17,27 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 CHECKED = os.environ.get("HOSEMI_DEBUG", "0") == "1"
-BUILD = "build/debug" if CHECKED else "build/release"
+SANITIZED = os.environ.get("HOSEMI_SANITIZE", "0") == "1"
+FLAVOUR = "debug" if CHECKED else "sanitize" if SANITIZED else "release"
+BUILD = f"build/{FLAVOUR}"
 CORE = "spacy_hosemi/core"
 WINDOWS = sys.platform == "win32"
+SANITIZE = ["-fsanitize=address,undefined"]
 # Nothing of -ffast-math: the engine relies on -inf and reads floating-point exception
 # flags. No -march=native: a wheel runs on other machines too.
-OPTIMISE = (
-    ["/O2"]
-    if WINDOWS
-    else ["-O1", "-UNDEBUG"]
-    if CHECKED
-    else ["-O3", "-g0", "-ffp-contract=off"]
-)
+OPTIMISE = {
+    "debug": ["-O1", "-UNDEBUG"],
+    # Not with -fwrapv, which comes from Python: no overflow would be an error.
+    "sanitize": [*SANITIZE, "-O1", "-g", "-fno-omit-frame-pointer", "-fno-wrapv"],
+    "release": ["-O3", "-g0", "-ffp-contract=off"],
+}
 
 
 class BuildExt(build_ext):
     def finalize_options(self):
         super().finalize_options()
-        if CHECKED and self.inplace:  # it would pass for the release build there
-            sys.exit("HOSEMI_DEBUG=1 does not build in place: see `make test-checked`")
+        if FLAVOUR != "release" and self.inplace:  # it would pass for that there
+            sys.exit(f"the {FLAVOUR} build is not made in place: see `make help`")
 
 
 def extension(path):
@@ -46,7 +49,8 @@ def extension(path):
         include_dirs=[CORE],
         depends=glob(f"{CORE}/*.h"),
         libraries=libraries,
-        extra_compile_args=OPTIMISE,
+        extra_compile_args=["/O2"] if WINDOWS else OPTIMISE[FLAVOUR],
+        extra_link_args=SANITIZE if FLAVOUR == "sanitize" else [],
     )
 
 
@@ -55,6 +59,7 @@ setup(
         [extension(path) for path in sorted(glob(f"{CORE}/*.pyx"))],
         build_dir=f"{BUILD}/c",
         quiet=True,
+        emit_linenums=FLAVOUR == "sanitize",
         compiler_directives={
             "language_level": 3,
             "binding": True,

@@ -1,0 +1,219 @@
+"""The loops of kernels.h, compiled on their own: against numpy, and in each version."""
+
+import math
+import os
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from ctypes import CDLL, CFUNCTYPE, c_double, c_int, c_ssize_t, c_void_p
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spacy_hosemi import core
+
+INF = float("inf")
+HEADER = Path(core.__file__).parent / "kernels.h"
+OPTIONS = ["-O3", "-ffp-contract=off"]  # as in setup.py
+if os.environ.get("HOSEMI_SANITIZE") == "1":
+    OPTIONS += ["-g", "-fsanitize=address,undefined"]
+# The loader chooses the version of a kernel. So there is only the base version:
+BASE = "-Dtarget_clones(...)=unused"
+RESULTS = {"shift": c_double, "settle": c_int, "largest": c_double}
+RESULTS |= {"log_bound": c_double}
+NAMES = [*RESULTS, "exp", "pull", "push", "pair", "push_max", "close_max", "flush"]
+SOURCE = """
+#include <fenv.h>
+#include "kernels.h"
+void clear_flags(void) { feclearexcept(FE_ALL_EXCEPT); }
+int flags(void) { return fetestexcept(FE_ALL_EXCEPT & ~FE_INEXACT); }
+"""
+# The kernels are static: only pointers to them can be exported.
+SOURCE += "".join(f"void *const p_{name} = (void *)hosemi_{name};\n" for name in NAMES)
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory):
+    """A function that calls a kernel by its name, in both libraries."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "")
+    if os.name == "nt" or not compiler or not shutil.which(compiler[0]):
+        pytest.skip(f"no C compiler that takes the options of GCC: {compiler}")
+    folder = tmp_path_factory.mktemp("kernels")
+    (folder / "kernels.c").write_text(SOURCE)
+    libraries = []
+    for name, more in (("chosen.so", []), ("base.so", [BASE])):
+        command = [*compiler, *OPTIONS, *more, "-shared", "-fPIC", "-o", name]
+        command += ["-I", str(HEADER.parent), "kernels.c", "-lm"]
+        # A sanitizer that is loaded into these tests is not for the compiler.
+        environ = {**os.environ, "LD_PRELOAD": ""}
+        subprocess.run(command, cwd=folder, env=environ, check=True)
+        libraries.append(CDLL(str(folder / name)))
+
+    def call(name, *args):
+        """Same bits from both, and no flags; arrays are changed as they are in C."""
+        found = []
+        for library in libraries:
+            copies = [np.copy(x) if isinstance(x, np.ndarray) else x for x in args]
+            address = c_void_p.in_dll(library, f"p_{name}").value
+            kernel = CFUNCTYPE(RESULTS.get(name))(address)
+            passed = [as_c(x) for x in copies]
+            library.clear_flags()
+            copies.append(kernel(*passed))
+            assert library.flags() == 0
+            found.append(copies)
+        chosen, base = ([np.array(x).tobytes() for x in copies] for copies in found)
+        assert chosen == base
+        for x, copy in zip(args, copies):
+            if isinstance(x, np.ndarray):
+                x[:] = copy
+        return copies[-1]
+
+    return call
+
+
+def as_c(x):
+    if isinstance(x, np.ndarray):
+        return c_void_p(x.ctypes.data)
+    return c_double(x) if isinstance(x, float) else c_ssize_t(x)
+
+
+def numbers(rng, *shape, forbidden=0.0):
+    """Normal numbers, a part of them -inf."""
+    return np.where(rng.random(shape) < forbidden, -INF, rng.normal(size=shape))
+
+
+def problems(forbidden=0.0):
+    """w [n], in [width] and rows [n, width], which are given as an array that ends with
+    the last of them and their places in it. What lies between them must stay."""
+    rng = np.random.default_rng(0)
+    for width in range(1, 21):
+        for n in range(21):
+            for stride in (width, width + 1, width + 7):
+                flat = np.full(max((n - 1) * stride + width, 0), 12345.0)
+                places = np.arange(n)[:, None] * stride + np.arange(width)
+                flat[places] = numbers(rng, n, width, forbidden=forbidden)
+                w = numbers(rng, n, forbidden=forbidden)
+                yield w, numbers(rng, width, forbidden=forbidden), flat, places, stride
+
+
+def test_exp(call):
+    rng = np.random.default_rng(0)
+    near = np.arange(-1021, 1023)[:, None] * math.log(2) + [-1e-9, 0.0, 1e-9, 0.3466]
+    # Numbers even nearer to 0 raise a flag, since the terms of the series underflow.
+    edges = [-708.0, 709.0, 0.0, -0.0, 1e-290, -1e-290, 1e-17]
+    x = np.concatenate([near.ravel(), edges, rng.uniform(-708, 709, 50000)])
+    found = x.copy()
+    call("exp", found, len(x))
+    np.testing.assert_allclose(found, [math.exp(y) for y in x], rtol=1e-15)
+
+
+def test_exp_is_zero_below_its_range(call):
+    x = np.array([-INF, -1e308, -1e6, -746.0, -745.0, np.nextafter(-708, -709)])
+    call("exp", x, len(x))
+    assert x.tobytes() == bytes(8 * len(x))
+
+
+def test_exp_of_parts(call):
+    rng = np.random.default_rng(0)
+    x = np.minimum(numbers(rng, 200, forbidden=0.2) * rng.choice([1, 400], 200), 709)
+    whole = x.copy()
+    call("exp", whole, len(x))
+    for n in range(len(x)):
+        part = x[:n].copy()
+        call("exp", part, n)
+        assert part.tobytes() == whole[:n].tobytes()
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_shift_and_settle(call, forbidden):
+    rng = np.random.default_rng(0)
+    for n in [*range(21)] * 10:
+        score, scale, top = numbers(rng, 3, n, forbidden=forbidden)
+        x = np.zeros(n)
+        best = call("shift", score, scale, top, n, x)
+        assert x.tolist() == (score + scale).tolist()
+        assert best == np.max(x + top, initial=-INF)
+        for cut in (-INF, 0.0, *(x + top)[:2].tolist()):  # ties are not kept
+            for level in (0.0, -700.5, 708.5):
+                settled = x.copy()
+                fits = call("settle", settled, top, n, cut, level)
+                expected = np.where(x + top > cut, x - level, -INF)
+                kept = expected[x + top > cut]
+                assert settled.tolist() == expected.tolist()
+                assert fits == np.all((kept >= -708) & (kept <= 700))
+
+
+def test_pull(call):
+    for w, out, flat, places, stride in problems():
+        expected = out + w @ flat[places]
+        call("pull", w, flat, stride, len(w), out, len(out))
+        np.testing.assert_allclose(out, expected, atol=1e-13)
+
+
+def test_push(call):
+    for w, given, flat, places, stride in problems():
+        expected = flat.copy()
+        expected[places] += np.outer(w, given)
+        call("push", w, given, len(given), len(w), flat, stride)
+        assert flat.tolist() == expected.tolist()
+
+
+def test_pair(call):
+    for w, given, flat, places, stride in problems():
+        prob = np.full(len(w), math.nan)
+        call("pair", w, given, len(given), len(w), flat, stride, prob)
+        np.testing.assert_allclose(prob, w * (flat[places] @ given), atol=1e-13)
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_push_max(call, forbidden):
+    for w, given, flat, places, stride in problems(forbidden):
+        expected = flat.copy()
+        expected[places] = np.maximum(flat[places], w[:, None] + given)
+        call("push_max", w, given, len(given), len(w), flat, stride)
+        assert flat.tolist() == expected.tolist()
+
+
+def sparse(matrix):
+    rows, columns = np.nonzero(matrix)
+    first = np.searchsorted(rows, np.arange(len(matrix) + 1))
+    return first.astype(np.int32), columns.astype(np.int32)
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_close_max(call, forbidden):
+    rng = np.random.default_rng(0)
+    for n in [*range(1, 21)] * 10:
+        has_arc, has_parent = rng.random((2, n, n)) < rng.choice([0.1, 0.4])
+        has_parent = np.triu(has_parent, 1)
+        weight = numbers(rng, n, n, forbidden=forbidden)
+        closing = numbers(rng, n, forbidden=forbidden)
+        best = np.max(weight + closing, axis=1, where=has_arc, initial=-INF)
+        is_above = np.linalg.matrix_power(np.eye(n) + has_parent, n) > 0
+        expected = np.where(is_above, best, -INF).max(axis=1)
+        arcs, parents, node = sparse(has_arc), sparse(has_parent), np.zeros(n)
+        call("close_max", *arcs, weight[has_arc], closing, *parents, n, node)
+        assert node.tolist() == expected.tolist()
+
+
+def test_largest_and_flush(call):
+    rng = np.random.default_rng(0)
+    for n in [*range(21)] * 20:
+        x = np.exp(numbers(rng, n, forbidden=0.2) * 100)
+        assert call("largest", x, n) == np.max(x, initial=0.0)
+        for least in (0.0, 1.0, INF, *x[:2].tolist()):
+            flushed = x.copy()
+            call("flush", flushed, n, least)
+            assert flushed.tolist() == np.where(x < least, 0.0, x).tolist()
+
+
+def test_log_bound(call):
+    rng = np.random.default_rng(0)
+    powers = 2.0 ** np.arange(-1074, 1024)
+    for x in powers:
+        assert abs(call("log_bound", x) - math.log(x)) < 1e-12
+    beside = np.nextafter(powers[1:, None], [0, INF]).ravel()
+    for x in (*beside, *np.exp(rng.uniform(-744, 709, 2000))):
+        assert -1e-12 < call("log_bound", x) - math.log(x) < math.log(2) + 1e-12
