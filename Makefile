@@ -54,7 +54,8 @@ test-checked: FLAVOUR := HOSEMI_DEBUG=1
 
 # The sanitizers must be there before the interpreter, which is not compiled with them.
 # No leaks: the interpreter does not free everything at its end. Its allocator would put
-# objects into large blocks, within which nothing is found.
+# objects into large blocks, within which nothing is found. pytest must leave file
+# descriptor 2 alone: the report of what ends the process is written there.
 test-sanitized: FLAVOUR := HOSEMI_SANITIZE=1 CC=gcc
 test-sanitized: WITH = $(FLAVOUR) PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 LD_PRELOAD="$(foreach \
