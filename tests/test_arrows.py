@@ -17,6 +17,7 @@ ORDER = [
     "core.kernels",
     "core.yardstick",
     "core.circuit",
+    "core.schedule",
     "core.grammar",
     "core.automaton",
     "core.potentials",

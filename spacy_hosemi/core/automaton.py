@@ -23,12 +23,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import Errors
 from .circuit import Circuit, Key
 from .grammar import BEGIN, END, LabelGrammar, check_labels, compile_grammar
+from .schedule import Schedule
 
 # States with a grammar: beyond that no document could be decoded in reasonable time.
 MAX_STATES = 100_000
@@ -306,34 +309,59 @@ class PatternAutomaton:
                     to = self.state_of[target, follows[key[-1]]]
                     arcs.append((int(to), edge, node))
         arcs.sort()
-        self.arc_edge = np.array([e for _, e, _ in arcs], np.int32)
-        self.arc_node = np.array([v for _, _, v in arcs], np.int32)
-        # arcs into state q: first_arc[q]:first_arc[q + 1]
-        self.first_arc = np.searchsorted(
-            [q for q, _, _ in arcs], np.arange(self.n_states + 1)
-        ).astype(np.int32)
-        # inner node v sums node_input[first_input[v]:first_input[v + 1]]
-        sizes = [len(inputs) for inputs in circuit.inputs]
-        self.first_input = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
-        self.node_input = np.array([v for i in circuit.inputs for v in i], np.int32)
-        self._transpose_circuit([q for q, _, _ in arcs], sizes)
+        target, edge, node = np.array(arcs, np.int32).reshape(-1, 3).T.copy()
+        self.arc_edge, self.arc_node, self.arc_target = edge, node, target
+        self._schedule_sums(circuit.inputs)
 
-    def _transpose_circuit(self, targets: list[int], sizes: list[int]) -> None:
-        """The same from the nodes' point of view, for the backward sweep."""
-        n_nodes = self.n_states + len(sizes)
-        nodes = np.arange(n_nodes + 1)
-        order = np.argsort(self.arc_node, kind="stable")
-        # arcs out of node v: out_arc[first_out[v]:first_out[v + 1]], to out_target
-        self.first_out = np.searchsorted(self.arc_node[order], nodes).astype(np.int32)
-        self.out_arc = order.astype(np.int32)
-        self.out_target = np.array(targets, np.int32)[order]
-        # inner nodes that node v is an input of: parent[first_parent[v]: ..]
-        inner = np.repeat(np.arange(self.n_states, n_nodes), sizes)
-        order = np.argsort(self.node_input, kind="stable")
-        self.first_parent = np.searchsorted(self.node_input[order], nodes).astype(
-            np.int32
+    def _schedule_sums(self, inputs: list[tuple[int, ...]]) -> None:
+        """The circuit and the arcs as the kernels work them off.
+
+        Forward slots: N nodes (the first P are alpha), then A. Backward slots: B, then
+        what follows each node (the first P are beta).
+        """
+        n_arcs, n_states = len(self.arc_edge), self.n_states
+        n_nodes = n_states + len(inputs)
+        self.n_nodes = n_nodes
+        n_slots = n_nodes + n_states
+        node_input = np.array([v for nodes in inputs for v in nodes], np.int32)
+        sizes = [len(nodes) for nodes in inputs]
+        inner = np.repeat(np.arange(n_states, n_nodes), sizes)
+        plain = np.full(len(node_input), n_arcs)
+        self.circuit = Schedule(
+            np.arange(n_states, n_nodes),
+            _firsts(sizes),
+            node_input,
+            plain,
+            n_slots,
+            n_arcs,
         )
-        self.parent = inner[order].astype(np.int32)
+        into = np.bincount(self.arc_target, minlength=n_states)
+        self.arcs_in = Schedule(
+            np.arange(n_nodes, n_slots),
+            _firsts(into),
+            self.arc_node,
+            np.arange(n_arcs),
+            n_slots,
+            n_arcs,
+        )
+        # Transposed: a node's arcs and the inner nodes that it is an input of. Inner
+        # nodes come after their inputs, so here they go first.
+        node = np.concatenate([self.arc_node, node_input])
+        order = np.argsort(-node, kind="stable")
+        out = np.bincount(node, minlength=n_nodes)[::-1]
+        self.arcs_out = Schedule(
+            n_states + np.arange(n_nodes)[::-1],
+            _firsts(out),
+            np.concatenate([self.arc_target, n_states + inner])[order],
+            np.concatenate([np.arange(n_arcs), plain])[order],
+            n_slots,
+            n_arcs,
+        )
+
+
+def _firsts(sizes: Any) -> NDArray[np.int64]:
+    """Where each of several lists begins in their concatenation, and its end."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
 
 
 def _pattern_keys(

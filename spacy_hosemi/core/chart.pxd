@@ -1,20 +1,23 @@
 from libc.stdint cimport int32_t, uint8_t
 
 
+cdef struct Sums:
+    # a Schedule
+    Py_ssize_t n_quads, n_terms
+    const int32_t* fan
+    const int32_t* output
+    const int32_t* input
+    const int32_t* arc
+
+
 cdef class Layout:
     cdef Py_ssize_t n_labels, n_groups, n_states, n_nodes
     # the automaton's arrays, as PatternAutomaton documents them
     cdef const int32_t[::1] first_state
-    cdef const int32_t[::1] first_arc
     cdef const int32_t[::1] arc_node
     cdef const int32_t[::1] arc_edge
-    cdef const int32_t[::1] first_input
-    cdef const int32_t[::1] node_input
-    cdef const int32_t[::1] first_out
-    cdef const int32_t[::1] out_arc
-    cdef const int32_t[::1] out_target
-    cdef const int32_t[::1] first_parent
-    cdef const int32_t[::1] parent
+    cdef const int32_t[::1] arc_target
+    cdef Sums circuit, arcs_in, arcs_out
     cdef const int32_t[::1] edge_suffix
     cdef const int32_t[::1] edge_pattern
     cdef const int32_t[::1] edge_target
@@ -31,6 +34,7 @@ cdef class Layout:
     cdef const uint8_t[::1] is_final
     cdef const int32_t[::1] group_label
     cdef const int32_t[::1] pattern_length
+    cdef bint has_bounded_gap
 
 
 cdef class Chart:
@@ -38,16 +42,10 @@ cdef class Chart:
     cdef Py_ssize_t n_tokens, n_labels, n_groups, n_lengths, n_states, n_nodes
     # the automaton's arrays, as PatternAutomaton documents them
     cdef const int32_t[::1] first_state
-    cdef const int32_t[::1] first_arc
     cdef const int32_t[::1] arc_node
     cdef const int32_t[::1] arc_edge
-    cdef const int32_t[::1] first_input
-    cdef const int32_t[::1] node_input
-    cdef const int32_t[::1] first_out
-    cdef const int32_t[::1] out_arc
-    cdef const int32_t[::1] out_target
-    cdef const int32_t[::1] first_parent
-    cdef const int32_t[::1] parent
+    cdef const int32_t[::1] arc_target
+    cdef Sums circuit, arcs_in, arcs_out
     cdef const int32_t[::1] edge_suffix
     cdef const int32_t[::1] edge_pattern
     cdef const int32_t[::1] edge_target
@@ -64,14 +62,21 @@ cdef class Chart:
     cdef const uint8_t[::1] is_final
     cdef const int32_t[::1] group_label
     cdef const int32_t[::1] pattern_length
+    cdef bint has_bounded_gap
     cdef const double[::1] pattern_weight       # [M]
     cdef double[::1] edge_weight                # [E] log weight of all patterns there
+    # the document as it was given
+    cdef const double[:, ::1] inside            # [n, L] or [n, C]
+    cdef const double[:, ::1] start             # [n, L] or [n, C]
+    cdef const double[:, ::1] given_end         # [n, L] or [n, C]
+    cdef const double[:, ::1] length            # [L, D]
+    cdef const double[::1] given_tail           # [L]
     # the document, by group
-    cdef const double[:, ::1] first             # [G, n] inside + start
-    cdef const double[:, ::1] more              # [G, n] inside, -inf after a boundary
+    cdef double[:, ::1] first                   # [G, n] inside + start
+    cdef double[:, ::1] more                    # [G, n] inside, -inf after a boundary
     cdef const double[:, ::1] end               # [n, G]
-    cdef const double[:, ::1] length_backwards  # [G, D] of D tokens, .., of 1
-    cdef const double[::1] tail                 # [G]
+    cdef double[::1] length_backwards           # [G D] of D tokens, .., of 1
+    cdef double[::1] tail                       # [G]
     cdef bint has_tail
     # cells (start, end, group), duplicates merged
     cdef readonly Py_ssize_t n_cells
@@ -102,6 +107,8 @@ cdef class Chart:
     cdef double[::1] score                      # [G D] slot: group * D + D - length
     cdef double[::1] enter_score                # [G] start j - D - 1
 
+    cdef bint _read(self, automaton, potentials)
+    cdef _set_lengths(self)
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil
     cdef Py_ssize_t segments_starting_at(

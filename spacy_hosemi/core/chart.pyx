@@ -25,11 +25,14 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
+from . cimport kernels
 from .potentials import (
     CELLS,
     ROLES,
     check_automaton,
+    check_cells,
     check_constraints,
+    check_entries,
     check_potentials,
 )
 
@@ -41,18 +44,14 @@ cdef class Layout:
         self.n_labels = automaton.n_labels
         self.n_groups = automaton.n_groups
         self.n_states = automaton.n_states
-        self.n_nodes = automaton.n_states + len(automaton.first_input) - 1
+        self.n_nodes = automaton.n_nodes
         self.first_state = automaton.first_state
-        self.first_arc = automaton.first_arc
         self.arc_node = automaton.arc_node
         self.arc_edge = automaton.arc_edge
-        self.first_input = automaton.first_input
-        self.node_input = automaton.node_input
-        self.first_out = automaton.first_out
-        self.out_arc = automaton.out_arc
-        self.out_target = automaton.out_target
-        self.first_parent = automaton.first_parent
-        self.parent = automaton.parent
+        self.arc_target = automaton.arc_target
+        self.circuit = _sums(automaton.circuit)
+        self.arcs_in = _sums(automaton.arcs_in)
+        self.arcs_out = _sums(automaton.arcs_out)
         self.edge_suffix = automaton.edge_suffix
         self.edge_pattern = automaton.edge_pattern
         self.edge_target = automaton.edge_target
@@ -69,6 +68,7 @@ cdef class Layout:
         self.is_final = automaton.is_final
         self.group_label = automaton.group_label
         self.pattern_length = automaton.pattern_length
+        self.has_bounded_gap = automaton.has_bounded_gap
 
 
 cdef class Chart:
@@ -76,11 +76,41 @@ cdef class Chart:
 
     def __init__(self, automaton, potentials, constraints=None):
         check_automaton(automaton)
-        potentials = check_potentials(automaton, potentials)
-        self._set_automaton(automaton, potentials.pattern)
+        if not self._read(automaton, potentials):
+            potentials = check_potentials(automaton, potentials)
+            self._read(automaton, potentials)
+        self._set_automaton(automaton)
         self._set_document(potentials, constraints)
 
-    def _set_automaton(self, automaton, pattern):
+    cdef bint _read(self, automaton, potentials):
+        """Views of the arrays. RETURNS: whether all is well, and nothing to convert."""
+        cdef Py_ssize_t n_labels = automaton.n_labels, n_columns = automaton.n_columns
+        inside, start, end = potentials.inside, potentials.start, potentials.end
+        length, tail, pattern = potentials.length, potentials.tail, potentials.pattern
+        if any([x is None for x in (inside, start, end, length, tail, pattern)]):
+            return False
+        try:
+            self.inside, self.start, self.given_end = inside, start, end
+            self.length, self.given_tail, self.pattern_weight = length, tail, pattern
+        except (TypeError, ValueError, BufferError):
+            return False
+        cdef Py_ssize_t n_tokens = self.inside.shape[0]
+        if self.length.shape[0] != n_labels or self.length.shape[1] < 1:
+            return False
+        if self.given_tail.shape[0] != n_labels:
+            return False
+        if self.pattern_weight.shape[0] != len(automaton.patterns):
+            return False
+        return (
+            _is_fit(self.inside, n_tokens, n_labels, n_columns)
+            and _is_fit(self.start, n_tokens, n_labels, n_columns)
+            and _is_fit(self.given_end, n_tokens, n_labels, n_columns)
+            and _is_fit(self.length, n_labels, self.length.shape[1], 0)
+            and _are_numbers(self.given_tail)
+            and _are_numbers(self.pattern_weight)
+        )
+
+    def _set_automaton(self, automaton):
         # Views of the arrays are made once: for short documents that is what counts.
         cdef Layout layout = automaton.layout or Layout(automaton)
         automaton.layout = layout
@@ -90,16 +120,12 @@ cdef class Chart:
         self.n_states = layout.n_states
         self.n_nodes = layout.n_nodes
         self.first_state = layout.first_state
-        self.first_arc = layout.first_arc
         self.arc_node = layout.arc_node
         self.arc_edge = layout.arc_edge
-        self.first_input = layout.first_input
-        self.node_input = layout.node_input
-        self.first_out = layout.first_out
-        self.out_arc = layout.out_arc
-        self.out_target = layout.out_target
-        self.first_parent = layout.first_parent
-        self.parent = layout.parent
+        self.arc_target = layout.arc_target
+        self.circuit = layout.circuit
+        self.arcs_in = layout.arcs_in
+        self.arcs_out = layout.arcs_out
         self.edge_suffix = layout.edge_suffix
         self.edge_pattern = layout.edge_pattern
         self.edge_target = layout.edge_target
@@ -116,38 +142,61 @@ cdef class Chart:
         self.is_final = layout.is_final
         self.group_label = layout.group_label
         self.pattern_length = layout.pattern_length
-        self.pattern_weight = pattern
-        self.edge_weight = np.empty(self.edge_suffix.shape[0])
-        _edge_weights(
-            self.pattern_weight, self.edge_pattern, self.edge_suffix, self.edge_weight
-        )
+        self.has_bounded_gap = layout.has_bounded_gap
 
     def _set_document(self, potentials, constraints):
         automaton = self.automaton
-        label = automaton.group_label
-        n_tokens = self.n_tokens = potentials.n_tokens
-        self.cells_as_given = cells = potentials.cells
-        more = _by_group(automaton, potentials, "inside")
-        first = more + _by_group(automaton, potentials, "start")
-        end = potentials.end  # by token: groups are read side by side
-        if automaton.observed or potentials.entries is not None:
-            end = _by_group(automaton, potentials, "end").T.copy()
-        elif constraints is not None:
-            end = end.copy()
+        entries = potentials.entries
+        cdef Py_ssize_t n_groups = self.n_groups
+        n_tokens = self.n_tokens = self.inside.shape[0]
+        n_columns = automaton.n_columns
+        self.cells_as_given = cells = check_cells(potentials.cells, n_tokens, n_columns)
+        if entries is not None:
+            entries = check_entries(entries, n_tokens, n_columns)
+        scores = np.empty((2 * n_groups, n_tokens))
+        first, more, end = scores[:n_groups], scores[n_groups:], potentials.end
+        cdef double[:, ::1] by_token = scores
+        self.first, self.more = by_token[:n_groups], by_token[n_groups:]
+        self.end = self.given_end  # by token: groups are read side by side
+        is_plain = not automaton.observed and entries is None
+        if is_plain:
+            _by_label(self.inside, self.start, self.first, self.more)
+        else:
+            more[:] = _by_group(automaton, self.inside, entries, "inside")
+            first[:] = more + _by_group(automaton, self.start, entries, "start")
+            self.end = end = _by_group(automaton, self.end, entries, "end").T.copy()
+        self.inside = self.start = self.given_end = None
         if constraints is not None:
+            self.end = end = np.array(end, np.float64)
             constraints = check_constraints(automaton, constraints, n_tokens)
-            _constrain(constraints, label, first, more, end)
+            _constrain(constraints, automaton.group_label, first, more, end)
             cells = np.concatenate([cells, _forbidden(constraints, self.n_labels)])
-        self.first, self.more, self.end = first, more, end
-        self.n_lengths = potentials.length.shape[1]
-        length, self.tail = potentials.length, potentials.tail
-        if automaton.observed:
-            length, self.tail = length[label], potentials.tail[label]
-        self.length_backwards = length[:, ::-1].copy()
-        self.has_tail = bool(potentials.tail.max() > -np.inf)
-        self.score = np.empty(self.n_groups * self.n_lengths)
-        self.enter_score = np.empty(self.n_groups)
+        self._set_lengths()
         self._set_cells(cells)
+
+    cdef _set_lengths(self):
+        """Lengths and pattern weights, and room for the scores of a row."""
+        cdef Py_ssize_t g, d, y, n_groups = self.n_groups
+        cdef Py_ssize_t n_lengths = self.length.shape[1], n_slots = n_groups * n_lengths
+        cdef Py_ssize_t n_edges = self.edge_suffix.shape[0]
+        cdef double[::1] room = np.empty(2 * n_slots + 2 * n_groups + n_edges)
+        self.n_lengths = n_lengths
+        self.score, self.length_backwards = room[:n_slots], room[n_slots : 2 * n_slots]
+        room = room[2 * n_slots :]
+        self.enter_score, self.tail = room[:n_groups], room[n_groups : 2 * n_groups]
+        self.edge_weight = room[2 * n_groups :]
+        self.has_tail = False
+        for g in range(n_groups):
+            y = self.group_label[g]
+            self.tail[g] = self.given_tail[y]
+            self.has_tail |= self.given_tail[y] > -INFINITY
+            for d in range(1, n_lengths + 1):
+                self.length_backwards[g * n_lengths + n_lengths - d] = (
+                    self.length[y, d - 1]
+                )
+        _edge_weights(
+            self.pattern_weight, self.edge_pattern, self.edge_suffix, self.edge_weight
+        )
 
     def _set_cells(self, cells):
         """Merge cells of the same segment, and list what they make explicit."""
@@ -268,26 +317,25 @@ cdef class Chart:
         cdef Py_ssize_t g, i, u, low, n_lengths = self.n_lengths
         cdef double more, at_end
         cdef double* score
+        cdef const double* length
         low = max(n_lengths - j, 0)         # there, a segment begins at token 0
         for g in range(self.n_groups):
             score = &self.score[g * n_lengths]
+            length = &self.length_backwards[g * n_lengths]
             for i in range(low):
                 score[i] = -INFINITY
             more = 0.0
             at_end = self.end[j - 1, g]
             u = j - 1
             for i in range(n_lengths - 1, low - 1, -1):
-                score[i] = (
-                    self.first[g, u] + more + at_end + self.length_backwards[g, i]
-                )
+                score[i] = self.first[g, u] + more + at_end + length[i]
                 more += self.more[g, u]
                 u -= 1
             self.enter_score[g] = -INFINITY
             if u >= 0 and self.tail[g] > -INFINITY:
                 if self.horizon(u, g) == n_lengths:
-                    self.enter_score[g] = (
-                        self.first[g, u] + more + self.length_backwards[g, 0]
-                    ) + self.tail[g]
+                    self.enter_score[g] = self.first[g, u] + more + length[0]
+                    self.enter_score[g] += self.tail[g]
         for i in range(self.first_short[j], self.first_short[j + 1]):
             self.score[self.short_slot[i]] += self.short_score[i]
 
@@ -337,12 +385,12 @@ cdef class Chart:
             key = self.suffix_key[key]
 
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil:
-        cdef Py_ssize_t longest = self.n_lengths
-        if d <= longest:
-            return self.length_backwards[g, longest - d]
+        cdef Py_ssize_t n_lengths = self.n_lengths
+        if d <= n_lengths:
+            return self.length_backwards[(g + 1) * n_lengths - d]
         if self.tail[g] == -INFINITY:
             return -INFINITY
-        return self.length_backwards[g, 0] + (d - longest) * self.tail[g]
+        return self.length_backwards[g * n_lengths] + (d - n_lengths) * self.tail[g]
 
     cdef double running_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
@@ -388,9 +436,61 @@ cdef class Chart:
         return self.edge_weight[edge] if edge >= 0 else 0.0
 
 
-def _by_group(automaton, potentials, role):
+cdef Sums _sums(schedule):
+    """A schedule's arrays as C sees them; the automaton keeps them alive."""
+    cdef Sums sums
+    cdef const int32_t[::1] view
+    sums.n_quads, sums.n_terms = len(schedule.fan), len(schedule.input)
+    sums.fan = sums.output = sums.input = sums.arc = NULL
+    if sums.n_quads:
+        view = schedule.fan
+        sums.fan = &view[0]
+        view = schedule.output
+        sums.output = &view[0]
+    if sums.n_terms:
+        view = schedule.input
+        sums.input = &view[0]
+        view = schedule.arc
+        sums.arc = &view[0]
+    return sums
+
+
+cdef bint _is_fit(
+    const double[:, ::1] x,
+    Py_ssize_t n_rows,
+    Py_ssize_t n_columns,
+    Py_ssize_t or_columns,
+) noexcept nogil:
+    """Whether the shape is right and no number is NaN or +inf."""
+    if x.shape[0] != n_rows:
+        return False
+    if x.shape[1] != n_columns and x.shape[1] != or_columns:
+        return False
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return True
+    return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0
+
+
+cdef bint _are_numbers(const double[::1] x) noexcept nogil:
+    return x.shape[0] == 0 or kernels.count_bad(&x[0], x.shape[0]) == 0
+
+
+cdef void _by_label(
+    const double[:, ::1] inside,    # IN   [n, L]
+    const double[:, ::1] start,     # IN   [n, L]
+    double[:, ::1] first,           # OUT  [L, n] inside + start
+    double[:, ::1] more,            # OUT  [L, n]
+) noexcept nogil:
+    cdef Py_ssize_t i, y
+    for y in range(first.shape[0]):
+        for i in range(first.shape[1]):
+            more[y, i] = inside[i, y]
+            first[y, i] = inside[i, y] + start[i, y]
+
+
+def _by_group(automaton, given, entries, role):
     """The scores of one role, [G, n]: each group sums the columns that it reads."""
-    dense, entries = getattr(potentials, role), potentials.entries
+    dense = np.asarray(given)
     n_labels = automaton.n_labels
     if automaton.observed:
         scores = dense[:, automaton.group_label].T.copy()

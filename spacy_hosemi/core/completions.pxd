@@ -14,8 +14,10 @@ cdef class Completions(Tables):
     cdef double[::1] weight_of          # [L]
     cdef int32_t[::1] next_target       # [L]
     cdef double[::1] next_weight        # [L]
+    cdef int32_t[:, ::1] path           # [n, 4] start, end, label, state of segments
 
     cdef void _sweep(self) noexcept nogil
+    cdef Py_ssize_t _walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
     cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil
     cdef Py_ssize_t running_end(

@@ -7,6 +7,7 @@ segments from one token instead of storing a pointer for each of the n |P| entri
 import numpy as np
 
 from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
 
 from . cimport logspace
 from .tables cimport Tables
@@ -30,14 +31,19 @@ cdef class Completions(Tables):
         self, automaton, potentials, constraints, *, bint maximum, bint keep_beta=False
     ):
         Tables.__init__(self, automaton, potentials, constraints)
-        self.allocate(in_logs=True, forward=False)
+        cdef Py_ssize_t n_rests = self.n_tokens + 2 if self.has_tail else 0, n_betas = 0
+        if keep_beta or (self.n_tokens + 1) * self.n_states <= SMALL:
+            n_betas = self.n_tokens + 1
+        self.allocate(in_logs=True, forward=False, n_more=n_rests + n_betas)
         self.maximum = maximum
-        self.rests = self._table(self.n_tokens + 2 if self.has_tail else 0)
-        keep_beta = keep_beta or (self.n_tokens + 1) * self.n_states <= SMALL
-        self.betas = self._table(self.n_tokens + 1 if keep_beta else 0)
-        self.from_start = np.empty(self.reach + 1)
-        self.target, self.next_target = np.empty((2, self.n_labels), np.int32)
-        self.weight_of, self.next_weight = np.empty((2, self.n_labels))
+        self.rests, self.betas = self.take_rows(n_rests), self.take_rows(n_betas)
+        cdef double[::1] scores = np.empty(self.reach + 1 + 2 * self.n_labels)
+        cdef int32_t[:, ::1] targets = np.empty((2, self.n_labels), np.int32)
+        self.target, self.next_target = targets[0], targets[1]
+        self.weight_of = scores[: self.n_labels]
+        self.next_weight = scores[self.n_labels : 2 * self.n_labels]
+        self.from_start = scores[2 * self.n_labels :]
+        self.path = np.empty((self.n_tokens, 4), np.int32)
         with nogil:
             self._sweep()
         self.total = self.beta[0]
@@ -60,26 +66,35 @@ cdef class Completions(Tables):
         if self.betas.shape[0]:
             self.betas[0, :] = self.beta
 
-    def follow_best(self, Py_ssize_t u, Py_ssize_t state):
+    def follow_best(self, Py_ssize_t u, Py_ssize_t state, bint with_states=False):
         """The best completion, by the tie rule of `viterbi`; needs `maximum`.
 
         u, state (int): Where to begin.
-        RETURNS (List[Tuple[int, int, int, int]]): start, end, label and state behind
-            each segment; [] if none is possible.
+        with_states (bool): Whether to tell the state behind each segment.
+        RETURNS (List[Tuple[int, int, int]]): start, end, label, and state; [] if none
+            is possible.
         """
-        cdef Py_ssize_t best = 0, j
-        found = []
-        if self.best_from(u, state) == -INFINITY:
-            return found
-        while u < self.n_tokens:
+        cdef Py_ssize_t n = 0, k
+        if self.best_from(u, state) > -INFINITY:
             with nogil:
-                self.follow(state, self.target, self.weight_of)
-                best = self._label(u)
-                state = self.target[best]
-                j = self._end(u, state)
-            found.append((u, j, best, state))
-            u = j
-        return found
+                n = self._walk(u, state)
+        cdef const int32_t[:, ::1] path = self.path
+        if with_states:
+            return [(path[k, 0], path[k, 1], path[k, 2], path[k, 3]) for k in range(n)]
+        return [(path[k, 0], path[k, 1], path[k, 2]) for k in range(n)]
+
+    cdef Py_ssize_t _walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:
+        """Fill `path`. RETURNS: the number of segments."""
+        cdef Py_ssize_t n = 0, y
+        while u < self.n_tokens:
+            self.follow(state, self.target, self.weight_of)
+            y = self._label(u)
+            state = self.target[y]
+            self.path[n, 0], self.path[n, 2], self.path[n, 3] = u, y, state
+            u = self._end(u, state)
+            self.path[n, 1] = u
+            n += 1
+        return n
 
     cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil:
         """The smallest label of a best segment from u."""

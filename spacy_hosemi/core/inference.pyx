@@ -106,9 +106,8 @@ cdef class Marginals(Tables):
         self._set_gradient(potentials)
 
     def _set_gradient(self, potentials):
-        """From groups back to columns; gives back what only the sweeps needed."""
+        """From groups back to columns."""
         automaton = self.automaton
-        self.alpha = self.running = self.weight = self.opened_top = None
         entries = None if potentials.entries is None else potentials.entries.copy()
         dense = {}
         for role in ROLES:  # one after the other: for long documents memory counts

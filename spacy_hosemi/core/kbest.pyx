@@ -35,7 +35,7 @@ def kbest(automaton, potentials, k, constraints=None):
     cdef Alternatives paths = Alternatives(automaton, potentials, constraints)
     if paths.total == -INFINITY:
         return []
-    found = [(paths.follow_best(0, 0), Start(0, 0, ()))]
+    found = [(paths.follow_best(0, 0, with_states=True), Start(0, 0, ()))]
     candidates = []
     results = []
     while True:
@@ -223,7 +223,8 @@ cdef class Alternatives(Completions):
         if kind == ENDS:
             segment = (u, which, y, q)
             start = Start(t + 1, 0, ())
-            return [*path[:t], segment, *self.follow_best(which, q)], start
+            rest = self.follow_best(which, q, with_states=True)
+            return [*path[:t], segment, *rest], start
         if kind == GOES_ON:
             j = self.running_end(which + 1, self.state_group[q], q)
             start = Start(t, which + 1, ())
@@ -234,4 +235,5 @@ cdef class Alternatives(Completions):
             if d > self.horizon(u, self.state_group[q]):
                 j = self.running_end(j, self.state_group[q], q)
             start = Start(t, 0, taken)
-        return [*path[:t], (u, j, y, q), *self.follow_best(j, q)], start
+        rest = self.follow_best(j, q, with_states=True)
+        return [*path[:t], (u, j, y, q), *rest], start

@@ -48,16 +48,23 @@ cdef extern from "kernels.h" nogil:
         double* rows,
         Py_ssize_t stride,
     )
-    void close_max "hosemi_close_max"(
-        const int32_t* first_out,
-        const int32_t* target,
+    void sum_quads "hosemi_sum"(
+        const int32_t* fan,
+        const int32_t* output,
+        const int32_t* input,
         const double* weight,
-        const double* closing,
-        const int32_t* first_parent,
-        const int32_t* parent,
-        Py_ssize_t n_nodes,
-        double* node,
+        Py_ssize_t n_quads,
+        double* slot,
+    )
+    void max_quads "hosemi_max"(
+        const int32_t* fan,
+        const int32_t* output,
+        const int32_t* input,
+        const double* weight,
+        Py_ssize_t n_quads,
+        double* slot,
     )
     double largest "hosemi_largest"(const double* x, Py_ssize_t n)
+    Py_ssize_t count_bad "hosemi_count_bad"(const double* x, Py_ssize_t n)
     void flush "hosemi_flush"(double* x, Py_ssize_t n, double least)
     double log_bound "hosemi_log_bound"(double x)

@@ -18,7 +18,7 @@ an exact zero and raises no flag.
 """
 
 from libc.math cimport INFINITY, exp, log, rint
-from libc.stdint cimport int32_t
+from libc.string cimport memcpy
 
 from . cimport kernels
 from .tables cimport Tables
@@ -73,11 +73,15 @@ cdef bint refill(Tables tables, Py_ssize_t j) noexcept nogil:
         tables.alpha[0, 0] = 1.0
     if tables.has_tail:
         tables.running[0, :] = tables.saved[block]
-        _tops(tables, &tables.running[0, 0], &tables.running_top[0], 1)
+        _tops(tables, &tables.running[0, 0], &tables.running_top[0])
+    for k in range(max(tables.base - tables.ring, 0), tables.base + 1):
+        _opened_tops(tables, k)
     for k in range(tables.base + 1, last + 1):
         tables.segments_ending_at(k)
         if not _ends(tables, k):
             return False
+        if k < tables.n_tokens:
+            _opened_tops(tables, k)
     return True
 
 
@@ -124,7 +128,7 @@ cdef void _explicit_keys(Tables tables, Py_ssize_t j) noexcept nogil:
         tables.group_top[g] = kernels.shift(
             &tables.score[g * n_lengths + low],
             &tables.opened_scale[first],
-            &tables.opened_top[g, first],
+            &tables.opened_top[g, first % tables.ring],
             n_lengths - low,
             x + low,
         )
@@ -132,7 +136,7 @@ cdef void _explicit_keys(Tables tables, Py_ssize_t j) noexcept nogil:
     for t in range(tables.first_long[j], tables.first_long[j + 1]):
         u, g = tables.long_start[t], tables.long_group[t]
         tables.long_weight[t] = tables.long_score[t] + tables.opened_scale[u]
-        key = tables.long_weight[t] + tables.opened_top[g, u]
+        key = tables.long_weight[t] + tables.opened_top[g, u % tables.ring]
         tables.group_top[g] = max(tables.group_top[g], key)
 
 
@@ -153,14 +157,14 @@ cdef double _running_keys(Tables tables, Py_ssize_t j) noexcept nogil:
         if tables.running_top[g] > -INFINITY:
             keep[g] = tables.more[g, j - 1] + tables.tail[g] + tables.alpha_scale[j - 1]
             bound = keep[g] + tables.running_top[g]
-        if u >= 0 and tables.opened_top[g, u] > -INFINITY:
+        if u >= 0 and tables.opened_top[g, u % tables.ring] > -INFINITY:
             enter[g] = tables.enter_score[g] + tables.opened_scale[u]
-            bound = max(bound, enter[g] + tables.opened_top[g, u])
+            bound = max(bound, enter[g] + tables.opened_top[g, u % tables.ring])
         tables.running_top[g] = bound
     for t in range(tables.first_late[j], tables.first_late[j + 1]):
         u, g = tables.late_start[t], tables.late_group[t]
         tables.late_weight[t] = tables.late_score[t] + tables.opened_scale[u]
-        bound = tables.late_weight[t] + tables.opened_top[g, u]
+        bound = tables.late_weight[t] + tables.opened_top[g, u % tables.ring]
         tables.running_top[g] = max(tables.running_top[g], bound)
     for g in range(tables.n_groups):
         top = max(top, tables.running_top[g] + max(at_end[g], 0.0))
@@ -177,7 +181,7 @@ cdef bint _settle_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
     for g in range(tables.n_groups):
         settled &= kernels.settle(
             x,
-            &tables.opened_top[g, first],
+            &tables.opened_top[g, first % tables.ring],
             n_lengths - low,
             tables.group_top[g] - 70.0 - tables.gap,
             top,
@@ -187,7 +191,7 @@ cdef bint _settle_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
         g = tables.long_group[t]
         settled &= kernels.settle(
             &tables.long_weight[t],
-            &tables.opened_top[g, tables.long_start[t]],
+            &tables.opened_top[g, tables.long_start[t] % tables.ring],
             1,
             tables.group_top[g] - 70.0 - tables.gap,
             top,
@@ -258,7 +262,7 @@ cdef void _add_running(Tables tables, Py_ssize_t j) noexcept nogil:
         g, u = tables.late_group[t], tables.late_start[t]
         kernels.exp_all(&tables.late_weight[t], 1)
         _add(tables, g, &tables.late_weight[t], u, running)
-    _tops(tables, running, &tables.running_top[0], 1)
+    _tops(tables, running, &tables.running_top[0])
     for g in range(tables.n_groups):
         a, b = tables.first_state[g], tables.first_state[g + 1]
         if tables.running_top[g] > -INFINITY:
@@ -277,51 +281,60 @@ cdef void _add(
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
-    """A[j] from alpha[j] through the arcs."""
-    cdef Py_ssize_t q, k
-    cdef double total
-    cdef double* opened = &tables.opened[j, 0]
-    cdef const double* node = &tables.node[0]
-    cdef const double* weight = &tables.arc_weight[0]
-    cdef const int32_t* arc_node = &tables.arc_node[0]
-    cdef const int32_t* first_arc = &tables.first_arc[0]
+    """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    for q in range(1, tables.n_states):
-        total = 0.0
-        for k in range(first_arc[q], first_arc[q + 1]):
-            total += node[arc_node[k]] * weight[k]
-        opened[q] = total
+    kernels.sum_quads(
+        tables.arcs_in.fan,
+        tables.arcs_in.output,
+        tables.arcs_in.input,
+        &tables.in_weight[0],
+        tables.arcs_in.n_quads,
+        &tables.node[0],
+    )
+    memcpy(
+        &tables.opened[j, 0],
+        &tables.node[tables.n_nodes],
+        tables.n_states * sizeof(double),
+    )
     tables.opened_scale[j] = tables.alpha_scale[j] + tables.arc_scale
-    _tops(tables, opened, &tables.opened_top[0, j], tables.n_tokens + 1)
+    _opened_tops(tables, j)
 
 
 cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
-    """node[v] = sum of its inputs; the first P nodes are alpha[j]."""
-    cdef Py_ssize_t v, k, n_states = tables.n_states
-    cdef const double* alpha = &tables.alpha[j - tables.base, 0]
-    cdef double* node = &tables.node[0]
-    cdef const int32_t* node_input = tables.node_inputs()
-    cdef const int32_t* first_input = &tables.first_input[0]
-    cdef double total
-    for v in range(n_states):
-        node[v] = alpha[v]
-    for v in range(tables.n_nodes - n_states):
-        total = 0.0
-        for k in range(first_input[v], first_input[v + 1]):
-            total += node[node_input[k]]
-        node[n_states + v] = total
+    """Sums over the subtrees of the suffix tree; the first P nodes are alpha[j]."""
+    memcpy(
+        &tables.node[0],
+        &tables.alpha[j - tables.base, 0],
+        tables.n_states * sizeof(double),
+    )
+    if tables.circuit.n_quads:
+        kernels.sum_quads(
+            tables.circuit.fan,
+            tables.circuit.output,
+            tables.circuit.input,
+            &tables.circuit_weight[0],
+            tables.circuit.n_quads,
+            &tables.node[0],
+        )
 
 
-cdef void _tops(
-    Tables tables, double* row, double* tops, Py_ssize_t stride
-) noexcept nogil:
+cdef void _opened_tops(Tables tables, Py_ssize_t j) noexcept nogil:
+    """Bounds on A[j], twice: a window of the ring is in one piece."""
+    cdef Py_ssize_t g, at = j % tables.ring
+    _tops(tables, &tables.opened[j, 0], &tables.group_top[0])
+    for g in range(tables.n_groups):
+        tables.opened_top[g, at] = tables.group_top[g]
+        tables.opened_top[g, at + tables.ring] = tables.group_top[g]
+
+
+cdef void _tops(Tables tables, double* row, double* tops) noexcept nogil:
     """Bound the log of the largest entry of each group; drop what is negligible."""
     cdef Py_ssize_t g, a, b
     cdef double top, least, share = exp(-70.0 - tables.gap)
     for g in range(tables.n_groups):
         a, b = tables.first_state[g], tables.first_state[g + 1]
         top = kernels.largest(row + a, b - a)
-        tops[g * stride] = kernels.log_bound(top) if top > 0.0 else -INFINITY
+        tops[g] = kernels.log_bound(top) if top > 0.0 else -INFINITY
         least = top * share
         if least > 0.0:
             kernels.flush(row + a, b - a, least)
@@ -360,37 +373,30 @@ cdef bint end_row(Tables tables) noexcept nogil:
 
 cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
     """P(arc at j), but for the weight of the arc."""
-    cdef Py_ssize_t k, q
+    cdef Py_ssize_t k
     cdef const double* closing = &tables.closing[j, 0]
-    cdef const double* node = &tables.node[0]
-    cdef const int32_t* arc_node = &tables.arc_node[0]
-    cdef const int32_t* first_arc = &tables.first_arc[0]
     _circuit(tables, j)
-    for q in range(1, tables.n_states):
-        for k in range(first_arc[q], first_arc[q + 1]):
-            arc_count[k] += node[arc_node[k]] * closing[q]
+    for k in range(tables.arc_edge.shape[0]):
+        arc_count[k] += (
+            tables.node[tables.arc_node[k]] * closing[tables.arc_target[k]]
+        )
 
 
 cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
     """beta[j] from B[j]: the arcs and the circuit, transposed."""
-    cdef Py_ssize_t v, k
-    cdef double total
-    cdef double* node = &tables.back_node[0]
-    cdef const double* closing = &tables.closing[j, 0]
-    cdef const double* weight = &tables.out_weight[0]
-    cdef const int32_t* target = &tables.out_target[0]
-    cdef const int32_t* first_out = &tables.first_out[0]
-    cdef const int32_t* parent = tables.parents()
-    cdef const int32_t* first_parent = &tables.first_parent[0]
-    for v in range(tables.n_nodes - 1, -1, -1):
-        total = 0.0
-        for k in range(first_out[v], first_out[v + 1]):
-            total += weight[k] * closing[target[k]]
-        for k in range(first_parent[v], first_parent[v + 1]):
-            total += node[parent[k]]
-        node[v] = total
-    for v in range(tables.n_states):
-        tables.beta[v] = node[v]
+    memcpy(
+        &tables.back_node[0],
+        &tables.closing[j, 0],
+        tables.n_states * sizeof(double),
+    )
+    kernels.sum_quads(
+        tables.arcs_out.fan,
+        tables.arcs_out.output,
+        tables.arcs_out.input,
+        &tables.out_weight[0],
+        tables.arcs_out.n_quads,
+        &tables.back_node[0],
+    )
 
 
 cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:

@@ -5,8 +5,10 @@ The same recursions as in the linear module, with log-add for + and + for *. Wit
 """
 
 from libc.math cimport INFINITY, exp, log1p
+from libc.string cimport memcpy
 
 from . cimport kernels
+from .chart cimport Sums
 from .tables cimport Tables
 
 
@@ -110,30 +112,39 @@ cdef void _add(
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
-    """A[j] from alpha[j] through the arcs."""
-    cdef Py_ssize_t q, k
-    cdef double total, value
+    """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    for q in range(1, tables.n_states):
-        total = -INFINITY
-        for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
-            value = tables.node[tables.arc_node[k]] + tables.arc_weight[k]
-            total = _log_add(total, value)
-        tables.opened[j, q] = total
+    _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
+    memcpy(
+        &tables.opened[j, 0],
+        &tables.node[tables.n_nodes],
+        tables.n_states * sizeof(double),
+    )
 
 
 cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
-    """node[v] = log-sum of its inputs; the first P nodes are alpha[j]."""
-    cdef Py_ssize_t v, k, n_states = tables.n_states
-    cdef const double* alpha = &tables.alpha[j - tables.base, 0]
+    """Sums over the subtrees of the suffix tree; the first P nodes are alpha[j]."""
+    memcpy(
+        &tables.node[0],
+        &tables.alpha[j - tables.base, 0],
+        tables.n_states * sizeof(double),
+    )
+    _sum_quads(&tables.circuit, tables.circuit_weight, tables.node)
+
+
+cdef void _sum_quads(
+    const Sums* sums, const double[::1] weight, double[::1] slot
+) noexcept nogil:
+    """As the kernel of that name, with log-add for +."""
+    cdef Py_ssize_t i, a, k, at = 0
     cdef double total
-    for v in range(n_states):
-        tables.node[v] = alpha[v]
-    for v in range(tables.n_nodes - n_states):
-        total = -INFINITY
-        for k in range(tables.first_input[v], tables.first_input[v + 1]):
-            total = _log_add(total, tables.node[tables.node_input[k]])
-        tables.node[n_states + v] = total
+    for i in range(sums.n_quads):
+        for a in range(4):
+            total = -INFINITY
+            for k in range(at + a, at + 4 * sums.fan[i], 4):
+                total = _log_add(total, slot[sums.input[k]] + weight[k])
+            slot[sums.output[4 * i + a]] = total
+        at += 4 * sums.fan[i]
 
 
 cdef void end_row(Tables tables) noexcept nogil:
@@ -145,50 +156,36 @@ cdef void end_row(Tables tables) noexcept nogil:
 
 cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
     """beta[j] from B[j]: the arcs and the circuit, transposed."""
-    cdef Py_ssize_t v
-    if maximum:
-        kernels.close_max(
-            &tables.first_out[0],
-            &tables.out_target[0],
-            &tables.out_weight[0],
-            &tables.closing[j, 0],
-            &tables.first_parent[0],
-            tables.parents(),
-            tables.n_nodes,
-            &tables.back_node[0],
-        )
-    else:
-        _close_sum(tables, &tables.closing[j, 0], &tables.back_node[0])
-    for v in range(tables.n_states):
-        tables.beta[v] = tables.back_node[v]
-
-
-cdef void _close_sum(Tables tables, const double* closing, double* node) noexcept nogil:
-    cdef Py_ssize_t v, k
-    cdef double total
-    for v in range(tables.n_nodes - 1, -1, -1):
-        total = -INFINITY
-        for k in range(tables.first_out[v], tables.first_out[v + 1]):
-            total = _log_add(
-                total, tables.out_weight[k] + closing[tables.out_target[k]]
-            )
-        for k in range(tables.first_parent[v], tables.first_parent[v + 1]):
-            total = _log_add(total, node[tables.parent[k]])
-        node[v] = total
+    memcpy(
+        &tables.back_node[0],
+        &tables.closing[j, 0],
+        tables.n_states * sizeof(double),
+    )
+    if not maximum:
+        _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)
+        return
+    kernels.max_quads(
+        tables.arcs_out.fan,
+        tables.arcs_out.output,
+        tables.arcs_out.input,
+        &tables.out_weight[0],
+        tables.arcs_out.n_quads,
+        &tables.back_node[0],
+    )
 
 
 cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
     """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
-    cdef Py_ssize_t q, k
+    cdef Py_ssize_t k
     cdef double closing
     _circuit(tables, j)
-    for q in range(1, tables.n_states):
-        closing = tables.closing[j, q] - tables.log_z
-        if closing == -INFINITY:
-            continue
-        for k in range(tables.first_arc[q], tables.first_arc[q + 1]):
+    for k in range(tables.arc_edge.shape[0]):
+        closing = tables.closing[j, tables.arc_target[k]]
+        if closing > -INFINITY:
             arc_count[k] += exp(
-                tables.node[tables.arc_node[k]] + tables.arc_weight[k] + closing
+                tables.node[tables.arc_node[k]]
+                + tables.arc_weight[k]
+                + (closing - tables.log_z)
             )
 
 

@@ -145,10 +145,10 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
                 )
             )
         _check_numbers(name, array)
-    cells = _check_cells(potentials.cells, n_tokens, n_columns)
+    cells = check_cells(potentials.cells, n_tokens, n_columns)
     entries = potentials.entries
     if entries is not None:
-        entries = _check_entries(entries, n_tokens, n_columns)
+        entries = check_entries(entries, n_tokens, n_columns)
     return Potentials(cells=cells, entries=entries, **arrays)
 
 
@@ -198,7 +198,7 @@ def _as_records(name: str, value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
     return array
 
 
-def _check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
+def check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
     array = _as_records("entries", entries, ENTRIES)
     position, role, column = array["position"], array["role"], array["column"]
     bad = (position < 0) | (position >= n_tokens) | (role < 0) | (role >= len(ROLES))
@@ -217,7 +217,7 @@ def _check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[An
     return array
 
 
-def _check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
+def check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
     array = _as_records("cells", cells, CELLS)
     if not array.size:
         return array

@@ -1,11 +1,11 @@
-from libc.stdint cimport int32_t
-
-from .chart cimport Chart
+from .chart cimport Chart, Sums
 
 
 cdef class Tables(Chart):
     cdef readonly bint in_logs
     cdef object _lease
+    cdef double[:, ::1] _rows       # what is left of it
+    cdef double[::1] _vectors
     # Row j of a table in linear domain stands for exp(scale[j]) * row.
     cdef double[:, ::1] opened      # [n + 1, P] A: a segment begins at boundary j
     cdef double[:, ::1] closing     # [n + 1, P] B: what follows if one begins there
@@ -21,16 +21,19 @@ cdef class Tables(Chart):
     cdef double[::1] beta           # [P] what follows boundary j
     cdef double[:, ::1] rest        # [2, P] T: what follows inside a running segment
     cdef double[::1] keep           # [G] weight with which running goes on to j + 1
-    cdef double[::1] node           # [N] circuit values, from the left
-    cdef double[::1] back_node      # [N] and from the right
+    cdef double[::1] node           # [N + P + 2] circuit and A, from the left
+    cdef double[::1] back_node      # [N + P + 2] B, beta and circuit, from the right
     # linear domain: bounds on the log of the largest entry of each group
-    cdef double[:, ::1] opened_top  # [G, n + 1]
+    cdef Py_ssize_t ring            # boundaries for which it is kept, each twice
+    cdef double[:, ::1] opened_top  # [G, 2 ring] so that a window is in one piece
     cdef double[::1] running_top    # [G]
     cdef double[::1] group_top      # [G]
     cdef double[::1] late_weight    # [number of late segments]
     cdef double[::1] long_weight    # [number of long segments]
-    cdef double[::1] arc_weight     # [A] in the domain of the tables
-    cdef double[::1] out_weight     # [A] the same, by node
+    cdef double[::1] arc_weight     # [A + 2] in the domain of the tables
+    cdef double[::1] circuit_weight  # the same as the schedules read them
+    cdef double[::1] in_weight
+    cdef double[::1] out_weight
     cdef double arc_scale
     cdef double gap                 # see `_future_gap`
     cdef bint representable         # no arc weight underflows
@@ -38,11 +41,19 @@ cdef class Tables(Chart):
     cdef readonly double log_z
     cdef double z_scale, z_rest
 
+    cdef _release(self)
+    cdef Py_ssize_t _n_weights(self) noexcept nogil
+    cdef _set_block(self, bint backward)
+    cdef double[:, ::1] take_rows(self, Py_ssize_t n)
+    cdef double[::1] _take(self, Py_ssize_t n)
+    cdef Py_ssize_t _size_of_vectors(self) noexcept nogil
+    cdef void _fill(self, double[:, ::1] table, double value) noexcept nogil
+    cdef _take_vectors(self)
+    cdef void _set_arc_weights(self) noexcept nogil
+    cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil
     cdef void _fill_arc_weights(self) noexcept nogil
     cdef double _future_gap(self) noexcept nogil
     cdef void begin_block(self, Py_ssize_t base) noexcept nogil
-    cdef const int32_t* node_inputs(self) noexcept nogil
-    cdef const int32_t* parents(self) noexcept nogil
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t at_keep(self) noexcept nogil
     cdef Py_ssize_t at_enter(self) noexcept nogil

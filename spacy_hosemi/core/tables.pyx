@@ -15,10 +15,9 @@ import threading
 import numpy as np
 
 from libc.math cimport INFINITY, rint
-from libc.stdint cimport int32_t
 
 from . cimport kernels
-from .chart cimport Chart
+from .chart cimport Chart, Sums
 
 # Entries of a table with all forward rows; beyond that they are kept block by block.
 BLOCK = 4_000_000
@@ -26,116 +25,191 @@ BLOCK = 4_000_000
 
 # Arrays of finished documents, by thread: new ones would cost a page fault each page.
 _POOL = threading.local()
-_POOL_SIZE = 8
+_POOL_SIZE = 4
 _POOLED = 2_000_000  # entries; larger arrays are given back to the system
 
 
 class Lease:
-    """Arrays that go back into the pool when their document is forgotten."""
+    """An array that goes back into the pool when its document is forgotten."""
 
-    def __init__(self):
-        self._arrays = []
-
-    def array(self, rows, columns):
-        """RETURNS (float64 [rows, columns]): Not initialized."""
-        size = rows * columns
+    def __init__(self, size):
         pool = getattr(_POOL, "arrays", ())
-        fits = [i for i, array in enumerate(pool) if size <= len(array) <= 4 * size]
-        array = pool.pop(fits[0]) if fits else np.empty(size)
-        if 1000 < len(array) <= _POOLED:
-            self._arrays.append(array)
-        return array[:size].reshape(rows, columns)
+        for i, array in enumerate(pool):
+            if size <= len(array) <= 4 * size:
+                self.array = pool.pop(i)
+                return
+        self.array = np.empty(size)
 
     def __del__(self):
-        if not hasattr(_POOL, "arrays"):
-            _POOL.arrays = []
-        _POOL.arrays = [*self._arrays, *_POOL.arrays][:_POOL_SIZE]
+        if 1000 < len(self.array) <= _POOLED:
+            _POOL.arrays = [self.array, *getattr(_POOL, "arrays", ())][:_POOL_SIZE]
 
 
 cdef class Tables(Chart):
     """Rows by token boundary, columns by state."""
 
-    def allocate(self, bint in_logs, bint forward=True, bint backward=True):
-        """Empty tables in one of the domains.
+    def allocate(
+        self,
+        bint in_logs,
+        bint forward=True,
+        bint backward=True,
+        Py_ssize_t n_more=0,
+    ):
+        """Empty tables in one of the domains, all of them in one array.
 
         in_logs (bool): Whether the entries are logarithms.
         forward, backward (bool): Which sweeps are to come.
+        n_more (int): Rows for tables of a subclass, which takes them with `take_rows`.
         RETURNS (Tables): Itself.
         """
-        rows = self.n_tokens + 1
+        cdef Py_ssize_t rows = self.n_tokens + 1, n_states = self.n_states
+        self._release()
         self.in_logs = in_logs
-        self._lease = Lease()
         self.log_z = -INFINITY
         self.z_scale = self.z_rest = 0.0
+        self._set_block(backward)
+        cdef Py_ssize_t n_alpha = self.n_rows + 1 if forward else 0
+        cdef Py_ssize_t n_running = n_alpha if self.has_tail else 0
+        cdef Py_ssize_t n_saved = 0
+        if forward and backward and self.has_tail:
+            n_saved = (self.n_tokens - 1) // max(self.n_rows, 1) + 1
         # A table that nothing will read has no rows.
-        self.opened = self._table(rows if forward else 0)
-        self.closing = self._table(rows if backward else 0)
-        self.beta = self._table(1)[0]
-        self.rest = self._table(2)
-        self.keep = np.zeros(self.n_groups)
-        self.node, self.back_node = np.empty((2, self.n_nodes))
-        self.alpha_scale, self.opened_scale = np.zeros((2, rows))
+        cdef Py_ssize_t n_opened = rows if forward else 0
+        cdef Py_ssize_t n_closing = rows if backward else 0
+        cdef Py_ssize_t n_table = n_opened + n_closing + 2 + n_alpha + n_running
+        n_table += n_saved + n_more
+        cdef Py_ssize_t n_weights = self._n_weights() if forward and not in_logs else 0
+        self.ring = min(rows, self.reach + 2)
+        cdef Py_ssize_t n_vectors = self._size_of_vectors()
+        self._lease = lease = Lease(
+            n_table * n_states
+            + n_alpha * n_weights
+            + (2 * self.ring * self.n_groups if n_weights else 0)
+            + n_vectors
+        )
+        array, at = lease.array, n_table * n_states
+        self._rows = array[:at].reshape(n_table, n_states)
+        self._fill(self._rows, -INFINITY if in_logs else 0.0)
+        self.opened = self.take_rows(n_opened)
+        self.closing = self.take_rows(n_closing)
+        self.rest = self.take_rows(2)
+        self.alpha = self.take_rows(n_alpha)
+        self.running = self.take_rows(n_running)
+        self.saved = self.take_rows(n_saved)
+        self._vectors = array[at : at + n_vectors]
+        self._vectors[:] = 0.0
+        self._take_vectors()
         self._set_arc_weights()
-        if forward:
-            self._allocate_block(backward)
+        if n_weights:
+            at += n_vectors
+            self.weight = array[at : at + n_alpha * n_weights].reshape(
+                n_alpha, n_weights
+            )
+            at += n_alpha * n_weights
+            self.opened_top = array[at : at + 2 * self.ring * self.n_groups].reshape(
+                self.n_groups, 2 * self.ring
+            )
+            self._fill(self.opened_top, -INFINITY)
         return self
 
-    def _allocate_block(self, backward):
-        n_tokens, n_groups = self.n_tokens, self.n_groups
-        n_weights = n_groups * (self.n_lengths + (3 if self.has_tail else 0))
-        size = BLOCK // max(self.n_states, n_weights)
-        self.n_rows = n_tokens
-        if n_tokens > size:
+    cdef _release(self):
+        """Forget the tables of the other domain before there are new ones."""
+        self._lease = self._rows = self._vectors = None
+        self.opened = self.closing = self.rest = self.alpha = self.running = None
+        self.saved = self.weight = self.opened_top = None
+        self.alpha_scale = self.opened_scale = self.running_top = self.group_top = None
+        self.keep = self.node = self.back_node = self.beta = self.arc_weight = None
+        self.circuit_weight = self.in_weight = self.out_weight = None
+        self.late_weight = self.long_weight = None
+
+    cdef Py_ssize_t _n_weights(self) noexcept nogil:
+        return self.n_groups * (self.n_lengths + (3 if self.has_tail else 0))
+
+    cdef _set_block(self, bint backward):
+        """How many forward rows are kept at a time."""
+        cdef Py_ssize_t size = BLOCK // max(self.n_states, self._n_weights())
+        self.n_rows = self.n_tokens
+        if self.n_tokens > size:
             self.n_rows = max(size // 40, 1)
         if not backward:  # only the last row is read again
             self.n_rows = 1
-        n_blocks = -(-n_tokens // max(self.n_rows, 1)) if backward else 0
-        self.alpha = self._table(self.n_rows + 1)
-        self.running = self._table(self.n_rows + 1 if self.has_tail else 0)
-        self.saved = self._table(n_blocks if self.has_tail else 0)
-        if self.in_logs:
-            return
-        self.weight = self._lease.array(self.n_rows + 1, n_weights)
-        self.opened_top = np.empty((n_groups, n_tokens + 1))
-        self.opened_top[:] = -INFINITY
-        self.running_top, self.group_top = np.empty((2, n_groups))
+
+    cdef double[:, ::1] take_rows(self, Py_ssize_t n):
+        """The next rows of the array, still empty."""
+        rows, self._rows = self._rows[:n], self._rows[n:]
+        return rows
+
+    cdef double[::1] _take(self, Py_ssize_t n):
+        vector, self._vectors = self._vectors[:n], self._vectors[n:]
+        return vector
+
+    cdef Py_ssize_t _size_of_vectors(self) noexcept nogil:
+        cdef Py_ssize_t n = 2 * (self.n_tokens + 1) + 3 * self.n_groups
+        n += 2 * (self.n_nodes + self.n_states + 2) + self.arc_edge.shape[0] + 2
+        n += self.circuit.n_terms + self.arcs_in.n_terms + self.arcs_out.n_terms
+        return n + self.late_score.shape[0] + self.long_score.shape[0]
+
+    cdef void _fill(self, double[:, ::1] table, double value) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef double* x
+        if table.shape[0] and table.shape[1]:
+            x = &table[0, 0]
+            for i in range(table.shape[0] * table.shape[1]):
+                x[i] = value
+
+    cdef _take_vectors(self):
+        cdef Py_ssize_t n_slots = self.n_nodes + self.n_states + 2
+        self.alpha_scale = self._take(self.n_tokens + 1)
+        self.opened_scale = self._take(self.n_tokens + 1)
+        self.running_top = self._take(self.n_groups)
+        self.group_top = self._take(self.n_groups)
+        self.keep = self._take(self.n_groups)
+        self.node, self.back_node = self._take(n_slots), self._take(n_slots)
+        self.beta = self.back_node[self.n_states : 2 * self.n_states]
+        self.arc_weight = self._take(self.arc_edge.shape[0] + 2)
+        self.circuit_weight = self._take(self.circuit.n_terms)
+        self.in_weight = self._take(self.arcs_in.n_terms)
+        self.out_weight = self._take(self.arcs_out.n_terms)
+        self.late_weight = self._take(self.late_score.shape[0])
+        self.long_weight = self._take(self.long_score.shape[0])
         self.running_top[:] = -INFINITY
-        self.late_weight = np.zeros(len(self.late_score))
-        self.long_weight = np.zeros(len(self.long_score))
 
-    def _table(self, rows):
-        table = self._lease.array(rows, self.n_states)
-        table.fill(-np.inf if self.in_logs else 0.0)
-        return table
-
-    def _set_arc_weights(self):
-        self.arc_weight, self.out_weight = np.empty((2, self.arc_edge.shape[0]))
+    cdef void _set_arc_weights(self) noexcept nogil:
         self.arc_scale = 0.0
         self.gap = INFINITY
         self.representable = True
-        if self.automaton.has_bounded_gap:
+        if self.has_bounded_gap:
             self.gap = self._future_gap()
-        with nogil:
-            self._fill_arc_weights()
+        self._fill_arc_weights()
+        self._spread(&self.circuit, self.circuit_weight)
+        self._spread(&self.arcs_in, self.in_weight)
+        self._spread(&self.arcs_out, self.out_weight)
+
+    cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil:
+        """The weights of the arcs in the order in which a schedule reads them."""
+        cdef Py_ssize_t k
+        for k in range(sums.n_terms):
+            weight[k] = self.arc_weight[sums.arc[k]]
 
     cdef void _fill_arc_weights(self) noexcept nogil:
         """In linear domain relative to the largest, which becomes the scale."""
-        cdef Py_ssize_t k
+        cdef Py_ssize_t k, n = self.arc_edge.shape[0]
         cdef double top = -INFINITY, x
-        for k in range(self.arc_weight.shape[0]):
+        for k in range(n):
             self.arc_weight[k] = x = self.edge_weight[self.arc_edge[k]]
             top = max(top, x)
-        if not self.in_logs:
-            if top > -INFINITY:
-                self.arc_scale = rint(top)
-            for k in range(self.arc_weight.shape[0]):
-                self.arc_weight[k] -= self.arc_scale
-                x = self.arc_weight[k]
-                if x < -700.0 and x > -INFINITY:
-                    self.representable = False
-            kernels.exp_all(&self.arc_weight[0], self.arc_weight.shape[0])
-        for k in range(self.arc_weight.shape[0]):
-            self.out_weight[k] = self.arc_weight[self.out_arc[k]]
+        # of terms without an arc, and of padding
+        self.arc_weight[n], self.arc_weight[n + 1] = 0.0, -INFINITY
+        if self.in_logs:
+            return
+        if top > -INFINITY:
+            self.arc_scale = rint(top)
+        for k in range(n):
+            self.arc_weight[k] -= self.arc_scale
+            x = self.arc_weight[k]
+            if x < -700.0 and x > -INFINITY:
+                self.representable = False
+        kernels.exp_all(&self.arc_weight[0], n + 2)
 
     cdef double _future_gap(self) noexcept nogil:
         """How much more one state of a group can gain from here on than another one.
@@ -176,12 +250,6 @@ cdef class Tables(Chart):
                 if self.has_tail:
                     self.running[r, q] = nothing
         self.base = base
-
-    cdef const int32_t* node_inputs(self) noexcept nogil:
-        return &self.node_input[0] if self.node_input.shape[0] else NULL
-
-    cdef const int32_t* parents(self) noexcept nogil:
-        return &self.parent[0] if self.parent.shape[0] else NULL
 
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil:
         """Weights of boundary j: explicit by slot, then those that follow."""

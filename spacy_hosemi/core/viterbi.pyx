@@ -37,7 +37,7 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
     cdef Completions best = Completions(
         automaton, potentials, constraints, maximum=True
     )
-    return [segment[:3] for segment in best.follow_best(0, 0)], best.total
+    return best.follow_best(0, 0), best.total
 
 
 def score(automaton, potentials, segments):

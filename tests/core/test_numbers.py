@@ -9,11 +9,20 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
+from spacy_hosemi.core import tables
 
 from .. import oracles
 from ..oracles import Problem
 from ..strategies import random_observed, random_patterns, random_problem
-from .problems import INF, as_core, make_automaton, relative_error, zeros
+from .problems import (
+    INF,
+    as_core,
+    gradient_fields,
+    make_automaton,
+    make_cells,
+    relative_error,
+    zeros,
+)
 from .test_inference import assert_agrees
 
 ALWAYS_NEW = [(0, 0), (1, 1)]  # forbidden: neighbours of one label
@@ -384,3 +393,37 @@ def test_an_observed_pattern_rescues_a_history_that_is_far_behind():
     assert found.log_z == pytest.approx(800.0, abs=1e-9)
     assert found.segment(0, 1, 1) == pytest.approx(1.0, abs=1e-12)
     assert core.viterbi(automaton, potentials)[0] == [(0, 1, 1), (1, 2, 2), (2, 3, 0)]
+
+
+# --- forward rows that are kept for a block of boundaries only ------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_blocks_of_rows_change_nothing(monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    n_tokens, n_labels, n_lengths = 130, 3, 4
+    patterns = random_patterns(rng, n_labels, 4, 8)
+    automaton = make_automaton(n_labels, patterns)
+    potentials = core.Potentials.zeros(automaton, n_tokens, n_lengths)
+    for name in ("inside", "start", "end", "length", "pattern"):
+        scores = getattr(potentials, name)
+        scores[...] = rng.normal(size=scores.shape)
+    if seed % 3:
+        potentials.tail[1:] = rng.normal(size=n_labels - 1) - 1.0
+    starts = rng.integers(0, 100, 8)
+    potentials.cells = make_cells(
+        [(u, u + int(rng.integers(1, 30)), u % n_labels, 6.0) for u in starts]
+    )
+    whole = core.marginals(automaton, potentials)
+    weights = n_labels * (n_lengths + 3)
+    for n_rows in (1, 2, 3):
+        size = 40 * n_rows  # a document of more tokens is worked off in blocks
+        block = size * max(automaton.n_states, weights)
+        monkeypatch.setattr(tables, "BLOCK", block)
+        found = core.marginals(automaton, potentials)
+        assert found.in_logs == whole.in_logs is False
+        assert found.log_z == whole.log_z
+        for name, expected in gradient_fields(whole.gradient).items():
+            counts = gradient_fields(found.gradient)[name]
+            np.testing.assert_allclose(counts, expected, rtol=1e-12, atol=1e-300)
+        monkeypatch.undo()
