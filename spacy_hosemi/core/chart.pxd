@@ -72,8 +72,8 @@ cdef class Chart:
     cdef const double[:, ::1] length            # [L, D]
     cdef const double[::1] given_tail           # [L]
     # the document, by group
-    cdef double[:, ::1] first                   # [G, n] inside + start
-    cdef double[:, ::1] more                    # [G, n] inside, -inf after a boundary
+    cdef double[:, ::1] first                   # [n, G] inside + start
+    cdef const double[:, ::1] more              # [n, G] inside, -inf after a boundary
     cdef const double[:, ::1] end               # [n, G]
     cdef double[::1] length_backwards           # [G D] of D tokens, .., of 1
     cdef double[::1] tail                       # [G]

@@ -3,7 +3,7 @@
 A segment belongs to a *group*: its label, and which observed patterns it completes. So
 the columns that it reads are known, and with constraints folded in its score is
 
-    first[g, u] + sum_{k=u+1}^{j-1} more[g, k] + end[j-1, g] + length(g, j-u) + cells
+    first[u, g] + sum_{k=u+1}^{j-1} more[k, g] + end[j-1, g] + length(g, j-u) + cells
 
 where first = inside + start, and more = inside, or -inf where no segment of the group
 may cross the boundary before token k.
@@ -153,24 +153,23 @@ cdef class Chart:
         self.cells_as_given = cells = check_cells(potentials.cells, n_tokens, n_columns)
         if entries is not None:
             entries = check_entries(entries, n_tokens, n_columns)
-        scores = np.empty((2 * n_groups, n_tokens))
-        first, more, end = scores[:n_groups], scores[n_groups:], potentials.end
-        cdef double[:, ::1] by_token = scores
-        self.first, self.more = by_token[:n_groups], by_token[n_groups:]
-        self.end = self.given_end  # by token: groups are read side by side
         is_plain = not automaton.observed and entries is None
         if is_plain:
-            _by_label(self.inside, self.start, self.first, self.more)
+            first = np.empty((n_tokens, n_groups))
+            self.first, self.more, self.end = first, self.inside, self.given_end
+            _add(self.inside, self.start, self.first)
         else:
-            more[:] = _by_group(automaton, self.inside, entries, "inside")
-            first[:] = more + _by_group(automaton, self.start, entries, "start")
-            self.end = end = _by_group(automaton, self.end, entries, "end").T.copy()
-        self.inside = self.start = self.given_end = None
+            more = _by_group(automaton, self.inside, entries, "inside")
+            first = more + _by_group(automaton, self.start, entries, "start")
+            end = _by_group(automaton, self.given_end, entries, "end")
+            self.first, self.more, self.end = first, more, end
         if constraints is not None:
-            self.end = end = np.array(end, np.float64)
             constraints = check_constraints(automaton, constraints, n_tokens)
+            self.more = more = np.array(self.more)
+            self.end = end = np.array(self.end)
             _constrain(constraints, automaton.group_label, first, more, end)
             cells = np.concatenate([cells, _forbidden(constraints, self.n_labels)])
+        self.inside = self.start = self.given_end = None
         self._set_lengths()
         self._set_cells(cells)
 
@@ -328,13 +327,13 @@ cdef class Chart:
             at_end = self.end[j - 1, g]
             u = j - 1
             for i in range(n_lengths - 1, low - 1, -1):
-                score[i] = self.first[g, u] + more + at_end + length[i]
-                more += self.more[g, u]
+                score[i] = self.first[u, g] + more + at_end + length[i]
+                more += self.more[u, g]
                 u -= 1
             self.enter_score[g] = -INFINITY
             if u >= 0 and self.tail[g] > -INFINITY:
                 if self.horizon(u, g) == n_lengths:
-                    self.enter_score[g] = self.first[g, u] + more + length[0]
+                    self.enter_score[g] = self.first[u, g] + more + length[0]
                     self.enter_score[g] += self.tail[g]
         for i in range(self.first_short[j], self.first_short[j + 1]):
             self.score[self.short_slot[i]] += self.short_score[i]
@@ -357,8 +356,8 @@ cdef class Chart:
         for d in range(1, last + 1):
             j = u + d
             if d > 1:
-                more += self.more[g, j - 1]
-            score[d - 1] = self.first[g, u] + more + self.end[j - 1, g]
+                more += self.more[j - 1, g]
+            score[d - 1] = self.first[u, g] + more + self.end[j - 1, g]
             score[d - 1] += self.length_score(g, d) + self.cells_of(u, j, g)
         return last
 
@@ -399,8 +398,8 @@ cdef class Chart:
         cdef Py_ssize_t k
         cdef double more = 0.0
         for k in range(j - 1, u, -1):
-            more += self.more[g, k]
-        return self.first[g, u] + more + self.length_score(g, j - u)
+            more += self.more[k, g]
+        return self.first[u, g] + more + self.length_score(g, j - u)
 
     cdef double plain_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
@@ -475,36 +474,29 @@ cdef bint _are_numbers(const double[::1] x) noexcept nogil:
     return x.shape[0] == 0 or kernels.count_bad(&x[0], x.shape[0]) == 0
 
 
-cdef void _by_label(
-    const double[:, ::1] inside,    # IN   [n, L]
-    const double[:, ::1] start,     # IN   [n, L]
-    double[:, ::1] first,           # OUT  [L, n] inside + start
-    double[:, ::1] more,            # OUT  [L, n]
+cdef void _add(
+    const double[:, ::1] x, const double[:, ::1] y, double[:, ::1] total
 ) noexcept nogil:
-    cdef Py_ssize_t i, y
-    for y in range(first.shape[0]):
-        for i in range(first.shape[1]):
-            more[y, i] = inside[i, y]
-            first[y, i] = inside[i, y] + start[i, y]
+    cdef Py_ssize_t i, g
+    for i in range(total.shape[0]):
+        for g in range(total.shape[1]):
+            total[i, g] = x[i, g] + y[i, g]
 
 
 def _by_group(automaton, given, entries, role):
-    """The scores of one role, [G, n]: each group sums the columns that it reads."""
+    """The scores of one role, [n, G]: each group sums the columns that it reads."""
     dense = np.asarray(given)
     n_labels = automaton.n_labels
-    if automaton.observed:
-        scores = dense[:, automaton.group_label].T.copy()
-    else:
-        scores = dense.T.copy()
+    scores = np.ascontiguousarray(dense[:, automaton.group_label])
     if dense.shape[1] > n_labels:
         columns = np.arange(n_labels, automaton.n_columns)
         given, group = _groups_of_columns(automaton, columns)
         for c, g in zip(columns[given], group):
-            scores[g] += dense[:, c]
+            scores[:, g] += dense[:, c]
     if entries is not None:
         entries = entries[entries["role"] == ROLES.index(role)]
         given, group = _groups_of_columns(automaton, entries["column"])
-        places = group, entries["position"][given]
+        places = entries["position"][given], group
         np.add.at(scores, places, entries["score"][given])
     return scores
 
@@ -549,18 +541,18 @@ def set_entry_counts(automaton, entries, role, counts):
 
 def _constrain(constraints, label, first, more, end):
     """Write -inf wherever a constraint is violated."""
-    n_tokens = first.shape[1]
+    n_tokens = len(first)
     if constraints.allowed is not None:
-        bad = ~constraints.allowed[:, label].T
+        bad = ~constraints.allowed[:, label]
         first[bad] = -np.inf
         more[bad] = -np.inf
     if constraints.boundary is not None and n_tokens:
         boundary = constraints.boundary
         before = boundary[:n_tokens]
-        first[:, before == -1] = -np.inf
+        first[before == -1] = -np.inf
         end[boundary[1:] == -1] = -np.inf
-        more[:, before == 1] = -np.inf
-        more[np.ix_(label > 0, before == 2)] = -np.inf
+        more[before == 1] = -np.inf
+        more[np.ix_(before == 2, label > 0)] = -np.inf
 
 
 def _forbidden(constraints, n_labels):

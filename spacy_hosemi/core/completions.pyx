@@ -124,7 +124,7 @@ cdef class Completions(Tables):
         """Where a running segment ends: as late as the best score allows."""
         cdef double more
         while j < self.n_tokens:
-            more = self.more[g, j] + self.tail[g]
+            more = self.more[j, g] + self.tail[g]
             if more == -INFINITY or more + self.rests[j + 1, q] != self.rests[j, q]:
                 break
             j += 1

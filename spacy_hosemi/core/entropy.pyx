@@ -111,7 +111,7 @@ cdef class Visits(Completions):
             self.value[0] = self.end[j - 1, g] + self.best_from(j, q)
             self.value[1] = -INFINITY
             if j < self.n_tokens:
-                self.value[1] = self.more[g, j] + self.tail[g] + self.rests[j + 1, q]
+                self.value[1] = self.more[j, g] + self.tail[g] + self.rests[j + 1, q]
             total += prob * choose(&self.value[0], 2)
             self.visited[j, q] += prob * self.value[0]
             if j < self.n_tokens:

@@ -207,8 +207,8 @@ cdef class Marginals(Tables):
         more = segment[3]
         for g in more:
             if j > u + 1:
-                more[g] += self.more[g, j - 1]
-            score = self.first[g, u] + more[g] + self.end[j - 1, g]
+                more[g] += self.more[j - 1, g]
+            score = self.first[u, g] + more[g] + self.end[j - 1, g]
             score += self.length_score(g, j - u) + self.cells_of(u, j, g)
             total += self._one(u, g, score, j)
         segment[2] -= total
@@ -329,7 +329,7 @@ cdef class Marginals(Tables):
                 self, j, &self.rest[j % 2, 0], &self.rest[1 - j % 2, 0], False
             )
             for g in range(self.n_groups):
-                self.keep[g] = self.more[g, j - 1] + self.tail[g]
+                self.keep[g] = self.more[j - 1, g] + self.tail[g]
             return
         linear.rest_row(self, j)
         keep = self.row_weight(j) + self.at_keep()

@@ -205,14 +205,14 @@ cdef class Alternatives(Completions):
                 if k < j:
                     value = running + self.end[k - 1, g] + self.best_from(k, q)
                 elif k < self.n_tokens:
-                    value = running + self.more[g, k] + self.tail[g]
+                    value = running + self.more[k, g] + self.tail[g]
                     value += self.rests[k + 1, q]
                 else:
                     value = -INFINITY
                 if value > least:
                     found.append((value, (ENDS if k < j else GOES_ON, t, k, ())))
             if k < j:
-                running += self.more[g, k] + self.tail[g]
+                running += self.more[k, g] + self.tail[g]
         return found
 
     def take(self, path, option):

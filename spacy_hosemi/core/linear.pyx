@@ -155,7 +155,7 @@ cdef double _running_keys(Tables tables, Py_ssize_t j) noexcept nogil:
         at_end[g] = tables.end[j - 1, g]
         keep[g] = enter[g] = bound = -INFINITY
         if tables.running_top[g] > -INFINITY:
-            keep[g] = tables.more[g, j - 1] + tables.tail[g] + tables.alpha_scale[j - 1]
+            keep[g] = tables.more[j - 1, g] + tables.tail[g] + tables.alpha_scale[j - 1]
             bound = keep[g] + tables.running_top[g]
         if u >= 0 and tables.opened_top[g, u % tables.ring] > -INFINITY:
             enter[g] = tables.enter_score[g] + tables.opened_scale[u]

@@ -87,7 +87,7 @@ cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
         _add(
             tables,
             g,
-            tables.more[g, j - 1] + tables.tail[g],
+            tables.more[j - 1, g] + tables.tail[g],
             &tables.running[row - 1, 0],
             running,
         )
@@ -201,7 +201,7 @@ cdef void rest_row(
     for g in range(tables.n_groups):
         weight = -INFINITY
         if j < tables.n_tokens:
-            weight = tables.more[g, j] + tables.tail[g]
+            weight = tables.more[j, g] + tables.tail[g]
         for q in range(tables.first_state[g], tables.first_state[g + 1]):
             rest[q] = -INFINITY
             if tables.tail[g] > -INFINITY:

@@ -79,7 +79,7 @@ cdef bint _goes_on(
     cdef double more
     if j == completions.n_tokens:
         return False
-    more = completions.more[g, j] + completions.tail[g] + completions.rests[j + 1, q]
+    more = completions.more[j, g] + completions.tail[g] + completions.rests[j + 1, q]
     return random < exp(more - completions.rests[j, q])
 
 
