@@ -205,21 +205,25 @@ cdef class Chart:
             self._set_no_cells()
             return
         given, group = _groups_of_columns(self.automaton, cells["column"])
-        keys = np.stack([cells["end"][given], group, cells["start"][given]])
-        keys, merged = np.unique(keys, axis=1, return_inverse=True)
-        self.cell_given, self.cell_merged = given, merged.reshape(-1)
-        end, group, start = keys.astype(np.int32)
+        # by end, then group, then start
+        key = cells["end"][given].astype(np.int64) * self.n_groups + group
+        key, merged = np.unique(
+            key * n_after + cells["start"][given], return_inverse=True
+        )
+        self.cell_given, self.cell_merged = given, merged
+        place, start = np.divmod(key, n_after)
+        end, group = np.divmod(place, self.n_groups)
         self.n_cells = len(end)
-        score = np.zeros(len(end))
-        np.add.at(score, self.cell_merged, cells["score"][given])
-        short = np.flatnonzero(end - start <= n_lengths)
+        score = np.bincount(merged, cells["score"][given], len(end))
+        is_short = end - start <= n_lengths
+        short = np.flatnonzero(is_short)
         self.first_short = _firsts(end[short], n_after)
         slot = group[short] * n_lengths + n_lengths - (end - start)[short]
         self.short_slot = slot.astype(np.int32)
         self.short_cell = short.astype(np.int32)
         self.short_score = score[short]
         # A cell longer than D counts only where longer segments are possible at all.
-        is_long = (end - start > n_lengths) & (np.asarray(self.tail)[group] > -np.inf)
+        is_long = ~is_short & (np.asarray(self.tail)[group] > -np.inf)
         self._set_long(
             *(x[is_long] for x in (start, end, group)),
             np.flatnonzero(is_long).astype(np.int32),
@@ -242,11 +246,9 @@ cdef class Chart:
         """All segments from the starts of long cells, up to the longest of them."""
         n_lengths, n_after = self.n_lengths, self.n_tokens + 1
         self.reach = n_lengths + 1
-        places, place_of = np.unique(
-            group.astype(np.int64) * n_after + start, return_inverse=True
-        )
+        places, place_of = np.unique(group * n_after + start, return_inverse=True)
         horizon = np.zeros(len(places), np.int32)
-        np.maximum.at(horizon, place_of.reshape(-1), end - start)
+        np.maximum.at(horizon, place_of, end - start)
         sizes = horizon - n_lengths
         total = int(sizes.sum())
         before = np.cumsum(sizes) - sizes
@@ -254,7 +256,7 @@ cdef class Chart:
         g = np.repeat((places // n_after).astype(np.int32), sizes)
         ends = u + n_lengths + 1 + np.arange(total) - np.repeat(before, sizes)
         cells, extra = np.full(total, -1, np.int32), np.zeros(total)
-        at = before[place_of.reshape(-1)] + (end - start) - n_lengths - 1
+        at = before[place_of] + (end - start) - n_lengths - 1
         cells[at], extra[at] = cell, score
         order = np.argsort(ends, kind="stable")
         self.first_long = _firsts(ends[order], n_after)
@@ -503,6 +505,8 @@ def _by_group(automaton, given, entries, role):
 
 def _groups_of_columns(automaton, columns):
     """Pairs of a given column (its place in the list) and a group that reads it."""
+    if not automaton.observed:
+        return np.arange(len(columns)), columns
     by_column = np.argsort(automaton.group_column, kind="stable")
     group = np.repeat(
         np.arange(automaton.n_groups, dtype=np.int32), np.diff(automaton.first_column)
@@ -568,7 +572,8 @@ def _forbidden(constraints, n_labels):
 def _firsts(places, n_places):
     """Where each of the places 0 .. n_places - 1 begins in a sorted list, and its end.
     """
-    return np.searchsorted(places, np.arange(n_places + 1)).astype(np.int32)
+    counts = np.bincount(places, minlength=n_places + 1)
+    return np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int32)
 
 
 cdef void _edge_weights(

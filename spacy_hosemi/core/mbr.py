@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Errors
 from .automaton import PatternAutomaton
-from .inference import marginals
+from .inference import Marginals, marginals
 from .potentials import (
     CELLS,
     ROLES,
@@ -62,20 +62,34 @@ def mbr(
     found = marginals(automaton, potentials, constraints)
     if found.log_z == -np.inf:
         return []
-    prob = {(i, j, y): p for i, j, y, p in found.segments_above(LEAST) if y > 0}
     free = _without_preferences(check_potentials(automaton, potentials))
     if objective == "spans":
-        return _best_gain(automaton, free, constraints, prob)
-    n_expected = float(found.gradient.start[:, 1 : automaton.n_labels].sum())
+        return _best_gain(automaton, free, constraints, _candidates(found, LEAST))
     best, _ = viterbi(automaton, potentials, constraints)
+    prob = {segment: found.segment(*segment) for segment in best if segment[2] > 0}
+    n_expected = float(found.gradient.start[:, 1 : automaton.n_labels].sum())
     ratio = _f1(best, prob, n_expected)
+    # The ratio only grows, so a span with less than half of it would never pay. It is
+    # needed only where outside is not possible.
+    least = max(0.5 * ratio, LEAST)
+    prob = _candidates(found, least)
     while True:
         gains = {segment: 2.0 * p - ratio for segment, p in prob.items()}
         segments = _best_gain(automaton, free, constraints, gains)
+        is_closed = all(s in prob for s in segments if s[2] > 0)
+        if not is_closed and least > LEAST:
+            least = LEAST
+            prob = _candidates(found, least)
+            continue
         new_ratio = _f1(segments, prob, n_expected)
         if new_ratio <= ratio + 1e-12:
             return best
         best, ratio = segments, new_ratio
+
+
+def _candidates(found: Marginals, least: float) -> dict[tuple[int, int, int], float]:
+    """Spans with at least this probability."""
+    return {(i, j, y): p for i, j, y, p in found.segments_above(least) if y > 0}
 
 
 def _f1(
