@@ -137,6 +137,59 @@ class Errors(metaclass=_Coded):
     )
     HS032 = "features.preset is {found!r}; expected one of {expected}."
     HS033 = "features.min_count is {found}; expected 1 or more."
+    # features: gazetteer files
+    HS080 = (
+        "path is {path}, which does not exist; expected a gazetteer file. Correct it; "
+        "a relative path starts at the working directory."
+    )
+    HS081 = (
+        "path is {path}, {found}; expected a file that ends in one of {expected}, or "
+        "in one of these and .gz. Rename or convert it."
+    )
+    HS082 = (
+        "{path} has no entry for column {column!r} and label {label!r}; expected at "
+        "least one that is not blank. Check the file and these two arguments."
+    )
+    HS083 = (
+        "{path}, line {line} has the bytes {found}, which are not {encoding}; expected "
+        "text in that encoding. Set encoding to that of the file, such as latin1 or "
+        "cp1252, or convert the file."
+    )
+    HS084 = (
+        "{path}, line {line} has no column {column!r}; found {found}. Give a name from "
+        "the first row, or an index from 0 (a number without quotes) if the file has "
+        "no names there, and complete rows that are too short."
+    )
+    HS085 = (
+        '{path}, line {line}: {found}; expected {{"label": "ORG", "pattern": "Apple"}} '
+        'or, as the pattern, a list of tokens such as [{{"LOWER": "san"}}, {{"LOWER": '
+        '"francisco"}}], where each token has exactly one key of {expected} and a '
+        "plain string as its value, no operator, regular expression or set. Write the "
+        "names out or remove the line."
+    )
+    HS086 = "{name} is {found!r} for {path}; expected {expected}. Change or remove it."
+    HS087 = (
+        "{path} cannot be decompressed ({found}); expected a complete gzip file, as "
+        "its name ends in .gz. Copy it again or rename it."
+    )
+    HS088 = (
+        "{path}, the row that begins in line {line} cannot be read ({found}); expected "
+        "a cell with quotes, delimiters or line ends in double quotes, and each quote "
+        "in it doubled. Correct the row, or keep the entries in a .txt file."
+    )
+    HS034 = "gazetteer.{name} is {found!r}; expected {expected}."
+    HS036 = (
+        "feature template {found!r} stands in the role whole; expected one attribute "
+        "of a segment, without offset, such as 'journals:MATCH'."
+    )
+    HS035 = (
+        "gazetteers in the model are {found}, those in [initialize.components.{name}."
+        "gazetteers] are {given}; expected the same names in both."
+    )
+    HS037 = (
+        "model.gazetteers.{name} is {found}; expected what @misc = "
+        '"spacy_hosemi.gazetteer.v1" makes.'
+    )
     # labels
     HS040 = (
         "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "
@@ -161,6 +214,10 @@ class Errors(metaclass=_Coded):
     HS046 = (
         "label_rules are set and encoding is {found!r}; expected encoding = "
         '"segments", where each span is one label. Remove the rules or the encoding.'
+    )
+    HS047 = (
+        'decoding is "mbr" and encoding is {found!r}; expected encoding = "segments", '
+        'where each span is one segment. Use decoding = "viterbi" or the encoding.'
     )
     # training
     HS050 = (

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from .core import PatternAutomaton
 from .errors import Errors
-from .features import ROLES
+from .features import TOKEN_ROLES
 from .model import Weights, family_values
 from .objectives import Objective
 from .segmentation import Gold
@@ -46,8 +46,11 @@ class Batch:
         self._objective = objective
         self._golds = golds
         self._sizes = [len(doc) for doc in docs]
-        by_doc = [weights.rows(doc) for doc in docs]
-        self._rows = {role: _join([rows[role] for rows in by_doc]) for role in ROLES}
+        by_doc = [weights.rows(doc, is_train=True) for doc in docs]
+        self._segments = [rows.segments for rows in by_doc]
+        self._rows = {
+            role: _join([rows.tokens[role] for rows in by_doc]) for role in TOKEN_ROLES
+        }
 
     def value_and_gradient(self) -> tuple[float, Floats]:
         """Summed loss at the present weights.
@@ -56,25 +59,26 @@ class Batch:
             Documents are summed in their order, so the result is always the same.
         """
         shape = sum(self._sizes), len(self.weights.tail)
-        scores = {role: np.zeros(shape) for role in ROLES}
-        for role in ROLES:
+        scores = {role: np.zeros(shape) for role in TOKEN_ROLES}
+        for role in TOKEN_ROLES:
             self.weights.add_scores(self._rows[role], scores[role])
         pattern = np.zeros(len(self.weights.pattern))
         length = np.zeros(self.weights.length.shape)
         total = 0.0
         at = 0
-        for size, gold in zip(self._sizes, self._golds):
-            piece = {role: scores[role][at : at + size] for role in ROLES}
-            potentials = self.weights.with_scores(**piece)
+        d_matrix = np.zeros_like(self.weights.matrix)
+        for size, gold, segments in zip(self._sizes, self._golds, self._segments):
+            piece = {role: scores[role][at : at + size] for role in TOKEN_ROLES}
+            potentials = self.weights.with_scores(**piece, segments=segments)
             loss, gradient = self._objective(self._automaton, potentials, gold)
             total += loss
-            for role in ROLES:  # the scores have been read: their place is free
+            for role in TOKEN_ROLES:  # the scores have been read: their place is free
                 piece[role][:] = getattr(gradient, role)
             pattern += gradient.pattern
             length += gradient.length
+            self.weights.add_cell_gradient(segments, gradient.cells, d_matrix)
             at += size
-        d_matrix = np.zeros_like(self.weights.matrix)
-        for role in ROLES:
+        for role in TOKEN_ROLES:
             self.weights.add_gradient(self._rows[role], scores[role], d_matrix)
         return total, self.weights.gradient_vector(d_matrix, pattern, length)
 

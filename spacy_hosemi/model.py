@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,25 +22,59 @@ from thinc.api import Model, Optimizer, Shim
 from .core import CELLS, Potentials
 from .core.rows import RowTable, gather, gather_pairs, scatter, scatter_pairs
 from .errors import Errors
-from .features import ROLES, Extractor, FeatureSet, make_features
+from .features import (
+    ROLES,
+    TOKEN_ROLES,
+    Extractor,
+    FeatureSet,
+    Gazetteer,
+    Gazetteers,
+    make_features,
+)
 from .optimizers import SparseAdagrad
 from .selection import Pairs, Selection
 
-# Models whose features have weights in some columns only are written as 2.
-FORMAT = 2
+# Models whose features have weights in some columns only are written as 2, those with
+# lists of names as 3.
+FORMAT = 3
 
 # What a regularisation weight may be given for.
 FAMILIES = (*ROLES, "pattern", "length")
 
 Floats = NDArray[np.float64]
-RoleRows = tuple[NDArray[np.int32], NDArray[np.int32]]
-Rows = dict[str, RoleRows]
+Ints = NDArray[np.int32]
+RoleRows = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True)
+class SegmentRows:
+    """Known features of segments as units: start and end in tokens, and the row."""
+
+    start: Ints
+    end: Ints
+    row: Ints
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The known features of a document.
+
+    tokens (Dict[str, (first [n + 1], rows [K])]): By role; those of token i are
+        rows[first[i]:first[i + 1]].
+    segments (SegmentRows): In the role "whole".
+    """
+
+    tokens: dict[str, RoleRows]
+    segments: SegmentRows
+
+
 L2 = float | dict[str, float]
 
 
 def build_span_scorer(
     tok2vec: Model | None = None,
     features: FeatureSet | None = None,
+    gazetteers: dict[str, Any] = {},  # noqa: B006 - the registry shows it in configs
     l2: L2 = 0.1,
     learn_rate_scale: float = 100.0,
 ) -> Model[list[Doc], list[Potentials]]:
@@ -47,16 +82,23 @@ def build_span_scorer(
 
     tok2vec (Optional[Model]): Reserved; null in this version.
     features (Optional[FeatureSet]): What is read; by default the default preset.
+    gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
     l2 (Union[float, Dict[str, float]]): Online training: weight of half the squared
         norm, for all or by family (inside, start, end, pattern, length).
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS053 tok2vec; HS054 unknown family.
+    RAISES (ValueError): HS037 not a gazetteer; HS053 tok2vec; HS054 unknown family.
     """
     if tok2vec is not None:
         raise ValueError(Errors.HS053.format(name="hosemi"))
-    extractor = Extractor(features or make_features())
+    for name, gazetteer in gazetteers.items():
+        if not isinstance(gazetteer, Gazetteer):
+            raise ValueError(
+                Errors.HS037.format(name=name, found=type(gazetteer).__name__)
+            )
+    features = (features or make_features()).with_lists(tuple(gazetteers))
+    extractor = Extractor(features, Gazetteers(gazetteers))
     weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
     return Model("span_scorer", forward, shims=[weights])
 
@@ -66,7 +108,7 @@ def forward(
 ) -> tuple[list[Potentials], Any]:
     """Potentials of each document; backprop takes gradients of the same shapes."""
     weights = weights_of(model)
-    rows = [weights.rows(doc) for doc in docs]
+    rows = [weights.rows(doc, is_train) for doc in docs]
     potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
@@ -153,7 +195,8 @@ class Weights(Shim):
 
     def put_features_on_tokens(self) -> None:
         """Read all features as inside ones: the segments are single tokens."""
-        self.extractor = Extractor(self.extractor.features.on_tokens())
+        features = self.extractor.features.on_tokens()
+        self.extractor = Extractor(features, self.extractor.gazetteers)
 
     def _set_rows(self, keys: Any, names: Sequence[str], pairs: Pairs | None) -> None:
         """The dictionary of features, and the family of each row."""
@@ -183,17 +226,23 @@ class Weights(Shim):
 
     # scores
 
-    def rows(self, doc: Doc) -> Rows:
-        """RETURNS (Dict[str, (first [n + 1], rows [K])]): Known rows, by role."""
-        keys = self.extractor.keys(doc)
-        return {role: self.table.rows(keys[role]) for role in ROLES}
+    def rows(self, doc: Doc, is_train: bool = False) -> Rows:
+        """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
+        reading = self.extractor.read(doc, is_train)
+        tokens = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
+        segments = reading.segments
+        row = self.table.find(segments.keys)
+        known = row >= 0
+        return Rows(
+            tokens, SegmentRows(segments.start[known], segments.end[known], row[known])
+        )
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""
-        scores = {role: np.zeros((n_tokens, len(self.tail))) for role in ROLES}
-        for role in ROLES:
-            self.add_scores(rows[role], scores[role])
-        return self.with_scores(**scores)
+        scores = {role: np.zeros((n_tokens, len(self.tail))) for role in TOKEN_ROLES}
+        for role in TOKEN_ROLES:
+            self.add_scores(rows.tokens[role], scores[role])
+        return self.with_scores(**scores, segments=rows.segments)
 
     def add_scores(self, rows: RoleRows, scores: Floats) -> None:
         """Add to scores [n, L] the weights of the rows of each token."""
@@ -211,26 +260,60 @@ class Weights(Shim):
             pairs = self.pairs
             scatter_pairs(*rows, pairs.first, pairs.columns, d_scores, d_matrix[:, 0])
 
-    def with_scores(self, inside: Floats, start: Floats, end: Floats) -> Potentials:
-        """RETURNS (Potentials): These scores, with weights of patterns and length."""
+    def with_scores(
+        self, inside: Floats, start: Floats, end: Floats, segments: SegmentRows
+    ) -> Potentials:
+        """RETURNS (Potentials): These scores, with those of segments as units and
+        weights of patterns and length."""
         return Potentials(
             inside=inside,
             start=start,
             end=end,
             length=self.length,
             tail=self.tail,
-            cells=np.zeros(0, CELLS),
+            cells=self._cells(segments),
             pattern=self.pattern,
         )
+
+    def _cells(self, segments: SegmentRows) -> NDArray[Any]:
+        """One cell for each column in which a feature of a segment has a weight."""
+        if not len(segments.row):
+            return np.zeros(0, CELLS)
+        feature, column, slot = self._slots(segments.row)
+        cells = np.empty(len(slot), CELLS)
+        cells["start"], cells["end"] = segments.start[feature], segments.end[feature]
+        cells["column"], cells["score"] = column, self.matrix.ravel()[slot]
+        return cells
+
+    def add_cell_gradient(
+        self, segments: SegmentRows, d_cells: NDArray[Any], d_matrix: Floats
+    ) -> None:
+        """Transpose of the cells that `with_scores` makes."""
+        if len(segments.row):
+            _, _, slot = self._slots(segments.row)
+            np.add.at(d_matrix.reshape(-1), slot, d_cells["score"])
+
+    def _slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
+        """For each weight of these rows: which of them, its column, its place."""
+        if self.pairs is None:
+            n_columns = self.matrix.shape[1]
+            feature = np.repeat(np.arange(len(rows), dtype=np.int32), n_columns)
+            column = np.tile(np.arange(n_columns, dtype=np.int32), len(rows))
+            return feature, column, rows[feature].astype(np.int64) * n_columns + column
+        slot = self.pairs.slots(rows).astype(np.int64)
+        sizes = self.pairs.sizes[rows]
+        feature = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
+        return feature, self.pairs.columns[slot], slot
 
     # online training
 
     def accumulate(self, rows: Rows, gradient: Potentials) -> None:
         """Add the gradient of one document."""
         matrix, dense = self._steps()
-        for role in ROLES:
-            self.add_gradient(rows[role], getattr(gradient, role), matrix.gradient)
-            fired = rows[role][1]
+        for role, of_role in rows.tokens.items():
+            self.add_gradient(of_role, getattr(gradient, role), matrix.gradient)
+        self.add_cell_gradient(rows.segments, gradient.cells, matrix.gradient)
+        for fired in (*(r for _, r in rows.tokens.values()), rows.segments.row):
             matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)
         vector = np.concatenate([gradient.pattern, gradient.length.ravel()])
         dense.gradient[:, 0] += np.where(self.is_learnt, vector, 0.0)
@@ -346,7 +429,10 @@ class Weights(Shim):
         """Nothing to move: the weights stay in main memory."""
 
     def copy(self) -> Weights:
-        other = Weights(self.extractor, self.l2, self.learn_rate_scale)
+        # Lists of its own: the bytes bring their entries.
+        lists = Gazetteers(self.extractor.gazetteers.settings)
+        extractor = Extractor(self.extractor.features, lists)
+        other = Weights(extractor, self.l2, self.learn_rate_scale)
         return other.from_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
@@ -354,9 +440,11 @@ class Weights(Shim):
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         if self.pairs is not None:
             arrays |= {"first_pair": self.pairs.first, "columns": self.pairs.columns}
+        if self.extractor.gazetteers:
+            arrays["gazetteers"] = self.extractor.gazetteers.to_dict()
         return srsly.msgpack_dumps(
             {
-                "format": 1 if self.pairs is None else 2,
+                "format": self._format(),
                 "keys": self.table.keys,
                 "names": "\n".join(self.names),
                 "learn_length": self.learn_length,
@@ -365,6 +453,12 @@ class Weights(Shim):
                 **arrays,
             }
         )
+
+    def _format(self) -> int:
+        """The oldest format that can hold these weights: more versions can read it."""
+        if self.extractor.gazetteers:
+            return 3
+        return 1 if self.pairs is None else 2
 
     def from_bytes(self, data: bytes) -> Weights:
         """RETURNS (Weights): Itself.
@@ -383,11 +477,12 @@ class Weights(Shim):
         try:
             names = loaded["names"].split("\n") if loaded["names"] else []
             pairs = None
-            if version > 1:
+            if "first_pair" in loaded:
                 pairs = Pairs(
                     np.array(loaded["first_pair"]), np.array(loaded["columns"])
                 )
             self._set_rows(loaded["keys"], names, pairs)
+            self.extractor.gazetteers.load(loaded.get("gazetteers", {}))
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]

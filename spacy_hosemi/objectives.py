@@ -75,9 +75,10 @@ def count_segments(
     """
     n_lengths = potentials.length.shape[1]
     counts = no_counts(automaton, potentials)
-    counts.cells["score"] = [
-        tuple(cell)[:3] in segments for cell in potentials.cells.tolist()
-    ]
+    if len(potentials.cells):
+        known = set(segments)
+        cells = (potentials.cells[name].tolist() for name in ("start", "end", "column"))
+        counts.cells["score"] = [cell in known for cell in zip(*cells)]
     for start, end, y in segments:
         counts.inside[start:end, y] = 1.0
         counts.start[start, y] = 1.0

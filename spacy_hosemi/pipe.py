@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +37,7 @@ from .core import (
     Potentials,
     compile_grammar,
     marginals,
+    mbr,
     viterbi,
 )
 from .errors import Errors, Warnings
@@ -58,6 +59,8 @@ from .selection import select_features
 
 FORMAT = 1
 
+DECODINGS = ("viterbi", "mbr")
+
 # Components that a batch fit has just given the best weights: online steps would only
 # lead away from them. Copies and saved models are not in it, so they train on.
 fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
@@ -72,6 +75,7 @@ pattern_max = null
 label_rules = []
 explicit_length = 1
 max_length = null
+decoding = "viterbi"
 spans_key = null
 confidence = false
 min_confidence = 0.0
@@ -80,6 +84,7 @@ scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
 [hosemi.model]
 @architectures = "spacy_hosemi.SpanScorer.v1"
 tok2vec = null
+gazetteers = {}
 l2 = 0.1
 learn_rate_scale = 100.0
 
@@ -89,6 +94,7 @@ preset = "default"
 inside = []
 start = []
 end = []
+whole = []
 min_count = 2
 
 [hosemi.objective]
@@ -128,6 +134,7 @@ def make_hosemi(
     label_rules: list[str],
     explicit_length: int,
     max_length: int | None,
+    decoding: str,
     spans_key: str | None,
     confidence: bool,
     min_confidence: float,
@@ -147,6 +154,7 @@ def make_hosemi(
         label_rules=label_rules,
         explicit_length=explicit_length,
         max_length=max_length,
+        decoding=decoding,
         spans_key=spans_key,
         confidence=confidence,
         min_confidence=min_confidence,
@@ -182,13 +190,15 @@ class HighOrderSemiCRF(TrainablePipe):
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
     max_length (Optional[int]): Longest span in tokens; null: no limit.
+    decoding (str): "viterbi", the most probable segmentation; or "mbr", the spans with
+        the highest expected F1, for about three times the time.
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
     confidence (bool): Store the probability of each entity with the doc; else it is
         computed when `span._.confidence` is read.
     min_confidence (float): Drop entities that are less probable.
     scorer (Optional[Callable]): For evaluation.
-    RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules
-        with tags on tokens.
+    RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
+        HS047 decoding with tags on tokens.
     """
 
     def __init__(
@@ -206,6 +216,7 @@ class HighOrderSemiCRF(TrainablePipe):
         label_rules: Sequence[str] = (),
         explicit_length: int = 1,
         max_length: int | None = None,
+        decoding: str = "viterbi",
         spans_key: str | None = None,
         confidence: bool = False,
         min_confidence: float = 0.0,
@@ -231,6 +242,12 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
+        if decoding not in DECODINGS:
+            raise ValueError(
+                Errors.HS042.format(name="decoding", found=decoding, expected=DECODINGS)
+            )
+        if decoding == "mbr" and encoding != "segments":
+            raise ValueError(Errors.HS047.format(found=encoding))
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -250,6 +267,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "max_length": max_length,
         }
         # Not part of what was learnt: the config decides, after loading too.
+        self.decoding = decoding
         self.spans_key = spans_key
         self.confidence = confidence
         self.min_confidence = min_confidence
@@ -293,6 +311,7 @@ class HighOrderSemiCRF(TrainablePipe):
         *,
         nlp: Language | None = None,
         labels: list[str] | None = None,
+        gazetteers: dict[str, Any] | None = None,
         fit: Callable[..., Any] | None = None,
     ) -> None:
         """Collect labels, patterns and features; train, if a fit is given.
@@ -300,8 +319,11 @@ class HighOrderSemiCRF(TrainablePipe):
         get_examples (Callable[[], Iterable[Example]]): The training corpus.
         nlp (Optional[Language]): The pipeline.
         labels (Optional[List[str]]): All labels; by default those of the examples.
+        gazetteers (Optional[Dict[str, Callable]]): For each list of the model a
+            function that gives its entries, such as spacy_hosemi.read_gazetteer.v1.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
-        RAISES (ValueError): HS040, HS041 labels; HS050 to HS052 nothing to fit.
+        RAISES (ValueError): HS035 gazetteers; HS040, HS041 labels; HS050 to HS052
+            nothing to fit.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
@@ -316,6 +338,7 @@ class HighOrderSemiCRF(TrainablePipe):
             _warn_misaligned(examples)
         _annotate(nlp, examples)
         self._set_labels(known, [])
+        self._read_gazetteers(gazetteers or {}, nlp)
         docs = [eg.predicted for eg in examples]
         golds = [
             make_gold(a, self.inventory, doc, self.name)
@@ -327,6 +350,20 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             fitted.add(self)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
+
+    def _read_gazetteers(
+        self, readers: Mapping[str, Callable[[], Iterable[str]]], nlp: Language | None
+    ) -> None:
+        """Store the entries of all lists in the model."""
+        lists = self.weights.extractor.gazetteers
+        if set(readers) != set(lists.settings):
+            raise ValueError(
+                Errors.HS035.format(
+                    found=list(lists.settings), given=list(readers), name=self.name
+                )
+            )
+        for name, read in readers.items():
+            lists.compile(name, read(), nlp or Language(self.vocab))
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
         patterns, forbidden = mine_patterns(
@@ -460,8 +497,8 @@ class HighOrderSemiCRF(TrainablePipe):
         if not len(doc) or not self.weights.is_trained:
             return Prediction([], [])
         potentials, constraints = self._potentials(doc)
-        segments, score = viterbi(self.automaton, potentials, constraints)
-        if score == -np.inf:
+        segments = self._decode(potentials, constraints)
+        if not segments:
             raise ValueError(
                 Errors.HS060.format(
                     text=doc.text[:40],
@@ -478,6 +515,14 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+
+    def _decode(
+        self, potentials: Potentials, constraints: Constraints | None
+    ) -> list[tuple[int, int, int]]:
+        """RETURNS (list): Segments; none if no segmentation is possible."""
+        if self.decoding == "mbr":
+            return mbr(self.automaton, potentials, "f1", constraints)
+        return viterbi(self.automaton, potentials, constraints)[0]
 
     def _potentials(self, doc: Doc) -> tuple[Potentials, Constraints | None]:
         (potentials,) = self.model.predict([doc])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from .errors import Warnings
-from .features import Extractor
+from .features import Extractor, Segments
 from .segmentation import Gold, known_labels
 
 MAX_WEIGHTS = 5_000_000
@@ -161,7 +161,9 @@ def count_features(
     """
     by_doc = [np.zeros((2, 0), np.uint64)]
     for doc in docs:
-        keys = np.concatenate([k.ravel() for k in extractor.keys(doc).values()])
+        reading = extractor.read(doc, is_train=True)
+        of_tokens = [keys.ravel() for keys in reading.keys.values()]
+        keys = np.concatenate([*of_tokens, reading.segments.keys])
         distinct, counts = np.unique(keys[keys != 0], return_counts=True)
         by_doc.append(np.stack([distinct, counts.astype(np.uint64)]))
     together = np.concatenate(by_doc, axis=1)
@@ -189,15 +191,29 @@ def mine_pairs(
     n_found = 0
     for doc, gold in zip(docs, golds):
         labels = known_labels(gold, len(doc))
-        for role, of_role in extractor.keys(doc).items():
+        reading = extractor.read(doc, is_train=True)
+        for role, of_role in reading.keys.items():
             i, t = np.nonzero((of_role != 0) & (labels[role] >= 0)[:, None])
             rows = np.searchsorted(keys, of_role[i, t])
             found.append(np.unique(rows * n_columns + labels[role][i]))
             n_found += len(found[-1])
+        found.append(_segment_pairs(reading.segments, gold, keys, n_columns))
         if n_found > _BUFFER:
             found = [np.unique(np.concatenate(found))]
             n_found = 0
     return np.unique(np.concatenate(found))
+
+
+def _segment_pairs(
+    segments: Segments, gold: Gold, keys: Keys, n_columns: int
+) -> Counts:
+    """The same for the features of whole segments."""
+    label_of = {(start, end): y for start, end, y in gold.segments or ()}
+    ends = zip(segments.start.tolist(), segments.end.tolist())
+    labels = np.array([label_of.get(pair, -1) for pair in ends], np.int64)
+    known = labels >= 0
+    rows = np.searchsorted(keys, segments.keys[known])
+    return np.unique(rows * n_columns + labels[known])
 
 
 def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list[str]:
@@ -211,10 +227,16 @@ def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list
     for doc in docs:
         if is_named.all():
             break
-        name = extractor.namer(doc)
-        for role, found in extractor.keys(doc).items():
+        name = extractor.namer(doc, is_train=True)
+        reading = extractor.read(doc, is_train=True)
+        for role, found in reading.keys.items():
             rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
             for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
                 names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
             is_named[rows[keys[rows] == found]] = True
+        segments = reading.segments
+        rows = np.searchsorted(keys, segments.keys).clip(max=len(keys) - 1)
+        for k in np.flatnonzero(keys[rows] == segments.keys).tolist():
+            names[rows[k]] = f"whole:{segments.names[k]}"
+            is_named[rows[k]] = True
     return names

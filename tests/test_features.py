@@ -8,7 +8,8 @@ import pytest
 import spacy
 from hypothesis import given, settings
 
-from spacy_hosemi.features import ROLES, Extractor, FeatureSet, extract, make_features
+from spacy_hosemi.features import TOKEN_ROLES as ROLES
+from spacy_hosemi.features import Extractor, FeatureSet, extract, make_features
 from spacy_hosemi.features.attributes import (
     core_of,
     number_kind,

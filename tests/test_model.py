@@ -9,8 +9,8 @@ import pytest
 import srsly
 from thinc.api import Adam, Model
 
-from spacy_hosemi.features import ROLES
-from spacy_hosemi.model import build_span_scorer, family_values, weights_of
+from spacy_hosemi.features import TOKEN_ROLES as ROLES
+from spacy_hosemi.model import FAMILIES, build_span_scorer, family_values, weights_of
 
 from .helpers import (
     TRAIN,
@@ -137,7 +137,7 @@ def simulate(pipe, batches, rates, l2):
         _, g = pipe.value_and_gradient(batch)
         fired = np.zeros(len(row_l2), bool)
         for eg in batch:
-            for _, rows in weights.rows(eg.predicted).values():
+            for _, rows in weights.rows(eg.predicted).tokens.values():
                 fired[rows] = True
         share = np.minimum(len(batch) / weights.counts, 1.0)
         dense = [l2.get("pattern", 0.0)] * learnt_patterns
@@ -183,7 +183,7 @@ def test_only_rows_that_fired_change():
     nlp, pipe, examples = make_pipe(model={"l2": 5.0})
     weights = pipe.weights
     fired = np.zeros(len(weights.names), bool)
-    for _, rows in weights.rows(examples[1].predicted).values():
+    for _, rows in weights.rows(examples[1].predicted).tokens.values():
         fired[rows] = True
     assert 0 < fired.sum() < len(fired)
     before = weights.matrix.copy()
@@ -301,7 +301,7 @@ def test_no_averages_without_use_averages():
 
 
 def test_family_values():
-    every = dict.fromkeys(("inside", "start", "end", "pattern", "length"), 0.5)
+    every = dict.fromkeys(FAMILIES, 0.5)
     assert family_values("l2", 0.5) == every
     assert family_values("l2", {"end": 2}) == {**dict.fromkeys(every, 0.0), "end": 2.0}
     with pytest.raises(ValueError, match="HS054.*l2.*'begin'"):
@@ -403,8 +403,8 @@ def test_unreadable_bytes(make_bytes):
 
 
 def test_future_format():
-    with pytest.raises(ValueError, match="HS063.* 3, .* 2"):
-        weights_of(build_span_scorer()).from_bytes(saved(format=lambda _: 3))
+    with pytest.raises(ValueError, match="HS063.* 4, .* 3"):
+        weights_of(build_span_scorer()).from_bytes(saved(format=lambda _: 4))
 
 
 # --- weights in some columns only -------------------------------------------------

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, uint64_t
 
 
 @cython.overflowcheck(False)  # wrapping around is the point
-cdef inline uint64_t _mix(uint64_t h, uint64_t value) noexcept nogil:
+cdef uint64_t mix(uint64_t h, uint64_t value) noexcept nogil:
     # The finaliser of MurmurHash3 on the running hash: every bit of h and value
     # changes every bit of the result with probability near 1/2.
     h ^= value + <uint64_t>0x9E3779B97F4A7C15 + (h << 6) + (h >> 2)
@@ -49,7 +49,7 @@ def template_keys(
                     if value == 0:
                         h = 0
                         break
-                    h = _mix(h, value)
+                    h = mix(h, value)
                 keys_[i, t] = h
     return keys
 
@@ -59,11 +59,6 @@ cdef class RowTable:
 
     keys (uint64 [R]): Distinct keys; the position of a key is its row.
     """
-
-    cdef readonly object keys
-    cdef const uint64_t[::1] _keys
-    cdef int32_t[::1] _slots
-    cdef uint64_t _mask
 
     def __init__(self, keys):
         self.keys = np.ascontiguousarray(keys, np.uint64)
@@ -103,14 +98,24 @@ cdef class RowTable:
         with nogil:
             for i in range(n):
                 for t in range(keys.shape[1]):
-                    row = self._row(keys[i, t])
+                    row = self.row(keys[i, t])
                     if row >= 0:
                         rows_[k] = row
                         k += 1
                 first_[i + 1] = <int32_t>k
         return first, rows[:k].copy()
 
-    cdef int32_t _row(self, uint64_t key) noexcept nogil:
+    def find(self, const uint64_t[::1] keys):
+        """RETURNS (int32 [K]): The row of each key, -1 where it is not known."""
+        cdef Py_ssize_t k
+        rows = np.empty(keys.shape[0], np.int32)
+        cdef int32_t[::1] rows_ = rows
+        with nogil:
+            for k in range(keys.shape[0]):
+                rows_[k] = self.row(keys[k])
+        return rows
+
+    cdef int32_t row(self, uint64_t key) noexcept nogil:
         cdef uint64_t slot = key & self._mask
         cdef int32_t row
         if key == 0:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
@@ -14,21 +15,60 @@ from spacy.tokens import Doc
 from ..core.rows import template_keys
 from ..errors import Errors
 from .attributes import DOC_ATTRIBUTES, KNOWN, LEXEME_ATTRIBUTES, TOKEN_ATTRIBUTES
-from .presets import PRESETS
+from .gazetteers import (
+    MATCH,
+    Gazetteers,
+    Matches,
+    names_of,
+    on_tokens,
+    size_name,
+    sizes,
+)
+from .presets import LISTS, PRESETS
 from .templates import Template, parse_templates
 
-ROLES = ("inside", "start", "end")
+# Features of tokens in a segment, then of the segment as a unit.
+TOKEN_ROLES = ("inside", "start", "end")
+ROLES = (*TOKEN_ROLES, "whole")
 Keys = NDArray[np.uint64]
+Ints = NDArray[np.int32]
 
 # Lexemes whose attributes are kept; beyond that the cache begins anew.
 CACHE_SIZE = 200_000
 
 
+@dataclass(frozen=True)
+class Segments:
+    """Features of segments as units; a segment has as many rows as features.
+
+    start, end (int32 [K]): Tokens, half-open.
+    keys (uint64 [K]): The feature of each.
+    names (Sequence[str]): Readable, if they were asked for.
+    """
+
+    start: Ints
+    end: Ints
+    keys: Keys
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The features of a document.
+
+    keys (Dict[str, uint64 [n, T]]): By role of tokens; 0: a template does not fire.
+    segments (Segments): Those of the role "whole".
+    """
+
+    keys: dict[str, Keys]
+    segments: Segments
+
+
 class FeatureSet:
     """What is read, and in which role.
 
-    inside, start, end (Iterable[str]): Templates read at each token of a segment, at
-        its first token and at its last one.
+    inside, start, end, whole (Iterable[str]): Templates read at each token of a
+        segment, at its first token, at its last one, and of the segment as a unit.
     min_count (int): How often a feature must occur in training to get weights.
     RAISES (ValueError): HS030, HS031 templates; HS033 min_count.
     """
@@ -38,32 +78,73 @@ class FeatureSet:
         inside: Iterable[str] = (),
         start: Iterable[str] = (),
         end: Iterable[str] = (),
+        whole: Iterable[str] = (),
         *,
         min_count: int = 2,
     ) -> None:
         if min_count < 1:
             raise ValueError(Errors.HS033.format(found=min_count))
-        texts = {"inside": inside, "start": start, "end": end}
+        texts = {"inside": inside, "start": start, "end": end, "whole": whole}
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
-        for template in self.templates:
-            for atom in template.atoms:
-                if atom.attribute not in KNOWN:
-                    raise ValueError(
-                        Errors.HS031.format(
-                            template=str(template), found=atom.attribute, expected=KNOWN
+        self.check(())
+
+    def check(self, lists: Sequence[str]) -> None:
+        """Whether all attributes exist; those of lists only if the lists are given.
+
+        lists (Sequence[str]): Names of gazetteers.
+        RAISES (ValueError): HS031 unknown attribute; HS036 a window on a segment.
+        """
+        on_token = (*KNOWN, *names_of(lists))
+        of_segment = tuple(f"{name}:{MATCH}" for name in lists)
+        for role, templates in self.roles.items():
+            known = of_segment if role == "whole" else on_token
+            for template in templates:
+                is_plain = len(template.atoms) == 1 and not template.atoms[0].offset
+                if role == "whole" and not is_plain:
+                    raise ValueError(Errors.HS036.format(found=str(template)))
+                for atom in template.atoms:
+                    is_open = not lists and ":" in atom.attribute
+                    if atom.attribute not in known and not is_open:
+                        raise ValueError(
+                            Errors.HS031.format(
+                                template=str(template),
+                                found=atom.attribute,
+                                expected=known,
+                            )
                         )
-                    )
 
     @property
     def templates(self) -> tuple[Template, ...]:
-        """All templates of all roles, each once."""
-        return tuple(dict.fromkeys(t for role in ROLES for t in self.roles[role]))
+        """All templates that are read at tokens, each once."""
+        return tuple(dict.fromkeys(t for role in TOKEN_ROLES for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
         """All templates in the role inside: segments of one token have no borders."""
         merged = FeatureSet(min_count=self.min_count)
-        merged.roles = {"inside": self.templates, "start": (), "end": ()}
+        merged.roles["inside"] = self.templates
+        return merged
+
+    def with_lists(self, lists: Sequence[str]) -> FeatureSet:
+        """These features and the usual ones for lists of names.
+
+        lists (Sequence[str]): Names of gazetteers.
+        RETURNS (FeatureSet): Those lists that a template reads already are left alone.
+        RAISES (ValueError): HS031 unknown attribute.
+        """
+        read = {
+            atom.attribute.partition(":")[0]
+            for templates in self.roles.values()
+            for template in templates
+            for atom in template.atoms
+            if ":" in atom.attribute
+        }
+        merged = FeatureSet(min_count=self.min_count)
+        for role, usual in LISTS.items():
+            unread = [name for name in lists if name not in read]
+            texts = [text.format(name) for name in unread for text in usual]
+            merged.roles[role] = (*self.roles[role], *parse_templates(texts))
+        merged.check(lists)
         return merged
 
 
@@ -72,20 +153,21 @@ def make_features(
     inside: list[str] = [],  # noqa: B006 - the registry shows it in filled configs
     start: list[str] = [],  # noqa: B006
     end: list[str] = [],  # noqa: B006
+    whole: list[str] = [],  # noqa: B006
     min_count: int = 2,
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
     preset (str): "default", or "none" to begin with nothing.
-    inside, start, end (List[str]): Templates to add to the preset.
+    inside, start, end, whole (List[str]): Templates to add to the preset.
     min_count (int): How often a feature must occur in training to get weights.
     RETURNS (FeatureSet): The features.
     RAISES (ValueError): HS030 to HS033.
     """
     if preset not in PRESETS:
         raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
-    given = {"inside": inside, "start": start, "end": end}
-    texts = {role: [*PRESETS[preset][role], *given[role]] for role in ROLES}
+    given = {"inside": inside, "start": start, "end": end, "whole": whole}
+    texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
     return FeatureSet(**texts, min_count=min_count)
 
 
@@ -93,47 +175,66 @@ class Extractor:
     """Reads the features of a feature set from documents.
 
     features (FeatureSet): What to read.
+    gazetteers (Optional[Gazetteers]): Lists of names that templates read.
+    RAISES (ValueError): HS031 a template reads a list that is not there.
     """
 
-    def __init__(self, features: FeatureSet) -> None:
+    def __init__(
+        self, features: FeatureSet, gazetteers: Gazetteers | None = None
+    ) -> None:
         self.features = features
+        self.gazetteers = gazetteers or Gazetteers()
+        lists = tuple(self.gazetteers.settings)
+        features.check(lists or ("",))
         atoms = [atom for template in features.templates for atom in template.atoms]
         names = dict.fromkeys(atom.attribute for atom in atoms)
         self._lexical = [name for name in names if name in LEXEME_ATTRIBUTES]
         self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
         self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
-        columns = [*self._lexical, *self._of_token, *self._of_doc]
+        self._of_lists = [name for name in names if ":" in name]
+        columns = [*self._lexical, *self._of_token, *self._of_doc, *self._of_lists]
         self._columns = {name: a for a, name in enumerate(columns)}
         self._plans = {
-            role: _plan(role, features.roles[role], self._columns) for role in ROLES
+            role: _plan(role, features.roles[role], self._columns)
+            for role in TOKEN_ROLES
         }
         self._clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Extractor, (self.features,)
+        return Extractor, (self.features, self.gazetteers)
+
+    def read(self, doc: Doc, is_train: bool = False) -> Reading:
+        """The features of a document.
+
+        doc (Doc): n tokens.
+        is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
+        RETURNS (Reading): Those of tokens by role, and those of segments.
+        """
+        matches = self.gazetteers.matches(doc, is_train)
+        values = self._values(doc, matches)
+        keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
+        return Reading(keys, self._segments(matches))
 
     def keys(self, doc: Doc) -> dict[str, Keys]:
-        """Feature keys of a document.
+        """Feature keys of the tokens of a document; see `read`."""
+        return self.read(doc).keys
+
+    def namer(
+        self, doc: Doc, is_train: bool = False
+    ) -> Callable[[str, int, int], str | None]:
+        """Readable names of the features of one document, parallel to `Reading.keys`.
 
         doc (Doc): n tokens.
-        RETURNS (Dict[str, uint64 [n, T]]): By role; 0 where a template does not fire.
-        """
-        values = self._values(doc)
-        return {role: template_keys(values, *self._plans[role]) for role in ROLES}
-
-    def namer(self, doc: Doc) -> Callable[[str, int, int], str | None]:
-        """Readable names of the features of one document, parallel to `keys`.
-
-        doc (Doc): n tokens.
+        is_train (bool): As for `read`.
         RETURNS (Callable): (role, token, template) -> a name such as "LOWER[-1]=the";
             None where the template does not fire.
         """
-        texts = self._texts(doc)
+        texts = self._texts(doc, is_train)
         roles = self.features.roles
         return lambda role, i, t: _name(roles[role][t], texts, i)
 
     def names(self, doc: Doc, role: str) -> Iterator[list[str | None]]:
-        """Readable features of one role, parallel to `keys`.
+        """Readable features of one role, parallel to `Reading.keys`.
 
         doc (Doc): n tokens.
         role (str): "inside", "start" or "end".
@@ -149,17 +250,43 @@ class Extractor:
         doc (Doc): n tokens.
         RETURNS (List[List[str]]): n lists of names, without roles and repetitions.
         """
-        by_role = [list(self.names(doc, role)) for role in ROLES]
+        by_role = [list(self.names(doc, role)) for role in TOKEN_ROLES]
         return [
             list(dict.fromkeys(name for names in token for name in names if name))
             for token in zip(*by_role)
         ]
 
+    def _segments(self, matches: Mapping[str, Matches]) -> Segments:
+        """Features of segments that are an entry of a list, with its size; what has no
+        letters and digits around it may belong to the segment."""
+        found: list[tuple[int, int, int]] = []
+        names: list[str] = []
+        for template in self.features.roles["whole"]:
+            of_list = matches[template.atoms[0].attribute.partition(":")[0]]
+            seed = _seed("whole", template)
+            borders = (of_list.first, of_list.start, of_list.end, of_list.last)
+            of_size = sizes(of_list).tolist()
+            for first, start, end, last, value in zip(*borders, of_size):
+                key, name = (seed + value) % 2**64, f"{template}={size_name(value)}"
+                for i in range(first, start + 1):
+                    for j in range(end, last + 1):
+                        found.append((i, j, key))
+                        names.append(name)
+        if not found:
+            return NO_SEGMENTS
+        starts, ends, keys = zip(*found)
+        return Segments(
+            np.array(starts, np.int32),
+            np.array(ends, np.int32),
+            np.array(keys, np.uint64),
+            names,
+        )
+
     def _clear(self) -> None:
         self._rows: dict[int, int] = {}
         self._table = np.zeros((256, len(self._lexical)), np.uint64)
 
-    def _values(self, doc: Doc) -> Keys:
+    def _values(self, doc: Doc, matches: Mapping[str, Matches]) -> Keys:
         n = len(doc)
         values = np.zeros((n, len(self._columns)), np.uint64)
         if n and self._lexical:
@@ -168,7 +295,18 @@ class Extractor:
             values[:, self._columns[name]] = doc.to_array(name)
         for name in self._of_doc:
             values[:, self._columns[name]] = DOC_ATTRIBUTES[name](doc)
+        for name, found in self._list_values(n, matches):
+            values[:, self._columns[name]] = found
         return values
+
+    def _list_values(
+        self, n_tokens: int, matches: Mapping[str, Matches]
+    ) -> Iterator[tuple[str, Keys]]:
+        """Attributes that are read of lists."""
+        for name in dict.fromkeys(a.partition(":")[0] for a in self._of_lists):
+            for kind, values in on_tokens(matches[name], n_tokens).items():
+                if f"{name}:{kind}" in self._columns:
+                    yield f"{name}:{kind}", values
 
     def _lexical_values(self, doc: Doc) -> Keys:
         orths = doc.to_array("ORTH").tolist()
@@ -194,7 +332,7 @@ class Extractor:
         self._rows[orth] = row
         return row
 
-    def _texts(self, doc: Doc) -> dict[str, list[str | None]]:
+    def _texts(self, doc: Doc, is_train: bool) -> dict[str, list[str | None]]:
         """For each attribute the values of all tokens, as text."""
         lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
         texts = {
@@ -206,7 +344,15 @@ class Extractor:
             texts[name] = [doc.vocab.strings[v] if v else None for v in values]
         for name in self._of_doc:
             texts[name] = [str(v) for v in DOC_ATTRIBUTES[name](doc).tolist()]
+        matches = self.gazetteers.matches(doc, is_train)
+        for name, found in self._list_values(len(doc), matches):
+            texts[name] = [size_name(v) if v else None for v in found.tolist()]
         return texts
+
+
+NO_SEGMENTS = Segments(
+    np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint64)
+)
 
 
 def _plan(

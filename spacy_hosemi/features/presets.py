@@ -57,3 +57,11 @@ PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
     "default": {"inside": INSIDE, "start": BORDER, "end": BORDER},
     "none": {"inside": (), "start": (), "end": ()},
 }
+
+# For each list of names; {} stands for the name of the list.
+LISTS: dict[str, tuple[str, ...]] = {
+    "inside": ("{}:IN", "{}:BEGIN", "{}:END"),
+    "start": ("{}:BEGIN[-1:1]", "{}:IN[-1:1]", "{}:END[-1]"),
+    "end": ("{}:END[-1:1]", "{}:IN[-1:1]", "{}:BEGIN[1]"),
+    "whole": ("{}:MATCH",),
+}

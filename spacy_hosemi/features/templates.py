@@ -3,6 +3,8 @@
 LOWER                   the attribute of the token itself
 SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
 LOWER[-1] & LOWER       one template over two attributes: both values together
+journals:IN             of the list "journals": whether one of its entries covers the
+                        token, and of how many words; also :BEGIN and :END
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from ..errors import Errors
 
 _ATOM = re.compile(
-    r"(?P<name>[A-Z][A-Z0-9_]*)(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\])?"
+    r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z]+)(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\])?"
 )
 
 

@@ -45,6 +45,23 @@ def test_row_table_is_a_dictionary(keys, data):
     assert read(*found) == expected
 
 
+@given(keys_R, st.data())
+def test_find_is_a_look_up_of_each_key(keys, data):
+    row_of = {key: row for row, key in enumerate(keys)}
+    asked = data.draw(st.lists(st.sampled_from([0, 5, 1 << 32, *keys]) | uint64s))
+    found = RowTable(np.array(keys, np.uint64)).find(np.array(asked, np.uint64))
+    assert found.dtype == np.int32
+    assert found.tolist() == [row_of.get(key, -1) for key in asked]
+
+
+def test_find_reads_read_only_arrays():
+    keys = np.array([7, 3], np.uint64)
+    keys.setflags(write=False)
+    assert RowTable(keys).find(keys).tolist() == [0, 1]
+    assert RowTable(keys[:0]).find(keys).tolist() == [-1, -1]
+    assert RowTable(keys).find(keys[:0]).shape == (0,)
+
+
 def test_row_table_when_full_of_collisions():
     keys = np.arange(1, 5000, dtype=np.uint64) << np.uint64(40)
     table = RowTable(keys)

@@ -13,7 +13,7 @@ from ..conftest import ROOT
 from ..helpers import triples
 
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
-NAMES = {"batch", "online", "linear_chain", "first_order", "high_order"}
+NAMES = {"batch", "online", "linear_chain", "first_order", "high_order", "references"}
 
 
 def test_the_configs_are_there():
@@ -25,7 +25,14 @@ def overrides(path, corpus, **more):
     paths = {
         f"paths.{part}": str(corpus / f"{part}.spacy") for part in ("train", "dev")
     }
-    if "fit" in load_config(path)["initialize"]["components"].get("hosemi", {}):
+    config = load_config(path)
+    if "gazetteers" in config["paths"]:
+        paths["paths.gazetteers"] = str(corpus)
+        lists = config["initialize"]["components"]["hosemi"]["gazetteers"]
+        for reader in lists.values():
+            name = reader["path"].strip('"').rpartition("/")[2]  # not interpolated
+            (corpus / name).write_text("Nature\nOxford University Press\nLondon\n")
+    if "fit" in config["initialize"]["components"].get("hosemi", {}):
         return {**paths, "initialize.components.hosemi.fit.max_iter": 8, **more}
     steps = {"training.max_steps": 15, "training.eval_frequency": 5}
     return {**paths, **steps, **more}

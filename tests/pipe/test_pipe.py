@@ -502,3 +502,39 @@ def test_label_rules_need_segments():
         make_nlp(label_rules=["PER at most once"], encoding="BIO")
     with pytest.raises(ValueError, match="HS071.*'AUTHOR'"):
         initialize(make_nlp(label_rules=["AUTHOR at most once"]))
+
+
+# --- decoding -----------------------------------------------------------------------
+
+
+def expected_f1(found, spans):
+    """By the probabilities of the model: of (start, end, label index)."""
+    n_expected = found.gradient.start[:, 1:].sum()
+    return 2 * sum(found.segment(*s) for s in spans) / (len(spans) + n_expected)
+
+
+def test_mbr_decoding_expects_more():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    n_different = 0
+    for seed in range(20):
+        randomize(pipe, seed, 0.5)
+        doc = nlp.make_doc("Ada met Bob in Paris and Rome .")
+        found = pipe.marginals(doc)
+        spans = {}
+        for pipe.decoding in ("viterbi", "mbr"):
+            ents = triples(pipe(doc).ents)
+            spans[pipe.decoding] = [
+                (i, j, pipe.inventory.names.index(label)) for i, j, label in ents
+            ]
+        best, mbr = (expected_f1(found, spans[key]) for key in ("viterbi", "mbr"))
+        assert mbr >= best - 1e-9
+        n_different += mbr > best + 1e-6
+    assert n_different > 3
+
+
+def test_mbr_decoding_needs_segments():
+    with pytest.raises(ValueError, match="HS047.*'BIO'"):
+        make_nlp(decoding="mbr", encoding="BIO")
+    with pytest.raises(ValueError, match="HS042.*'best'"):
+        make_nlp(decoding="best")

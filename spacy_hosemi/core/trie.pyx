@@ -1,0 +1,107 @@
+"""All entries of a list that occur in a sequence of words.
+
+A trie of words. A node is known by the 64-bit hash of the words on the way to it, so
+that the trie is two arrays, built by sorting and looked up by hashing. (Two ways of a
+million have the same hash with a probability of 1 in 40 million.)
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint64_t
+
+from .rows cimport RowTable, mix
+
+# What `source` says of a node: no entry, or one that belongs to no single document.
+NO_ENTRY, SHARED = 0, 1
+
+
+cdef class Trie:
+    """Entries as sequences of words, which are 64-bit numbers.
+
+    keys (uint64 [N]): The nodes, sorted.
+    source (uint8 or uint64 [N]): NO_ENTRY; SHARED; or the only document that the entry
+        was found in.
+    """
+
+    cdef readonly object source
+    cdef RowTable _table
+    cdef const uint64_t[::1] _source
+
+    def __init__(self, keys, source):
+        self._table = RowTable(keys)
+        self.source = source
+        self._source = np.asarray(source, np.uint64)
+        if self._source.shape[0] != len(self._table):
+            raise ValueError(f"{len(source)} sources of {len(self._table)} nodes")
+
+    def __len__(self):
+        """The number of distinct entries."""
+        return int(np.count_nonzero(self.source))
+
+    @property
+    def keys(self):
+        """uint64 [N]: the nodes."""
+        return self._table.keys
+
+    @staticmethod
+    def build(const uint64_t[::1] words, const int64_t[::1] first, sources=None):
+        """Compile entries.
+
+        words (uint64 [T]): The words of all entries, one entry behind the other.
+        first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e; an entry
+            without words is none.
+        sources (Optional[uint64 [E]]): The document that each was found in.
+        RETURNS (Trie): Duplicates are one entry.
+        """
+        ways = np.empty(words.shape[0], np.uint64)
+        _hash_ways(words, first, ways)
+        keys = np.unique(ways)
+        first_ = np.asarray(first)
+        full = np.flatnonzero(np.diff(first_))
+        rows = np.searchsorted(keys, ways[first_[full + 1] - 1])
+        if sources is None:
+            source = np.zeros(len(keys), np.uint8)
+            source[rows] = SHARED
+            return Trie(keys, source)
+        given = np.asarray(sources, np.uint64)[full]
+        source = np.zeros(len(keys), np.uint64)
+        source[rows] = given
+        source[rows[source[rows] != given]] = SHARED  # of several documents
+        return Trie(keys, source)
+
+    def matches(self, const uint64_t[::1] words):
+        """All entries in a sequence of n words, overlapping ones too.
+
+        RETURNS (Tuple[int32 [K], int32 [K], uint64 [K]]): Start and end of each in
+            words, half-open, by start and then by length; and its source.
+        """
+        cdef Py_ssize_t n = words.shape[0], i, j
+        cdef uint64_t way
+        cdef int32_t row
+        found = []
+        for i in range(n):
+            way = 0
+            for j in range(i, n):
+                way = mix(way, words[j])
+                row = self._table.row(way)
+                if row < 0:
+                    break
+                if self._source[row] != NO_ENTRY:
+                    found.append((i, j + 1, row))
+        start, end, row_of = np.array(found, np.int32).reshape(-1, 3).T
+        return start, end, np.asarray(self._source)[row_of]
+
+
+def _hash_ways(
+    const uint64_t[::1] words,      # IN  [T]
+    const int64_t[::1] first,       # IN  [E + 1]
+    uint64_t[::1] ways,             # OUT [T] the hash of each word and those before it
+):
+    cdef Py_ssize_t e, t
+    cdef uint64_t way
+    with nogil:
+        for e in range(first.shape[0] - 1):
+            way = 0
+            for t in range(first[e], first[e + 1]):
+                way = mix(way, words[t])
+                ways[t] = way

@@ -1,0 +1,209 @@
+"""Tries of words: against a search that compares tuples."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from spacy_hosemi.core.trie import NO_ENTRY, SHARED, Trie
+
+# Two words, so that entries overlap and repeat: the least and the largest there is.
+WORDS = [0, 2**64 - 1]
+DOCS = [2, 7, 2**64 - 1]  # what a source may be, apart from NO_ENTRY and SHARED
+entry = st.lists(st.sampled_from(WORDS), max_size=4).map(tuple)
+entries_E = st.lists(entry, max_size=8)
+words_n = st.lists(st.sampled_from(WORDS), max_size=10)
+
+
+def build(entries, sources=None) -> Trie:
+    words = [word for entry in entries for word in entry]
+    return Trie.build(
+        np.array(words, np.uint64),
+        np.cumsum([0, *map(len, entries)]).astype(np.int64),
+        None if sources is None else np.array(sources, np.uint64),
+    )
+
+
+def find(trie, words) -> list[tuple[int, int, int]]:
+    found = trie.matches(np.array(words, np.uint64))
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
+def oracle(entries, words, sources=None) -> list[tuple[int, int, int]]:
+    """All (start, end, source), by comparing every piece of the words."""
+    from_docs = {}
+    for entry, source in zip(entries, sources or [SHARED] * len(entries), strict=True):
+        from_docs.setdefault(entry, set()).add(source)
+    found = []
+    for i in range(len(words)):
+        for j in range(i + 1, len(words) + 1):
+            given_by = from_docs.get(tuple(words[i:j]), set())
+            if given_by:
+                source = min(given_by) if len(given_by) == 1 else SHARED
+                found.append((i, j, source))
+    return found
+
+
+# --- by hand ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entries, words, expected",
+    [
+        ([], [5, 6], []),
+        ([(5,)], [], []),
+        ([(5,)], [5], [(0, 1)]),
+        ([(5,)], [6], []),
+        ([(5, 6)], [5], []),  # the entry is longer than the document
+        ([(5, 6)], [5, 6, 5, 6], [(0, 2), (2, 4)]),
+        ([(5, 5)], [5, 5, 5], [(0, 2), (1, 3)]),
+        ([(5, 6, 7), (6,)], [5, 6, 7], [(0, 3), (1, 2)]),  # one inside the other
+        ([(5, 6, 7), (5,)], [5, 6, 6], [(0, 1)]),  # (5, 6) is a node, but no entry
+        ([(5, 6), (6, 7), (5, 6, 7)], [5, 6, 7], [(0, 2), (0, 3), (1, 3)]),
+        ([(), (5,), ()], [5, 5], [(0, 1), (1, 2)]),
+        ([()], [5], []),
+        ([(0,), (0, 0)], [0, 0], [(0, 1), (0, 2), (1, 2)]),
+    ],
+)
+def test_matches(entries, words, expected):
+    assert find(build(entries), words) == [(i, j, SHARED) for i, j in expected]
+
+
+@pytest.mark.parametrize(
+    "sources, expected",
+    [
+        (None, SHARED),
+        ([7], 7),
+        ([7, 7], 7),
+        ([7, 8], SHARED),
+        ([7, SHARED], SHARED),
+        ([SHARED, 7], SHARED),
+        ([7, 8, 7], SHARED),
+        ([8, 7, 7], SHARED),
+    ],
+)
+def test_source_of_an_entry(sources, expected):
+    entries = [(5, 6)] * len(sources or [None])
+    trie = build(entries, sources)
+    assert find(trie, [5, 6]) == [(0, 2, expected)]
+    assert len(trie) == 1
+    assert sorted(trie.source.tolist()) == [NO_ENTRY, expected]
+
+
+def test_one_source_says_nothing_of_other_entries():
+    trie = build([(5,), (6,), (5, 6)], [7, 8, SHARED])
+    assert find(trie, [5, 6]) == [(0, 1, 7), (0, 2, SHARED), (1, 2, 8)]
+
+
+def test_lists_without_sources_are_small():
+    assert build([(5, 6)]).source.dtype == np.uint8
+    assert build([(5, 6)], [7]).source.dtype == np.uint64
+
+
+# --- against the oracle -----------------------------------------------------------
+
+
+@given(entries_E, words_n)
+def test_all_matches_in_order(entries, words):
+    found = find(build(entries), words)
+    assert found == oracle(entries, words)
+    assert found == sorted(found)
+
+
+@given(st.data(), words_n)
+def test_sources(data, words):
+    size = data.draw(st.integers(0, 8))
+    entries = data.draw(st.lists(entry, min_size=size, max_size=size))
+    source = st.sampled_from([SHARED, *DOCS])
+    sources = data.draw(st.lists(source, min_size=size, max_size=size))
+    assert find(build(entries, sources), words) == oracle(entries, words, sources)
+
+
+@given(entries_E)
+def test_size_is_the_number_of_distinct_entries(entries):
+    trie = build(entries)
+    distinct = set(entries) - {()}
+    nodes = {e[:k] for e in distinct for k in range(1, len(e) + 1)}
+    assert len(trie) == len(distinct)
+    assert len(trie.keys) == len(trie.source) == len(nodes)
+
+
+@given(st.data(), entries_E)
+def test_the_order_of_entries_does_not_matter(data, entries):
+    left, right = build(entries), build(data.draw(st.permutations(entries)))
+    assert left.keys.tolist() == right.keys.tolist()
+    assert left.source.tolist() == right.source.tolist()
+    assert build(sorted(set(entries))).keys.tolist() == left.keys.tolist()
+
+
+@given(entries_E, words_n)
+def test_from_its_arrays(entries, words):
+    trie = build(entries, [DOCS[k % 3] for k in range(len(entries))])
+    again = Trie(trie.keys, trie.source)
+    assert find(again, words) == find(trie, words)
+    assert len(again) == len(trie)
+
+
+def test_random_words():
+    """Long entries in a long document; each case has many matches."""
+    rng = np.random.default_rng(0)
+    for n_words in (2, 5, 30):
+        vocabulary = rng.integers(0, 2**64, n_words, np.uint64)
+        words = rng.choice(vocabulary, 80).tolist()
+        entries = [
+            tuple(rng.choice(vocabulary, size).tolist())
+            for size in rng.integers(1, 12, 200)
+        ]
+        entries += [tuple(words[i : i + 9]) for i in (0, 40, 71)]
+        sources = [DOCS[k] for k in rng.integers(0, 3, len(entries))]
+        found = find(build(entries, sources), words)
+        assert found == oracle(entries, words, sources)
+        assert len(found) > 30
+        assert {0, 80 - 9} <= {start for start, _, _ in found}
+
+
+# --- arguments --------------------------------------------------------------------
+
+
+def test_nothing():
+    trie = build([])
+    assert len(trie) == len(trie.keys) == 0
+    found = trie.matches(np.array([5], np.uint64))
+    assert [column.dtype for column in found[:2]] == [np.int32, np.int32]
+    assert [column.shape for column in found] == [(0,)] * 3
+
+
+def test_read_only_arrays():
+    arrays = np.array([5, 6], np.uint64), np.array([0, 2], np.int64)
+    for array in arrays:
+        array.setflags(write=False)
+    trie = Trie.build(*arrays)
+    keys, source = trie.keys.copy(), trie.source.copy()
+    for array in (keys, source):
+        array.setflags(write=False)
+    assert find(Trie(keys, source), [5, 6]) == [(0, 2, SHARED)]
+    assert trie.matches(arrays[0])[1].tolist() == [2]
+
+
+@pytest.mark.parametrize("n_sources", [0, 1, 3])
+def test_each_node_has_a_source(n_sources):
+    with pytest.raises(ValueError, match=f"{n_sources} sources of 2 nodes"):
+        Trie(np.array([5, 6], np.uint64), np.ones(n_sources, np.uint8))
+
+
+def test_the_strategies_reach_what_matters():
+    """Overlaps, duplicates, empty entries, and matches of every length."""
+    seen = set()
+
+    @given(entries_E, words_n)
+    def collect(entries, words):
+        found = oracle(entries, words)
+        seen.update(j - i for i, j, _ in found)
+        pairs = zip(found, found[1:])
+        seen.update("overlap" for (_, j, _), (i, _, _) in pairs if i < j)
+        seen.update("empty" for entry in entries if not entry)
+        if len(set(entries)) < len(entries):
+            seen.add("duplicate")
+
+    collect()
+    assert seen >= {1, 2, 3, "overlap", "empty", "duplicate"}

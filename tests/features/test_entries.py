@@ -1,0 +1,314 @@
+"""Gazetteer files: what each form gives, and what each broken file says."""
+
+import csv
+import gzip
+import json
+from itertools import islice
+
+import pytest
+from catalogue import REGISTRY
+from confection import Config
+from spacy import registry
+
+from spacy_hosemi.features.entries import make_gazetteer_reader
+
+APPLE = {"label": "ORG", "pattern": "Apple"}
+SF = {"label": "GPE", "pattern": [{"LOWER": "san"}, {"LOWER": "francisco"}]}
+REGEX = {"label": "ORG", "pattern": [{"LOWER": {"REGEX": "app.*"}}]}
+TABLE = 'name,city\n"Ada, Ltd.",Bath\n"Say ""A""",  New   York \n"Two\nlines",Ely\n'
+
+
+@pytest.fixture(params=["", ".gz"], ids=["plain", "gz"])
+def write(tmp_path, request):
+    """A function that writes a file, in both cases by the name it is given."""
+
+    def write(name, content):
+        data = content if isinstance(content, bytes) else content.encode()
+        path = tmp_path / (name + request.param)
+        path.write_bytes(gzip.compress(data) if request.param else data)
+        return path
+
+    return write
+
+
+def entries(path, **arguments):
+    return list(make_gazetteer_reader(path, **arguments)())
+
+
+def as_jsonl(*patterns):
+    return "".join(json.dumps(pattern) + "\n" for pattern in patterns)
+
+
+def message(path, **arguments):
+    """What the reader says; it says it when the entries are read, not before."""
+    texts = make_gazetteer_reader(path, **arguments)()
+    with pytest.raises(ValueError) as info:
+        list(texts)
+    return str(info.value)
+
+
+# --- each form --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, content, arguments, expected",
+    [
+        ("a.txt", "Ada\nBath\n", {}, ["Ada", "Bath"]),
+        ("a.txt", "no end of line", {}, ["no end of line"]),
+        ("a.txt", "\n  New \t York\u00a0City \n \n\n", {}, ["New York City"]),
+        ("a.txt", "a\r\nb\rc\n", {}, ["a", "b", "c"]),
+        ("a.txt", "b\na\nb\n", {}, ["b", "a", "b"]),
+        ("a.txt", "\ufeffAda\nBath", {}, ["Ada", "Bath"]),
+        ("a.txt", "\ufeffAda", {"encoding": "UTF-8"}, ["Ada"]),
+        ("a.txt", "Łódź".encode("utf-16"), {"encoding": "utf-16"}, ["Łódź"]),
+        ("a.txt", "Málaga".encode("latin1"), {"encoding": "latin1"}, ["Málaga"]),
+        ("A.v1.TXT", '"Ada", {x}', {}, ['"Ada", {x}']),
+        ("a.jsonl", as_jsonl(APPLE, SF), {}, ["Apple", "san francisco"]),
+        ("a.jsonl", "\ufeff \n" + as_jsonl(SF, APPLE), {"label": "ORG"}, ["Apple"]),
+        ("a.jsonl", as_jsonl(REGEX, SF), {"label": "GPE"}, ["san francisco"]),
+        ("a.jsonl", as_jsonl({**APPLE, "id": "apple"}), {}, ["Apple"]),
+        ("a.csv", "Ada,1\n\n , \nBath,2\n", {}, ["Ada", "Bath"]),
+        ("a.csv", TABLE, {"column": "name"}, ["Ada, Ltd.", 'Say "A"', "Two lines"]),
+        ("a.csv", TABLE, {"column": "city"}, ["Bath", "New York", "Ely"]),
+        ("a.csv", TABLE, {"column": 1}, ["city", "Bath", "New York", "Ely"]),
+        ("a.csv", "\ufeffname\nAda\n", {"column": "name"}, ["Ada"]),
+        ("a.csv", '\n id, "the name"\n1,Ada', {"column": "id"}, ["1"]),
+        ("a.csv", "1,Ada\n2,\n3, \n", {"column": 1}, ["Ada"]),
+        ("a.tsv", "id\tname\r\n1\tAda, Ltd.\r\n", {"column": "name"}, ["Ada, Ltd."]),
+        ("a.tsv", 'Ada, Ltd.\t1\n"a\tb"\t2\n', {"column": 0}, ["Ada, Ltd.", "a b"]),
+    ],
+)
+def test_entries(write, name, content, arguments, expected):
+    assert entries(write(name, content), **arguments) == expected
+
+
+@pytest.mark.parametrize("key", ["TEXT", "ORTH", "LOWER", "NORM", "LEMMA", "lower"])
+def test_token_patterns(write, key):
+    pattern = {"label": "X", "pattern": [{key: "New"}, {"TEXT": "York"}]}
+    assert entries(write("a.jsonl", as_jsonl(pattern))) == ["New York"]
+
+
+def test_path_as_text(write):
+    assert entries(str(write("a.txt", "Ada"))) == ["Ada"]
+
+
+# --- when it is read --------------------------------------------------------------
+
+
+def test_the_file_is_opened_when_entries_are_asked_for(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("Ada")
+    read = make_gazetteer_reader(path)
+    texts = read()
+    path.unlink()
+    with pytest.raises(ValueError, match="HS080.*a.txt"):
+        next(texts)
+    path.write_text("Bath")
+    assert list(read()) == ["Bath"]
+    assert list(read()) == ["Bath"]
+
+
+def test_entries_come_one_by_one(write):
+    # the third line has no column 1, but nobody asks for it
+    texts = make_gazetteer_reader(write("a.csv", "1,a\n2,b\n3\n"), column=1)()
+    assert list(islice(texts, 2)) == ["a", "b"]
+
+
+def test_a_million_duplicates(write):
+    path = write("a.txt", "New York\n" * 10**6)
+    assert sum(1 for _ in make_gazetteer_reader(path)()) == 10**6
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv"])
+def test_long_entries(write, name):
+    limit = csv.field_size_limit()
+    long = "x" * (limit + 1)
+    assert entries(write(name, f"a\n{long}\nb\n")) == ["a", long, "b"]
+    assert csv.field_size_limit() == limit
+
+
+@pytest.mark.parametrize(
+    "column, first",
+    [("null", "name"), ("0", "name"), ("1", "city"), ('"city"', "Bath")],
+)
+def test_in_a_config(write, monkeypatch, column, first):
+    # as spaCy resolves [initialize]: arguments are checked against the type hints
+    name = "test_entries.read_gazetteer"
+    monkeypatch.setitem(REGISTRY, ("spacy", "readers", name), make_gazetteer_reader)
+    path = write("a.csv", TABLE)
+    text = f"path = {json.dumps(str(path))}\ncolumn = {column}\n"
+    config = Config().from_str(f'[x]\n@readers = "{name}"\n{text}')
+    read = registry.resolve(config)["x"]
+    assert next(read()) == first
+
+
+# --- what is wrong ----------------------------------------------------------------
+
+
+def test_missing_file(tmp_path):
+    assert "HS080" in message(tmp_path / "a.txt")
+    assert "HS080" in message(tmp_path / "no" / "a.json")
+
+
+@pytest.mark.parametrize("name", ["a.json", "a", "a.txt.zip", ".txt", "txt"])
+def test_unknown_suffix(write, name):
+    assert "HS081" in message(write(name, "Ada"))
+
+
+def test_folder(tmp_path):
+    (tmp_path / "a.txt").mkdir()
+    assert "a folder" in message(tmp_path)
+    assert "HS081" in message(tmp_path / "a.txt")
+
+
+@pytest.mark.parametrize(
+    "name, content, arguments",
+    [
+        ("a.txt", "", {}),
+        ("a.txt", "\ufeff\n \n", {}),
+        ("a.jsonl", "\n", {}),
+        ("a.jsonl", as_jsonl({**APPLE, "pattern": " "}), {}),
+        ("a.jsonl", as_jsonl(APPLE), {"label": "GPE"}),
+        ("a.csv", "", {}),
+        ("a.csv", "", {"column": "name"}),
+        ("a.csv", "name,city\n", {"column": "name"}),
+        ("a.csv", "1,\n2, \n", {"column": 1}),
+    ],
+)
+def test_no_entry(write, name, content, arguments):
+    assert "HS082" in message(write(name, content), **arguments)
+
+
+@pytest.mark.parametrize(
+    "content, encoding, line",
+    [
+        (b"\xff", "utf8", 1),
+        (b"Ada\n\xc3", "utf8", 2),
+        (b"Ada\nM\xe1laga\nBath\n", "utf8", 2),
+        (b"\xef\xbb\xbfAda\nBath\n\xff\n", "utf8", 3),
+        (b"Ada\r\nBath\rEly\n\xff", "utf8", 4),
+        (b"Ada\n" * 5000 + b"M\xe1laga\n" + b"Ada\n" * 5000, "utf8", 5001),
+        (b"Ada\n" * 5000 + b"x" * 20_000 + b"\xff\n", "utf8", 5001),
+        (b"Ada\n\xc3\xa4\n", "ascii", 2),
+        (b"Ada\nBath\n\x81", "cp1252", 3),
+        ("Ada\nBath\n".encode("utf-16") + b"\x00\xdcxx", "utf-16", 3),
+        ("ä\n".encode("utf-16-le") * 9000 + b"\x00\xdcxx", "utf-16-le", 9001),
+        (gzip.compress(b"Ada"), "utf8", 1),
+    ],
+)
+def test_other_encoding(write, content, encoding, line):
+    text = message(write("a.txt", content), encoding=encoding)
+    assert "HS083" in text
+    assert f"line {line} has" in text
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_other_encoding_in_other_files(write, name):
+    content = (as_jsonl(APPLE) * 2 if name == "a.jsonl" else "a\nb\n").encode()
+    text = message(write(name, content + b"\xe1"))
+    assert "HS083" in text
+    assert "line 3 has" in text
+
+
+@pytest.mark.parametrize(
+    "content, column, line, found",
+    [
+        ("name,city\nAda,Bath\n", "names", 1, "['name', 'city']"),
+        ("\n\nname,city\n", "Name", 3, "['name', 'city']"),
+        ("name;city\nAda;Bath\n", "name", 1, "['name;city']"),
+        ("name,city\nAda,Bath\nBob\n", "city", 3, "a row of length 1"),
+        ('id,"a\nb",name\n1,"c\nd",Ada\n"2\n3",x\n', "name", 5, "a row of length 2"),
+        ("a,b\n", 2, 1, "a row of length 2"),
+        ("a,b\n", -1, 1, "a row of length 2"),
+    ],
+)
+def test_no_such_column(write, content, column, line, found):
+    text = message(write("a.csv", content), column=column)
+    assert "HS084" in text
+    assert f"line {line} has no column {column!r}; found" in text
+    assert found in text
+
+
+@pytest.mark.parametrize(
+    "line, found",
+    [
+        ("Apple", "'Apple' is not JSON"),
+        ('{"label": "ORG"', "is not JSON"),
+        ("[" * 100_000, "[[... is not JSON"),
+        ("[]", "[] is not an object"),
+        ('{"pattern": "Apple"}', "has no 'label'"),
+        ('{"label": "ORG"}', "has no 'pattern'"),
+        ('{"label": 1, "pattern": "Apple"}', "the label 1"),
+        ('{"label": "ORG", "pattern": null}', "the pattern None"),
+        ('{"label": "ORG", "pattern": "\\ud83d"}', "surrogates not allowed"),
+        ('{"label": "ORG", "pattern": []}', "the pattern []"),
+        ('{"label": "ORG", "pattern": {"LOWER": "a"}}', "the pattern {'LOWER'"),
+        *(
+            (f'{{"label": "ORG", "pattern": [{{"LOWER": "a"}}, {token}]}}', "supported")
+            for token in (
+                "{}",
+                '"Apple"',
+                '{"SHAPE": "Xxxx"}',
+                '{"IS_TITLE": true}',
+                '{"LOWER": 1}',
+                '{"LOWER": {"IN": ["a", "b"]}}',
+                '{"LOWER": "a", "OP": "?"}',
+                '{"LOWER": "a", "LEMMA": "a"}',
+            )
+        ),
+    ],
+)
+def test_patterns_that_cannot_be_read(write, line, found):
+    path = write("a.jsonl", as_jsonl(APPLE) + "\n" + line + "\n")
+    texts = make_gazetteer_reader(path)()
+    assert next(texts) == "Apple"
+    with pytest.raises(ValueError) as info:
+        next(texts)
+    assert str(info.value).startswith(f"[HS085] {path}, line 3: ")
+    assert found in str(info.value)
+    assert "'LEMMA'" in str(info.value)
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("a.txt", {"column": "name"}),
+        ("a.txt", {"column": 0}),
+        ("a.txt", {"label": "ORG"}),
+        ("a.csv", {"label": "ORG"}),
+        ("a.jsonl", {"column": 0}),
+        ("a.txt", {"encoding": "utf9"}),
+        ("a.txt", {"encoding": "hex"}),
+    ],
+)
+def test_arguments_that_do_not_fit(write, name, arguments):
+    text = message(write(name, "Ada"), **arguments)
+    assert text.startswith(f"[HS086] {list(arguments)[0]} is ")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"Ada\nBath\n",
+        gzip.compress(b"Ada\nBath\n")[:-9],
+        gzip.compress(b"Ada\nBath\n")[:-8] + bytes(8),
+        gzip.compress(b"Ada\nBath\n")[:10] + b"\xff" * 20,
+    ],
+    ids=["plain", "truncated", "checksum", "damaged"],
+)
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.csv.gz"])
+def test_damaged_gzip(tmp_path, name, content):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert "HS087" in message(path)
+
+
+@pytest.mark.parametrize(
+    "row",
+    ['"Weird Al" Yankovic,1', '"never closed,1\nAda,2\nBath,3'],
+)
+def test_quotes_that_do_not_pair(write, row):
+    # without an error the second one would swallow the rest of the file
+    text = message(write("a.csv", f'Ada,1\n"two\nlines",2\n{row}\n'))
+    assert "HS088" in text
+    assert "begins in line 4 " in text

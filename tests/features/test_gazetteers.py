@@ -1,0 +1,666 @@
+"""Lists of names: where their entries occur, and what templates read of them."""
+
+import pickle
+import re
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+
+from spacy_hosemi.features import (
+    TOKEN_ROLES,
+    Extractor,
+    FeatureSet,
+    Gazetteer,
+    Gazetteers,
+    gazetteers,
+    make_features,
+    make_gazetteer,
+)
+from spacy_hosemi.features.gazetteers import Matches, on_tokens, size_name, sizes
+from spacy_hosemi.features.presets import LISTS
+from spacy_hosemi.features.templates import parse_templates
+
+from ..helpers import make_doc
+
+NLP = spacy.blank("en")
+JACS = "J. Am. Chem. Soc."
+
+
+def make_lists(entries, nlp=NLP, **settings) -> Gazetteers:
+    """The list "x"."""
+    lists = Gazetteers({"x": make_gazetteer(**settings)})
+    lists.compile("x", entries, nlp)
+    return lists
+
+
+def find(lists, doc, is_train=False) -> list[tuple[int, int, int]]:
+    """(start, end, size) of each match in the list "x"."""
+    found = lists.matches(doc, is_train)["x"]
+    columns = (found.start, found.end, found.size)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def find_texts(lists, doc, is_train=False) -> list[str]:
+    return [doc[i:j].text for i, j, _ in find(lists, doc, is_train)]
+
+
+# --- words of letters and digits --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entries, words, expected",
+    [
+        # whatever the tokenizer made of the words
+        ([JACS], ["J.", "Am.", "Chem.", "Soc.,"], [(0, 4, 4)]),
+        ([JACS], ["J", ".", "Am", ".", "Chem", ".", "Soc", ".", ","], [(0, 7, 4)]),
+        ([JACS], ["J.Am.", "Chem.Soc."], [(0, 2, 4)]),
+        ([JACS], ["(J.Am.Chem.Soc.)"], [(0, 1, 4)]),
+        (["J Am Chem Soc"], ["in", "J.", "AM.", "chem.", "Soc", "1"], [(1, 5, 4)]),
+        # from the first word of a token to the last one of a token
+        (["Am"], ["Am-Chem"], []),
+        (["Chem"], ["Am-Chem"], []),
+        (["Am", "Chem", "Am Chem"], ["Am-Chem"], [(0, 1, 2)]),
+        (["Chem Soc"], ["Am-Chem", "Soc"], []),
+        (["Am Chem"], ["Am", "Chem-Soc"], []),
+        (["Am Chem Soc"], ["Am", "Chem-Soc"], [(0, 2, 3)]),
+        (["Am"], ['"Am".'], [(0, 1, 1)]),
+        # what stands between words
+        (["New York"], ["New", ",", "York"], [(0, 3, 2)]),
+        (["New York"], ["(", "New", "\n", "York", ")"], [(1, 4, 2)]),
+        (["New, York!"], ["new", "york"], [(0, 2, 2)]),
+        (["vol_2"], ["Vol", "2"], [(0, 2, 2)]),
+        (["A 1"], ["A1"], []),  # one word
+        # several entries
+        (["a b", "b", "a b c"], ["a", "b", "c"], [(0, 2, 2), (0, 3, 3), (1, 2, 1)]),
+        (["a b", "A, B", "a  b"], ["a", "b"], [(0, 2, 2)]),
+        (["a a"], ["a", "a", "a"], [(0, 2, 2), (1, 3, 2)]),
+        (["a b c"], ["a", "b"], []),
+        ([], ["a"], []),
+        (["a"], [], []),
+        # entries and tokens without words
+        (["...", "", " ", "☃", "_"], ["...", "☃", "_", " ", "a"], []),
+        (["...", "a"], ["...", "a", "..."], [(1, 2, 1)]),
+        # other alphabets
+        (["ŁÓDŹ"], ["Łódź"], [(0, 1, 1)]),
+        (["Malaga"], ["Málaga"], []),
+        (["東京"], ["東京", "都"], [(0, 1, 2)]),
+        # and one by one, where they are written without spaces
+        (["東京"], ["東", "京", "都"], [(0, 2, 2)]),
+        (["Straße 5"], ["STRAßE", "5"], [(0, 2, 2)]),
+        (["ΑΣ.Β"], ["ΑΣ.Β"], [(0, 1, 2)]),  # a sigma is written otherwise at the end
+        (["ΑΣ.Β"], ["ΑΣ", ".", "Β"], [(0, 3, 2)]),
+        (["İzmir"], ["İzmir"], [(0, 1, 1)]),
+    ],
+)
+def test_alnum(entries, words, expected):
+    assert find(make_lists(entries), make_doc(NLP, *words)) == expected
+
+
+@pytest.mark.parametrize("text", ["Don't Look Now", "It cannot be", "5km run"])
+def test_alnum_where_the_tokenizer_divides_a_word(text):
+    """ "Don't" is the tokens "Do", "n't", and the words "don", "t"."""
+    assert find_texts(make_lists([text]), NLP(text)) == [text]
+
+
+def words_of(text) -> list[str]:
+    return re.findall("[a-z0-9]+", text.lower())
+
+
+piece = st.text("aB1.-", min_size=1, max_size=3)
+tokens_n = st.lists(st.tuples(piece, st.booleans()), max_size=8)
+
+
+def is_inside_word(text, at) -> bool:
+    return 0 < at < len(text) and text[at - 1 : at + 1].isalnum()
+
+
+@given(st.lists(st.lists(piece, max_size=3).map(" ".join), max_size=5), tokens_n)
+def test_alnum_by_comparing_every_span(entries, tokens):
+    """A match has the words of an entry, and some of them in both outer tokens."""
+    words, spaces = zip(*tokens) if tokens else ((), ())
+    doc = make_doc(NLP, *words, spaces=list(spaces))
+    known, expected = [words_of(entry) for entry in entries], []
+    for i in range(len(doc)):
+        for j in range(i + 1, len(doc) + 1):
+            span, size = doc[i:j], len(words_of(doc[i:j].text))
+            if (
+                words_of(span.text) in known
+                and words_of(words[i])
+                and words_of(words[j - 1])
+                and not is_inside_word(doc.text, span.start_char)
+                and not is_inside_word(doc.text, span.end_char)
+            ):
+                expected.append((i, j, size))
+    assert find(make_lists(entries), doc) == expected
+
+
+# --- attributes of tokens ---------------------------------------------------------
+
+NOT = "Will not New York wo n't New york, NEW YORK"
+
+
+@pytest.mark.parametrize(
+    "attr, expected",
+    [
+        ("ALNUM", ["Will not", "New York", "New york", "NEW YORK"]),
+        ("ORTH", ["New York"]),
+        ("LOWER", ["Will not", "New York", "New york", "NEW YORK"]),
+        ("NORM", ["Will not", "New York", "wo n't", "New york", "NEW YORK"]),
+        ("LEMMA", []),
+    ],
+)
+def test_what_is_compared(attr, expected):
+    doc = make_doc(NLP, *NOT.replace(",", " ,").split())
+    for token, norm in ((doc[4], "will"), (doc[5], "not")):
+        token.norm_ = norm
+    lists = make_lists(["New York", "will not"], attr=attr)
+    assert find_texts(lists, doc) == expected
+
+
+def test_lemmas_are_compared_with_entries():
+    lists = make_lists(["big city", "be"], attr="LEMMA")
+    words, lemmas = ["bigger", "cities", "Are"], ["big", "city", "be"]
+    assert find(lists, make_doc(NLP, *words, lemmas=lemmas)) == [(0, 2, 2), (2, 3, 1)]
+    assert find(lists, make_doc(NLP, *words, lemmas=["", "", "be"])) == [(2, 3, 1)]
+    # where nothing was lemmatized, nothing is found
+    assert find(lists, make_doc(NLP, "big", "city", "be")) == []
+
+
+@pytest.mark.parametrize("attr", ["ORTH", "LOWER", "NORM"])
+def test_entries_are_tokenized_as_documents_are(attr):
+    lists = make_lists(["Don't Look Now", " New \n York  ", "U.K. (est.)"], attr=attr)
+    doc = NLP("Don't Look Now, New York U.K. (est.)")
+    found = find_texts(lists, doc)
+    assert found == ["Don't Look Now", "New York", "U.K. (est.)"]
+    assert [size for _, _, size in find(lists, doc)][:2] == [4, 2]
+    assert find(lists, NLP("New, York")) == []
+
+
+def test_punctuation_is_a_token():
+    assert find(make_lists(["...", ""], attr="LOWER"), NLP("a ... b")) == [(1, 2, 1)]
+
+
+def test_lists_with_different_attributes():
+    lists = Gazetteers({"loose": make_gazetteer(), "exact": make_gazetteer("ORTH")})
+    for name in ("loose", "exact"):
+        lists.compile(name, ["New York"], NLP)
+    found = lists.matches(NLP("new york New York"))
+    assert found["loose"].start.tolist() == [0, 2]
+    assert found["exact"].start.tolist() == [2]
+
+
+@pytest.mark.parametrize("attr", gazetteers.ATTRIBUTES)
+def test_empty_doc(attr):
+    lists = make_lists(["New York", "a"], attr=attr)
+    for is_train in (False, True):
+        assert find(lists, make_doc(NLP), is_train) == []
+
+
+# --- the vocabulary ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attr", gazetteers.ATTRIBUTES)
+def test_the_vocabulary_stays_as_it_is(attr):
+    nlp = spacy.blank("en")
+    nlp("Some words before")
+
+    def read():
+        return sorted(lexeme.orth for lexeme in nlp.vocab), list(nlp.vocab.strings)
+
+    before = read()
+    lists = make_lists(["Zyxomma petiolatum", "Don't Zyx"], nlp, attr=attr)
+    assert read() == before
+    doc = nlp("Zyxomma petiolatum")
+    assert [token.lower_ for token in doc] == ["zyxomma", "petiolatum"]
+    assert len(find(lists, doc)) == (attr != "LEMMA")
+
+
+@pytest.mark.parametrize("attr", ["ALNUM", "LOWER"])
+def test_entries_may_be_read_from_documents(attr):
+    """What a reader puts into the vocabulary on the way remains there."""
+    nlp = spacy.blank("en")
+    docs = []
+
+    def read():
+        for text in ("Zork Mumble", "Quux"):
+            docs.append(nlp(text))
+            yield text, docs[-1]
+
+    lists = make_lists(read(), nlp, attr=attr)
+    assert [doc.text for doc in docs] == ["Zork Mumble", "Quux"]
+    assert find_texts(lists, nlp("Quux Zork Mumble")) == ["Quux", "Zork Mumble"]
+
+
+def test_a_reader_that_fails_may_be_repaired():
+    nlp = spacy.blank("en")
+    lists = make_lists(["a"], nlp, attr="LOWER")
+
+    def read():
+        yield "b"
+        raise OSError("no such file")
+
+    with pytest.raises(OSError, match="no such file"):
+        lists.compile("x", read(), nlp)
+    assert find_texts(lists, nlp("a b")) == ["a"]
+    lists.compile("x", ["b"], nlp)
+    assert find_texts(lists, nlp("a b")) == ["b"]
+
+
+# --- the view of training ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("attr", ["ALNUM", "LOWER"])
+def test_entries_from_documents(attr):
+    texts = ("Ada met Bob in Rome.", "Bob met Eve.", "Eve met Ada in Rome.")
+    docs = [NLP(text) for text in texts]
+    entries = [("Ada", docs[0]), ("Eve", docs[1]), ("Eve", docs[2]), ("Bob", docs[1])]
+    lists = make_lists([*entries, ("Bob", docs[1]), "Rome"], attr=attr)
+    in_training = [find_texts(lists, doc, is_train=True) for doc in docs]
+    assert in_training == [["Bob", "Rome"], ["Eve"], ["Eve", "Ada", "Rome"]]
+    predicted = [find_texts(lists, NLP(text)) for text in texts]
+    assert predicted == [["Ada", "Bob", "Rome"], ["Bob", "Eve"], ["Eve", "Ada", "Rome"]]
+
+
+def test_a_document_is_known_by_its_text():
+    lists = make_lists([("Ada", NLP("Ada met Bob."))])
+    assert find(lists, make_doc(NLP, "Ada", "met", "Bob."), is_train=True) != []
+    assert find(lists, NLP("Ada met Bob."), is_train=True) == []
+    assert find(lists, NLP("Ada met Eve."), is_train=True) == [(0, 1, 1)]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_entry_that_is_also_in_a_file(order):
+    doc = NLP("Ada met Bob.")
+    lists = make_lists([("Ada", doc), "ada"][::order])
+    assert find(lists, doc, is_train=True) == [(0, 1, 1)]
+
+
+def numbered(n_docs):
+    return [make_doc(NLP, "Ada", str(k), "Ada", "Bob", "Ada") for k in range(n_docs)]
+
+
+def test_dropout():
+    docs = numbered(500)
+    lists = make_lists(["Ada", "Bob"], dropout=0.3)
+    fates = [find(lists, doc, is_train=True) for doc in docs]
+    ada, bob = [(0, 1, 1), (2, 3, 1), (4, 5, 1)], [(3, 4, 1)]
+    # an entry is overlooked in the whole document or not at all, alone
+    outcomes = [[], bob, ada, sorted(ada + bob)]
+    shares = [fates.count(outcome) / len(docs) for outcome in outcomes]
+    assert sum(shares) == pytest.approx(1.0)
+    assert min(shares) > 0.05
+    for entry in (1, 2):
+        assert shares[entry] + shares[3] == pytest.approx(0.7, abs=0.07)
+    again = [find(lists, doc, is_train=True) for doc in docs]
+    assert again == fates
+    assert {len(find(lists, doc)) for doc in docs} == {4}  # not in prediction
+
+
+def test_dropout_is_the_same_in_every_process():
+    # Python's hashes of strings are not
+    lists = make_lists(["Ada"], dropout=0.5)
+    found = [bool(find(lists, doc, is_train=True)) for doc in numbered(16)]
+    assert "".join(map(str, map(int, found))) == "1111111100011100"
+
+
+def test_dropout_of_entries_in_a_long_document():
+    names = [f"name{k}" for k in range(1000)]
+    doc = make_doc(NLP, *names, *names)
+    found = find_texts(make_lists(names, dropout=0.25), doc, is_train=True)
+    assert len(found) == 2 * len(set(found))
+    assert len(set(found)) / len(names) == pytest.approx(0.75, abs=0.05)
+
+
+def test_without_dropout_nothing_is_overlooked():
+    lists = make_lists(["Ada", "Bob"], dropout=0.0)
+    assert {len(find(lists, doc, is_train=True)) for doc in numbered(50)} == {4}
+
+
+# --- settings and copies ----------------------------------------------------------
+
+
+def test_settings():
+    assert make_gazetteer() == Gazetteer("ALNUM", "feature", 0.0)
+    assert make_gazetteer("NORM", dropout=0.999) == Gazetteer("NORM", dropout=0.999)
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"attr": "lower"},
+        {"attr": "SHAPE"},
+        {"mode": "features"},
+        {"dropout": -1e-9},
+        {"dropout": 1.0},
+        {"dropout": float("nan")},
+    ],
+)
+def test_settings_out_of_range(setting):
+    ((name, value),) = setting.items()
+    with pytest.raises(ValueError, match=f"HS034.*gazetteer.{name} is {value!r}"):
+        make_gazetteer(**setting)
+
+
+def test_without_lists():
+    nothing = Gazetteers()
+    assert not nothing
+    assert nothing.matches(NLP("Ada"), is_train=True) == nothing.to_dict() == {}
+    assert make_lists([])
+
+
+def test_entries_are_replaced():
+    lists = make_lists(["Ada"])
+    lists.compile("x", ["Bob"], NLP)
+    assert find_texts(lists, NLP("Ada Bob")) == ["Bob"]
+
+
+def through_pickle(lists):
+    return pickle.loads(pickle.dumps(lists))
+
+
+def through_dict(lists):
+    loaded = Gazetteers(lists.settings)
+    loaded.load(lists.to_dict())
+    return loaded
+
+
+@pytest.mark.parametrize("through", [through_pickle, through_dict])
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_copies(through, is_compiled):
+    doc = NLP("Ada met Bob in New York.")
+    lists = make_lists([])
+    if is_compiled:
+        lists = make_lists(["New York", ("Ada", doc), "Bob"], dropout=0.5)
+    copy = through(lists)
+    assert copy.settings == lists.settings
+    for is_train in (False, True):
+        assert find(copy, doc, is_train) == find(lists, doc, is_train)
+    assert bool(find(copy, doc)) == is_compiled
+    copy.compile("x", ["met"], NLP)
+    assert "met" not in find_texts(lists, doc)
+
+
+def test_entries_of_another_list():
+    with pytest.raises(KeyError):
+        Gazetteers({"y": make_gazetteer()}).load(make_lists(["a"]).to_dict())
+
+
+# --- what a list says of tokens ---------------------------------------------------
+
+
+def as_matches(start, end, size) -> Matches:
+    return Matches(start, end, size, start, end)
+
+
+@st.composite
+def matches_n(draw):
+    n = draw(st.integers(0, 8))
+    spans = [(i, j) for i in range(n) for j in range(i + 1, n + 1)]
+    found = draw(st.lists(st.sampled_from(spans), unique=True)) if spans else []
+    size = st.integers(1, 9)
+    triples = sorted((i, j, draw(size)) for i, j in found)
+    return as_matches(*np.array(triples, np.int32).reshape(-1, 3).T), n
+
+
+@given(matches_n())
+def test_on_tokens(problem):
+    matches, n = problem
+    triples = list(zip(matches.start, matches.end, matches.size, strict=True))
+    found = on_tokens(matches, n)
+    assert list(found) == ["BEGIN", "IN", "END"]
+    for t in range(n):
+        expected = {
+            "BEGIN": [size for i, _, size in triples if i == t],
+            "IN": [size for i, j, size in triples if i <= t < j],
+            "END": [size for _, j, size in triples if j == t + 1],
+        }
+        for kind, longest in expected.items():
+            value = int(found[kind][t])
+            assert (value == 0) == (not longest)
+            if longest:
+                size = max(longest)
+                assert size_name(value) == (str(size) if size < 6 else "6+")
+
+
+def test_sizes():
+    size = np.array([1, 2, 5, 6, 7, 100], np.int32)
+    values = sizes(as_matches(size, size, size))
+    assert values.dtype == np.uint64
+    names = [size_name(value) for value in values.tolist()]
+    assert names == ["1", "2", "5", "6+", "6+", "6+"]
+    assert min(values) > 2  # 1 and 2 stand for the borders of the document
+
+
+# --- templates --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("journals:IN", ["journals:IN"]),
+        ("j.2-b_ü:END[1]", ["j.2-b_ü:END[1]"]),
+        ("LOWER:IN", ["LOWER:IN"]),  # a list may have the name of an attribute
+        ("x:BEGIN[-1:1]", ["x:BEGIN[-1]", "x:BEGIN", "x:BEGIN[1]"]),
+        ("x:IN & LOWER[-1]", ["x:IN & LOWER[-1]"]),
+    ],
+)
+def test_templates(text, expected):
+    assert list(map(str, parse_templates([text]))) == expected
+
+
+@pytest.mark.parametrize("text", ["x:", ":IN", "x:in", "x y:IN", "x:IN:IN", "x :IN"])
+def test_unreadable_templates(text):
+    with pytest.raises(ValueError, match="HS030"):
+        parse_templates([text])
+
+
+@pytest.mark.parametrize(
+    "templates, found",
+    [
+        ({"inside": ["y:IN"]}, "y:IN"),
+        ({"end": ["LOWER & y:END[1]"]}, "y:END"),
+        ({"start": ["x:MATCH"]}, "x:MATCH"),
+        ({"inside": ["x:INSIDE"]}, "x:INSIDE"),
+        ({"whole": ["y:MATCH"]}, "y:MATCH"),
+        ({"whole": ["x:IN"]}, "x:IN"),
+    ],
+)
+def test_unknown_list(templates, found):
+    features = FeatureSet(**templates)  # which lists there are is not known yet
+    known = "x:MATCH" if "whole" in templates else "x:BEGIN"
+    with pytest.raises(ValueError, match=f"HS031.*{found!r}; known are .*{known!r}"):
+        Extractor(features, make_lists([]))
+    with pytest.raises(ValueError, match="HS031"):
+        features.with_lists(["x"])
+    with pytest.raises(ValueError, match=f"HS031.*{found!r}"):
+        Extractor(features)
+
+
+def test_attributes_of_tokens_are_none_of_segments():
+    with pytest.raises(ValueError, match="HS031.*'LOWER'"):
+        FeatureSet(whole=["LOWER"])
+
+
+@pytest.mark.parametrize(
+    "text", ["x:MATCH[1]", "x:MATCH[-1:1]", "x:MATCH & x:MATCH", "x:MATCH & LOWER"]
+)
+def test_no_window_on_a_segment(text):
+    with pytest.raises(ValueError, match="HS036.*x:MATCH.*in the role whole"):
+        FeatureSet(whole=[text])
+    with pytest.raises(ValueError, match="HS036"):
+        make_features("none", whole=["x:MATCH", text])
+    assert FeatureSet(whole=["x:MATCH[0]"]).roles["whole"]
+
+
+def usual(role, *lists):
+    return parse_templates(t.format(name) for name in lists for t in LISTS[role])
+
+
+def test_the_usual_features_are_added():
+    features = make_features(inside=["POS"], min_count=3)
+    both = features.with_lists(["x", "y"])
+    for role in LISTS:
+        assert both.roles[role] == (*features.roles[role], *usual(role, "x", "y"))
+        assert usual(role, "x")
+    assert both.min_count == 3
+    assert features.with_lists([]).roles == features.roles
+
+
+@pytest.mark.parametrize("role", LISTS)
+def test_a_list_that_is_read_already_is_left_alone(role):
+    template = "x:MATCH" if role == "whole" else "LOWER & x:IN[1]"
+    features = FeatureSet(**{role: [template]})
+    both = features.with_lists(["x", "y"])
+    for other in LISTS:
+        given = parse_templates([template] if other == role else [])
+        assert both.roles[other] == (*given, *usual(other, "y"))
+
+
+def test_on_tokens_leaves_out_features_of_segments():
+    merged = FeatureSet().with_lists(["x"]).on_tokens()
+    assert merged.roles["whole"] == merged.roles["start"] == ()
+    texts = set(map(str, merged.roles["inside"]))
+    assert {"x:IN", "x:BEGIN", "x:BEGIN[-1]", "x:END[1]"} <= texts
+
+
+# --- reading ----------------------------------------------------------------------
+
+
+def make_extractor(entries, **templates):
+    return Extractor(FeatureSet(**templates), make_lists(entries))
+
+
+def test_names():
+    templates = ["x:IN", "x:BEGIN[1]", "x:END & LOWER", "x:IN[-1]"]
+    extractor = make_extractor(["a b", "b", "a b c d e f g"], inside=templates)
+    assert list(extractor.names(make_doc(NLP, "A", "b", "."), "inside")) == [
+        ["x:IN=2", "x:BEGIN[1]=1", None, "x:IN[-1]=^"],
+        ["x:IN=2", None, "x:END & LOWER=2 & b", "x:IN[-1]=2"],
+        [None, "x:BEGIN[1]=$", None, "x:IN[-1]=2"],
+    ]
+    names = list(extractor.names(make_doc(NLP, *"abcdefg"), "inside"))
+    assert [row[0] for row in names] == ["x:IN=6+"] * 7
+    assert names[6][2] == "x:END & LOWER=6+ & g"
+
+
+def test_features_of_segments():
+    extractor = make_extractor(["a b", "b", "c"], whole=["x:MATCH"])
+    found = extractor.read(make_doc(NLP, "a", "b", "d", "c", ",")).segments
+    assert found.start.tolist() == [0, 1, 3, 3]
+    assert found.end.tolist() == [2, 2, 4, 5]  # the comma may belong to it
+    assert list(found.names) == ["x:MATCH=2", *["x:MATCH=1"] * 3]
+    keys = found.keys.tolist()
+    assert keys[1] == keys[2] == keys[3] != keys[0]
+    assert 0 not in keys
+
+
+def around(words, start, end) -> set[tuple[int, int]]:
+    """Spans that have no letters and digits but those of this one."""
+    n = len(words)
+    left = {i for i in range(start + 1) if not words_of("".join(words[i:start]))}
+    right = {j for j in range(end, n + 1) if not words_of("".join(words[end:j]))}
+    return {(i, j) for i in left if i >= start - 3 for j in right if j <= end + 3}
+
+
+@given(st.lists(st.sampled_from(["a", "b", "-", "..."]), max_size=9))
+def test_what_has_no_words_may_belong_to_a_segment(words):
+    entries, doc = ["a", "a b", "b a b"], make_doc(NLP, *words)
+    extractor = make_extractor(entries, whole=["x:MATCH"])
+    expected = []
+    for start, end, size in find(make_lists(entries), doc):
+        spans = around(words, start, end)
+        expected += [(i, j, f"x:MATCH={size}") for i, j in spans]
+    found = extractor.read(doc).segments
+    spans = zip(found.start.tolist(), found.end.tolist(), found.names, strict=True)
+    assert sorted(spans) == sorted(expected)
+
+
+def test_two_lists_have_features_of_their_own():
+    lists = Gazetteers({name: make_gazetteer() for name in "xy"})
+    for name in "xy":
+        lists.compile(name, ["a"], NLP)
+    extractor = Extractor(FeatureSet().with_lists(["x", "y"]), lists)
+    reading = extractor.read(make_doc(NLP, "a"))
+    segments = reading.segments
+    assert segments.start.tolist() == [0, 0]
+    assert list(segments.names) == ["x:MATCH=1", "y:MATCH=1"]
+    assert segments.keys[0] != segments.keys[1]
+    every = [reading.keys[role].ravel() for role in TOKEN_ROLES]
+    every = np.concatenate([*every, segments.keys])
+    assert len(np.unique(every[every != 0])) == len(every[every != 0])
+
+
+ENTRIES = ["a", "a b", "b c d", "c", "a b c d a b", "d d d"]
+
+
+@given(st.lists(st.lists(st.sampled_from("abcd,"), max_size=8), max_size=3))
+def test_the_same_name_if_and_only_if_the_same_key(docs):
+    features = FeatureSet(["LOWER"], ["x:IN & LOWER"]).with_lists([])
+    for role, usual_ones in LISTS.items():
+        texts = [text.format("x") for text in usual_ones]
+        features.roles[role] += parse_templates(texts)
+    extractor = Extractor(features, make_lists(ENTRIES))
+    name_of, key_of = {}, {}
+    for words in docs:
+        doc = make_doc(NLP, *words)
+        reading, name = extractor.read(doc), extractor.namer(doc)
+        assert list(reading.keys) == list(TOKEN_ROLES)
+        pairs = list(zip(reading.segments.keys.tolist(), reading.segments.names))
+        pairs = [(key, f"whole:{text}") for key, text in pairs]
+        for role, keys in reading.keys.items():
+            assert keys.shape == (len(doc), len(features.roles[role]))
+            for (i, t), key in np.ndenumerate(keys):
+                text = name(role, i, t)
+                assert (key == 0) == (text is None)
+                if key:
+                    pairs.append((int(key), f"{role}:{text}"))
+        for key, text in pairs:
+            assert name_of.setdefault(key, text) == text
+            assert key_of.setdefault(text, key) == key
+
+
+def test_reading_in_training():
+    doc = NLP("Ada met Bob.")
+    features = FeatureSet(["x:IN"], whole=["x:MATCH"])
+    extractor = Extractor(features, make_lists([("Ada", doc), "Bob"]))
+    for is_train, expected in ((False, [0, 2]), (True, [2])):
+        reading = extractor.read(doc, is_train)
+        assert np.flatnonzero(reading.keys["inside"][:, 0]).tolist() == expected
+        assert sorted(set(reading.segments.start.tolist())) == expected
+        name = extractor.namer(doc, is_train)
+        assert [i for i in range(4) if name("inside", i, 0)] == expected
+
+
+def test_lists_that_no_template_reads():
+    extractor = Extractor(FeatureSet(["LOWER"]), make_lists(["Ada"]))
+    reading = extractor.read(NLP("Ada met"))
+    assert reading.keys["inside"].shape == (2, 1)
+    assert len(reading.segments.keys) == len(reading.segments.names) == 0
+
+
+def test_reading_an_empty_doc():
+    extractor = Extractor(FeatureSet().with_lists(["x"]), make_lists(["Ada"]))
+    reading = extractor.read(make_doc(NLP))
+    assert [len(keys) for keys in reading.keys.values()] == [0, 0, 0]
+    assert len(reading.segments.keys) == 0
+
+
+def test_pickle_an_extractor_with_lists():
+    extractor = Extractor(FeatureSet().with_lists(["x"]), make_lists(["Ada"]))
+    copy = pickle.loads(pickle.dumps(extractor))
+    left, right = (e.read(NLP("Ada met")) for e in (extractor, copy))
+    for role in TOKEN_ROLES:
+        assert left.keys[role].tolist() == right.keys[role].tolist()
+    assert left.segments.keys.tolist() == right.segments.keys.tolist()
+    assert len(right.segments.keys) == 1
+
+
+def test_what_a_token_tagger_would_read():
+    extractor = Extractor(FeatureSet().with_lists(["x"]), make_lists(["Ada B"]))
+    first, second = extractor.token_features(make_doc(NLP, "Ada", "B"))
+    assert {"x:IN=2", "x:BEGIN=2", "x:BEGIN[-1]=^"} <= set(first)
+    assert {"x:IN=2", "x:END=2", "x:IN[-1]=2"} <= set(second)
+    assert len(set(first)) == len(first)

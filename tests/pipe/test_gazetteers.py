@@ -1,0 +1,789 @@
+"""The component with lists of names: learnt, saved, and features of whole segments."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.cli._util import app
+from spacy.cli.train import train
+from spacy.tokens import DocBin
+from spacy.training import Example
+from spacy.util import load_config
+from thinc.api import Adam
+from typer.testing import CliRunner
+
+from spacy_hosemi.features.presets import LISTS
+from spacy_hosemi.fit import make_lbfgs
+from spacy_hosemi.model import build_span_scorer, family_values, weights_of
+
+from .. import oracles
+from ..conftest import ROOT
+from ..helpers import (
+    SMALL,
+    as_problem,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    numeric_gradient,
+    randomize,
+    triples,
+)
+from .test_serialize import THROUGH
+
+LIST = {"@misc": "spacy_hosemi.gazetteer.v1"}
+
+NLP = spacy.blank("en")
+
+# Each name occurs once, and all in the same places: only the list tells them apart.
+CITIES = ("Arvo", "Bel Mar", "Cudo", "Dun Ost Kaa", "Elva", "Foro Nim", "Gan", "Hex Ui")
+PEOPLE = ("Iso", "Jon Kel", "Lua", "Mor Nus Opp", "Pia", "Que Rus", "Sol", "Tam Ulf")
+NEW = ("Vex Wim", "Xor", "Yll Zan Aba")
+MARKED = (
+    *(f"they saw [CITY {name}] again ." for name in CITIES),
+    *(f"they saw {name} again ." for name in PEOPLE),
+)
+PLAIN = {"preset": "none", "inside": ["BIAS", "LOWER"], "start": ["LOWER[-1]"]}
+
+# For random weights: one list inside the other, and words that are in neither.
+SHORT = ("[A a b] c [B b] .", "a [B b a] c - [A c]")
+ENTRIES = {"x": ["a", "a b", "b", "b a", "c"], "y": ["b a", "a b c", "c"]}
+
+# All of the role whole, and little else.
+WHOLE = {
+    "preset": "none",
+    "inside": ["BIAS"],
+    "whole": ["x:MATCH", "y:MATCH"],
+    "min_count": 1,
+}
+# The usual features of lists, and words.
+USUAL = {"preset": "none", "inside": ["LOWER"], "min_count": 1}
+
+
+def use_lists(**lists):
+    """For `make_nlp`: lists with entries that `initialize` takes."""
+    return {name: {**LIST, **settings} for name, settings in lists.items()}
+
+
+def write(path, entries):
+    path.write_text("\n".join(entries))
+    return {"@readers": "spacy_hosemi.read_gazetteer.v1", "path": str(path)}
+
+
+def train_cities(folder, *, attr="ALNUM", **config):
+    """A fitted pipeline with the list "cities"; its file is gone."""
+    nlp = make_nlp(
+        features=PLAIN, model={"gazetteers": use_lists(cities={"attr": attr})}, **config
+    )
+    path = folder / "cities.txt"
+    readers = {"cities": write(path, [*CITIES, *NEW])}
+    initialize(nlp, MARKED, gazetteers=readers, fit=lbfgs(max_iter=12))
+    path.unlink()
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train_cities(tmp_path_factory.mktemp("lists"))
+
+
+def find(nlp, text):
+    return [(ent.text, ent.label_) for ent in nlp(text).ents]
+
+
+def find_new(nlp) -> list[bool]:
+    """Whether names that were not in training are found: three cities, a person."""
+    names = (*NEW, "Ceb Dor")
+    return [find(nlp, f"they saw {x} again .") == [(x, "CITY")] for x in names]
+
+
+def make_pipe(lists, features=WHOLE, l2=0.0, **config):
+    """The component alone, with these lists."""
+    lists = use_lists(**dict.fromkeys(lists, {}))
+    model = {"gazetteers": lists, "features": features, "l2": l2}
+    return NLP.create_pipe("hosemi", config={"model": model, **config})
+
+
+def readers_of(entries):
+    return {name: (lambda texts=texts: texts) for name, texts in entries.items()}
+
+
+def make_random(marked=SHORT, entries=ENTRIES, **settings):
+    """The component with random weights, and examples."""
+    pipe, examples = make_pipe(entries, **settings), make_examples(NLP, marked)
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers_of(entries))
+    randomize(pipe)
+    return pipe, examples
+
+
+def is_whole(weights) -> np.ndarray:
+    return np.array([name.startswith("whole:") for name in weights.names])
+
+
+# --- what is learnt ---------------------------------------------------------------
+
+
+def test_a_name_that_only_the_list_knows(trained):
+    for name in (*CITIES, *NEW):
+        assert find(trained, f"they saw {name} again .") == [(name, "CITY")]
+    for name in (*PEOPLE, "Ceb Dor", "Eef"):
+        assert find(trained, f"they saw {name} again .") == []
+    assert find(trained, "they saw VEX-WIM again.") == [("VEX-WIM", "CITY")]
+    assert find(trained, "they saw VexWim again .") == []  # one word
+    text = "they saw Xor , Ceb , Vex Wim and Gan ."
+    assert find(trained, text) == [(x, "CITY") for x in ("Xor", "Vex Wim", "Gan")]
+
+
+def test_without_the_list_nobody_could_know():
+    known, _, _, unknown = find_new(make_trained(MARKED, features=PLAIN))
+    assert known == unknown  # both have two words, which is all there is to see
+
+
+def test_names_of_features(trained):
+    weights = trained.get_pipe("hosemi").weights
+    expected = {
+        "inside:cities:IN=3",
+        "inside:cities:BEGIN=1",
+        "start:cities:BEGIN=1",
+        "start:cities:BEGIN[1]=2",
+        "end:cities:END=2",
+        "end:cities:IN[1]=2",
+        "whole:cities:MATCH=1",
+        "whole:cities:MATCH=2",
+    }
+    assert expected <= set(weights.names)
+    assert "whole:cities:MATCH=3" not in weights.names  # it occurs once
+    assert "inside:LOWER=arvo" not in weights.names
+    city = trained.get_pipe("hosemi").inventory.names.index("CITY")
+    for name in ("start:cities:BEGIN=1", "whole:cities:MATCH=2"):
+        row = weights.matrix[weights.names.index(name)]
+        assert row[city] > 0.1
+        assert row.argmax() == city
+
+
+def test_counts():
+    pipe, _ = make_random(["[A a b] c a b", "a . a c", "a b", "d"], features=USUAL)
+    weights = pipe.weights
+    in_docs = dict(zip(weights.names, weights.counts.tolist(), strict=True))
+    assert in_docs["whole:x:MATCH=1"] == 3
+    assert in_docs["whole:x:MATCH=2"] == 2
+    assert in_docs["whole:y:MATCH=3"] == 1
+    assert in_docs["inside:x:IN=2"] == 2
+    assert "whole:y:MATCH=2" not in in_docs
+
+
+def test_the_features_may_be_chosen():
+    features = {"preset": "none", "inside": ["x:IN & LOWER"], "whole": ["y:MATCH"]}
+    pipe, _ = make_random(features={**features, "min_count": 1})
+    prefixes = {name.partition("=")[0] for name in pipe.weights.names}
+    assert prefixes == {"inside:x:IN & LOWER", "whole:y:MATCH"}
+
+
+def test_another_attribute(tmp_path):
+    nlp = train_cities(tmp_path, attr="ORTH")
+    assert find_new(nlp) == [True, True, True, False]
+    assert find(nlp, "they saw vex wim again .") == []
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BILUO"])
+def test_tags_on_tokens(encoding, tmp_path):
+    nlp = train_cities(tmp_path, encoding=encoding)
+    assert find_new(nlp) == [True, True, True, False]
+    names = nlp.get_pipe("hosemi").weights.names
+    assert {name.split(":")[0] for name in names} == {"inside"}
+    assert {"inside:cities:IN=2", "inside:cities:BEGIN[1]=2"} <= set(names)
+    assert not [name for name in names if "MATCH" in name]
+    nlp.to_disk(tmp_path)
+    assert find_new(spacy.load(tmp_path)) == [True, True, True, False]
+
+
+def test_entries_from_training_documents():
+    """An entry is evidence only where it does not come from the document itself."""
+    nlp = make_nlp(features=PLAIN, model={"gazetteers": use_lists(cities={})})
+    examples, pipe = make_examples(nlp, MARKED), nlp.get_pipe("hosemi")
+    found = [(ent.text, eg.predicted) for eg in examples for ent in eg.reference.ents]
+    readers = {"cities": lambda: found}
+    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=readers)
+    # "Dun Ost Kaa" and the like are not there; what is there are borders of documents
+    read = {name for name in pipe.weights.names if ":cities:" in name}
+    assert not [name for name in read if not name.endswith(("=^", "=$"))]
+    more = [("Elva", examples[0].predicted), ("Elva", examples[1].predicted)]
+    pipe.initialize(
+        lambda: examples * 2, nlp=nlp, gazetteers={"cities": lambda: found + more}
+    )
+    assert "whole:cities:MATCH=1" in pipe.weights.names
+    doc = examples[0].predicted
+    assert len(pipe.weights.rows(doc, is_train=True).segments.row) == 0
+    assert len(pipe.weights.rows(doc).segments.row) == 1
+
+
+@pytest.mark.parametrize("dropout, least, most", [(0.0, 8, 8), (0.5, 1, 7)])
+def test_dropout(dropout, least, most):
+    model = {"gazetteers": use_lists(cities={"dropout": dropout})}
+    nlp = make_nlp(features={**PLAIN, "min_count": 1}, model=model)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, MARKED)
+    readers = {"cities": lambda: CITIES}
+    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=readers)
+    docs = [eg.predicted for eg in examples]
+    n_seen = 0
+    for potentials in pipe.model.begin_update(docs)[0]:
+        n_seen += len(potentials.cells) // len(pipe.inventory.names)
+    assert least <= n_seen <= most
+    n_cells = sum(len(potentials.cells) for potentials in pipe.model.predict(docs))
+    assert n_cells >= n_seen * len(pipe.inventory.names)
+    if not dropout:
+        assert n_cells == 8 * len(pipe.inventory.names)
+
+
+# --- saved models -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_a_saved_model_has_the_entries(through, trained, tmp_path):
+    other = through(trained, tmp_path)
+    assert find_new(other) == [True, True, True, False]
+    left, right = trained.get_pipe("hosemi"), other.get_pipe("hosemi")
+    assert right.model.to_bytes() == left.model.to_bytes()
+    for eg, other_eg in zip(
+        make_examples(trained, MARKED), make_examples(other, MARKED), strict=True
+    ):
+        expected = left.value_and_gradient([eg])[0]
+        assert right.value_and_gradient([other_eg])[0] == expected
+
+
+def test_several_processes(trained):
+    texts = [f"they saw {name} again ." for name in NEW] * 2
+    found = [triples(doc.ents) for doc in trained.pipe(texts, n_process=2)]
+    assert found == [triples(trained(text).ents) for text in texts]
+    assert all(found)
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_an_untrained_model_is_saved(through, tmp_path):
+    nlp = make_nlp(model={"gazetteers": use_lists(cities={})})
+    other = through(nlp, tmp_path)
+    pipe, examples = other.get_pipe("hosemi"), make_examples(other)
+    readers = {"cities": lambda: ["London"]}
+    pipe.initialize(lambda: examples, nlp=other, gazetteers=readers)
+    assert "whole:cities:MATCH=1" in pipe.weights.names
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda model: model.copy(),
+        copy.deepcopy,
+        lambda model: pickle.loads(pickle.dumps(model)),
+    ],
+)
+def test_copies_have_lists_of_their_own(copied, trained):
+    pipe = trained.get_pipe("hosemi")
+    other = weights_of(copied(pipe.model))
+    doc = trained.make_doc("they saw Xor again .")
+    for weights in (pipe.weights, other):
+        assert weights.rows(doc).segments.start.tolist() == [2]
+    other.extractor.gazetteers.compile("cities", ["again"], trained)
+    assert other.rows(doc).segments.start.tolist() == [3, 3]
+    assert pipe.weights.rows(doc).segments.start.tolist() == [2]
+
+
+def format_of(pipe) -> int:
+    return srsly.msgpack_loads(pipe.weights.to_bytes())["format"]
+
+
+def test_formats(trained, monkeypatch):
+    assert format_of(trained.get_pipe("hosemi")) == 3
+    plain = make_nlp()
+    initialize(plain)
+    assert format_of(plain.get_pipe("hosemi")) == 1
+    assert format_of(make_nlp(model={"gazetteers": {}}).get_pipe("hosemi")) == 1
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    with pytest.warns(UserWarning, match="HSW03"):
+        initialize(plain)
+    assert format_of(plain.get_pipe("hosemi")) == 2
+    with pytest.warns(UserWarning, match="HSW03"):
+        pipe, _ = make_random()
+    assert format_of(pipe) == 3
+
+
+def test_a_model_of_before_there_were_lists(tmp_path):
+    nlp = make_trained()
+    loaded = srsly.msgpack_loads(nlp.get_pipe("hosemi").weights.to_bytes())
+    assert set(loaded) == {
+        *("format", "keys", "names", "learn_length", "is_trained", "n_docs"),
+        *("counts", "matrix", "pattern", "length", "tail"),
+    }
+    nlp.to_disk(tmp_path)
+    config = load_config(tmp_path / "config.cfg")
+    model = config["components"]["hosemi"]["model"]
+    assert model.pop("gazetteers") == {}
+    assert model["features"].pop("whole") == []
+    config.to_disk(tmp_path / "config.cfg")
+    other = spacy.load(tmp_path)
+    text = "Ada Lovelace wrote to Mary Somerville in Paris."
+    assert find(other, text) == find(nlp, text) != []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lists: {},
+        lambda lists: None,
+        lambda lists: {"towns": lists["cities"]},
+        lambda lists: {"cities": {"keys": lists["cities"]["keys"]}},
+        lambda lists: {"cities": {**lists["cities"], "source": np.ones(1)}},
+        lambda lists: {"cities": {**lists["cities"], "keys": np.ones((2, 2))}},
+        lambda lists: {"cities": {**lists["cities"], "source": "none"}},
+    ],
+)
+def test_unreadable_lists(change, trained):
+    weights = copy.deepcopy(trained.get_pipe("hosemi").weights)
+    loaded = srsly.msgpack_loads(weights.to_bytes())
+    loaded["gazetteers"] = change(loaded["gazetteers"])
+    with pytest.raises(ValueError, match="HS062"):
+        weights.from_bytes(srsly.msgpack_dumps(loaded))
+
+
+def test_a_model_without_the_lists_of_the_config(trained):
+    plain = make_trained(MARKED, features=PLAIN).get_pipe("hosemi")
+    fresh = copy.deepcopy(trained.get_pipe("hosemi"))
+    with pytest.raises(ValueError, match="HS062.*cities"):
+        fresh.from_bytes(plain.to_bytes())
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "lists, given",
+    [
+        (["cities"], None),
+        (["cities"], {}),
+        ([], {"cities": lambda: CITIES}),
+        (["cities"], {"towns": lambda: CITIES}),
+        (["cities", "people"], {"people": lambda: PEOPLE}),
+        (["cities"], {"cities": lambda: CITIES, "people": lambda: PEOPLE}),
+    ],
+)
+def test_names_that_do_not_agree(lists, given):
+    pipe, examples = make_pipe(lists, features=SMALL), make_examples(NLP)
+    with pytest.raises(ValueError) as error:
+        pipe.initialize(lambda: examples, nlp=NLP, gazetteers=given)
+    text = str(error.value)
+    assert text.startswith(f"[HS035] gazetteers in the model are {lists}, ")
+    assert "[initialize.components.hosemi.gazetteers]" in text
+    assert f" are {list(given or [])};" in text
+
+
+def test_the_order_of_names_does_not_matter():
+    pipe, examples = make_random()
+    readers = readers_of({name: ENTRIES[name] for name in ("y", "x")})
+    before = pipe.weights.names
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
+    assert pipe.weights.names == before
+
+
+@pytest.mark.parametrize("found", ["cities.txt", {"attr": "LOWER"}, None])
+def test_not_a_gazetteer(found):
+    with pytest.raises(ValueError, match="HS037.*model.gazetteers.cities is "):
+        build_span_scorer(gazetteers={"cities": found})
+    if found is not None:
+        with pytest.raises(ValueError, match=f"HS037.*{type(found).__name__}"):
+            make_nlp(model={"gazetteers": {"cities": found}})
+
+
+def test_settings_out_of_range_in_the_config():
+    with pytest.raises(ValueError, match="HS034.*gazetteer.attr is 'lower'"):
+        make_nlp(model={"gazetteers": use_lists(cities={"attr": "lower"})})
+
+
+@pytest.mark.parametrize("lists", [[], ["cities"]])
+def test_a_template_reads_a_list_that_is_not_there(lists):
+    with pytest.raises(ValueError, match="HS031.*'towns:IN'"):
+        make_pipe(lists, features={"inside": ["towns:IN"]})
+
+
+def test_a_missing_file(tmp_path):
+    nlp = make_nlp(model={"gazetteers": use_lists(cities={"attr": "LOWER"})})
+    reader = write(tmp_path / "cities.txt", CITIES)
+    (tmp_path / "cities.txt").unlink()
+    with pytest.raises(ValueError, match="HS080.*cities.txt"):
+        initialize(nlp, MARKED, gazetteers={"cities": reader})
+    write(tmp_path / "cities.txt", CITIES)
+    initialize(nlp, MARKED, gazetteers={"cities": reader})
+    assert "whole:cities:MATCH=1" in nlp.get_pipe("hosemi").weights.names
+
+
+def test_initialize_without_nlp():
+    model = {"gazetteers": use_lists(cities={"attr": "LOWER"})}
+    pipe = NLP.create_pipe("hosemi", config={"model": model})
+    readers = {"cities": lambda: ["London", "a letter", "in New York"]}
+    pipe.initialize(lambda: make_examples(NLP), gazetteers=readers)
+    assert "whole:cities:MATCH=1" in pipe.weights.names
+
+
+def test_initialize_again_with_other_entries(tmp_path):
+    nlp = train_cities(tmp_path)
+    reader = write(tmp_path / "people.txt", [*PEOPLE, "Ceb Dor"])
+    marked = [f"they saw [PERSON {name}] again ." for name in PEOPLE]
+    marked += [f"they saw {name} again ." for name in CITIES]
+    initialize(nlp, marked, gazetteers={"cities": reader}, fit=lbfgs(max_iter=12))
+    assert find(nlp, "they saw Xor again .") == []
+    assert find(nlp, "they saw Ceb Dor again .") == [("Ceb Dor", "PERSON")]
+
+
+# --- scores and gradients ---------------------------------------------------------
+
+
+def test_cells_are_sums_of_the_features_of_segments():
+    pipe, examples = make_random()
+    weights = pipe.weights
+    for eg in examples:
+        doc = eg.predicted
+        (potentials,) = pipe.model.predict([doc])
+        segments = weights.extractor.read(doc).segments
+        expected = np.zeros((len(doc) + 1, len(doc) + 1, 3))
+        for i, j, name in zip(segments.start, segments.end, segments.names):
+            row = weights.names.index(f"whole:{name}")
+            expected[i, j] += weights.matrix[row]
+        found = np.zeros_like(expected)
+        for i, j, y, score in potentials.cells.tolist():
+            found[i, j, y] += score
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+        assert np.count_nonzero(found) > 12
+
+
+@pytest.mark.parametrize("config", [{}, {"explicit_length": 3}, {"outside": "token"}])
+def test_inference_with_lists(config):
+    """Of the whole pipeline: log Z, the best segmentation and all probabilities."""
+    pipe, _ = make_random(**config)
+    for words in ("a b c", "b a . c", "- b -"):
+        doc = make_doc(NLP, *words.split())
+        (potentials,) = pipe.model.predict([doc])
+        assert len(potentials.cells) > 0
+        problem = as_problem(pipe.automaton, potentials)
+        scores = oracles.scored(problem)
+        marginals = pipe.marginals(doc)
+        assert marginals.log_z == pytest.approx(oracles.log_z(scores), abs=1e-9)
+        best, _ = oracles.best(scores)
+        spans = [(i, j, pipe.inventory.names[y]) for i, j, y in best if y]
+        assert triples(pipe(doc).ents) == spans
+        expected = oracles.marginals(problem, scores)
+        cells = marginals.gradient.cells["score"]
+        np.testing.assert_allclose(cells, expected.cells, atol=1e-9)
+
+
+def hide(examples):
+    """Leave the annotation of some tokens open."""
+    doc = examples[0].reference
+    doc.set_ents(doc.ents[:1], missing=[doc[2:]], default="outside")
+    return examples
+
+
+def assert_gradient(pipe, examples):
+    weights = pipe.get_weights()
+    value, gradient = pipe.value_and_gradient(examples)
+
+    def value_at(w):
+        pipe.set_weights(w)
+        return pipe.value_and_gradient(examples)[0]
+
+    assert value_at(weights) == value > 0
+    expected = numeric_gradient(value_at, weights)
+    np.testing.assert_allclose(gradient, expected, atol=1e-6)
+    pipe.set_weights(weights)
+    rows = gradient[: pipe.weights.matrix.size].reshape(pipe.weights.matrix.shape)
+    return rows
+
+
+@pytest.mark.parametrize(
+    "prepare, config",
+    [
+        (list, {}),
+        (list, {"explicit_length": 3}),
+        (list, {"outside": "token", "explicit_length": 2}),
+        (list, {"max_length": 2}),
+        (list, {"max_order": 0}),
+        (list, {"encoding": "BIO"}),
+        (hide, {}),
+        (hide, {"outside": "token"}),
+    ],
+)
+def test_gradient_of_all_weights(prepare, config):
+    pipe, examples = make_random(**config)
+    rows = assert_gradient(pipe, prepare(examples))
+    whole = is_whole(pipe.weights)
+    if config.get("encoding") == "BIO":
+        assert not whole.any()
+    else:
+        assert sorted(np.array(pipe.weights.names)[whole]) == [
+            *("whole:x:MATCH=1", "whole:x:MATCH=2"),
+            *("whole:y:MATCH=1", "whole:y:MATCH=2", "whole:y:MATCH=3"),
+        ]
+        assert np.abs(rows[whole]).max() > 0.01
+
+
+def test_gradient_of_the_usual_features():
+    features = {"preset": "none", "min_count": 1}
+    entries = {"x": ["a b", "b", "c"]}
+    pipe, examples = make_random(entries=entries, features=features)
+    families = {name.partition("=")[0] for name in pipe.weights.names}
+    for role, templates in LISTS.items():
+        for template in templates:
+            prefix = f"{role}:{template.format('x').partition('[')[0]}"
+            assert [family for family in families if family.startswith(prefix)]
+    assert_gradient(pipe, examples)
+
+
+def test_stationary_point():
+    l2 = {"inside": 0.4, "start": 0.2, "end": 0.1, "pattern": 0.3, "whole": 0.05}
+    pipe, examples = make_random([*SHORT, "[A a] b c"])
+    readers = readers_of(ENTRIES)
+    fit = make_lbfgs(l2=l2, tolerance=0.0, max_iter=300, progress=False)
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers, fit=fit)
+    w = pipe.get_weights()
+    families = [name.split(":")[0] for name in pipe.weights.names]
+    penalty = np.repeat([l2[f] for f in families], len(pipe.inventory.names))
+    penalty = np.append(penalty, [l2["pattern"]] * (len(w) - len(penalty)))
+    _, gradient = pipe.value_and_gradient(examples)
+    assert np.abs(gradient + penalty * w).max() < 1e-3
+    assert np.abs(pipe.weights.matrix[is_whole(pipe.weights)]).max() > 0.1
+
+
+# --- weights in some columns only -------------------------------------------------
+
+
+@pytest.fixture
+def twins(monkeypatch):
+    """Two components, the second with weights only for pairs seen in the gold."""
+    full, examples = make_random()
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    with pytest.warns(UserWarning, match="HSW03"):
+        pairs, _ = make_random()
+    return full, pairs, examples
+
+
+def pairs_of(weights) -> set[tuple[str, int]]:
+    rows = np.repeat(np.arange(len(weights.names)), weights.pairs.sizes)
+    columns = weights.pairs.columns.tolist()
+    return {(weights.names[r], y) for r, y in zip(rows.tolist(), columns)}
+
+
+def test_pairs_are_those_of_the_gold(monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    marked = ["[A a b] c [B b] .", "a [B b a] c c c [A c]"]
+    with pytest.warns(UserWarning, match="HSW03"):
+        pipe, _ = make_random(marked)
+    found = {pair for pair in pairs_of(pipe.weights) if pair[0].startswith("whole:")}
+    outside, a, b = range(3)
+    assert pipe.inventory.names == ("O", "A", "B")
+    assert found == {
+        ("whole:x:MATCH=2", a),  # a b
+        ("whole:x:MATCH=1", outside),  # c
+        ("whole:y:MATCH=1", outside),
+        ("whole:x:MATCH=1", b),  # b
+        ("whole:x:MATCH=2", b),  # b a
+        ("whole:y:MATCH=2", b),
+        ("whole:x:MATCH=1", a),  # c at the end
+        ("whole:y:MATCH=1", a),
+    }
+
+
+def give_weights_of_pairs(full, pairs) -> np.ndarray:
+    """The full component gets the weights of the other one, 0 elsewhere."""
+    names = full.weights.names
+    is_pair = np.zeros(full.weights.matrix.shape, bool)
+    rows = np.array([names.index(name) for name in pairs.weights.names])
+    rows = rows.repeat(pairs.weights.pairs.sizes)
+    is_pair[rows, pairs.weights.pairs.columns] = True
+    full.weights.matrix[:] = 0.0
+    full.weights.matrix[rows, pairs.weights.pairs.columns] = pairs.weights.matrix[:, 0]
+    full.weights.pattern[:] = pairs.weights.pattern
+    return is_pair
+
+
+def as_learnt(full, is_pair) -> np.ndarray:
+    n_dense = len(full.get_weights()) - is_pair.size
+    return np.concatenate([is_pair.ravel(), np.ones(n_dense, bool)])
+
+
+def test_gradient_of_pairs(twins):
+    _, pairs, examples = twins
+    assert is_whole(pairs.weights).any()
+    rows = assert_gradient(pairs, examples)[:, 0]
+    whole = is_whole(pairs.weights).repeat(pairs.weights.pairs.sizes)
+    assert np.abs(rows[whole]).max() > 0.01
+    assert_gradient(pairs, hide(examples))
+
+
+def test_pairs_score_like_a_matrix_with_zeros(twins):
+    full, pairs, examples = twins
+    is_pair = give_weights_of_pairs(full, pairs)
+    learnt = as_learnt(full, is_pair)
+    n_cells = 0
+    for eg in examples:
+        found = []
+        for pipe in (full, pairs):
+            (potentials,) = pipe.model.predict([eg.predicted])
+            dense = np.zeros((9, 9, 3))
+            for i, j, y, score in potentials.cells.tolist():
+                dense[i, j, y] += score
+            found.append(dense)
+            n_cells += len(potentials.cells) * (1 if pipe is full else -1)
+        np.testing.assert_allclose(found[1], found[0], atol=1e-12)
+    assert n_cells > 0  # fewer where only pairs have weights
+    value, gradient = full.value_and_gradient(examples)
+    found_value, found_gradient = pairs.value_and_gradient(examples)
+    assert found_value == pytest.approx(value)
+    np.testing.assert_allclose(found_gradient, gradient[learnt], atol=1e-12)
+
+
+def test_pairs_are_updated_like_a_matrix(twins):
+    full, pairs, examples = twins
+    is_pair = give_weights_of_pairs(full, pairs)
+    learnt = as_learnt(full, is_pair)
+    optimizers = [Adam(0.002, use_averages=True) for _ in range(2)]
+    for pipe in (full, pairs):
+        pipe.weights.l2 = family_values("l2", 0.3)
+    for eg in [*examples, *examples]:
+        for pipe, optimizer in zip((full, pairs), optimizers, strict=True):
+            pipe.update([eg], sgd=optimizer)
+        full.weights.matrix[~is_pair] = 0.0
+    found, expected = pairs.get_weights(), full.get_weights()[learnt]
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    with full.model.use_params(optimizers[0].averages):
+        expected = full.get_weights()[learnt]
+    with pairs.model.use_params(optimizers[1].averages):
+        np.testing.assert_allclose(pairs.get_weights(), expected, atol=1e-12)
+
+
+def test_pairs_are_saved(twins):
+    _, pairs, examples = twins
+    other = copy.deepcopy(pairs)
+    assert other.weights.to_bytes() == pairs.weights.to_bytes()
+    (left,), (right,) = (
+        pipe.model.predict([examples[0].predicted]) for pipe in (pairs, other)
+    )
+    assert len(left.cells) > 0
+    assert left.cells.tolist() == right.cells.tolist()
+
+
+# --- online training --------------------------------------------------------------
+
+
+def test_training_online():
+    nlp = make_nlp(features=PLAIN, model={"gazetteers": use_lists(cities={})})
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, MARKED)
+    readers = {"cities": lambda: [*CITIES, *NEW]}
+    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=readers)
+    optimizer = nlp.create_optimizer()
+    losses = [nlp.update(examples, sgd=optimizer)["hosemi"] for _ in range(20)]
+    assert losses[-1] < 0.2 * losses[0]
+    assert np.abs(pipe.weights.matrix[is_whole(pipe.weights)]).max() > 0.01
+    assert find_new(nlp) == [True, True, True, False]
+    with nlp.use_params(optimizer.averages or {}):
+        assert find_new(nlp) == [True, True, True, False]
+
+
+def fired_rows(weights, examples) -> np.ndarray:
+    fired = np.zeros(len(weights.names), bool)
+    for eg in examples:
+        rows = weights.rows(eg.predicted, is_train=True)
+        for _, of_role in rows.tokens.values():
+            fired[of_role] = True
+        fired[rows.segments.row] = True
+    return fired
+
+
+def test_only_rows_that_fired_change():
+    pipe, examples = make_random(["[A a b] c", "c [B b] c"], l2=5.0, features=USUAL)
+    fired = fired_rows(pipe.weights, examples[1:])
+    whole = is_whole(pipe.weights)
+    assert 0 < fired[whole].sum() < whole.sum()
+    before = pipe.weights.matrix.copy()
+    pipe.update(examples[1:], sgd=Adam(0.001))
+    changed = (pipe.weights.matrix != before).any(axis=1)
+    assert changed.tolist() == fired.tolist()
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.7, {"whole": 0.5}])
+def test_one_update_is_a_step_of_adagrad(l2):
+    pipe, examples = make_random([*SHORT, "a b c"], l2=l2, features=USUAL)
+    weights, w = pipe.weights, pipe.get_weights()
+    _, gradient = pipe.value_and_gradient(examples[:2])
+    penalty = weights.vector_values(family_values("l2", l2))
+    share = np.ones(len(w))  # of what a weight pays in one pass over the data
+    fired = fired_rows(weights, examples[:2])
+    of_row = np.where(fired, np.minimum(2 / weights.counts, 1.0), 0.0)
+    share[: weights.matrix.size] = of_row.repeat(3)
+    share[weights.matrix.size :] = 2 / 3
+    gradient += penalty * share * w
+    pipe.update(examples[:2], sgd=Adam(0.001))
+    expected = w - 0.1 * gradient / (1e-8 + np.abs(gradient))
+    np.testing.assert_allclose(pipe.get_weights(), expected, atol=1e-6)
+
+
+def test_docs_without_matches_in_a_batch():
+    pipe, examples = make_random()
+    more = [NLP.make_doc("nothing to find"), make_doc(NLP)]
+    more = [Example(doc, doc.copy()) for doc in more]
+    value, _ = pipe.value_and_gradient([*more, *examples, *more])
+    assert value == pytest.approx(pipe.value_and_gradient(examples)[0])
+    losses = pipe.update([*more, *examples], sgd=Adam(0.001))
+    assert losses["hosemi"] == pytest.approx(value)
+
+
+# --- spaCy's commands -------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A config with a list, and what it reads; the overrides that it needs."""
+    docs = [eg.reference for eg in make_examples(spacy.blank("en"), MARKED)]
+    for part in ("train", "dev"):
+        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
+    config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
+    config["paths"]["cities"] = None
+    config["components"]["hosemi"]["model"]["gazetteers"] = {"cities": LIST}
+    reader = write(tmp_path / "cities.txt", [*CITIES, *NEW])
+    reader["path"] = "${paths.cities}"
+    config["initialize"]["components"]["hosemi"]["gazetteers"] = {"cities": reader}
+    config.to_disk(tmp_path / "lists.cfg")
+    suffixes = {"train": "spacy", "dev": "spacy", "cities": "txt"}
+    paths = {k: str(tmp_path / f"{k}.{suffix}") for k, suffix in suffixes.items()}
+    return tmp_path, {f"paths.{key}": path for key, path in paths.items()}
+
+
+def test_train_from_a_config(files, capfd):
+    folder, paths = files
+    features = {
+        f"components.hosemi.model.features.{key}": value for key, value in PLAIN.items()
+    }
+    steps = {"initialize.components.hosemi.fit.max_iter": 15}
+    overrides = {**paths, **features, **steps}
+    train(folder / "lists.cfg", folder / "out", overrides=overrides)
+    (folder / "cities.txt").unlink()
+    for name in ("model-last", "model-best"):
+        nlp = spacy.load(folder / "out" / name)
+        assert find_new(nlp) == [True, True, True, False]
+
+
+def run(*args):
+    result = CliRunner().invoke(app, list(args), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
+def test_the_config_is_complete(files):
+    folder, paths = files
+    config, filled = folder / "lists.cfg", folder / "filled.cfg"
+    run("debug", "config", str(config), *[f"--{k}={path}" for k, path in paths.items()])
+    run("init", "fill-config", str(config), str(filled))
+    model = load_config(filled)["components"]["hosemi"]["model"]
+    expected = {**LIST, "attr": "ALNUM", "mode": "feature", "dropout": 0.0}
+    assert model["gazetteers"]["cities"].items() >= expected.items()
+    assert model["features"]["whole"] == []
