@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import accuracy
+import measuring
 import spacy
 from convert import docs_from_jsonl
 from spacy.language import Language
@@ -45,7 +45,7 @@ OPERATIONS = ("Doc to ents", "potentials", "viterbi", "log_partition", "marginal
 
 def loaded_component(nlp: Language) -> Any:
     """The hosemi of a pipeline."""
-    component: Any = nlp.get_pipe(accuracy.entity_component(nlp))
+    component: Any = nlp.get_pipe(measuring.entity_component(nlp))
     if not hasattr(component, "automaton"):
         sys.exit(f"a pipeline with hosemi is needed, found {nlp.pipe_names}")
     return component
@@ -146,7 +146,7 @@ def reset_peak() -> None:
 def peak_mb() -> float:
     """The largest resident size of this process, in MB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024) / accuracy.MB
+    return peak * (1 if sys.platform == "darwin" else 1024) / measuring.MB
 
 
 def trained_model(args: argparse.Namespace, folder: Path) -> Path:
@@ -154,11 +154,11 @@ def trained_model(args: argparse.Namespace, folder: Path) -> Path:
     if args.model:
         return args.model
     lines = {
-        x: accuracy.read_lines(args.data / f"{x}.jsonl") for x in ("train", "test")
+        x: measuring.read_lines(args.data / f"{x}.jsonl") for x in ("train", "test")
     }
-    lang = accuracy.config_lang(args.config)
-    splits = accuracy.make_splits(folder, lang, lines["train"], None, lines["test"])
-    return accuracy.train(args.config, splits, [])[0]
+    lang = measuring.config_lang(args.config)
+    splits = measuring.make_splits(folder, lang, lines["train"], None, lines["test"])
+    return measuring.train(args.config, splits, [])[0]
 
 
 @dataclass
@@ -178,8 +178,8 @@ def measure(
     """
 
     def ask(function: Callable[..., None], *asked: str) -> Any:
-        command = accuracy.call(function, model, data, operation, report, *asked)
-        accuracy.measured(command, quiet=True)
+        command = measuring.call(function, model, data, operation, report, *asked)
+        measuring.measured(command, quiet=True)
         return json.loads(report.read_text())
 
     seconds = ask(measure_time, *map(str, sizes))
@@ -212,7 +212,7 @@ def arguments() -> argparse.Namespace:
     add(
         "--config",
         type=Path,
-        default=accuracy.ROOT / "configs" / "batch.cfg",
+        default=measuring.ROOT / "configs" / "batch.cfg",
         help="what to train, if no model is given (default: %(default)s)",
     )
     add(
@@ -245,7 +245,7 @@ def main() -> int:
             name: measure(name, model, args.data / "test.jsonl", args.sizes, report)
             for name in tqdm(OPERATIONS, desc="operations")
         }
-    where = accuracy.environment()
+    where = measuring.environment()
     print(
         f"{args.data.resolve().name}, {args.model or args.config}: "
         f"{len(automaton.labels)} labels, {len(automaton.patterns)} patterns, "

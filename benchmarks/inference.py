@@ -40,16 +40,17 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import accuracy  # before numpy: sets the number of threads
+import measuring  # before numpy: sets the number of threads
 import numpy as np
 import spacy
 from convert import docs_from_jsonl
 from growth import peak_mb
+from measuring import table
 from numpy.typing import NDArray
 from tqdm import tqdm
 
@@ -63,7 +64,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 }
 LOOPS = {"segment loop": 0.35, "arc loop": 0.7}  # targets, ns a multiply-add, an arc
 PARTS = ("speed", "growth", "memory")
-OUTPUT = accuracy.ROOT / "benchmarks" / "results"
+OUTPUT = measuring.ROOT / "benchmarks" / "results"
 SEED = 0
 
 Pattern = tuple[str, ...]
@@ -313,19 +314,6 @@ def bare_loops(
 
 
 # ----------------------------------------------------------------------------- tables
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table in Markdown, in columns that can be read as they are."""
-    cells = [list(header), *map(list, rows)]
-    widths = [max(map(len, column)) for column in zip(*cells)]
-    rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
-    lines = []
-    for line in (cells[0], rule, *cells[1:]):
-        first, *others = line
-        aligned = [x.rjust(width) for x, width in zip(others, widths[1:])]
-        lines.append(f"| {' | '.join([first.ljust(widths[0]), *aligned])} |")
-    return "\n".join(lines)
 
 
 def figure(value: float, target: float | None = None) -> str:
@@ -837,7 +825,7 @@ def memory(sizes: Sizes, target_mb: float = 1_000.0) -> Table:
         report = Path(folder) / "report.json"
         for name in tqdm(OPERATIONS, desc="memory", disable=None):
             asked = name, str(sizes.memory), report
-            accuracy.measured(accuracy.call(measure_memory, *asked), quiet=True)
+            measuring.measured(measuring.call(measure_memory, *asked), quiet=True)
             found = json.loads(report.read_text())
             row = [figure(found["before"]), figure(found["peak"], target_mb)]
             rows.append([name, *row, figure(target_mb), figure(found["cpu_s"])])
@@ -857,7 +845,7 @@ def memory(sizes: Sizes, target_mb: float = 1_000.0) -> Table:
 
 def head() -> str:
     """Where, when and with what it was measured."""
-    where = accuracy.environment()
+    where = measuring.environment()
     versions = {**where["versions"], "numpy": np.__version__}
     shown = ("python", "spacy_hosemi", "numpy")
     return (
