@@ -14,9 +14,13 @@ import typer
 from spacy.cli._util import app, import_code
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from .features import Gazetteers
     from .pipe import HighOrderSemiCRF
 
-HELP = "Look into hosemi components: what they learnt."
+HELP = "Look into hosemi components: what they learnt, and their lists of names."
+LISTS_HELP = "Look into the lists of names of a trained pipeline, and replace them."
 
 # Smaller weights of a feature are left out of tables that show those of all labels.
 LEAST = 0.01
@@ -25,16 +29,45 @@ hosemi_cli = typer.Typer(
     name="hosemi", help=HELP, no_args_is_help=True, rich_markup_mode=None
 )
 app.add_typer(hosemi_cli)
+gazetteer_cli = typer.Typer(
+    name="gazetteer", help=LISTS_HELP, no_args_is_help=True, rich_markup_mode=None
+)
+hosemi_cli.add_typer(gazetteer_cli)
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        metavar="MODEL", help="Folder or package name of a trained pipeline."
+    ),
+]
+Component = Annotated[
+    str | None,
+    typer.Option(
+        "--component",
+        metavar="NAME",
+        help="Name in the pipeline, if it has several hosemi components.",
+        show_default=False,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+CodePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--code",
+        "-c",
+        metavar="FILE",
+        help="Python file to import first: functions that the config names.",
+        show_default=False,
+    ),
+]
+ListName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The list, as the config names it.")
+]
 
 
 @hosemi_cli.command("weights", no_args_is_help=True)
 def weights_cli(
-    model: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODEL", help="Folder or package name of a trained pipeline."
-        ),
-    ],
+    model: Model,
     top: Annotated[
         int,
         typer.Option(
@@ -92,28 +125,9 @@ def weights_cli(
             help="Instead of single features: how much each template weighs.",
         ),
     ] = False,
-    component: Annotated[
-        str | None,
-        typer.Option(
-            "--component",
-            metavar="NAME",
-            help="Name in the pipeline, if it has several hosemi components.",
-            show_default=False,
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of tables.")
-    ] = False,
-    code_path: Annotated[
-        Path | None,
-        typer.Option(
-            "--code",
-            "-c",
-            metavar="FILE",
-            help="Python file to import first: functions that the config names.",
-            show_default=False,
-        ),
-    ] = None,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
 ) -> None:
     """
     List what each feature did: the strongest weights of every label.
@@ -129,7 +143,7 @@ def weights_cli(
       python -m spacy hosemi weights model/model-last --families
     """
     import_code(code_path)
-    pipe = _load_component(model, component)
+    _, pipe = _load_component(model, component)
     which: dict[str, Any] = {"labels": label or [], "role": role, "text": feature}
     try:
         if families:
@@ -148,8 +162,197 @@ def weights_cli(
         _print_tables(pipe, report, feature)
 
 
-def _load_component(model: str, name: str | None) -> HighOrderSemiCRF:
-    """The trained component of a saved pipeline; otherwise exit with a message."""
+@gazetteer_cli.command("info", no_args_is_help=True)
+def gazetteer_info_cli(
+    model: Model,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Show the lists of names of a pipeline: how they are used, and how large they are.
+
+    Equal entries are one entry. "nodes" are the distinct beginnings of entries, whole
+    words; "features" are those that read the list, "weights" what they have for all
+    labels. A list without features makes no difference.
+
+    \b
+    Examples:
+      python -m spacy hosemi gazetteer info model/model-last
+      python -m spacy hosemi gazetteer info model/model-last --json
+    """
+    from dataclasses import asdict
+
+    from .explain.gazetteers import describe_lists
+
+    import_code(code_path)
+    _, pipe, _ = _load_lists(model, component)
+    found = list(map(asdict, describe_lists(pipe)))
+    if as_json:
+        _print_json({"component": pipe.name, "gazetteers": found})
+    else:
+        _print_lists(pipe.name, found)
+
+
+@gazetteer_cli.command("replace", no_args_is_help=True)
+def gazetteer_replace_cli(
+    model: Model,
+    name: ListName,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv "
+            "or .tsv; each also with .gz.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where to save the pipeline; with --overwrite it may be MODEL.",
+            show_default=False,
+        ),
+    ],
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="Of a table: the name of the column in the first row, or its index "
+            "from 0 if there is no such row.",
+            show_default="0",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            "-l",
+            metavar="LABEL",
+            help="Of patterns: only those with this label.",
+            show_default="all",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Of the file.")
+    ] = "utf8",
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", "-f", help="Write to DIR even if it exists."),
+    ] = False,
+    component: Component = None,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Give a trained pipeline a newer list, without training.
+
+    The entries of FILE take the place of all entries of the list NAME. The weights stay
+    as they are: they say what a match is worth, whatever the entries.
+
+    \b
+    Examples:
+      python -m spacy hosemi gazetteer replace model/model-last cities new.txt -o newer
+      python -m spacy hosemi gazetteer replace newer cities c.csv -o newer -f
+    """
+    from .explain.gazetteers import compare_entries
+    from .features.entries import make_gazetteer_reader
+
+    import_code(code_path)
+    _check_output(output, overwrite)
+    nlp, pipe, lists = _load_lists(model, component, name)
+    where = int(column) if column and column.isdecimal() else column
+    read = make_gazetteer_reader(path, where, label, encoding)
+    try:
+        entries = list(read())
+    except (OSError, ValueError) as e:
+        _fail(f"Cannot read the entries of {str(path)!r}", str(e))
+    old = lists.tries[name]
+    lists.compile(name, entries, nlp)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        nlp.to_disk(output)
+    except OSError as e:
+        _fail(f"Cannot save the pipeline to {str(output)!r}", str(e))
+    _print_replaced(name, output, **compare_entries(old, lists.tries[name]))
+
+
+@gazetteer_cli.command("find", no_args_is_help=True)
+def gazetteer_find_cli(
+    model: Model,
+    name: ListName,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Where to look.")],
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Show which entries of a list occur in a text, and as which words it is read.
+
+    An entry is found where its words follow each other and begin and end together with
+    tokens; "start" and "end" are tokens, the end is exclusive.
+
+    \b
+    Examples:
+      python -m spacy hosemi gazetteer find model/model-last cities "Born in New York."
+    """
+    from dataclasses import asdict
+
+    from .explain.gazetteers import compared_words, find_entries
+
+    import_code(code_path)
+    nlp, pipe, lists = _load_lists(model, component, name)
+    doc = nlp.make_doc(text)
+    for _, before in nlp.pipeline:
+        if before is pipe:
+            break
+        doc = before(doc)  # lemmas, if the list compares them
+    report: dict[str, Any] = {
+        "tokens": [token.text for token in doc],
+        "words": compared_words(doc, lists.settings[name].attr),
+        "found": list(map(asdict, find_entries(pipe, name, doc))),
+    }
+    if as_json:
+        _print_json({"component": pipe.name, "gazetteer": name, **report})
+    else:
+        _print_found(name, lists.settings[name].attr, **report)
+
+
+def _load_lists(
+    model: str, component: str | None, name: str | None = None
+) -> tuple[Language, HighOrderSemiCRF, Gazetteers]:
+    """A saved pipeline, its component and the lists of that, which have this name among
+    them; otherwise exit with a message."""
+    nlp, pipe = _load_component(model, component)
+    lists = pipe.weights.extractor.gazetteers
+    if not lists:
+        _fail(
+            f"The component {pipe.name!r} in {model!r} has no lists of names",
+            "Expected a pipeline whose config has [components."
+            f"{pipe.name}.model.gazetteers.NAME].",
+        )
+    if name is not None and name not in lists.settings:
+        _fail(
+            f"No list {name!r} in the component {pipe.name!r} of {model!r}",
+            f"Its lists are: {', '.join(lists.settings)}.",
+        )
+    return nlp, pipe, lists
+
+
+def _check_output(path: Path, overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        _fail(f"{str(path)!r} is a file", "Expected a folder as --output.")
+    if path.exists() and not overwrite:
+        _fail(
+            f"{str(path)!r} exists already",
+            "Choose another --output, or give --overwrite to write to it.",
+        )
+
+
+def _load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
+    """A saved pipeline and its trained component; otherwise exit with a message."""
     from spacy.util import load_model
 
     from .pipe import HighOrderSemiCRF
@@ -184,7 +387,7 @@ def _load_component(model: str, name: str | None) -> HighOrderSemiCRF:
             f"The component {pipe.name!r} in {model!r} is not trained",
             "All its weights are 0. Expected a pipeline that `spacy train` wrote.",
         )
-    return pipe
+    return nlp, pipe
 
 
 def _nearby(model: str) -> str:
@@ -284,6 +487,55 @@ def _print_families(found: list[dict[str, Any]]) -> None:
     ]
     header = ("share", "largest", "rows", "family")
     _print_table("share of the squared weights", header, rows, "rrrl")
+
+
+def _print_lists(component: str | None, found: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            *(x["name"], x["attr"], x["mode"], f"{x['dropout']:g}"),
+            *(f"{x['entries']:,}", f"{x['nodes']:,}", f"{x['bytes'] / 1e6:.2f}"),
+            *(f"{x['features']:,}", f"{x['weights']:,}"),
+        )
+        for x in found
+    ]
+    header = (
+        *("list", "attr", "mode", "dropout", "entries", "nodes", "MB"),
+        *("features", "weights"),
+    )
+    _print_table(f"lists of {component}", header, rows, "lllrrrrrr")
+
+
+def _print_replaced(
+    name: str, output: Path, before: int, after: int, both: int
+) -> None:
+    from wasabi import msg
+
+    rows = [
+        ("before", f"{before:,}"),
+        ("after", f"{after:,}"),
+        ("in both", f"{both:,}"),
+    ]
+    _print_table(f"entries of {name}", ("", "entries"), rows, "lr")
+    if not after:
+        msg.warn("The list is empty now", "No entry of the file has a word.")
+    msg.good(f"Saved the pipeline to {output}")
+
+
+def _print_found(
+    name: str,
+    attr: str,
+    tokens: list[str],
+    words: list[str],
+    found: list[dict[str, Any]],
+) -> None:
+    rows = [
+        (x["start"], x["end"], _clean(" ".join(x["words"])), _clean(x["text"]))
+        for x in found
+    ]
+    header = ("start", "end", "words", "text")
+    _print_table(f"entries of {name} in the text", header, rows, "rrll")
+    print(f"Tokens: {_clean(' | '.join(tokens))}")
+    print(f"Words by {attr}: {_clean(' | '.join(words))}")
 
 
 def _print_table(

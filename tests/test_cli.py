@@ -1,6 +1,7 @@
 """python -m spacy hosemi: what it prints, what it refuses, how spaCy finds it."""
 
 import ast
+import shutil
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -15,7 +16,7 @@ from typer.testing import CliRunner
 from spacy_hosemi import cli
 from spacy_hosemi.explain import strongest_features, strongest_patterns
 
-from .helpers import initialize, make_nlp, make_trained
+from .helpers import initialize, lbfgs, make_nlp, make_trained
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,69 @@ def run(*args, code=0) -> str:
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result.output
+
+
+# Each name occurs once: only the list tells cities and people apart.
+CITIES = ("Arvo", "Bel Mar", "Cudo", "Dun Ost Kaa", "Elva", "Foro Nim", "Gan", "Hex Ui")
+PEOPLE = ("Iso", "Jon Kel", "Lua", "Mor Nus Opp", "Pia", "Que Rus", "Sol", "Tam Ulf")
+NEWER = ("Zan Wim", "Xor", "Arvo")
+
+
+def train_lists():
+    """A pipeline with the lists "cities", which it reads, and "idle", with nothing."""
+    marked = [f"they saw [CITY {name}] again ." for name in CITIES]
+    marked += [f"they saw {name} again ." for name in PEOPLE]
+    features = {"preset": "none", "inside": ["BIAS"], "start": ["LOWER[-1]"]}
+    features["whole"] = ["idle:MATCH"]
+    lists = dict.fromkeys(("cities", "idle"), {"@misc": "spacy_hosemi.gazetteer.v1"})
+    lists["idle"] = {**lists["idle"], "attr": "LOWER", "dropout": 0.25}
+    nlp = make_nlp(features=features, model={"gazetteers": lists})
+    readers = {
+        "cities": {"@readers": "tests.entries.v1", "entries": list(CITIES)},
+        "idle": {"@readers": "tests.entries.v1", "entries": ["A b", "a B", "a"]},
+    }
+    initialize(nlp, marked, gazetteers=readers, fit=lbfgs(max_iter=12))
+    return nlp
+
+
+@spacy.registry.readers("tests.entries.v1")
+def make_entries(entries: list[str]):
+    return lambda: entries
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory) -> str:
+    """A folder with a trained pipeline that has lists; tests leave it as it is."""
+    folder = tmp_path_factory.mktemp("listed")
+    train_lists().to_disk(folder)
+    return str(folder)
+
+
+def is_city(model) -> dict[str, bool]:
+    nlp = spacy.load(model)
+    found = {}
+    for name in dict.fromkeys((*CITIES, *NEWER)):
+        doc = nlp(f"they saw {name} again .")
+        found[name] = [(ent.text, ent.label_) for ent in doc.ents] == [(name, "CITY")]
+    return found
+
+
+def contents(folder) -> dict[str, bytes]:
+    paths = [path for path in Path(folder).rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def replace(model, file, output, *args, code=0) -> str:
+    files = "cities", str(file), "-o", str(output)
+    return words(run("gazetteer", "replace", model, *files, *args, code=code))
+
+
+@pytest.fixture
+def newer(tmp_path) -> Path:
+    """A file with other entries, one of them twice."""
+    path = tmp_path / "newer.txt"
+    path.write_text("\n".join([*NEWER, "zan-wim", "..."]), "utf8")
+    return path
 
 
 def run_json(*args):
@@ -224,3 +288,211 @@ def test_several_components(tmp_path):
     found = run_json(str(tmp_path), "--component", "second", "-n", "1")
     assert found["component"] == "second"
     assert list(found["labels"]) == ["O", "B-LOC", "I-LOC", "B-PER", "I-PER"]
+
+
+# --- lists of names ---------------------------------------------------------------
+
+
+def test_help_of_lists():
+    assert "gazetteer" in run("--help")
+    printed = run("gazetteer", "--help")
+    for command in ("info", "replace", "find"):
+        assert command in printed
+        one = words(run("gazetteer", command, "--help"))
+        assert f"python -m spacy hosemi gazetteer {command} model/model-last" in one
+        assert "--component" in one and "--code" in one
+    printed = run("gazetteer", "replace", "--help")
+    for option in ("--output", "--column", "--label", "--encoding", "--overwrite"):
+        assert option in printed
+
+
+def test_info(listed):
+    pipe = spacy.load(listed).get_pipe("hosemi")
+    names = [x for x in pipe.weights.names if "cities:" in x]
+    assert 0 < len(names) < len(pipe.weights.names)
+    n_nodes = sum(len(name.split()) for name in CITIES)  # no two begin alike
+    found = srsly.json_loads(run("gazetteer", "info", listed, "--json"))
+    assert found["component"] == "hosemi"
+    assert found["gazetteers"] == [
+        {
+            **{"name": "cities", "attr": "ALNUM", "mode": "feature", "dropout": 0.0},
+            **{"entries": len(CITIES), "nodes": n_nodes},
+            "bytes": (8 + 1) * n_nodes + 4 * 32,
+            **{"features": len(names), "weights": 2 * len(names)},
+        },
+        {
+            **{"name": "idle", "attr": "LOWER", "mode": "feature", "dropout": 0.25},
+            **{"entries": 2, "nodes": 2, "bytes": (8 + 1) * 2 + 4 * 16},
+            **{"features": 0, "weights": 0},
+        },
+    ]
+    printed = words(run("gazetteer", "info", listed))
+    expected = f"cities ALNUM feature 0 {len(CITIES)} {n_nodes} 0.00 {len(names)}"
+    assert f"{expected} {2 * len(names)} idle LOWER feature 0.25 2 2" in printed
+
+
+def test_replace(listed, newer, tmp_path):
+    before, output = contents(listed), tmp_path / "deep" / "output"
+    assert [x for x, found in is_city(listed).items() if found] == [*CITIES]
+    printed = replace(listed, newer, output)
+    assert "before 8 after 3 in both 1" in printed
+    assert "Saved the pipeline to" in printed and "empty" not in printed
+    newer.unlink()
+    assert [x for x, found in is_city(output).items() if found] == [
+        *("Arvo", "Zan Wim", "Xor")
+    ]
+    assert contents(listed) == before
+    after = contents(output)
+    assert after.keys() == before.keys()
+    differ = [name for name in before if after[name] != before[name]]
+    assert [Path(name).name for name in differ] == ["model"]
+    left, right = (spacy.load(x).get_pipe("hosemi") for x in (listed, output))
+    assert left.get_weights().tolist() == right.get_weights().tolist()
+    (old, new) = (pipe.weights.extractor.gazetteers.tries for pipe in (left, right))
+    assert new["idle"].keys.tolist() == old["idle"].keys.tolist()
+
+
+def test_replace_in_place(listed, newer, tmp_path):
+    model = tmp_path / "model"
+    shutil.copytree(listed, model)
+    assert "exists already" in replace(str(model), newer, model, code=1)
+    assert contents(model) == contents(listed)
+    replace(str(model), newer, model, "--overwrite")
+    assert [x for x, found in is_city(model).items() if found] == [
+        *("Arvo", "Zan Wim", "Xor")
+    ]
+    newer.write_text("\n".join(CITIES), "utf8")
+    assert "before 3 after 8 in both 1" in replace(str(model), newer, model, "-f")
+    assert contents(model) == contents(listed)
+
+
+@pytest.mark.parametrize(
+    "name, text, args, n_entries",
+    [
+        ("a.csv", "id,name\n1,Xor\n1,Zan Wim\n", ["--column", "name"], 2),
+        ("a.csv", "id,name\n1,Xor\n1,Zan Wim\n", ["--column", "1"], 3),
+        ("a.tsv", "Xor\t1\nXor\t2\n", [], 1),
+        ("a.txt", "Ar\u00e9s\nArvo", ["--encoding", "latin1"], 2),
+        (
+            "a.jsonl",
+            '{"label": "X", "pattern": "Xor"}\n{"label": "Y", "pattern": "Gan"}',
+            ["--label", "Y"],
+            1,
+        ),
+    ],
+)
+def test_files_of_entries(listed, tmp_path, name, text, args, n_entries):
+    file, output = tmp_path / name, tmp_path / "output"
+    file.write_bytes(text.encode("latin1"))
+    assert f"before 8 after {n_entries} in both" in replace(listed, file, output, *args)
+    lists = spacy.load(output).get_pipe("hosemi").weights.extractor.gazetteers
+    assert len(lists.tries["cities"]) == n_entries
+
+
+def test_a_list_without_words(listed, tmp_path):
+    file = tmp_path / "a.txt"
+    file.write_text("...\n", "utf8")
+    printed = replace(listed, file, tmp_path / "output")
+    assert "after 0 in both 0" in printed and "The list is empty now" in printed
+
+
+def test_find(listed):
+    text = "In BEL-MAR, Dun Ost and Gan; BelMar."
+    found = srsly.json_loads(run("gazetteer", "find", listed, "cities", text, "--json"))
+    assert found == {
+        **{"component": "hosemi", "gazetteer": "cities"},
+        "tokens": [token.text for token in spacy.blank("en")(text)],
+        "words": "in bel mar dun ost and gan belmar".split(),
+        "found": found["found"],
+    }
+    tokens = found["tokens"]
+    assert [(x["words"], x["text"]) for x in found["found"]] == [
+        (["bel", "mar"], "BEL-MAR"),
+        (["gan"], "Gan"),
+    ]
+    for one in found["found"]:
+        assert "".join(tokens[one["start"] : one["end"]]) == one["text"]
+    printed = words(run("gazetteer", "find", listed, "cities", text))
+    last = tokens.index("Gan")
+    assert f"{last} {last + 1} gan Gan" in printed
+    assert "Words by ALNUM: in | bel | mar | dun | ost" in printed
+    assert "Tokens: In | BEL" in printed
+    printed = run("gazetteer", "find", listed, "idle", "B")
+    assert "nothing" in printed and "Words by LOWER: b\n" in printed
+
+
+def test_components_before_are_run(tmp_path):
+    """A list that compares lemmas needs them, from the pipeline."""
+    lists = {"x": {"@misc": "spacy_hosemi.gazetteer.v1", "attr": "LEMMA"}}
+    nlp = make_nlp(model={"gazetteers": lists})
+    ruler = nlp.add_pipe("attribute_ruler", before="hosemi")
+    entries = {"@readers": "tests.entries.v1", "entries": ["letter"]}
+    initialize(nlp, gazetteers={"x": entries}, fit=lbfgs(max_iter=2))
+    ruler.add([[{"LOWER": "letters"}]], {"LEMMA": "letter"})
+    nlp.to_disk(tmp_path)
+    args = "gazetteer", "find", str(tmp_path), "x", "Two letters", "--json"
+    (found,) = srsly.json_loads(run(*args))["found"]
+    assert found == {"start": 1, "end": 2, "words": ["letter"], "text": "letters"}
+
+
+@pytest.mark.parametrize("command", ["info", "replace", "find"])
+def test_a_pipeline_without_lists(model, newer, tmp_path, command):
+    args = {
+        "info": [],
+        "replace": ["cities", str(newer), "--output", str(tmp_path / "output")],
+        "find": ["cities", "Xor"],
+    }
+    printed = words(run("gazetteer", command, model, *args[command], code=1))
+    assert "The component 'hosemi' in" in printed and "has no lists of" in printed
+    assert not (tmp_path / "output").exists()
+
+
+def test_an_unknown_list(listed, newer, tmp_path):
+    printed = words(run("gazetteer", "find", listed, "towns", "Xor", code=1))
+    assert "No list 'towns'" in printed and "lists are: cities, idle." in printed
+    args = listed, "towns", str(newer), "--output", str(tmp_path / "output")
+    assert "No list 'towns'" in words(run("gazetteer", "replace", *args, code=1))
+    assert not (tmp_path / "output").exists()
+
+
+@pytest.mark.parametrize(
+    "name, args, expected",
+    [
+        ("nowhere.txt", [], "which does not exist"),
+        ("newer.txt", ["--column", "1"], "column is 1 for"),
+        ("newer.txt", ["--label", "X"], "label is 'X' for"),
+        ("newer.txt", ["--encoding", "utf9"], "encoding is 'utf9' for"),
+        ("empty.txt", [], "has no entry"),
+        ("model.spacy", [], "expected a file that ends in one of"),
+    ],
+)
+def test_wrong_files(listed, newer, tmp_path, name, args, expected):
+    for empty in ("empty.txt", "model.spacy"):
+        (tmp_path / empty).touch()
+    printed = replace(listed, tmp_path / name, tmp_path / "output", *args, code=1)
+    assert "Cannot read the entries of" in printed and expected in printed
+    assert not (tmp_path / "output").exists()
+
+
+def test_outputs_that_are_refused(listed, newer, tmp_path):
+    before = contents(listed)
+    assert "exists already" in replace(listed, newer, tmp_path, code=1)
+    assert "is a file" in replace(listed, newer, newer, "--overwrite", code=1)
+    inside = newer / "output"
+    assert "Cannot save the pipeline" in replace(listed, newer, inside, code=1)
+    assert contents(tmp_path).keys() == {"newer.txt"} and contents(listed) == before
+
+
+def test_weights_of_pairs_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    with pytest.warns(UserWarning, match="HSW03"):
+        train_lists().to_disk(tmp_path)
+    weights = spacy.load(tmp_path).get_pipe("hosemi").weights
+    rows = [k for k, name in enumerate(weights.names) if "cities:" in name]
+    expected = sum(weights.pairs.sizes[rows].tolist())
+    assert 0 < expected < 2 * len(rows)
+    found = srsly.json_loads(run("gazetteer", "info", str(tmp_path), "--json"))
+    assert [(x["features"], x["weights"]) for x in found["gazetteers"]] == [
+        (len(rows), expected),
+        (0, 0),
+    ]

@@ -1,0 +1,146 @@
+"""The lists of names of a trained component: how large, how much they are read, and
+which entries occur in a document. Nothing is printed here; that is done in `cli`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..core.trie import NO_ENTRY, Trie
+from ..features.gazetteers import _WORD
+from ..features.templates import parse_templates
+from ..model import Weights
+from ..pipe import HighOrderSemiCRF
+
+
+@dataclass(frozen=True)
+class ListInfo:
+    """A list of names.
+
+    name, attr, mode, dropout: Its settings.
+    entries (int): How many; equal ones are one.
+    nodes (int): Distinct beginnings of entries, whole words.
+    bytes (int): Memory: the nodes, whose they are, and the slots of their table.
+    features (int): How many of those with weights read the list.
+    weights (int): How many weights these have for all labels.
+    """
+
+    name: str
+    attr: str
+    mode: str
+    dropout: float
+    entries: int
+    nodes: int
+    bytes: int
+    features: int
+    weights: int
+
+
+@dataclass(frozen=True)
+class FoundEntry:
+    """An entry that occurs in a document.
+
+    start, end (int): Tokens, half-open.
+    words (List[str]): What was compared.
+    text (str): What the document has there.
+    """
+
+    start: int
+    end: int
+    words: list[str]
+    text: str
+
+
+def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
+    """The lists of a component.
+
+    pipe (HighOrderSemiCRF): A trained component.
+    RETURNS (List[ListInfo]): In the order of the config.
+    """
+    lists = pipe.weights.extractor.gazetteers
+    read = _read_by(pipe.weights)
+    found = []
+    for name, settings in lists.settings.items():
+        trie = lists.tries[name]
+        rows = read.get(name, [])
+        found.append(
+            ListInfo(
+                name,
+                settings.attr,
+                settings.mode,
+                settings.dropout,
+                entries=len(trie),
+                nodes=len(trie.keys),
+                bytes=_memory(trie),
+                features=len(rows),
+                weights=_count_weights(pipe.weights, rows),
+            )
+        )
+    return found
+
+
+def compare_entries(old: Trie, new: Trie) -> dict[str, int]:
+    """How many entries a list had before it was replaced.
+
+    old, new (Trie): Compiled with the same attribute.
+    RETURNS (Dict[str, int]): "before", "after", and "both": how many stayed.
+    """
+    both = np.intersect1d(*(t.keys[t.source != NO_ENTRY] for t in (old, new)))
+    return {"before": len(old), "after": len(new), "both": len(both)}
+
+
+def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry]:
+    """Which entries of a list occur in a document, overlapping ones too.
+
+    pipe (HighOrderSemiCRF): A trained component.
+    name (str): Of the list.
+    doc (Doc): With what the attribute of the list reads, such as lemmas.
+    RETURNS (List[FoundEntry]): By start, then by length.
+    """
+    lists = pipe.weights.extractor.gazetteers
+    attr, matches = lists.settings[name].attr, lists.matches(doc)[name]
+    spans = sorted(zip(matches.start.tolist(), matches.end.tolist()))
+    return [FoundEntry(i, j, _words(doc, attr, i, j), doc[i:j].text) for i, j in spans]
+
+
+def compared_words(doc: Doc, attr: str) -> list[str]:
+    """RETURNS (List[str]): The words of a document that lists with `attr` compare."""
+    return _words(doc, attr, 0, len(doc))
+
+
+def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
+    tokens = doc[start:end]
+    if attr == "ALNUM":
+        return [word.lower() for word in _WORD.findall(tokens.text)]
+    return [getattr(token, f"{attr.lower()}_") for token in tokens]
+
+
+def _read_by(weights: Weights) -> dict[str, list[int]]:
+    """The rows whose template reads a list, by its name."""
+    by_template: dict[str, set[str]] = {}
+    found: dict[str, list[int]] = {}
+    for row, name in enumerate(weights.names):
+        text = name.partition("=")[0].partition(":")[2]
+        if text not in by_template:
+            atoms = (x.attribute for t in parse_templates([text]) for x in t.atoms)
+            by_template[text] = {x.partition(":")[0] for x in atoms if ":" in x}
+        for of_list in by_template[text]:
+            found.setdefault(of_list, []).append(row)
+    return found
+
+
+def _count_weights(weights: Weights, rows: list[int]) -> int:
+    if weights.pairs is None:
+        return len(rows) * weights.matrix.shape[1]
+    return int(weights.pairs.sizes[rows].sum()) if rows else 0
+
+
+def _memory(trie: Trie) -> int:
+    """Bytes of the arrays; the slots are as many as those of a RowTable, int32."""
+    slots = 16
+    while slots < 2 * len(trie.keys):
+        slots *= 2
+    return trie.keys.nbytes + trie.source.nbytes + 4 * slots
