@@ -190,6 +190,10 @@ class Errors(metaclass=_Coded):
         "model.gazetteers.{name} is {found}; expected what @misc = "
         '"spacy_hosemi.gazetteer.v1" makes.'
     )
+    HS038 = (
+        "a gazetteer is called {found!r}; expected letters, digits, '_', '.' and '-', "
+        "so that feature templates can name it."
+    )
     # labels
     HS040 = (
         "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "

@@ -9,6 +9,7 @@ The weights live in a Thinc shim, since a Thinc parameter would be updated dense
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -88,11 +89,13 @@ def build_span_scorer(
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS037 not a gazetteer; HS053 tok2vec; HS054 unknown family.
+    RAISES (ValueError): HS037, HS038 gazetteers; HS053 tok2vec; HS054 family.
     """
     if tok2vec is not None:
         raise ValueError(Errors.HS053.format(name="hosemi"))
     for name, gazetteer in gazetteers.items():
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise ValueError(Errors.HS038.format(found=name))
         if not isinstance(gazetteer, Gazetteer):
             raise ValueError(
                 Errors.HS037.format(name=name, found=type(gazetteer).__name__)

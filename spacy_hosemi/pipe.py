@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -320,7 +321,8 @@ class HighOrderSemiCRF(TrainablePipe):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[List[str]]): All labels; by default those of the examples.
         gazetteers (Optional[Dict[str, Callable]]): For each list of the model a
-            function that gives its entries, such as spacy_hosemi.read_gazetteer.v1.
+            function that gives its entries, such as spacy_hosemi.read_gazetteer.v1; if
+            it needs an argument, it is given the examples.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
         RAISES (ValueError): HS035 gazetteers; HS040, HS041 labels; HS050 to HS052
             nothing to fit.
@@ -338,7 +340,7 @@ class HighOrderSemiCRF(TrainablePipe):
             _warn_misaligned(examples)
         _annotate(nlp, examples)
         self._set_labels(known, [])
-        self._read_gazetteers(gazetteers or {}, nlp)
+        self._read_gazetteers(gazetteers or {}, nlp, examples)
         docs = [eg.predicted for eg in examples]
         golds = [
             make_gold(a, self.inventory, doc, self.name)
@@ -352,7 +354,10 @@ class HighOrderSemiCRF(TrainablePipe):
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
 
     def _read_gazetteers(
-        self, readers: Mapping[str, Callable[[], Iterable[str]]], nlp: Language | None
+        self,
+        readers: Mapping[str, Callable[..., Iterable[Any]]],
+        nlp: Language | None,
+        examples: Sequence[Example],
     ) -> None:
         """Store the entries of all lists in the model."""
         lists = self.weights.extractor.gazetteers
@@ -363,7 +368,11 @@ class HighOrderSemiCRF(TrainablePipe):
                 )
             )
         for name, read in readers.items():
-            lists.compile(name, read(), nlp or Language(self.vocab))
+            # Entries come from a file, or from the training examples.
+            parameters = signature(read).parameters.values()
+            wants_examples = any(p.default is p.empty for p in parameters)
+            entries = read(examples) if wants_examples else read()
+            lists.compile(name, entries, nlp or Language(self.vocab))
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
         patterns, forbidden = mine_patterns(

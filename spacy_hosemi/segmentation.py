@@ -7,7 +7,7 @@ all segmentations that agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -259,3 +259,24 @@ def exactly(
         if i >= start:
             allowed[i] &= np.arange(len(inventory.names)) == y
     return Constraints(allowed=allowed)
+
+
+def make_training_spans(
+    labels: list[str] | None = None,
+) -> Callable[[Iterable[Example]], Iterator[tuple[str, Doc]]]:
+    """Registered as "spacy_hosemi.training_spans.v1" in `readers`: a gazetteer of the
+    spans of the training data.
+
+    labels (Optional[List[str]]): Of which labels; null: of all.
+    RETURNS (Callable): Called with the training examples, yields the text of each span
+        and its document, in which it will not be found in training: an entry does not
+        vote for the document that it came from.
+    """
+
+    def read(examples: Iterable[Example]) -> Iterator[tuple[str, Doc]]:
+        for example in examples:
+            for span in example.reference.ents:
+                if labels is None or span.label_ in labels:
+                    yield span.text, example.predicted
+
+    return read

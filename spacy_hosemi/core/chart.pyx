@@ -573,7 +573,7 @@ def _firsts(places, n_places):
     """Where each of the places 0 .. n_places - 1 begins in a sorted list, and its end.
     """
     counts = np.bincount(places, minlength=n_places + 1)
-    return np.concatenate([[0], np.cumsum(counts[:-1])]).astype(np.int32)
+    return np.concatenate([[0], np.cumsum(counts[:n_places])]).astype(np.int32)
 
 
 cdef void _edge_weights(

@@ -1,7 +1,10 @@
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
 
 NO_ENTRY: int
 SHARED: int
@@ -19,6 +22,18 @@ class Trie:
         first: NDArray[np.int64],
         sources: NDArray[np.uint64] | None = None,
     ) -> Trie: ...
-    def matches(
-        self, words: NDArray[np.uint64]
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]]: ...
+
+def find_entries(
+    tries: Sequence[Trie],
+    words: NDArray[np.uint64],
+    begins: NDArray[np.uint8],
+    ends: NDArray[np.uint8],
+) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]: ...
+def columns_of_matches(
+    lists: Ints,
+    start: Ints,
+    end: Ints,
+    value: NDArray[np.uint64],
+    n_tokens: int,
+    n_lists: int,
+) -> NDArray[np.uint64]: ...

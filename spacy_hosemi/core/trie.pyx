@@ -1,4 +1,4 @@
-"""All entries of a list that occur in a sequence of words.
+"""All entries of lists that occur in a sequence of words.
 
 A trie of words. A node is known by the 64-bit hash of the words on the way to it, so
 that the trie is two arrays, built by sorting and looked up by hashing. (Two ways of a
@@ -7,7 +7,7 @@ million have the same hash with a probability of 1 in 40 million.)
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from .rows cimport RowTable, mix
 
@@ -69,27 +69,65 @@ cdef class Trie:
         source[rows[source[rows] != given]] = SHARED  # of several documents
         return Trie(keys, source)
 
-    def matches(self, const uint64_t[::1] words):
-        """All entries in a sequence of n words, overlapping ones too.
 
-        RETURNS (Tuple[int32 [K], int32 [K], uint64 [K]]): Start and end of each in
-            words, half-open, by start and then by length; and its source.
-        """
-        cdef Py_ssize_t n = words.shape[0], i, j
-        cdef uint64_t way
-        cdef int32_t row
-        found = []
+def find_entries(
+    tries,                              # Sequence[Trie]
+    const uint64_t[::1] words,          # IN  [W]
+    const uint8_t[::1] begins,          # IN  [W] whether an entry may begin here ..
+    const uint8_t[::1] ends,            # IN  [W] .. and end with this word
+):
+    """All entries of several lists in a sequence of words, overlapping ones too.
+
+    RETURNS (Tuple[int32 [K], int32 [K], int32 [K], uint64 [K]]): The list of each, its
+        start and end in words, half-open, and its source; by list, start and length.
+    """
+    cdef Py_ssize_t n = words.shape[0], i, j, t
+    cdef uint64_t way
+    cdef int32_t row
+    cdef Trie trie
+    found, sources = [], []
+    for t, trie in enumerate(tries):
         for i in range(n):
+            if not begins[i]:
+                continue
             way = 0
             for j in range(i, n):
                 way = mix(way, words[j])
-                row = self._table.row(way)
+                row = trie._table.row(way)
                 if row < 0:
                     break
-                if self._source[row] != NO_ENTRY:
-                    found.append((i, j + 1, row))
-        start, end, row_of = np.array(found, np.int32).reshape(-1, 3).T
-        return start, end, np.asarray(self._source)[row_of]
+                if ends[j] and trie._source[row] != NO_ENTRY:
+                    found.append((t, i, j + 1))
+                    sources.append(trie._source[row])
+    lists, start, end = np.array(found, np.int32).reshape(-1, 3).T.copy()
+    return lists, start, end, np.array(sources, np.uint64)
+
+
+def columns_of_matches(
+    const int32_t[::1] lists,           # IN  [K]
+    const int32_t[::1] start,           # IN  [K] tokens
+    const int32_t[::1] end,             # IN  [K]
+    const uint64_t[::1] value,          # IN  [K] the larger one counts
+    Py_ssize_t n_tokens,
+    Py_ssize_t n_lists,
+):
+    """What matches say of tokens.
+
+    RETURNS (uint64 [n, 3 lists]): For each list the largest value of a match that
+        begins at the token, that covers it and that ends with it; 0: there is none.
+    """
+    columns = np.zeros((n_tokens, 3 * n_lists), np.uint64)
+    cdef uint64_t[:, ::1] columns_ = columns
+    cdef Py_ssize_t k, i, c
+    with nogil:
+        for k in range(lists.shape[0]):
+            c = 3 * lists[k]
+            columns_[start[k], c] = max(columns_[start[k], c], value[k])
+            for i in range(start[k], end[k]):
+                columns_[i, c + 1] = max(columns_[i, c + 1], value[k])
+            i = end[k] - 1
+            columns_[i, c + 2] = max(columns_[i, c + 2], value[k])
+    return columns
 
 
 def _hash_ways(

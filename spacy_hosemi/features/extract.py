@@ -15,15 +15,7 @@ from spacy.tokens import Doc
 from ..core.rows import template_keys
 from ..errors import Errors
 from .attributes import DOC_ATTRIBUTES, KNOWN, LEXEME_ATTRIBUTES, TOKEN_ATTRIBUTES
-from .gazetteers import (
-    MATCH,
-    Gazetteers,
-    Matches,
-    names_of,
-    on_tokens,
-    size_name,
-    sizes,
-)
+from .gazetteers import MATCH, Gazetteers, Matches, names_of, size_name
 from .presets import LISTS, PRESETS
 from .templates import Template, parse_templates
 
@@ -87,12 +79,13 @@ class FeatureSet:
         texts = {"inside": inside, "start": start, "end": end, "whole": whole}
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
-        self.check(())
+        self.check((), is_open=True)
 
-    def check(self, lists: Sequence[str]) -> None:
-        """Whether all attributes exist; those of lists only if the lists are given.
+    def check(self, lists: Sequence[str], is_open: bool = False) -> None:
+        """Whether all attributes exist.
 
         lists (Sequence[str]): Names of gazetteers.
+        is_open (bool): Whether there may be others.
         RAISES (ValueError): HS031 unknown attribute; HS036 a window on a segment.
         """
         on_token = (*KNOWN, *names_of(lists))
@@ -104,8 +97,8 @@ class FeatureSet:
                 if role == "whole" and not is_plain:
                     raise ValueError(Errors.HS036.format(found=str(template)))
                 for atom in template.atoms:
-                    is_open = not lists and ":" in atom.attribute
-                    if atom.attribute not in known and not is_open:
+                    may_come = is_open and ":" in atom.attribute
+                    if atom.attribute not in known and not may_come:
                         raise ValueError(
                             Errors.HS031.format(
                                 template=str(template),
@@ -185,7 +178,7 @@ class Extractor:
         self.features = features
         self.gazetteers = gazetteers or Gazetteers()
         lists = tuple(self.gazetteers.settings)
-        features.check(lists or ("",))
+        features.check(lists, is_open=False)
         atoms = [atom for template in features.templates for atom in template.atoms]
         names = dict.fromkeys(atom.attribute for atom in atoms)
         self._lexical = [name for name in names if name in LEXEME_ATTRIBUTES]
@@ -198,6 +191,13 @@ class Extractor:
             role: _plan(role, features.roles[role], self._columns)
             for role in TOKEN_ROLES
         }
+        on_token = names_of(lists)
+        self._list_columns = [on_token.index(name) for name in self._of_lists]
+        self._whole: dict[int, list[tuple[str, int]]] = {}
+        for template in features.roles["whole"]:
+            of_list = lists.index(template.atoms[0].attribute.partition(":")[0])
+            pair = str(template), _seed("whole", template)
+            self._whole.setdefault(of_list, []).append(pair)
         self._clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -256,17 +256,16 @@ class Extractor:
             for token in zip(*by_role)
         ]
 
-    def _segments(self, matches: Mapping[str, Matches]) -> Segments:
+    def _segments(self, matches: Matches) -> Segments:
         """Features of segments that are an entry of a list, with its size; what has no
         letters and digits around it may belong to the segment."""
         found: list[tuple[int, int, int]] = []
         names: list[str] = []
-        for template in self.features.roles["whole"]:
-            of_list = matches[template.atoms[0].attribute.partition(":")[0]]
-            seed = _seed("whole", template)
-            borders = (of_list.first, of_list.start, of_list.end, of_list.last)
-            of_size = sizes(of_list).tolist()
-            for first, start, end, last, value in zip(*borders, of_size):
+        arrays = (matches.first, matches.start, matches.end, matches.last)
+        borders = zip(*(array.tolist() for array in arrays))
+        what = zip(matches.lists.tolist(), matches.values.tolist(), borders)
+        for of_list, value, (first, start, end, last) in what:
+            for template, seed in self._whole.get(of_list, ()):
                 key, name = (seed + value) % 2**64, f"{template}={size_name(value)}"
                 for i in range(first, start + 1):
                     for j in range(end, last + 1):
@@ -286,7 +285,7 @@ class Extractor:
         self._rows: dict[int, int] = {}
         self._table = np.zeros((256, len(self._lexical)), np.uint64)
 
-    def _values(self, doc: Doc, matches: Mapping[str, Matches]) -> Keys:
+    def _values(self, doc: Doc, matches: Matches) -> Keys:
         n = len(doc)
         values = np.zeros((n, len(self._columns)), np.uint64)
         if n and self._lexical:
@@ -295,18 +294,13 @@ class Extractor:
             values[:, self._columns[name]] = doc.to_array(name)
         for name in self._of_doc:
             values[:, self._columns[name]] = DOC_ATTRIBUTES[name](doc)
-        for name, found in self._list_values(n, matches):
-            values[:, self._columns[name]] = found
+        if self._of_lists:
+            values[:, -len(self._of_lists) :] = self._list_values(n, matches)
         return values
 
-    def _list_values(
-        self, n_tokens: int, matches: Mapping[str, Matches]
-    ) -> Iterator[tuple[str, Keys]]:
-        """Attributes that are read of lists."""
-        for name in dict.fromkeys(a.partition(":")[0] for a in self._of_lists):
-            for kind, values in on_tokens(matches[name], n_tokens).items():
-                if f"{name}:{kind}" in self._columns:
-                    yield f"{name}:{kind}", values
+    def _list_values(self, n_tokens: int, matches: Matches) -> Keys:
+        """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
+        return matches.on_tokens(n_tokens)[:, self._list_columns]
 
     def _lexical_values(self, doc: Doc) -> Keys:
         orths = doc.to_array("ORTH").tolist()
@@ -345,8 +339,9 @@ class Extractor:
         for name in self._of_doc:
             texts[name] = [str(v) for v in DOC_ATTRIBUTES[name](doc).tolist()]
         matches = self.gazetteers.matches(doc, is_train)
-        for name, found in self._list_values(len(doc), matches):
-            texts[name] = [size_name(v) if v else None for v in found.tolist()]
+        of_lists = self._list_values(len(doc), matches).T.tolist()
+        for name, found in zip(self._of_lists, of_lists):
+            texts[name] = [size_name(v) if v else None for v in found]
         return texts
 
 

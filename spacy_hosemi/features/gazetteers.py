@@ -20,7 +20,7 @@ from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
-from ..core.trie import SHARED, Trie
+from ..core.trie import SHARED, Trie, columns_of_matches, find_entries
 from ..errors import Errors
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
@@ -36,8 +36,12 @@ _LONGEST = 6
 _AROUND = 3
 
 # Chinese and Japanese characters are words of their own.
-_CJK = "\u3040-\u30ff\u3400-\u9fff"
+_CJK = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
+_JOINING = re.compile(rf"[^\W_{_CJK}]")
+
+# Tokens whose words are kept; beyond that the cache begins anew.
+_CACHE_SIZE = 200_000
 
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int32]
@@ -86,19 +90,43 @@ def make_gazetteer(
 
 @dataclass(frozen=True)
 class Matches:
-    """Where the entries of one list occur in a document of n tokens.
+    """Where the entries of lists occur in a document of n tokens.
 
+    names (Tuple[str, ...]): The lists.
+    lists (int32 [K]): The list of each match.
     start, end (int32 [K]): Tokens, half-open.
     size (int32 [K]): Words.
-    first, last (int32 [K]): The same with the tokens without letters and digits around
-        it, up to three on each side: a segment may include them.
+    first, last (int32 [K]): start and end with the tokens without letters and digits
+        around the match, up to three on each side: a segment may include them.
     """
 
+    names: tuple[str, ...]
+    lists: Ints
     start: Ints
     end: Ints
     size: Ints
     first: Ints
     last: Ints
+
+    def __getitem__(self, name: str) -> Matches:
+        """Those of one list."""
+        mine = self.lists == self.names.index(name)
+        arrays = (self.lists, self.start, self.end, self.size, self.first, self.last)
+        return Matches(self.names, *(array[mine] for array in arrays))
+
+    @property
+    def values(self) -> Words:
+        """RETURNS (uint64 [K]): Sizes as values of features; below 10 are others."""
+        return (10 + np.minimum(self.size, _LONGEST)).astype(np.uint64)
+
+    def on_tokens(self, n_tokens: int) -> Words:
+        """What the lists say of each token.
+
+        RETURNS (uint64 [n, 3 lists]): For each list BEGIN, IN and END: the value of the
+            longest match that begins at the token, covers it, ends with it; 0: none.
+        """
+        where = self.lists, self.start, self.end, self.values
+        return columns_of_matches(*where, n_tokens, len(self.names))
 
 
 class Gazetteers:
@@ -110,6 +138,7 @@ class Gazetteers:
     def __init__(self, settings: Mapping[str, Gazetteer] | None = None) -> None:
         self.settings = dict(settings or {})
         self.tries = {name: EMPTY for name in self.settings}
+        self._reader = WordReader()
 
     def __bool__(self) -> bool:
         return bool(self.settings)
@@ -145,32 +174,57 @@ class Gazetteers:
             np.array(sources, np.uint64) if has_sources else None,
         )
 
-    def matches(self, doc: Doc, is_train: bool = False) -> dict[str, Matches]:
+    def matches(self, doc: Doc, is_train: bool = False) -> Matches:
         """All matches of all lists.
 
         doc (Doc): n tokens.
         is_train (bool): As a training document sees them: not those entries that come
             from it alone, nor those that fall victim to `dropout`.
-        RETURNS (Dict[str, Matches]): By the name of the list.
+        RETURNS (Matches): By list, start and length.
         """
-        words = {
-            attr: _words(doc, attr)
-            for attr in {gazetteer.attr for gazetteer in self.settings.values()}
-        }
-        before, after = self._wordless(doc)
-        mark = fingerprint(doc) if is_train and self else 0
-        found = {}
-        for name, gazetteer in self.settings.items():
-            of_doc = words[gazetteer.attr]
-            start, end, source = self.tries[name].matches(of_doc.values)
-            keep = of_doc.spans(start, end)
+        names = tuple(self.settings)
+        attrs = [gazetteer.attr for gazetteer in self.settings.values()]
+        if not names:
+            return NO_MATCHES
+        alnum = self._reader.read(doc)
+        before, after = _wordless(alnum, len(doc))
+        parts = [np.zeros((6, 0), np.int32)]
+        for attr in dict.fromkeys(attrs):
+            mine = [k for k in range(len(names)) if attrs[k] == attr]
+            words = alnum if attr == "ALNUM" else _token_values(doc, attr)
+            lists, start, end, source = find_entries(
+                [self.tries[names[k]] for k in mine], words.values, *words.borders
+            )
+            lists = np.array(mine, np.int32)[lists]
             if is_train:
-                keep &= source != np.uint64(mark)
-                keep &= _survive(of_doc, start, end, mark, gazetteer.dropout)
-            start, end = start[keep], end[keep]
-            i, j = of_doc.first[start], of_doc.last[end - 1] + 1
-            found[name] = Matches(i, j, end - start, i - before[i], j + after[j])
-        return found
+                keep = self._seen_in_training(doc, words, lists, start, end, source)
+                lists, start, end = lists[keep], start[keep], end[keep]
+            i, j = words.first[start], words.last[end - 1] + 1
+            parts.append(
+                np.stack([lists, i, j, end - start, i - before[i], j + after[j]])
+            )
+        found = np.concatenate(parts, axis=1)
+        if len(parts) > 2:
+            found = found[:, np.argsort(found[0], kind="stable")]
+        return Matches(names, *found)
+
+    def _seen_in_training(
+        self,
+        doc: Doc,
+        words: _DocWords,
+        lists: Ints,
+        start: Ints,
+        end: Ints,
+        source: Words,
+    ) -> NDArray[np.bool_]:
+        mark = fingerprint(doc)
+        keep = source != np.uint64(mark)
+        dropouts = [gazetteer.dropout for gazetteer in self.settings.values()]
+        for k in np.flatnonzero(np.array(dropouts)[lists] > 0.0):
+            # The same entry has the same fate everywhere in a document.
+            entry = hash((mark, *words.values[start[k] : end[k]].tolist()))
+            keep[k] &= (entry % 1_000_003) / 1_000_003 >= dropouts[lists[k]]
+        return keep
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The entries, for `load`."""
@@ -185,22 +239,6 @@ class Gazetteers:
             keys, source = data[name]["keys"], data[name]["source"]
             self.tries[name] = Trie(np.array(keys), np.array(source))
 
-    def _wordless(self, doc: Doc) -> tuple[Ints, Ints]:
-        """How many tokens without letters and digits stand before and behind each
-        border, int32 [n + 1]; at most three."""
-        n = len(doc)
-        before, after = np.zeros((2, n + 1), np.int32)
-        if self:
-            words = _words(doc, "ALNUM")
-            change = np.bincount(words.first, minlength=n + 1)
-            change -= np.bincount(words.last + 1, minlength=n + 1)
-            is_wordless = np.cumsum(change)[:n] == 0
-            for i in np.flatnonzero(is_wordless):
-                before[i + 1] = min(before[i] + 1, _AROUND)
-            for i in np.flatnonzero(is_wordless)[::-1]:
-                after[i] = min(after[i + 1] + 1, _AROUND)
-        return before, after
-
 
 @dataclass(frozen=True)
 class _DocWords:
@@ -214,28 +252,90 @@ class _DocWords:
     first: Ints
     last: Ints
 
-    def spans(self, start: Ints, end: Ints) -> NDArray[np.bool_]:
-        """Whether ranges of words begin and end together with tokens."""
-        begins = np.append(True, self.first[1:] != self.last[:-1])
-        ends = np.append(begins[1:], True)
-        return begins[start] & ends[end - 1]
+    @property
+    def borders(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Which words begin a token, and which end one."""
+        is_border = np.ones(len(self.first) + 1, np.uint8)
+        is_border[1:-1] = self.first[1:] != self.last[:-1]
+        return is_border[:-1], is_border[1:]
 
 
-def _words(doc: Doc, attr: str) -> _DocWords:
-    if attr != "ALNUM":
-        every = np.arange(len(doc), dtype=np.int32)
-        return _DocWords(doc.to_array(attr).astype(np.uint64), every, every)
-    lengths = doc.to_array(["LENGTH", "SPACY"]).reshape(-1, 2).sum(axis=1)
-    begin = np.cumsum(lengths) - lengths  # of each token in the text
-    found = list(_WORD.finditer(doc.text))
-    values = [hash_string(match.group().lower()) for match in found]
-    borders = np.array([match.span() for match in found], np.int64).reshape(-1, 2)
-    borders[:, 1] -= 1
-    tokens = np.searchsorted(begin.astype(np.int64), borders, side="right") - 1
-    first, last = tokens.astype(np.int32).T.copy()
-    return _DocWords(np.array(values, np.uint64), first, last)
+class WordReader:
+    """Words of documents, by the attribute ALNUM; those of a token are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _TokenWords] = {}
+
+    def read(self, doc: Doc) -> _DocWords:
+        """RETURNS (_DocWords): A word may reach over tokens: "Don't" is "don" and "t",
+        whether or not the tokenizer divides it into "Do" and "n't"."""
+        values: list[int] = []
+        first: list[int] = []
+        last: list[int] = []
+        open_text = ""  # the last word, if the next token may go on with it
+        orths, spaces = doc.to_array("ORTH").tolist(), doc.to_array("SPACY").tolist()
+        for i, (orth, space) in enumerate(zip(orths, spaces)):
+            token = self._known.get(orth) or self._add(doc.vocab.strings[orth], orth)
+            texts, hashes = token.texts, token.hashes
+            if open_text and token.goes_on:
+                texts = (open_text + texts[0], *texts[1:])
+                values[-1], last[-1] = hash_string(texts[0]), i
+                hashes = hashes[1:]
+            values += hashes
+            first += [i] * len(hashes)
+            last += [i] * len(hashes)
+            open_text = texts[-1] if token.is_open and not space else ""
+        return _DocWords(
+            np.array(values, np.uint64), np.array(first, "i4"), np.array(last, "i4")
+        )
+
+    def _add(self, text: str, orth: int) -> _TokenWords:
+        if len(self._known) > _CACHE_SIZE:
+            self._known.clear()
+        texts = tuple(match.group().lower() for match in _WORD.finditer(text))
+        token = _TokenWords(
+            texts,
+            [hash_string(word) for word in texts],
+            goes_on=bool(_JOINING.match(text[:1])),
+            is_open=bool(_JOINING.match(text[-1:])),
+        )
+        self._known[orth] = token
+        return token
 
 
+@dataclass(frozen=True)
+class _TokenWords:
+    """The words of a token; whether it begins with one, which a word before may go on
+    with, and whether it ends with one."""
+
+    texts: tuple[str, ...]
+    hashes: list[int]
+    goes_on: bool
+    is_open: bool
+
+
+def _token_values(doc: Doc, attr: str) -> _DocWords:
+    every = np.arange(len(doc), dtype=np.int32)
+    return _DocWords(doc.to_array(attr).astype(np.uint64), every, every)
+
+
+def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
+    """How many of n tokens without a word stand before and behind each border.
+
+    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most three.
+    """
+    before, after = np.zeros((2, n + 1), np.int32)
+    change = np.bincount(words.first, minlength=n + 1)
+    change -= np.bincount(words.last + 1, minlength=n + 1)
+    wordless = np.flatnonzero(np.cumsum(change)[:n] == 0).tolist()
+    for i in wordless:
+        before[i + 1] = min(before[i] + 1, _AROUND)
+    for i in wordless[::-1]:
+        after[i] = min(after[i + 1] + 1, _AROUND)
+    return before, after
+
+
+NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 
@@ -274,41 +374,8 @@ def _entry_words(attr: str, nlp: Language) -> Callable[[str], Iterable[int]]:
     return words_of
 
 
-def _survive(
-    words: _DocWords, start: Ints, end: Ints, mark: int, dropout: float
-) -> NDArray[np.bool_]:
-    """Which matches dropout leaves: the same entry has the same fate in a document."""
-    keep = np.ones(len(start), bool)
-    if not dropout:
-        return keep
-    for k in range(len(start)):
-        entry = hash((mark, *words.values[start[k] : end[k]].tolist()))
-        keep[k] = (entry % 1_000_003) / 1_000_003 >= dropout
-    return keep
-
-
-def on_tokens(matches: Matches, n_tokens: int) -> dict[str, Words]:
-    """What a list says of each token.
-
-    RETURNS (Dict[str, uint64 [n]]): BEGIN, IN and END: the size of the longest match
-        that begins at the token, covers it, ends with it; 0 where there is none.
-    """
-    found = {kind: np.zeros(n_tokens, np.uint64) for kind in (BEGIN, IN, END)}
-    size = sizes(matches)
-    np.maximum.at(found[BEGIN], matches.start, size)
-    np.maximum.at(found[END], matches.end - 1, size)
-    for start, end, value in zip(matches.start, matches.end, size):
-        np.maximum(found[IN][start:end], value, out=found[IN][start:end])
-    return found
-
-
-def sizes(matches: Matches) -> Words:
-    """RETURNS (uint64 [K]): The sizes as values of features; below 10 are others."""
-    return (10 + np.minimum(matches.size, _LONGEST)).astype(np.uint64)
-
-
 def size_name(value: int) -> str:
-    """Readable form of a value of `on_tokens` or `sizes`."""
+    """Readable form of one of `Matches.values`."""
     size = value - 10
     return f"{size}{'+' if size == _LONGEST else ''}"
 

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spacy_hosemi.core.trie import NO_ENTRY, SHARED, Trie
+from spacy_hosemi.core.trie import (
+    NO_ENTRY,
+    SHARED,
+    Trie,
+    columns_of_matches,
+    find_entries,
+)
 
 # Two words, so that entries overlap and repeat: the least and the largest there is.
 WORDS = [0, 2**64 - 1]
@@ -25,7 +31,9 @@ def build(entries, sources=None) -> Trie:
 
 
 def find(trie, words) -> list[tuple[int, int, int]]:
-    found = trie.matches(np.array(words, np.uint64))
+    every = np.ones(len(words), np.uint8)
+    lists, *found = find_entries([trie], np.array(words, np.uint64), every, every)
+    assert not lists.any()
     return list(zip(*(column.tolist() for column in found), strict=True))
 
 
@@ -168,9 +176,11 @@ def test_random_words():
 def test_nothing():
     trie = build([])
     assert len(trie) == len(trie.keys) == 0
-    found = trie.matches(np.array([5], np.uint64))
-    assert [column.dtype for column in found[:2]] == [np.int32, np.int32]
-    assert [column.shape for column in found] == [(0,)] * 3
+    one = np.ones(1, np.uint8)
+    for tries in ([], [trie]):
+        found = find_entries(tries, np.array([5], np.uint64), one, one)
+        assert [column.dtype for column in found] == [np.int32] * 3 + [np.uint64]
+        assert [column.shape for column in found] == [(0,)] * 4
 
 
 def test_read_only_arrays():
@@ -182,7 +192,59 @@ def test_read_only_arrays():
     for array in (keys, source):
         array.setflags(write=False)
     assert find(Trie(keys, source), [5, 6]) == [(0, 2, SHARED)]
-    assert trie.matches(arrays[0])[1].tolist() == [2]
+    every = np.ones(2, np.uint8)
+    every.setflags(write=False)
+    assert find_entries([trie], arrays[0], every, every)[2].tolist() == [2]
+
+
+@given(
+    st.lists(entries_E, max_size=3),
+    st.lists(st.tuples(st.sampled_from(WORDS), st.booleans(), st.booleans())),
+)
+def test_several_lists_and_where_entries_may_begin_and_end(lists, sequence):
+    words = [word for word, _, _ in sequence]
+    expected = [
+        (t, i, j)
+        for t, entries in enumerate(lists)
+        for i, j, _ in oracle(entries, words)
+        if sequence[i][1] and sequence[j - 1][2]
+    ]
+    found = find_entries(
+        [build(entries) for entries in lists],
+        np.array(words, np.uint64),
+        np.array([begins for _, begins, _ in sequence], np.uint8),
+        np.array([ends for _, _, ends in sequence], np.uint8),
+    )
+    assert np.stack(found[:3], axis=1).tolist() == list(map(list, expected))
+
+
+@st.composite
+def matches_nK(draw):
+    """Numbers of tokens and lists; (list, start, end, value) in any order."""
+    n_tokens, n_lists = draw(st.integers(0, 6)), draw(st.integers(1, 3))
+    spans = [(i, j) for i in range(n_tokens) for j in range(i + 1, n_tokens + 1)]
+    matches = []
+    if spans:
+        value = st.sampled_from([1, 11, 12, 2**64 - 1])
+        span, of_list = st.sampled_from(spans), st.integers(0, n_lists - 1)
+        matches = draw(st.lists(st.tuples(of_list, span, value), max_size=8))
+    return n_tokens, n_lists, [(k, *span, value) for k, span, value in matches]
+
+
+@given(matches_nK())
+def test_columns_of_matches(problem):
+    n_tokens, n_lists, matches = problem
+    expected = [[0] * 3 * n_lists for _ in range(n_tokens)]
+    for of_list, start, end, value in matches:
+        for kind, at in enumerate([[start], range(start, end), [end - 1]]):
+            column = 3 * of_list + kind
+            for i in at:
+                expected[i][column] = max(expected[i][column], value)
+    arrays = [np.array([m[k] for m in matches], np.int32) for k in range(3)]
+    values = np.array([m[3] for m in matches], np.uint64)
+    found = columns_of_matches(*arrays, values, n_tokens, n_lists)
+    assert found.shape == (n_tokens, 3 * n_lists)
+    assert found.tolist() == expected
 
 
 @pytest.mark.parametrize("n_sources", [0, 1, 3])

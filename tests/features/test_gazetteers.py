@@ -19,7 +19,7 @@ from spacy_hosemi.features import (
     make_features,
     make_gazetteer,
 )
-from spacy_hosemi.features.gazetteers import Matches, on_tokens, size_name, sizes
+from spacy_hosemi.features.gazetteers import Matches, size_name
 from spacy_hosemi.features.presets import LISTS
 from spacy_hosemi.features.templates import parse_templates
 
@@ -137,6 +137,15 @@ def test_alnum_by_comparing_every_span(entries, tokens):
     assert find(make_lists(entries), doc) == expected
 
 
+def test_words_are_kept_between_documents(monkeypatch):
+    monkeypatch.setattr(gazetteers, "_CACHE_SIZE", 5)
+    lists = make_lists(["w3 w4", "w7"])
+    for first in (0, 3, 0, 20, 3):
+        doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 9)])
+        expected = [text for text in ("w3 w4", "w7") if text in doc.text]
+        assert find_texts(lists, doc) == expected
+
+
 # --- attributes of tokens ---------------------------------------------------------
 
 NOT = "Will not New York wo n't New york, NEW YORK"
@@ -190,6 +199,8 @@ def test_lists_with_different_attributes():
     found = lists.matches(NLP("new york New York"))
     assert found["loose"].start.tolist() == [0, 2]
     assert found["exact"].start.tolist() == [2]
+    assert found.names == ("loose", "exact")
+    assert found.lists.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("attr", gazetteers.ATTRIBUTES)
@@ -347,7 +358,8 @@ def test_settings_out_of_range(setting):
 def test_without_lists():
     nothing = Gazetteers()
     assert not nothing
-    assert nothing.matches(NLP("Ada"), is_train=True) == nothing.to_dict() == {}
+    assert not len(nothing.matches(NLP("Ada"), is_train=True).start)
+    assert nothing.to_dict() == {}
     assert make_lists([])
 
 
@@ -392,7 +404,7 @@ def test_entries_of_another_list():
 
 
 def as_matches(start, end, size) -> Matches:
-    return Matches(start, end, size, start, end)
+    return Matches(("x",), np.zeros_like(start), start, end, size, start, end)
 
 
 @st.composite
@@ -402,15 +414,16 @@ def matches_n(draw):
     found = draw(st.lists(st.sampled_from(spans), unique=True)) if spans else []
     size = st.integers(1, 9)
     triples = sorted((i, j, draw(size)) for i, j in found)
-    return as_matches(*np.array(triples, np.int32).reshape(-1, 3).T), n
+    return as_matches(*np.array(triples, np.int32).reshape(-1, 3).T.copy()), n
 
 
 @given(matches_n())
 def test_on_tokens(problem):
     matches, n = problem
     triples = list(zip(matches.start, matches.end, matches.size, strict=True))
-    found = on_tokens(matches, n)
-    assert list(found) == ["BEGIN", "IN", "END"]
+    columns = matches.on_tokens(n)
+    assert columns.shape == (n, 3)
+    found = dict(zip(["BEGIN", "IN", "END"], columns.T, strict=True))
     for t in range(n):
         expected = {
             "BEGIN": [size for i, _, size in triples if i == t],
@@ -427,7 +440,7 @@ def test_on_tokens(problem):
 
 def test_sizes():
     size = np.array([1, 2, 5, 6, 7, 100], np.int32)
-    values = sizes(as_matches(size, size, size))
+    values = as_matches(size, size, size).values
     assert values.dtype == np.uint64
     names = [size_name(value) for value in values.tolist()]
     assert names == ["1", "2", "5", "6+", "6+", "6+"]
@@ -598,7 +611,7 @@ ENTRIES = ["a", "a b", "b c d", "c", "a b c d a b", "d d d"]
 
 @given(st.lists(st.lists(st.sampled_from("abcd,"), max_size=8), max_size=3))
 def test_the_same_name_if_and_only_if_the_same_key(docs):
-    features = FeatureSet(["LOWER"], ["x:IN & LOWER"]).with_lists([])
+    features = FeatureSet(["LOWER"], ["x:IN & LOWER"])
     for role, usual_ones in LISTS.items():
         texts = [text.format("x") for text in usual_ones]
         features.roles[role] += parse_templates(texts)

@@ -11,13 +11,14 @@ from spacy.cli._util import app
 from spacy.cli.train import train
 from spacy.tokens import DocBin
 from spacy.training import Example
-from spacy.util import load_config
+from spacy.util import load_config, registry
 from thinc.api import Adam
 from typer.testing import CliRunner
 
 from spacy_hosemi.features.presets import LISTS
 from spacy_hosemi.fit import make_lbfgs
 from spacy_hosemi.model import build_span_scorer, family_values, weights_of
+from spacy_hosemi.segmentation import make_training_spans
 
 from .. import oracles
 from ..conftest import ROOT
@@ -204,40 +205,42 @@ def test_tags_on_tokens(encoding, tmp_path):
 
 def test_entries_from_training_documents():
     """An entry is evidence only where it does not come from the document itself."""
-    nlp = make_nlp(features=PLAIN, model={"gazetteers": use_lists(cities={})})
-    examples, pipe = make_examples(nlp, MARKED), nlp.get_pipe("hosemi")
+    pipe, examples = make_pipe(["x"], features=USUAL), make_examples(NLP, MARKED)
     found = [(ent.text, eg.predicted) for eg in examples for ent in eg.reference.ents]
-    readers = {"cities": lambda: found}
-    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=readers)
-    # "Dun Ost Kaa" and the like are not there; what is there are borders of documents
-    read = {name for name in pipe.weights.names if ":cities:" in name}
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers={"x": lambda: found})
+    read = {name for name in pipe.weights.names if ":x:" in name}
+    # windows over the borders of documents, and nothing else
     assert not [name for name in read if not name.endswith(("=^", "=$"))]
-    more = [("Elva", examples[0].predicted), ("Elva", examples[1].predicted)]
-    pipe.initialize(
-        lambda: examples * 2, nlp=nlp, gazetteers={"cities": lambda: found + more}
-    )
-    assert "whole:cities:MATCH=1" in pipe.weights.names
-    doc = examples[0].predicted
-    assert len(pipe.weights.rows(doc, is_train=True).segments.row) == 0
-    assert len(pipe.weights.rows(doc).segments.row) == 1
+    marked = ["[CITY Arvo] and [CITY Bel]", "[CITY Bel]"]
+    examples = make_examples(NLP, marked)
+    entries = [("Arvo", examples[0].predicted), "Bel"]
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers={"x": lambda: entries})
+    assert [n for n in pipe.weights.names if "whole" in n] == ["whole:x:MATCH=1"]
+    randomize(pipe)
+    (predicted,) = pipe.model.predict([examples[0].predicted])
+    (in_training,), _ = pipe.model.begin_update([examples[0].predicted])
+    starts = [[0, 0, 2, 2], [2, 2]]
+    for potentials, expected in zip((predicted, in_training), starts):
+        assert potentials.cells["start"].tolist() == expected
+    loss, _ = pipe.value_and_gradient(examples[:1])
+    assert loss == pytest.approx(pipe.get_loss(examples[:1], [in_training])[0])
+    assert loss != pytest.approx(pipe.get_loss(examples[:1], [predicted])[0])
 
 
-@pytest.mark.parametrize("dropout, least, most", [(0.0, 8, 8), (0.5, 1, 7)])
+@pytest.mark.parametrize("dropout, least, most", [(0.0, 7, 7), (0.5, 1, 6)])
 def test_dropout(dropout, least, most):
-    model = {"gazetteers": use_lists(cities={"dropout": dropout})}
-    nlp = make_nlp(features={**PLAIN, "min_count": 1}, model=model)
-    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, MARKED)
-    readers = {"cities": lambda: CITIES}
-    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=readers)
+    lists = use_lists(x={"dropout": dropout})
+    model = {"gazetteers": lists, "features": WHOLE | {"whole": ["x:MATCH"]}}
+    pipe = NLP.create_pipe("hosemi", config={"model": model})
+    # no size that occurs once: with its only entry overlooked it has no weight
+    cities = [name for name in CITIES if name != "Dun Ost Kaa"]
+    examples = make_examples(NLP, [f"[CITY {name}] again ." for name in CITIES])
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers={"x": lambda: cities})
     docs = [eg.predicted for eg in examples]
-    n_seen = 0
-    for potentials in pipe.model.begin_update(docs)[0]:
-        n_seen += len(potentials.cells) // len(pipe.inventory.names)
-    assert least <= n_seen <= most
-    n_cells = sum(len(potentials.cells) for potentials in pipe.model.predict(docs))
-    assert n_cells >= n_seen * len(pipe.inventory.names)
-    if not dropout:
-        assert n_cells == 8 * len(pipe.inventory.names)
+    assert pipe.inventory.names == ("O", "CITY")  # a cell for each
+    in_training = sum(len(p.cells) // 2 for p in pipe.model.begin_update(docs)[0])
+    assert least <= in_training <= most
+    assert sum(len(p.cells) // 2 for p in pipe.model.predict(docs)) == 7
 
 
 # --- saved models -----------------------------------------------------------------
@@ -395,6 +398,12 @@ def test_not_a_gazetteer(found):
     if found is not None:
         with pytest.raises(ValueError, match=f"HS037.*{type(found).__name__}"):
             make_nlp(model={"gazetteers": {"cities": found}})
+
+
+@pytest.mark.parametrize("name", ["my list", "a:b", "a&b", ""])
+def test_names_that_no_template_can_read(name):
+    with pytest.raises(ValueError, match=f"HS038.*'{name}'"):
+        make_nlp(model={"gazetteers": use_lists(**{name: {}})})
 
 
 def test_settings_out_of_range_in_the_config():
@@ -787,3 +796,28 @@ def test_the_config_is_complete(files):
     expected = {**LIST, "attr": "ALNUM", "mode": "feature", "dropout": 0.0}
     assert model["gazetteers"]["cities"].items() >= expected.items()
     assert model["features"]["whole"] == []
+
+
+# --- lists of training spans --------------------------------------------------------
+
+
+def test_a_list_of_training_spans():
+    """In training a span is not found in the only document that it comes from."""
+    marked = ["they saw [CITY Oslo] .", "in [CITY Oslo] now .", "to [CITY Rome] ."]
+    marked += ["by [PER Ada] ."]
+    pipe, examples = make_pipe(["x"], SMALL), make_examples(NLP, marked)
+    lists = pipe.weights.extractor.gazetteers
+    pipe.initialize(
+        lambda: examples, nlp=NLP, gazetteers={"x": make_training_spans(["CITY"])}
+    )
+    docs = [eg.predicted for eg in examples]
+    in_training = [len(lists.matches(doc, is_train=True).start) for doc in docs]
+    assert in_training == [1, 1, 0, 0]
+    assert [len(lists.matches(doc).start) for doc in docs] == [1, 1, 1, 0]
+    everything = list(make_training_spans()(examples))
+    assert [text for text, _ in everything] == ["Oslo", "Oslo", "Rome", "Ada"]
+    assert [doc for _, doc in everything] == docs
+
+
+def test_a_list_of_training_spans_by_its_name():
+    assert registry.readers.get("spacy_hosemi.training_spans.v1") is make_training_spans
