@@ -46,12 +46,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 from measuring import (
-    ROOT,
     SEED,
     Figures,
     Score,
     Splits,
     accuracy,
+    add_config_arguments,
     append_json,
     check_overrides,
     check_system,
@@ -354,20 +354,7 @@ def arguments() -> argparse.Namespace:
         epilog="Example: python benchmarks/accuracy.py ../data/cora --peer crfsuite",
     )
     add = parser.add_argument
-    add("data", type=Path, metavar="DATA_DIR", help="has {train,dev,test}.jsonl")
-    add(
-        "--config",
-        type=Path,
-        default=ROOT / "configs" / "batch.cfg",
-        help="config of `spacy train` (default: %(default)s)",
-    )
-    add(
-        "--overrides",
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="settings other than the config's: components.hosemi.max_order=3",
-    )
+    add_config_arguments(parser)
     add(
         "--peer",
         choices=["crfsuite"],

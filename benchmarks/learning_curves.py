@@ -42,6 +42,7 @@ from measuring import (
     SEED,
     Splits,
     accuracy,
+    add_config_arguments,
     append_json,
     check_overrides,
     check_system,
@@ -364,20 +365,7 @@ def arguments() -> argparse.Namespace:
         "--sizes 50 100 --repeats 3",
     )
     add = parser.add_argument
-    add("data", type=Path, metavar="DATA_DIR", help="has {train,dev,test}.jsonl")
-    add(
-        "--config",
-        type=Path,
-        default=ROOT / "configs" / "batch.cfg",
-        help="config of hosemi for `spacy train` (default: %(default)s)",
-    )
-    add(
-        "--overrides",
-        nargs="+",
-        default=[],
-        metavar="KEY=VALUE",
-        help="settings other than the config's: components.hosemi.max_order=3",
-    )
+    add_config_arguments(parser)
     add(
         "--systems",
         nargs="+",

@@ -465,3 +465,22 @@ def check_overrides(parser: argparse.ArgumentParser, overrides: Sequence[str]) -
     for override in overrides:
         if not re.fullmatch(r"\w+(\.[\w@*-]+)+=.*", override):
             parser.error(f"--overrides needs section.key=value, found {override!r}")
+
+
+def add_config_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is trained, on what."""
+    add = parser.add_argument
+    add("data", type=Path, metavar="DATA_DIR", help="has {train,dev,test}.jsonl")
+    add(
+        "--config",
+        type=Path,
+        default=ROOT / "configs" / "batch.cfg",
+        help="config of hosemi for `spacy train` (default: %(default)s)",
+    )
+    add(
+        "--overrides",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="settings other than the config's: components.hosemi.max_order=3",
+    )

@@ -234,9 +234,9 @@ def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list
             for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
                 names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
             is_named[rows[keys[rows] == found]] = True
-        segments = reading.segments
+        segments, of_segments = reading.segments, reading.segments.names
         rows = np.searchsorted(keys, segments.keys).clip(max=len(keys) - 1)
         for k in np.flatnonzero(keys[rows] == segments.keys).tolist():
-            names[rows[k]] = f"whole:{segments.names[k]}"
+            names[rows[k]] = f"whole:{of_segments[k]}"
             is_named[rows[k]] = True
     return names

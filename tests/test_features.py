@@ -230,7 +230,7 @@ def test_the_same_name_if_and_only_if_the_same_key(docs):
     extractor = Extractor(FEATURES)
     name_of, key_of = {}, {}
     for doc in docs:
-        keys = extractor.keys(doc)
+        keys = extractor.read(doc).keys
         for role in ROLES:
             n_templates = len(FEATURES.roles[role])
             assert keys[role].shape == (len(doc), n_templates)
@@ -255,10 +255,10 @@ def assert_same_keys(found, expected):
 def test_cached_equals_fresh(docs):
     extractor = Extractor(FEATURES)
     for doc in [*docs, *docs]:
-        assert_same_keys(extractor.keys(doc), Extractor(FEATURES).keys(doc))
+        assert_same_keys(extractor.read(doc).keys, Extractor(FEATURES).read(doc).keys)
     copy = pickle.loads(pickle.dumps(extractor))
     for doc in docs:
-        assert_same_keys(copy.keys(doc), extractor.keys(doc))
+        assert_same_keys(copy.read(doc).keys, extractor.read(doc).keys)
 
 
 def test_cache_overflow(monkeypatch):
@@ -266,12 +266,14 @@ def test_cache_overflow(monkeypatch):
     extractor = Extractor(FEATURES)
     for first in range(0, 100, 7):
         doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 15)], "w0", "w50")
-        assert_same_keys(extractor.keys(doc), Extractor(FEATURES).keys(doc))
+        assert_same_keys(extractor.read(doc).keys, Extractor(FEATURES).read(doc).keys)
 
 
 def test_more_words_than_the_first_table():
     words = [f"w{k}" for k in range(1000)]
-    keys = Extractor(FeatureSet(inside=["ORTH"])).keys(make_doc(NLP, *words, *words))
+    keys = (
+        Extractor(FeatureSet(inside=["ORTH"])).read(make_doc(NLP, *words, *words)).keys
+    )
     assert len(np.unique(keys["inside"])) == 1000
 
 
@@ -297,9 +299,11 @@ def test_an_absent_value_silences_a_conjunction():
 
 
 def test_the_border_is_no_position():
-    keys = Extractor(FeatureSet(inside=["POSITION[-1:1]"])).keys(
-        make_doc(NLP, *["x"] * 8)
-    )["inside"]
+    keys = (
+        Extractor(FeatureSet(inside=["POSITION[-1:1]"]))
+        .read(make_doc(NLP, *["x"] * 8))
+        .keys["inside"]
+    )
     assert keys[0, 0] not in keys[1:, 0]
     assert keys[-1, 2] not in keys[:-1, 2]
 
@@ -307,7 +311,7 @@ def test_the_border_is_no_position():
 @pytest.mark.parametrize("word", ["$", "^"])
 def test_the_border_is_no_word(word):
     doc = make_doc(NLP, "a", word, "a")
-    keys = Extractor(FeatureSet(inside=["LOWER[-1:1]"])).keys(doc)["inside"]
+    keys = Extractor(FeatureSet(inside=["LOWER[-1:1]"])).read(doc).keys["inside"]
     names = {name for row in names_of(["LOWER[-1:1]"], doc) for name in row}
     assert len(names) == len(np.unique(keys))
 
@@ -332,12 +336,12 @@ def test_norm_of_a_token():
 
 def test_roles_have_keys_of_their_own():
     extractor = Extractor(FeatureSet(["LOWER"], ["LOWER"], ["LOWER"]))
-    keys = extractor.keys(make_doc(NLP, "Ada"))
+    keys = extractor.read(make_doc(NLP, "Ada")).keys
     assert len({int(keys[role][0, 0]) for role in ROLES}) == 3
 
 
 def test_empty_doc():
-    keys = Extractor(FEATURES).keys(make_doc(NLP))
+    keys = Extractor(FEATURES).read(make_doc(NLP)).keys
     for role in ROLES:
         assert keys[role].shape == (0, len(FEATURES.roles[role]))
         assert all_names(Extractor(FEATURES), make_doc(NLP), role) == []
@@ -345,7 +349,7 @@ def test_empty_doc():
 
 def test_no_features():
     extractor = Extractor(make_features("none"))
-    assert extractor.keys(make_doc(NLP, "Ada"))["inside"].shape == (1, 0)
+    assert extractor.read(make_doc(NLP, "Ada")).keys["inside"].shape == (1, 0)
     assert all_names(extractor, make_doc(NLP, "Ada"), "inside") == [[]]
 
 
@@ -353,5 +357,5 @@ def test_no_features():
 def test_keys_are_the_same_in_every_process(lang):
     # saved models contain them
     doc = make_doc(spacy.blank(lang), "Ada", "met")
-    keys = Extractor(FeatureSet(inside=["LOWER & SHAPE"])).keys(doc)
+    keys = Extractor(FeatureSet(inside=["LOWER & SHAPE"])).read(doc).keys
     assert keys["inside"].tolist() == [[KEY_ADA], [KEY_MET]]

@@ -21,6 +21,7 @@ from libc.math cimport INFINITY, exp, log, rint
 from libc.string cimport memcpy
 
 from . cimport kernels
+from .chart cimport Sums
 from .tables cimport Tables
 
 
@@ -283,14 +284,7 @@ cdef void _add(
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    kernels.sum_quads(
-        tables.arcs_in.fan,
-        tables.arcs_in.output,
-        tables.arcs_in.input,
-        &tables.in_weight[0],
-        tables.arcs_in.n_quads,
-        &tables.node[0],
-    )
+    _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
     memcpy(
         &tables.opened[j, 0],
         &tables.node[tables.n_nodes],
@@ -307,14 +301,15 @@ cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
         &tables.alpha[j - tables.base, 0],
         tables.n_states * sizeof(double),
     )
-    if tables.circuit.n_quads:
+    _sum_quads(&tables.circuit, tables.circuit_weight, tables.node)
+
+
+cdef void _sum_quads(
+    const Sums* sums, const double[::1] weight, double[::1] slot
+) noexcept nogil:
+    if sums.n_quads:
         kernels.sum_quads(
-            tables.circuit.fan,
-            tables.circuit.output,
-            tables.circuit.input,
-            &tables.circuit_weight[0],
-            tables.circuit.n_quads,
-            &tables.node[0],
+            sums.fan, sums.output, sums.input, &weight[0], sums.n_quads, &slot[0]
         )
 
 
@@ -389,14 +384,7 @@ cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
         &tables.closing[j, 0],
         tables.n_states * sizeof(double),
     )
-    kernels.sum_quads(
-        tables.arcs_out.fan,
-        tables.arcs_out.output,
-        tables.arcs_out.input,
-        &tables.out_weight[0],
-        tables.arcs_out.n_quads,
-        &tables.back_node[0],
-    )
+    _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)
 
 
 cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:

@@ -35,13 +35,18 @@ class Segments:
 
     start, end (int32 [K]): Tokens, half-open.
     keys (uint64 [K]): The feature of each.
-    names (Sequence[str]): Readable, if they were asked for.
+    values (Sequence[Tuple[str, int]]): Its template and value.
     """
 
     start: Ints
     end: Ints
     keys: Keys
-    names: Sequence[str] = ()
+    values: Sequence[tuple[str, int]] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """RETURNS (List[str]): Readable features, parallel to `keys`."""
+        return [f"{template}={size_name(value)}" for template, value in self.values]
 
 
 @dataclass(frozen=True)
@@ -215,10 +220,6 @@ class Extractor:
         keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
         return Reading(keys, self._segments(matches))
 
-    def keys(self, doc: Doc) -> dict[str, Keys]:
-        """Feature keys of the tokens of a document; see `read`."""
-        return self.read(doc).keys
-
     def namer(
         self, doc: Doc, is_train: bool = False
     ) -> Callable[[str, int, int], str | None]:
@@ -260,17 +261,17 @@ class Extractor:
         """Features of segments that are an entry of a list, with its size; what has no
         letters and digits around it may belong to the segment."""
         found: list[tuple[int, int, int]] = []
-        names: list[str] = []
+        values: list[tuple[str, int]] = []
         arrays = (matches.first, matches.start, matches.end, matches.last)
         borders = zip(*(array.tolist() for array in arrays))
         what = zip(matches.lists.tolist(), matches.values.tolist(), borders)
         for of_list, value, (first, start, end, last) in what:
             for template, seed in self._whole.get(of_list, ()):
-                key, name = (seed + value) % 2**64, f"{template}={size_name(value)}"
+                key = (seed + value) % 2**64
                 for i in range(first, start + 1):
                     for j in range(end, last + 1):
                         found.append((i, j, key))
-                        names.append(name)
+                        values.append((template, value))
         if not found:
             return NO_SEGMENTS
         starts, ends, keys = zip(*found)
@@ -278,7 +279,7 @@ class Extractor:
             np.array(starts, np.int32),
             np.array(ends, np.int32),
             np.array(keys, np.uint64),
-            names,
+            values,
         )
 
     def _clear(self) -> None:
