@@ -510,8 +510,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if not segments:
             raise ValueError(
                 Errors.HS060.format(
-                    text=doc.text[:40],
-                    constraints="sentence starts, max_length and label_rules",
+                    text=doc.text[:40], constraints=self._name_limits(constraints)
                 )
             )
         spans = self.inventory.decode(segments)
@@ -524,6 +523,18 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+
+    def _name_limits(self, constraints: Constraints | None) -> str:
+        """What can make a segmentation impossible, where it is in force."""
+        cfg, rules = self.cfg, self.cfg.get("label_rules", [])
+        is_in_force = {
+            "sentence starts": constraints is not None,
+            f"max_length = {cfg['max_length']}": cfg["max_length"] is not None,
+            f"label_rules = {rules}": bool(rules),
+            'outside = "none"': cfg["outside"] == "none",
+        }
+        names = [name for name, holds in is_in_force.items() if holds]
+        return " and ".join(names) or "weights of -inf"
 
     def _decode(
         self, potentials: Potentials, constraints: Constraints | None

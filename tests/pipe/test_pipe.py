@@ -386,8 +386,18 @@ def test_nothing_is_possible():
     nlp = make_trained()
     forbid_word(nlp, "paris")
     assert len(nlp(TEXT).ents) == 2
-    with pytest.raises(ValueError, match="HS060.*'She was in Paris"):
+    with pytest.raises(ValueError, match="HS060.*'She was in Paris.*weights of -inf"):
         nlp("She was in Paris.")
+
+
+def test_the_constraints_that_leave_nothing_are_named():
+    rules = ["PER at least twice"]
+    nlp = make_nlp(label_rules=rules, max_length=3)
+    marked = [line for line in TRAIN if line.count("[PER") > 1]
+    initialize(nlp, marked, fit=lbfgs())
+    with pytest.raises(ValueError) as error:
+        nlp("Paris")
+    assert f"under max_length = 3 and label_rules = {rules}." in str(error.value)
 
 
 def test_one_bad_document_loses_only_itself():
