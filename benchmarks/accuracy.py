@@ -19,10 +19,13 @@ its own, on one thread, and its model applied to test. What is printed:
 - Model on disk: the saved pipeline.
 
 `--peer crfsuite` does the same with a linear chain of python-crfsuite: BIO tags, the
-same features of each token, the same scorer. Its c1 and c2 are those with the highest
-micro-F1 on dev, or by 3-fold cross-validation on train where there is no dev; then it
-is trained on all of train, as the config is. For the peer the features are made as
-strings, by plain Python; "features ready" leaves out making them and CRFsuite's items.
+same features of each token, the same scorer. `crfsuite-no-lists` leaves out those of
+lists of names, `crfsuite-plain` reads what one would write by hand: what these lose is
+not a gain of the model. c1 and c2 are those with the highest micro-F1 on dev, or by
+3-fold cross-validation on train where there is no dev (on a part of train with
+--peer-sample); then it is trained on all of train, as the config is. For the peer the
+features are made as strings, by plain Python; "features ready" leaves out making them
+and CRFsuite's items.
 
 `--cv K` never reads test: train is cut into K parts, each tested on once. It serves to
 choose settings. With `--peer crfsuite` the peer is trained and tested on the same
@@ -38,44 +41,41 @@ is left that was not tested on.
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from cross_validation import cross_validate
 from measuring import (
-    SEED,
     Figures,
     Score,
     Splits,
-    accuracy,
     add_config_arguments,
     append_json,
     check_overrides,
     check_system,
-    config_lang,
-    entity_component,
     environment,
-    fit_seconds,
-    folds,
-    gold_counts,
     make_splits,
-    mean_and_spread,
     package_version,
-    prediction_speed,
     read_lines,
     run_folder,
     shown_command,
     size_mb,
-    train,
     training_lines,
 )
-from peers import PeerSettings, check_features, fit_peer, measure_peer, peer_settings
-from spacy.language import Language
+from peers import PEERS, PeerOptions, measure_peer
 from spacy.util import load_model
-from tqdm import tqdm
+from training import (
+    accuracy,
+    config_lang,
+    entity_component,
+    fit_seconds,
+    gold_counts,
+    prediction_speed,
+    train,
+)
 
 
 def measure_config(
@@ -139,12 +139,13 @@ def cost_table(systems: dict[str, Figures]) -> str:
         ("  features ready", "tokens_per_cpu_s_features_ready", ",.0f"),
         ("model on disk, MB", "model_mb", ".2f"),
     ]
-    lines = [f"{'':30}" + "".join(f"{name:>12}" for name in systems)]
+    widths = [max(12, 2 + len(name)) for name in systems]
+    lines = [f"{'':30}" + "".join(map(str.rjust, systems, widths))]
     for title, key, form in rows:
         values = [getattr(figures, key) for figures in systems.values()]
         if any(value is not None for value in values):
             cells = ("-" if value is None else f"{value:{form}}" for value in values)
-            lines.append(f"{title:30}" + "".join(f"{cell:>12}" for cell in cells))
+            lines.append(f"{title:30}" + "".join(map(str.rjust, cells, widths)))
     return "\n".join(lines)
 
 
@@ -169,10 +170,12 @@ def head(data: Path, splits: Splits, args: argparse.Namespace) -> str:
     return "\n".join(lines)
 
 
-# ------------------------------------------------------------------------ the two tasks
+# -------------------------------------------------------------------------- all of it
 
 
-def measure(args: argparse.Namespace, folder: Path) -> None:
+def measure(
+    args: argparse.Namespace, folder: Path, peers: Sequence[PeerOptions]
+) -> None:
     """Train on train, test on test, print everything."""
     lines = {x: read_lines(args.data / f"{x}.jsonl") for x in ("train", "test")}
     dev = args.data / "dev.jsonl"
@@ -187,8 +190,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     own, model = measure_config(args.config, splits, args.overrides, args.quiet)
     nlp = load_model(model)
     systems[entity_component(nlp)] = own
-    if args.peer:
-        systems[args.peer] = measure_peer(model, splits, args.quiet, args.peer_settings)
+    for options in peers:
+        systems[options.name] = measure_peer(model, splits, args.quiet, options)
     print(head(args.data, splits, args))
     for name, figures in systems.items():
         print(f"{name}: {figures.settings}")
@@ -206,147 +209,6 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     append_json(args.json, record)
 
 
-def lines_to_cut(args: argparse.Namespace) -> tuple[list[bytes], str]:
-    """Read what cross-validation is about.
-
-    RETURNS (Tuple[List[bytes], str]): The lines, and the files that they are from.
-    """
-    names = [
-        name
-        for name in (("train", "dev", "test") if args.all else ("train",))
-        if (args.data / f"{name}.jsonl").exists()
-    ]
-    lines = [line for x in names for line in read_lines(args.data / f"{x}.jsonl")]
-    return training_lines(lines, args.max_train), " + ".join(names)
-
-
-class Folds:
-    """Trains and tests on one fold after the other.
-
-    args (argparse.Namespace): The command line.
-    """
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.lang = config_lang(args.config)
-        self.peer: PeerSettings | None = None  # those of the first fold
-
-    def measure(
-        self, folder: Path, rest: list[bytes], held_out: list[bytes]
-    ) -> dict[str, float]:
-        """Train on the rest and test on what was held out.
-
-        RETURNS (Dict[str, float]): "p", "r", "f" and "cpu_s", and with --peer
-            "peer_f" and "peer_cpu_s".
-        """
-        splits = make_splits(folder, self.lang, rest, None, held_out)
-        model, usage, _ = train(
-            self.args.config, splits, self.args.overrides, quiet=True
-        )
-        nlp = load_model(model)
-        score = accuracy(nlp, splits.test)["micro"]
-        found = {**asdict(score), "cpu_s": usage.cpu_s}
-        if self.args.peer:
-            found |= self.measure_peer(nlp, model, splits)
-        return found
-
-    def measure_peer(
-        self, nlp: Language, model: Path, splits: Splits
-    ) -> dict[str, float]:
-        """Do the same with the peer, on the features of the model."""
-        check_features(nlp)
-        if self.peer is None:
-            given = self.args.peer_settings
-            self.peer = peer_settings(model, splits, quiet=True, given=given)
-        peer = fit_peer(model, splits, self.peer, quiet=True)
-        f1 = peer.scores(nlp, splits.test)["micro"].f
-        return {"peer_f": f1, "peer_cpu_s": peer.usage.cpu_s}
-
-
-def fold_row(repeat: int, fold: int, found: dict[str, float]) -> str:
-    """Write the figures of one fold."""
-    figures = "".join(f"{100 * found[x]:8.2f}" for x in "prf")
-    row = f"{repeat:6}{fold:6}{figures}{found['cpu_s']:8.1f}"
-    if "peer_f" in found:
-        difference = 100 * (found["f"] - found["peer_f"])
-        row += f"{100 * found['peer_f']:10.2f}{found['peer_cpu_s']:8.1f}"
-        row += f"{difference:+12.2f}"
-    return row
-
-
-def fold_means(found: Sequence[dict[str, float]], key: str) -> str:
-    """Write mean and spread of one system over the folds; key: "" or "peer_"."""
-    mean, spread = mean_and_spread([100 * figures[f"{key}f"] for figures in found])
-    cpu, _ = mean_and_spread([figures[f"{key}cpu_s"] for figures in found])
-    return (
-        f"mean micro-F1 {mean:.2f} (standard deviation of a fold {spread:.2f}), "
-        f"{cpu:.1f} CPU s a training"
-    )
-
-
-def fold_difference(found: Sequence[dict[str, float]]) -> tuple[float, float]:
-    """Mean of F1 less the peer's F1, in per cent, and its standard error."""
-    mean, spread = mean_and_spread([100 * (x["f"] - x["peer_f"]) for x in found])
-    return mean, spread / len(found) ** 0.5
-
-
-def print_fold_means(
-    args: argparse.Namespace,
-    found: Sequence[dict[str, float]],
-    settings: PeerSettings | None,
-) -> None:
-    """Print what all folds say together."""
-    print(fold_means(found, ""))
-    if settings is not None:
-        print(f"{args.peer}: {fold_means(found, 'peer_')}")
-        difference, error = fold_difference(found)
-        print(
-            f"difference {difference:+.2f}, standard error {error:.2f} "
-            f"({len(found)} folds)\n{args.peer} in all folds: {settings}"
-        )
-        if args.peer_settings is None:
-            print("(train: the training part of the first fold alone)")
-
-
-def cross_validate(args: argparse.Namespace, folder: Path) -> None:
-    """Train and test on parts of train, print the F1 of each."""
-    lines, files = lines_to_cut(args)
-    print(
-        f"{args.data.resolve().name}, {len(lines)} docs of {files}, {args.cv} folds, "
-        f"{args.repeats} time(s)\n{args.config} {' '.join(args.overrides)}".rstrip()
-    )
-    peer_heads = f"{args.peer:>10}   CPU s  difference" if args.peer else ""
-    print(f"repeat  fold       P       R      F1   CPU s{peer_heads}", flush=True)
-    found: list[dict[str, float]] = []
-    measured_folds = Folds(args)
-    progress = tqdm(total=args.cv * args.repeats, desc="folds", disable=None)
-    for repeat in range(args.repeats):
-        parts = folds(lines, args.cv, SEED + repeat)
-        for fold, (rest, held_out) in enumerate(parts):
-            part = folder / f"{repeat}-{fold}"
-            found.append(measured_folds.measure(part, rest, held_out))
-            if not args.runs:
-                shutil.rmtree(part)
-            progress.write(fold_row(repeat, fold, found[-1]), file=sys.stdout)
-            progress.update()
-    progress.close()
-    settings = measured_folds.peer
-    print_fold_means(args, found, settings)
-    record = {
-        "data": args.data.resolve().name,
-        "config": str(args.config),
-        "overrides": args.overrides,
-        "cv": args.cv,
-        "repeats": args.repeats,
-        "files": files,
-        "n_train": len(lines),
-        "folds": found,
-        "mean_f1": mean_and_spread([figures["f"] for figures in found])[0],
-        "peer": settings and {"name": args.peer, "settings": str(settings)},
-    }
-    append_json(args.json, record)
-
-
 def arguments() -> argparse.Namespace:
     """Read and check the command line."""
     parser = argparse.ArgumentParser(
@@ -357,8 +219,13 @@ def arguments() -> argparse.Namespace:
     add_config_arguments(parser)
     add(
         "--peer",
-        choices=["crfsuite"],
-        help="measure python-crfsuite on the same features, too",
+        nargs="+",
+        choices=PEERS,
+        default=[],
+        metavar="PEER",
+        help="measure python-crfsuite, too: crfsuite on the same features of tokens, "
+        "those of lists included; crfsuite-no-lists without those; crfsuite-plain on "
+        "features as one would write them by hand",
     )
     add(
         "--peer-settings",
@@ -367,6 +234,13 @@ def arguments() -> argparse.Namespace:
         metavar=("C1", "C2"),
         help="regularisation of the peer (default: the best of nine on dev, or by "
         "cross-validation on train; with --cv on the first fold's training part)",
+    )
+    add(
+        "--peer-sample",
+        type=int,
+        metavar="N",
+        help="choose them on N documents of train, drawn by a fixed seed (default: "
+        "on all of them)",
     )
     add("--cv", type=int, metavar="K", help="cross-validation on train; test not read")
     add(
@@ -408,6 +282,8 @@ def arguments() -> argparse.Namespace:
         parser.error("--max-train is at least 1")
     if args.all and not args.cv:
         parser.error("--all goes with --cv")
+    if args.peer_sample is not None and args.peer_sample < 3:
+        parser.error("--peer-sample is at least 3: there are 3 folds")
     if args.peer and package_version("python-crfsuite") is None:
         parser.error("--peer needs python-crfsuite: pip install python-crfsuite")
     return args
@@ -416,9 +292,10 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure as the command line says."""
     args = arguments()
+    peers = [PeerOptions(x, args.peer_settings, args.peer_sample) for x in args.peer]
     try:
         with run_folder(args) as folder:
-            (cross_validate if args.cv else measure)(args, folder)
+            (cross_validate if args.cv else measure)(args, folder, peers)
     except ValueError as error:  # from reading the data
         sys.exit(f"{error}")
     return 0

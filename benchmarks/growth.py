@@ -34,6 +34,7 @@ from typing import Any
 
 import measuring
 import spacy
+import training
 from convert import docs_from_jsonl
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -45,7 +46,7 @@ OPERATIONS = ("Doc to ents", "potentials", "viterbi", "log_partition", "marginal
 
 def loaded_component(nlp: Language) -> Any:
     """The hosemi of a pipeline."""
-    component: Any = nlp.get_pipe(measuring.entity_component(nlp))
+    component: Any = nlp.get_pipe(training.entity_component(nlp))
     if not hasattr(component, "automaton"):
         sys.exit(f"a pipeline with hosemi is needed, found {nlp.pipe_names}")
     return component
@@ -156,9 +157,9 @@ def trained_model(args: argparse.Namespace, folder: Path) -> Path:
     lines = {
         x: measuring.read_lines(args.data / f"{x}.jsonl") for x in ("train", "test")
     }
-    lang = measuring.config_lang(args.config)
+    lang = training.config_lang(args.config)
     splits = measuring.make_splits(folder, lang, lines["train"], None, lines["test"])
-    return measuring.train(args.config, splits, [])[0]
+    return training.train(args.config, splits, [])[0]
 
 
 @dataclass

@@ -41,29 +41,26 @@ from measuring import (
     ROOT,
     SEED,
     Splits,
-    accuracy,
     add_config_arguments,
     append_json,
     check_overrides,
     check_system,
-    config_lang,
     environment,
-    last_step,
     make_splits,
     mean_and_spread,
-    measured,
     package_version,
     read_lines,
     run_folder,
     shuffled,
     table,
-    train,
 )
-from peers import PeerSettings, check_features, fit_peer, peer_settings
+from peers import PeerOptions, PeerSettings, feature_reader, fit_peer, peer_settings
 from spacy.util import load_model
 from tqdm import tqdm
+from training import accuracy, config_lang, last_step, train, write_ner_config
 
-SYSTEMS = ("hosemi", "crfsuite", "ner")
+PEER = "crfsuite"
+SYSTEMS = ("hosemi", PEER, "ner")
 SIZES = (50, 100, 200, 400)
 NER_EVERY = 200  # steps; only then `spacy train` looks at dev, and keeps a model
 OUTPUT = ROOT / "benchmarks" / "results"
@@ -159,17 +156,17 @@ class Systems:
     def crfsuite(self, model: Path, splits: Splits, size: int, repeat: int) -> Trained:
         """Train CRFsuite on the features of the model."""
         nlp = load_model(model)
-        check_features(nlp)
+        feature_reader(nlp, PEER)  # exits, if there is nothing to read
         chosen = self.crfsuite_settings(model, splits)
-        peer = fit_peer(model, splits, chosen, quiet=True)
+        peer = fit_peer(model, PEER, splits, chosen, quiet=True)
         f1 = peer.scores(nlp, splits.test)["micro"].f
         note = f"c1 {chosen.c1:g}, c2 {chosen.c2:g}"
         return Trained("crfsuite", size, repeat, f1, peer.usage.cpu_s, note)
 
     def crfsuite_settings(self, model: Path, splits: Splits) -> PeerSettings:
         """Choose c1 and c2 on train: dev is too small for that."""
-        given = self.args.peer_settings
-        return peer_settings(model, splits, quiet=True, given=given, use_dev=False)
+        options = PeerOptions(PEER, self.args.peer_settings)
+        return peer_settings(model, splits, True, options, use_dev=False)
 
     def ner(self, splits: Splits, size: int, repeat: int) -> Trained:
         """Train the `ner` of spaCy."""
@@ -183,12 +180,6 @@ class Systems:
         last = last_step(usage.output)
         note = f"{last} steps" + (", the most" if last >= steps else "")
         return Trained("ner", size, repeat, f1, usage.cpu_s, note)
-
-
-def write_ner_config(path: Path, lang: str) -> None:
-    """Write the config that spaCy proposes for `ner` on a CPU."""
-    command = [sys.executable, "-m", "spacy", "init", "config", str(path)]
-    measured([*command, "--lang", lang, "--pipeline", "ner", "--force"], quiet=True)
 
 
 def measure(args: argparse.Namespace, folder: Path, lines: Lines) -> list[Trained]:

@@ -1,4 +1,9 @@
-"""The peer of hosemi in `accuracy.py`: a linear chain of python-crfsuite."""
+"""The peers of hosemi: linear chains of python-crfsuite, by what they read.
+
+crfsuite            the token features of a trained hosemi, those of lists included
+crfsuite-no-lists   the same without those of lists
+crfsuite-plain      what one would write by hand, see `plain_features.py`
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,26 +26,67 @@ from measuring import (
     Scores,
     Splits,
     Usage,
-    as_scores,
     call,
-    entity_component,
-    fresh_docs,
     measured,
     size_mb,
     tokens_per_second,
 )
+from plain_features import plain_features
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import load_model
 from tqdm import tqdm
+from training import as_scores, entity_component, fresh_docs
 
+PEERS = ("crfsuite", "crfsuite-no-lists", "crfsuite-plain")
 PEER_C1 = (0.0, 0.05, 0.2)
 PEER_C2 = (0.03, 0.1, 0.3)
 PEER_FOLDS = 3
 
 Tags = list[str]
 Spans = set[tuple[int, int, str]]
+Features = list[list[str]]
+
+
+@dataclass(frozen=True)
+class PeerOptions:
+    """Which peer, and where its c1 and c2 come from.
+
+    name (str): One of `PEERS`.
+    given (Optional[Sequence[float]]): c1 and c2; by default they are chosen.
+    sample (Optional[int]): Choose them on so many documents of train.
+    """
+
+    name: str = "crfsuite"
+    given: Sequence[float] | None = None
+    sample: int | None = None
+
+
+def feature_reader(nlp: Language, peer: str) -> Callable[[Doc, bool], Features]:
+    """What a peer reads of a doc.
+
+    nlp (Language): The pipeline with the trained hosemi.
+    peer (str): One of `PEERS`.
+    RETURNS (Callable): (doc, whether it is of train) -> features of each token.
+    """
+    if peer == "crfsuite-plain":
+        return lambda doc, is_train: plain_features([token.text for token in doc])
+    name = entity_component(nlp)
+    component: Any = nlp.get_pipe(name)
+    if not hasattr(component, "token_features"):
+        sys.exit(f"{peer} reads the features of hosemi; {name} has none")
+    if peer == "crfsuite":
+        return component.token_features
+    return lambda doc, is_train: [
+        [feature for feature in token if not is_of_list(feature)]
+        for token in component.token_features(doc, is_train)
+    ]
+
+
+def is_of_list(feature: str) -> bool:
+    """Whether a feature such as "cities:IN[-1]=2" reads a list of names."""
+    return ":" in feature.partition("=")[0]
 
 
 def bio_tags(doc: Doc) -> Tags | None:
@@ -73,22 +119,31 @@ class PeerData:
     n_left_out: int
 
 
-def peer_data(nlp: Language, path: Path) -> PeerData:
-    """Read the features that hosemi reads, and the gold as BIO tags."""
+def peer_data(
+    nlp: Language, peer: str, path: Path, is_train: bool, sample: int | None = None
+) -> PeerData:
+    """Read features, and the gold as BIO tags.
+
+    is_train (bool): Whether path holds what hosemi was trained on. Then lists are read
+        as in training, where a document is held out from it, too: it has made entries.
+    sample (Optional[int]): Read so many documents only, drawn by a fixed seed.
+    """
     import pycrfsuite
 
-    name = entity_component(nlp)
-    component: Any = nlp.get_pipe(name)
-    docs, references = fresh_docs(nlp, name, path)
+    read = feature_reader(nlp, peer)
+    docs, references = fresh_docs(nlp, entity_component(nlp), path)
+    pairs = list(zip(docs, references, strict=True))
+    if sample is not None and sample < len(pairs):
+        pairs = random.Random(SEED).sample(pairs, sample)
     data = PeerData([], [], 0)
-    for doc, reference in zip(docs, references, strict=True):
+    for doc, reference in pairs:
         if [t.text for t in doc] != [t.text for t in reference]:
             sys.exit("the peer needs the tokens of the data; this config has others")
         tags = bio_tags(reference)
         if tags is None:
             data.n_left_out += 1
             continue
-        data.items.append(pycrfsuite.ItemSequence(component.token_features(doc)))
+        data.items.append(pycrfsuite.ItemSequence(read(doc, is_train)))
         data.tags.append(tags)
     return data
 
@@ -124,19 +179,24 @@ def span_counts(tagger: Any, items: Sequence[Any], tags: Sequence[Tags]) -> Coun
     return counts
 
 
-def choose_peer(model: str, train_path: str, dev_path: str, report: str) -> None:
+def choose_peer(
+    model: str, peer: str, train_path: str, dev_path: str, sample: str, report: str
+) -> None:
     """Choose c1 and c2 (called in a process of its own).
 
     model (str): A pipeline with the component whose features are read.
+    peer (str): One of `PEERS`.
     train_path (str): .spacy file.
     dev_path (str): .spacy file; "" for cross-validation on train.
+    sample (str): How many documents of train to read; "" for all.
     report (str): JSON file to write: the F1 of each pair, and the best pair.
     """
     nlp = load_model(model)
-    data = peer_data(nlp, Path(train_path))
+    n_docs = int(sample) if sample else None
+    data = peer_data(nlp, peer, Path(train_path), True, n_docs)
     everything = range(len(data.tags))
     if dev_path:
-        dev = peer_data(nlp, Path(dev_path))
+        dev = peer_data(nlp, peer, Path(dev_path), False)
         rounds = [(data.items, data.tags, dev.items, dev.tags)]
     else:
         order = random.Random(SEED).sample(everything, len(everything))
@@ -168,16 +228,17 @@ def choose_peer(model: str, train_path: str, dev_path: str, report: str) -> None
 
 
 def train_peer(
-    model: str, train_path: str, c1: str, c2: str, path: str, report: str
+    model: str, peer: str, train_path: str, c1: str, c2: str, path: str, report: str
 ) -> None:
     """Read features and train the chain on all of train (in a process of its own).
 
+    peer (str): One of `PEERS`.
     path (str): Where CRFsuite writes its model.
     report (str): JSON file to write: CPU seconds, and documents left out.
     """
     nlp = load_model(model)
     began = time.process_time()
-    data = peer_data(nlp, Path(train_path))
+    data = peer_data(nlp, peer, Path(train_path), True)
     read = time.process_time()
     train_crfsuite(data.items, data.tags, float(c1), float(c2), path)
     fitted = time.process_time()
@@ -191,31 +252,34 @@ def set_entities(doc: Doc, spans: Iterable[tuple[int, int, str]]) -> Sequence[Sp
     return doc.ents
 
 
-def peer_scores(nlp: Language, name: str, tagger: Any, path: Path) -> Scores:
+def peer_scores(nlp: Language, peer: str, tagger: Any, path: Path) -> Scores:
     """Score the chain by the scorer of the component it is compared with."""
+    name = entity_component(nlp)
     component: Any = nlp.get_pipe(name)
+    read = feature_reader(nlp, peer)
     examples = []
     for doc, reference in zip(*fresh_docs(nlp, name, path), strict=True):
-        set_entities(doc, spans_of_tags(tagger.tag(component.token_features(doc))))
+        set_entities(doc, spans_of_tags(tagger.tag(read(doc, False))))
         examples.append(Example(doc, reference))
     return as_scores(component.score(examples))
 
 
-def peer_speed(nlp: Language, name: str, tagger: Any, path: Path) -> list[float]:
+def peer_speed(nlp: Language, peer: str, tagger: Any, path: Path) -> list[float]:
     """Tokens per CPU second, reading features included, and with features ready."""
     import pycrfsuite
 
-    component: Any = nlp.get_pipe(name)
+    name = entity_component(nlp)
+    read = feature_reader(nlp, peer)
 
     def from_doc(doc: Doc) -> None:
-        set_entities(doc, spans_of_tags(tagger.tag(component.token_features(doc))))
+        set_entities(doc, spans_of_tags(tagger.tag(read(doc, False))))
 
     def from_items(pair: tuple[Doc, Any]) -> None:
         set_entities(pair[0], spans_of_tags(tagger.tag(pair[1])))
 
     def ready() -> list[tuple[Doc, Any]]:
         docs = fresh_docs(nlp, name, path)[0]
-        features = map(component.token_features, docs)
+        features = (read(doc, False) for doc in docs)
         return list(zip(docs, map(pycrfsuite.ItemSequence, features), strict=True))
 
     def fresh() -> list[Doc]:
@@ -244,7 +308,7 @@ def peer_settings(
     model: Path,
     splits: Splits,
     quiet: bool,
-    given: Sequence[float] | None,
+    options: PeerOptions,
     use_dev: bool = True,
 ) -> PeerSettings:
     """Choose c1 and c2, unless they are given.
@@ -252,17 +316,20 @@ def peer_settings(
     model (Path): The pipeline whose component's features are read.
     splits (Splits): The data it was trained on; dev decides if it is not of train.
     quiet (bool): Do not show what the process prints.
-    given (Optional[Sequence[float]]): c1 and c2; by default they are chosen.
+    options (PeerOptions): The peer, and c1 and c2 if they are given.
     use_dev (bool): False: dev does not decide in any case.
     RETURNS (PeerSettings): The best on dev, or by cross-validation on train.
     """
-    if given is not None:
-        return PeerSettings(given[0], given[1], "as given")
-    report = splits.folder / "peer.json"
+    if options.given is not None:
+        return PeerSettings(*options.given, "as given")
+    report = splits.folder / f"{options.name}.json"
     dev = splits.dev if use_dev and not splits.dev_is_train else ""
-    measured(call(choose_peer, model, splits.train, dev, report), quiet)
+    asked = options.name, splits.train, dev, str(options.sample or ""), report
+    measured(call(choose_peer, model, *asked), quiet)
     choice = json.loads(report.read_text())
     how = f"{PEER_FOLDS}-fold cross-validation on train" if not dev else "dev"
+    if options.sample:
+        how += f", with at most {options.sample} documents of train"
     tried = ", ".join(f"{key}: {100 * f1:.2f}" for key, f1 in choice["f1s"].items())
     source = f"chosen by F1 on {how} ({tried})"
     return PeerSettings(choice["c1"], choice["c2"], source)
@@ -272,53 +339,49 @@ def peer_settings(
 class Peer:
     """A trained chain, and what training it took."""
 
+    name: str
     path: Path
     usage: Usage
     seconds: dict[str, float]  # what `train_peer` reports
 
     def scores(self, nlp: Language, test: Path) -> Scores:
         """Its scores on a .spacy file; nlp gives the features."""
-        return peer_scores(nlp, entity_component(nlp), open_crfsuite(self.path), test)
+        return peer_scores(nlp, self.name, open_crfsuite(self.path), test)
 
 
-def fit_peer(model: Path, splits: Splits, settings: PeerSettings, quiet: bool) -> Peer:
+def fit_peer(
+    model: Path, name: str, splits: Splits, settings: PeerSettings, quiet: bool
+) -> Peer:
     """Train CRFsuite on train, in a process of its own.
 
     model (Path): The pipeline whose component's features are read.
+    name (str): One of `PEERS`.
     RETURNS (Peer): The chain, in the folder of the splits.
     """
-    path = splits.folder / "peer.crfsuite"
-    report = splits.folder / "peer.json"
-    c1, c2 = str(settings.c1), str(settings.c2)
-    usage = measured(call(train_peer, model, splits.train, c1, c2, path, report), quiet)
-    return Peer(path, usage, json.loads(report.read_text()))
-
-
-def check_features(nlp: Language) -> None:
-    """Make sure that there are features which CRFsuite can read."""
-    name = entity_component(nlp)
-    if not hasattr(nlp.get_pipe(name), "token_features"):
-        sys.exit(f"the peer reads the features of hosemi; {name} has none")
+    path = splits.folder / f"{name}.model"
+    report = splits.folder / f"{name}.json"
+    asked = str(settings.c1), str(settings.c2), path, report
+    usage = measured(call(train_peer, model, name, splits.train, *asked), quiet)
+    return Peer(name, path, usage, json.loads(report.read_text()))
 
 
 def measure_peer(
-    model: Path, splits: Splits, quiet: bool, given: Sequence[float] | None
+    model: Path, splits: Splits, quiet: bool, options: PeerOptions
 ) -> Figures:
-    """Choose, train and measure CRFsuite on the features of a trained hosemi.
+    """Choose, train and measure a peer of a trained hosemi.
 
     model (Path): The pipeline whose component's features are read.
     splits (Splits): The data it was trained on.
     quiet (bool): Do not show what the processes print.
-    given (Optional[Sequence[float]]): c1 and c2; by default they are chosen.
+    options (PeerOptions): The peer, and c1 and c2 if they are given.
     RETURNS (Figures): What was measured.
     """
     nlp = load_model(model)
-    check_features(nlp)
-    name = entity_component(nlp)
-    chosen = peer_settings(model, splits, quiet, given)
-    peer = fit_peer(model, splits, chosen, quiet)
+    feature_reader(nlp, options.name)  # exits, if there is nothing to read
+    chosen = peer_settings(model, splits, quiet, options)
+    peer = fit_peer(model, options.name, splits, chosen, quiet)
     tagger = open_crfsuite(peer.path)
-    speed, speed_ready = peer_speed(nlp, name, tagger, splits.test)
+    speed, speed_ready = peer_speed(nlp, peer.name, tagger, splits.test)
     settings = str(chosen)
     if peer.seconds["n_left_out"]:
         settings += f"; {peer.seconds['n_left_out']} docs with unknown tags left out"

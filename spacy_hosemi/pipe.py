@@ -591,13 +591,15 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         record.update(zip(found, scores))
 
-    def token_features(self, doc: Doc) -> list[list[str]]:
+    def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.
 
         doc (Doc): n tokens.
+        is_train (bool): Whether lists of names are read as in training: without the
+            entries that come from this document alone, and with dropout.
         RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
         """
-        return self.weights.extractor.token_features(doc)
+        return self.weights.extractor.token_features(doc, is_train)
 
     def marginals(self, doc: Doc) -> Marginals:
         """The distribution over segmentations of a document.

@@ -234,24 +234,28 @@ class Extractor:
         roles = self.features.roles
         return lambda role, i, t: _name(roles[role][t], texts, i)
 
-    def names(self, doc: Doc, role: str) -> Iterator[list[str | None]]:
+    def names(
+        self, doc: Doc, role: str, is_train: bool = False
+    ) -> Iterator[list[str | None]]:
         """Readable features of one role, parallel to `Reading.keys`.
 
         doc (Doc): n tokens.
         role (str): "inside", "start" or "end".
+        is_train (bool): As for `read`.
         YIELDS (List[Optional[str]]): For each token T names.
         """
-        name = self.namer(doc)
+        name = self.namer(doc, is_train)
         for i in range(len(doc)):
             yield [name(role, i, t) for t in range(len(self.features.roles[role]))]
 
-    def token_features(self, doc: Doc) -> list[list[str]]:
+    def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What any role reads at each token, as a token tagger would take it.
 
         doc (Doc): n tokens.
+        is_train (bool): As for `read`.
         RETURNS (List[List[str]]): n lists of names, without roles and repetitions.
         """
-        by_role = [list(self.names(doc, role)) for role in TOKEN_ROLES]
+        by_role = [list(self.names(doc, role, is_train)) for role in TOKEN_ROLES]
         return [
             list(dict.fromkeys(name for names in token for name in names if name))
             for token in zip(*by_role)

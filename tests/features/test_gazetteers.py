@@ -677,3 +677,12 @@ def test_what_a_token_tagger_would_read():
     assert {"x:IN=2", "x:BEGIN=2", "x:BEGIN[-1]=^"} <= set(first)
     assert {"x:IN=2", "x:END=2", "x:IN[-1]=2"} <= set(second)
     assert len(set(first)) == len(first)
+
+
+def test_what_a_token_tagger_would_read_in_training():
+    doc = NLP("Ada met Bob")
+    lists = make_lists([("Ada", doc), "Bob"])
+    extractor = Extractor(FeatureSet().with_lists(["x"]), lists)
+    assert "x:IN=1" in extractor.token_features(doc)[0]
+    in_training = extractor.token_features(doc, is_train=True)
+    assert ["x:IN=1" in token for token in in_training] == [False, False, True]
