@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -125,29 +124,12 @@ def measure_memory(
     words = repeated_words(Path(data), nlp, int(size))
     run, make_input = prepare(nlp, operation, words)
     given = make_input()
-    reset_peak()
-    before = peak_mb()
+    measuring.reset_peak()
+    before = measuring.peak_mb()
     result = run(given)
-    added = peak_mb() - before
+    added = measuring.peak_mb() - before
     del result
     Path(report).write_text(json.dumps(added))
-
-
-def reset_peak() -> None:
-    """Set this process's peak of memory to what it has now, where that is possible.
-
-    Elsewhere the peak of loading the model stays, and less is found to be added.
-    """
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        pass
-
-
-def peak_mb() -> float:
-    """The largest resident size of this process, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024) / measuring.MB
 
 
 def trained_model(args: argparse.Namespace, folder: Path) -> Path:
