@@ -49,7 +49,6 @@ import measuring  # before numpy: sets the number of threads
 import numpy as np
 import spacy
 from convert import docs_from_jsonl
-from growth import peak_mb
 from measuring import table
 from numpy.typing import NDArray
 from tqdm import tqdm
@@ -810,10 +809,10 @@ def measure_memory(operation: str, n_tokens: str, report: str) -> None:
     """
     automaton = random_automaton(14, 4, 500)
     potentials = random_potentials(automaton, int(n_tokens), 16)
-    before, began = peak_mb(), time.process_time()
+    before, began = measuring.peak_mb(), time.process_time()
     result = OPERATIONS[operation](automaton, potentials)
     seconds = time.process_time() - began
-    found = {"before": before, "peak": peak_mb(), "cpu_s": seconds}
+    found = {"before": before, "peak": measuring.peak_mb(), "cpu_s": seconds}
     del result
     Path(report).write_text(json.dumps(found))
 

@@ -1,0 +1,353 @@
+"""What each family of features, and each order of label patterns, is worth.
+
+    python benchmarks/ablation.py ../data/cora
+    python benchmarks/ablation.py ../data/cora --cv 5 --repeats 2 --variants affixes
+    python benchmarks/ablation.py ../data/anystyle --dev \\
+        --config configs/references.cfg --overrides paths.gazetteers=../data/gazetteers
+
+The config is trained as it is, then without one family of features at a time, then with
+other orders of patterns, all on the same folds of train. A family is a set of templates
+in some roles, see FAMILIES; families overlap, and the others make up for a part of what
+one gives, so the differences do not add up. Families of which the config reads nothing
+are left out. test.jsonl is never read.
+
+- templates: how many are removed, all roles together, of how many;
+- rows: features with weights, mean of the trainings;
+- F1: micro-F1 in per cent, mean of the folds;
+- difference: from the config as it is, mean of the folds, and its standard error. It
+  takes the folds for independent, although their training parts overlap, and so is a
+  bit small; with so many families some differences are above twice of it by chance;
+- CPU s: of a training, reading features included.
+
+With --dev each is trained on train and tested on dev.jsonl: one difference, and nothing
+is known of its error. Only batch training (`initialize.components.hosemi.fit`) is done,
+in this process, one after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from measuring import (
+    SEED,
+    Splits,
+    add_config_arguments,
+    append_json,
+    check_overrides,
+    environment,
+    folds,
+    make_splits,
+    mean_and_error,
+    read_lines,
+    run_folder,
+    table,
+    training_lines,
+)
+from spacy.cli._util import parse_config_overrides
+from spacy.language import Language
+from spacy.training import Corpus
+from spacy.util import load_config, load_model_from_config
+from tqdm import tqdm
+from training import accuracy, config_lang, entity_component
+
+from spacy_hosemi.features.extract import ROLES, Extractor, FeatureSet
+from spacy_hosemi.features.templates import Template
+
+BASE = "as it is"
+ORDER = "order"  # stands among the families on the command line
+ORDERS = (0, 1, 2, 3)
+Family = Callable[[str, Template], bool]  # of role and template
+
+
+def attributes(*names: str) -> Family:
+    """Templates that read an attribute whose name begins so."""
+    return lambda role, template: any(
+        atom.attribute.startswith(names) and ":" not in atom.attribute
+        for atom in template.atoms
+    )
+
+
+def in_role(name: str) -> Family:
+    """All templates of a role."""
+    return lambda role, template: role == name
+
+
+def reads_list(role: str, template: Template) -> bool:
+    """Templates that read a list of names."""
+    return any(":" in atom.attribute for atom in template.atoms)
+
+
+FAMILIES: dict[str, Family] = {
+    "words": attributes("ORTH", "LOWER", "NORM", "CORE", "LEMMA"),
+    "affixes": attributes("PREFIX", "SUFFIX"),
+    "shapes": attributes("SHAPE", "SHORT_SHAPE"),
+    "numbers-punctuation": attributes("NUMBER", "PUNCTUATION"),
+    "flags": attributes("IS_", "LIKE_"),
+    "windows": lambda role, template: any(atom.offset for atom in template.atoms),
+    "conjunctions": lambda role, template: len(template.atoms) > 1,
+    "inside": in_role("inside"),
+    "start": in_role("start"),
+    "end": in_role("end"),
+    "lists": reads_list,
+    "lists-tokens": lambda role, template: (
+        role != "whole" and reads_list(role, template)
+    ),
+    "lists-segments": in_role("whole"),
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The config with one thing changed.
+
+    name (str): In the table.
+    kind (str): On the command line: what is not read, of FAMILIES; ORDER; or BASE.
+    overrides (Sequence[str]): Settings other than the config's.
+    """
+
+    name: str
+    kind: str
+    overrides: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A variant after one training."""
+
+    variant: str
+    f1: float  # 0 to 1
+    cpu_s: float
+    n_rows: int
+
+
+# ------------------------------------------------------------------------ the pipelines
+
+
+def make_pipeline(args: argparse.Namespace, variant: Variant) -> Language:
+    """Make the pipeline of a variant, not trained."""
+    given = [f"--{x}" for x in (*args.overrides, *variant.overrides)]
+    config = load_config(args.config, parse_config_overrides(given), interpolate=True)
+    nlp = load_model_from_config(config, auto_fill=True)
+    component = hosemi(nlp)
+    block = nlp.config["initialize"]["components"].get(entity_component(nlp), {})
+    if not block.get("fit"):
+        sys.exit(f"batch training is needed (initialize.components), see {args.config}")
+    block["fit"]["progress"] = False
+    if variant.kind in FAMILIES:
+        extractor = component.weights.extractor
+        kept = without(extractor.features, FAMILIES[variant.kind])
+        component.weights.extractor = Extractor(kept, extractor.gazetteers)
+    return nlp
+
+
+def hosemi(nlp: Language) -> Any:
+    """The hosemi of a pipeline."""
+    component = nlp.get_pipe(entity_component(nlp))
+    if not hasattr(component, "weights"):
+        sys.exit(f"a config with hosemi is needed, found {nlp.pipe_names}")
+    return component
+
+
+def without(features: FeatureSet, family: Family) -> FeatureSet:
+    """A feature set less one family."""
+    kept = {
+        role: [str(x) for x in features.roles[role] if not family(role, x)]
+        for role in ROLES
+    }
+    return FeatureSet(**kept, min_count=features.min_count)
+
+
+def n_templates(features: FeatureSet) -> int:
+    """How many templates are read, all roles together."""
+    return sum(map(len, features.roles.values()))
+
+
+def train_variant(
+    args: argparse.Namespace, variant: Variant, splits: Splits
+) -> Trained:
+    """Train a variant on train and test it on what the splits call test."""
+    nlp = make_pipeline(args, variant)
+    began = time.process_time()
+    nlp.initialize(lambda: Corpus(splits.train)(nlp))
+    cpu_s = time.process_time() - began
+    f1 = accuracy(nlp, splits.test)["micro"].f
+    return Trained(variant.name, f1, cpu_s, len(hosemi(nlp).weights.names))
+
+
+# --------------------------------------------------------------------- what is compared
+
+
+def all_variants(args: argparse.Namespace) -> list[Variant]:
+    """The config as it is, without each family that it reads, with other orders."""
+    component = hosemi(make_pipeline(args, Variant(BASE, BASE)))
+    features = component.weights.extractor.features
+    found = [Variant(BASE, BASE)]
+    for name, family in FAMILIES.items():
+        if n_templates(without(features, family)) < n_templates(features):
+            found.append(Variant(f"without {name}", name))
+    setting = f"components.{component.name}.max_order"
+    for order in ORDERS:
+        if order != component.cfg["max_order"]:
+            found.append(Variant(f"max_order {order}", ORDER, (f"{setting}={order}",)))
+    unknown = set(args.variants).difference(x.kind for x in found)
+    if unknown:
+        sys.exit(f"--variants: this config has no {', '.join(sorted(unknown))}")
+    return [x for x in found if not args.variants or x.kind in (BASE, *args.variants)]
+
+
+def parts(args: argparse.Namespace) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """What is trained on, and what is tested on, one after the other."""
+    lines = training_lines(read_lines(args.data / "train.jsonl"), args.max_train)
+    if args.dev:
+        yield lines, read_lines(args.data / "dev.jsonl")
+        return
+    for repeat in range(args.repeats):
+        yield from folds(lines, args.cv, SEED + repeat)
+
+
+def measure(
+    args: argparse.Namespace, variants: Sequence[Variant], folder: Path
+) -> list[Trained]:
+    """Train and test all variants on one fold after the other."""
+    lang, found = config_lang(args.config), []
+    n_parts = 1 if args.dev else args.cv * args.repeats
+    progress = tqdm(total=n_parts * len(variants), desc="trainings", disable=None)
+    for number, (train, test) in enumerate(parts(args)):
+        splits = make_splits(folder / str(number), lang, train, None, test)
+        for variant in variants:
+            found.append(train_variant(args, variant, splits))
+            progress.update()
+    progress.close()
+    return found
+
+
+# ---------------------------------------------------------------------------- the table
+
+
+def ablation_table(
+    args: argparse.Namespace, variants: Sequence[Variant], found: Sequence[Trained]
+) -> str:
+    """Write each variant beside the config as it is."""
+    base = [x.f1 for x in found if x.variant == BASE]
+    features = hosemi(make_pipeline(args, variants[0])).weights.extractor.features
+    rows = []
+    for variant in variants:
+        mine = [x for x in found if x.variant == variant.name]
+        f1, _ = mean_and_error([100 * x.f1 for x in mine])
+        differences = [100 * (x.f1 - f) for x, f in zip(mine, base)]
+        difference, error = mean_and_error(differences)
+        removed = ""
+        if variant.kind in FAMILIES:
+            kept = n_templates(without(features, FAMILIES[variant.kind]))
+            removed = f"{n_templates(features) - kept} of {n_templates(features)}"
+        shown = f"{difference:+.2f}" if variant.name != BASE else ""
+        if shown and len(base) > 1:
+            shown += f" ± {error:.2f}"
+        n_rows, _ = mean_and_error([x.n_rows for x in mine])
+        cpu_s, _ = mean_and_error([x.cpu_s for x in mine])
+        rows.append(
+            [
+                variant.name,
+                removed,
+                f"{n_rows:,.0f}",
+                f"{f1:.2f}",
+                shown,
+                f"{cpu_s:.1f}",
+            ]
+        )
+    return table(["", "templates", "rows", "F1", "difference", "CPU s"], rows)
+
+
+def arguments() -> argparse.Namespace:
+    """Read and check the command line."""
+    parser = argparse.ArgumentParser(
+        description="Train a config without one family of features at a time, and with "
+        "other orders of label patterns; print what that changes.",
+        epilog="Example: python benchmarks/ablation.py ../data/cora --repeats 2 "
+        "--variants affixes order",
+    )
+    add = parser.add_argument
+    add_config_arguments(parser)
+    add(
+        "--variants",
+        nargs="+",
+        choices=[*FAMILIES, ORDER],
+        default=[],
+        metavar="NAME",
+        help=f"some of {', '.join(FAMILIES)}, {ORDER} (default: all it reads)",
+    )
+    add(
+        "--cv",
+        type=int,
+        default=3,
+        metavar="K",
+        help="folds of train (default: %(default)s)",
+    )
+    add(
+        "--repeats",
+        type=int,
+        default=1,
+        metavar="R",
+        help="repeat the cross-validation with other folds (default: %(default)s)",
+    )
+    add(
+        "--dev",
+        action="store_true",
+        help="instead of folds: train on train, test on dev.jsonl",
+    )
+    add(
+        "--max-train",
+        type=int,
+        metavar="N",
+        help="use N documents of train, drawn by a fixed seed",
+    )
+    add("--runs", type=Path, metavar="DIR", help="keep the folds there")
+    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
+    args = parser.parse_args()
+    for name in ("train", "dev") if args.dev else ("train",):
+        if not (args.data / f"{name}.jsonl").is_file():
+            parser.error(f"there is no {args.data / name}.jsonl")
+    if not args.config.is_file():
+        parser.error(f"there is no config {args.config}")
+    check_overrides(parser, args.overrides)
+    if args.cv < 2 or args.repeats < 1:
+        parser.error("--cv is at least 2, --repeats at least 1")
+    return args
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    args = arguments()
+    variants = all_variants(args)
+    try:
+        with run_folder(args) as folder:
+            found = measure(args, variants, folder)
+    except ValueError as error:  # from reading the data
+        sys.exit(f"{error}")
+    where = environment()
+    how = "train, tested on dev" if args.dev else f"{args.cv} folds of train"
+    how += f", {args.repeats} times" if args.repeats > 1 else ""
+    print(
+        f"{args.data.resolve().name}, {how}; "
+        f"{' '.join([str(args.config), *args.overrides])}\n"
+        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}\n"
+    )
+    print(ablation_table(args, variants, found))
+    record = {
+        "data": args.data.resolve().name,
+        "config": str(args.config),
+        "overrides": args.overrides,
+        "trainings": [asdict(trained) for trained in found],
+    }
+    append_json(args.json, record)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+"""What the benchmarks compute themselves; that they run is seen by running them."""
+
+import random
+import sys
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from spacy_hosemi.features import make_features
+
+from .conftest import ROOT
+
+SCRIPTS = (
+    "ablation",
+    "accuracy",
+    "gazetteers",
+    "growth",
+    "inference",
+    "learning_curves",
+    "throughput",
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_path():
+    """Import the scripts as one that runs would."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            patch.setenv(variable, "1")  # a script that is imported changes them
+        for folder in ("corpus", "benchmarks"):
+            patch.syspath_prepend(str(ROOT / folder))
+        yield
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_help(script, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [script, "--help"])
+    with pytest.raises(SystemExit) as done:
+        __import__(script).main()
+    assert done.value.code == 0
+    assert "Example: python benchmarks/" in capsys.readouterr().out
+
+
+# --- features as one would write them by hand -------------------------------------
+
+
+@pytest.mark.parametrize(
+    "word, expected",
+    [("", ""), ("Ada", "Xxx"), ("1989", "dddd"), ("Nocedal's", "Xxxxx'x"), ("é", "é")],
+)
+def test_shape(word, expected):
+    from plain_features import shape
+
+    assert shape(word) == expected
+
+
+def test_plain_features_of_two_words():
+    from plain_features import plain_features
+
+    first, second = plain_features(["Ada", "12"])
+    assert {"w=ada", "w-1=^", "w+1=12", "w+2=$", "x=Xxx", "title"} <= set(first)
+    assert {"p1=a", "p4=ada", "s2=da", "ww+1=ada 12", "w-1w=^ ada"} <= set(first)
+    assert {"w=12", "w-1=ada", "w+1=$", "digits", "has digit", "x-1x=Xxx dd"} <= set(
+        second
+    )
+    assert "title" not in second
+
+
+@given(st.lists(st.text(min_size=1, max_size=5), max_size=5))
+def test_plain_features_are_distinct(words):
+    from plain_features import plain_features
+
+    found = plain_features(words)
+    assert len(found) == len(words)
+    assert all(len(set(token)) == len(token) for token in found)
+
+
+@pytest.mark.parametrize(
+    "feature, expected",
+    [
+        ("cities:IN=2", True),
+        ("LOWER & cities:IN[-1]=a & 2", True),
+        ("LOWER==:", False),
+        ("LOWER=cities:IN=2", False),
+        ("BIAS", False),
+    ],
+)
+def test_which_features_read_lists(feature, expected):
+    from peers import is_of_list
+
+    assert is_of_list(feature) is expected
+
+
+# --- lists of names ---------------------------------------------------------------
+
+
+@given(st.sets(st.sampled_from("abcdef"), min_size=2), st.data())
+def test_drawn_entries(names, data):
+    from gazetteers import draw_entries
+
+    entries = sorted(names)
+    size = data.draw(st.integers(1, len(entries) ** 2 // 2))
+    drawn = draw_entries(entries, size)
+    assert len(set(drawn)) == len(drawn) == size
+    assert set(drawn[: len(entries)]) <= names
+    assert {part for entry in drawn for part in entry.split(", ")} <= names
+    smaller = draw_entries(entries, random.Random(size).randint(1, size))
+    assert drawn[: len(smaller)] == smaller
+
+
+# --- families of features ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "family, removed",
+    [
+        ("words", {"inside": ["LOWER"], "end": ["LOWER[-1] & LOWER"], "whole": []}),
+        ("affixes", {"inside": ["SUFFIX2"]}),
+        ("shapes", {"inside": ["SHORT_SHAPE"]}),
+        ("numbers-punctuation", {"end": ["NUMBER[1]"]}),
+        ("flags", {"start": ["IS_TITLE"]}),
+        ("windows", {"start": ["x:IN[-1]"], "end": ["NUMBER[1]", "LOWER[-1] & LOWER"]}),
+        ("conjunctions", {"end": ["LOWER[-1] & LOWER"]}),
+        ("inside", {"inside": ["BIAS", "LOWER", "SUFFIX2", "SHORT_SHAPE"]}),
+        ("start", {"start": ["x:IN[-1]", "IS_TITLE"]}),
+        ("end", {"end": ["NUMBER[1]", "LOWER[-1] & LOWER"]}),
+        ("lists", {"start": ["x:IN[-1]"], "whole": ["x:MATCH"]}),
+        ("lists-tokens", {"start": ["x:IN[-1]"]}),
+        ("lists-segments", {"whole": ["x:MATCH"]}),
+    ],
+)
+def test_families(family, removed):
+    from ablation import FAMILIES, n_templates, without
+
+    given = {
+        "inside": ["BIAS", "LOWER", "SUFFIX2", "SHORT_SHAPE"],
+        "start": ["x:IN[-1]", "IS_TITLE"],
+        "end": ["NUMBER[1]", "LOWER[-1] & LOWER"],
+        "whole": ["x:MATCH"],
+    }
+    features = make_features("none", **given, min_count=3)
+    kept = without(features, FAMILIES[family])
+    assert kept.min_count == 3
+    for role, templates in given.items():
+        expected = [x for x in templates if x not in removed.get(role, [])]
+        assert list(map(str, kept.roles[role])) == expected
+    n_removed = sum(map(len, removed.values()))
+    assert n_templates(features) - n_templates(kept) == n_removed
+
+
+def test_all_families_are_tested():
+    from ablation import FAMILIES
+
+    (rows,) = (mark.args[1] for mark in test_families.pytestmark)
+    assert {family for family, _ in rows} == set(FAMILIES)
