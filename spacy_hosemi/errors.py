@@ -136,7 +136,7 @@ class Errors(metaclass=_Coded):
         "are {expected}."
     )
     HS032 = "features.preset is {found!r}; expected one of {expected}."
-    HS033 = "features.min_count is {found}; expected 1 or more."
+    HS033 = "features.{name} is {found}; expected 1 or more."
     # features: gazetteer files
     HS080 = (
         "path is {path}, which does not exist; expected a gazetteer file. Correct it; "
@@ -179,21 +179,35 @@ class Errors(metaclass=_Coded):
     )
     HS034 = "gazetteer.{name} is {found!r}; expected {expected}."
     HS036 = (
-        "feature template {found!r} stands in the role whole; expected one attribute "
-        "of a segment, without offset, such as 'journals:MATCH'."
+        "feature template {found!r} stands in the role {role}, but {reason}; see the "
+        "documentation of templates."
     )
     HS035 = (
-        "gazetteers in the model are {found}, those in [initialize.components.{name}."
-        "gazetteers] are {given}; expected the same names in both."
+        "{what} in the model are {found}, those in [initialize.components.{name}."
+        "{what}] are {given}; expected the same names in both."
     )
     HS037 = (
-        "model.gazetteers.{name} is {found}; expected what @misc = "
-        '"spacy_hosemi.gazetteer.v1" makes.'
+        "model.{what}s.{name} is {found}; expected what @misc = "
+        '"spacy_hosemi.{what}.v1" makes.'
     )
     HS038 = (
-        "a gazetteer is called {found!r}; expected letters, digits, '_', '.' and '-', "
-        "so that feature templates can name it."
+        "a {what} is called {found!r}; expected letters, digits, '_', '.' and '-', so "
+        "that feature templates can name it, and no gazetteer and table of one name."
     )
+    HS039 = (
+        "a feature template reads _.{name}, but Token has no such extension attribute; "
+        "call Token.set_extension({name!r}, default=None) before the pipeline runs."
+    )
+    HS048 = (
+        "the extension attribute _.{name} of the token {token!r} is {found}, of type "
+        "{type}; expected {expected}, or None. An attribute that features read must "
+        "have one type; make text of numbers that are not whole, such as '0.5'."
+    )
+    HS049 = (
+        "feature template {found!r} reads more than one list; expected at most one "
+        "':MATCH' in a template."
+    )
+    HS077 = "table.{name} is {found!r}; expected {expected}."
     # labels
     HS040 = (
         "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "

@@ -26,18 +26,21 @@ from .errors import Errors
 from .features import (
     ROLES,
     TOKEN_ROLES,
+    Extensions,
     Extractor,
     FeatureSet,
     Gazetteer,
     Gazetteers,
+    Table,
+    Tables,
     make_features,
 )
 from .optimizers import SparseAdagrad
 from .selection import Pairs, Selection
 
 # Models whose features have weights in some columns only are written as 2, those with
-# lists of names as 3.
-FORMAT = 3
+# lists of names as 3, those with tables or extension attributes as 4.
+FORMAT = 4
 
 # What a regularisation weight may be given for.
 FAMILIES = (*ROLES, "pattern", "length")
@@ -76,6 +79,7 @@ def build_span_scorer(
     tok2vec: Model | None = None,
     features: FeatureSet | None = None,
     gazetteers: dict[str, Any] = {},  # noqa: B006 - the registry shows it in configs
+    tables: dict[str, Any] = {},  # noqa: B006
     l2: L2 = 0.1,
     learn_rate_scale: float = 100.0,
 ) -> Model[list[Doc], list[Potentials]]:
@@ -84,26 +88,33 @@ def build_span_scorer(
     tok2vec (Optional[Model]): Reserved; null in this version.
     features (Optional[FeatureSet]): What is read; by default the default preset.
     gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
+    tables (Dict[str, Table]): Tables of words, and how they are used.
     l2 (Union[float, Dict[str, float]]): Online training: weight of half the squared
         norm, for all or by family (inside, start, end, pattern, length).
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS037, HS038 gazetteers; HS053 tok2vec; HS054 family.
+    RAISES (ValueError): HS037, HS038 gazetteers and tables; HS053 tok2vec; HS054 family.
     """
     if tok2vec is not None:
         raise ValueError(Errors.HS053.format(name="hosemi"))
-    for name, gazetteer in gazetteers.items():
-        if not re.fullmatch(r"[\w.-]+", name):
-            raise ValueError(Errors.HS038.format(found=name))
-        if not isinstance(gazetteer, Gazetteer):
-            raise ValueError(
-                Errors.HS037.format(name=name, found=type(gazetteer).__name__)
-            )
-    features = (features or make_features()).with_lists(tuple(gazetteers))
-    extractor = Extractor(features, Gazetteers(gazetteers))
+    _check_named("gazetteer", gazetteers, Gazetteer, others=tables)
+    _check_named("table", tables, Table, others=gazetteers)
+    features = (features or make_features()).with_lists(tuple(gazetteers), tables)
+    extractor = Extractor(features, Gazetteers(gazetteers), Tables(tables))
     weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
     return Model("span_scorer", forward, shims=[weights])
+
+
+def _check_named(
+    what: str, settings: Mapping[str, Any], expected: type, others: Mapping[str, Any]
+) -> None:
+    for name, found in settings.items():
+        if not re.fullmatch(r"[\w.-]+", name) or name in others:
+            raise ValueError(Errors.HS038.format(what=what, found=name))
+        if not isinstance(found, expected):
+            found = type(found).__name__
+            raise ValueError(Errors.HS037.format(what=what, name=name, found=found))
 
 
 def forward(
@@ -198,8 +209,10 @@ class Weights(Shim):
 
     def put_features_on_tokens(self) -> None:
         """Read all features as inside ones: the segments are single tokens."""
-        features = self.extractor.features.on_tokens()
-        self.extractor = Extractor(features, self.extractor.gazetteers)
+        old = self.extractor
+        self.extractor = Extractor(
+            old.features.on_tokens(), old.gazetteers, old.tables, old.extensions
+        )
 
     def _set_rows(self, keys: Any, names: Sequence[str], pairs: Pairs | None) -> None:
         """The dictionary of features, and the family of each row."""
@@ -433,8 +446,13 @@ class Weights(Shim):
 
     def copy(self) -> Weights:
         # Lists of its own: the bytes bring their entries.
-        lists = Gazetteers(self.extractor.gazetteers.settings)
-        extractor = Extractor(self.extractor.features, lists)
+        old = self.extractor
+        extractor = Extractor(
+            old.features,
+            Gazetteers(old.gazetteers.settings),
+            Tables(old.tables.settings),
+            Extensions(),
+        )
         other = Weights(extractor, self.l2, self.learn_rate_scale)
         return other.from_bytes(self.to_bytes())
 
@@ -443,8 +461,9 @@ class Weights(Shim):
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         if self.pairs is not None:
             arrays |= {"first_pair": self.pairs.first, "columns": self.pairs.columns}
-        if self.extractor.gazetteers:
-            arrays["gazetteers"] = self.extractor.gazetteers.to_dict()
+        for part in _PARTS:
+            if data := getattr(self.extractor, part).to_dict():
+                arrays[part] = data
         return srsly.msgpack_dumps(
             {
                 "format": self._format(),
@@ -459,6 +478,8 @@ class Weights(Shim):
 
     def _format(self) -> int:
         """The oldest format that can hold these weights: more versions can read it."""
+        if self.extractor.tables or self.extractor.extensions:
+            return 4
         if self.extractor.gazetteers:
             return 3
         return 1 if self.pairs is None else 2
@@ -485,7 +506,9 @@ class Weights(Shim):
                     np.array(loaded["first_pair"]), np.array(loaded["columns"])
                 )
             self._set_rows(loaded["keys"], names, pairs)
-            self.extractor.gazetteers.load(loaded.get("gazetteers", {}))
+            for part in _PARTS:
+                getattr(self.extractor, part).load(loaded.get(part, {}))
+            self.extractor.clear()
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
@@ -517,6 +540,8 @@ class Weights(Shim):
         return _unpickle, args
 
 
+# What the extractor must keep besides its settings.
+_PARTS = ("gazetteers", "tables", "extensions")
 _ARRAYS = ("counts", "matrix", "pattern", "length", "tail")
 
 

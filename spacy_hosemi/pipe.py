@@ -86,6 +86,7 @@ scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
 @architectures = "spacy_hosemi.SpanScorer.v1"
 tok2vec = null
 gazetteers = {}
+tables = {}
 l2 = 0.1
 learn_rate_scale = 100.0
 
@@ -97,6 +98,7 @@ start = []
 end = []
 whole = []
 min_count = 2
+width = 6
 
 [hosemi.objective]
 @misc = "spacy_hosemi.log_likelihood.v1"
@@ -313,6 +315,7 @@ class HighOrderSemiCRF(TrainablePipe):
         nlp: Language | None = None,
         labels: list[str] | None = None,
         gazetteers: dict[str, Any] | None = None,
+        tables: dict[str, Any] | None = None,
         fit: Callable[..., Any] | None = None,
     ) -> None:
         """Collect labels, patterns and features; train, if a fit is given.
@@ -323,8 +326,10 @@ class HighOrderSemiCRF(TrainablePipe):
         gazetteers (Optional[Dict[str, Callable]]): For each list of the model a
             function that gives its entries, such as spacy_hosemi.read_gazetteer.v1; if
             it needs an argument, it is given the examples.
+        tables (Optional[Dict[str, Callable]]): For each table of the model a function
+            that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
-        RAISES (ValueError): HS035 gazetteers; HS040, HS041 labels; HS050 to HS052
+        RAISES (ValueError): HS035 gazetteers, tables; HS040, HS041 labels; HS050 to HS052
             nothing to fit.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
@@ -340,7 +345,7 @@ class HighOrderSemiCRF(TrainablePipe):
             _warn_misaligned(examples)
         _annotate(nlp, examples)
         self._set_labels(known, [])
-        self._read_gazetteers(gazetteers or {}, nlp, examples)
+        self._read_files(gazetteers or {}, tables or {}, nlp, examples)
         docs = [eg.predicted for eg in examples]
         golds = [
             make_gold(a, self.inventory, doc, self.name)
@@ -353,26 +358,32 @@ class HighOrderSemiCRF(TrainablePipe):
             fitted.add(self)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
 
-    def _read_gazetteers(
+    def _read_files(
         self,
-        readers: Mapping[str, Callable[..., Iterable[Any]]],
+        gazetteers: Mapping[str, Callable[..., Iterable[Any]]],
+        tables: Mapping[str, Callable[..., Iterable[Any]]],
         nlp: Language | None,
         examples: Sequence[Example],
     ) -> None:
-        """Store the entries of all lists in the model."""
-        lists = self.weights.extractor.gazetteers
-        if set(readers) != set(lists.settings):
-            raise ValueError(
-                Errors.HS035.format(
-                    found=list(lists.settings), given=list(readers), name=self.name
+        """Store the entries of all lists and the rows of all tables in the model."""
+        extractor = self.weights.extractor
+        for what, readers, settings in (
+            ("gazetteers", gazetteers, extractor.gazetteers.settings),
+            ("tables", tables, extractor.tables.settings),
+        ):
+            if set(readers) != set(settings):
+                found, given = list(settings), list(readers)
+                raise ValueError(
+                    Errors.HS035.format(
+                        what=what, found=found, given=given, name=self.name
+                    )
                 )
-            )
-        for name, read in readers.items():
-            # Entries come from a file, or from the training examples.
-            parameters = signature(read).parameters.values()
-            wants_examples = any(p.default is p.empty for p in parameters)
-            entries = read(examples) if wants_examples else read()
-            lists.compile(name, entries, nlp or Language(self.vocab))
+        for name, read in gazetteers.items():
+            entries = _call_reader(read, examples)
+            extractor.gazetteers.compile(name, entries, nlp or Language(self.vocab))
+        for name, read in tables.items():
+            extractor.tables.compile(name, _call_reader(read, examples))
+        extractor.clear()
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
         patterns, forbidden = mine_patterns(
@@ -681,6 +692,15 @@ def _unreadable() -> Iterator[None]:
         if str(e).startswith("[HS"):
             raise
         raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
+
+
+def _call_reader(
+    read: Callable[..., Iterable[Any]], examples: Sequence[Example]
+) -> Iterable[Any]:
+    """What comes from a file, or from the training examples, if it asks for them."""
+    parameters = signature(read).parameters.values()
+    wants_examples = any(p.default is p.empty for p in parameters)
+    return read(examples) if wants_examples else read()
 
 
 def _is_init_labels() -> bool:

@@ -234,9 +234,12 @@ def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list
             for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
                 names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
             is_named[rows[keys[rows] == found]] = True
-        segments, of_segments = reading.segments, reading.segments.names
-        rows = np.searchsorted(keys, segments.keys).clip(max=len(keys) - 1)
-        for k in np.flatnonzero(keys[rows] == segments.keys).tolist():
-            names[rows[k]] = f"whole:{of_segments[k]}"
+        of_segments = reading.segments.keys
+        if not len(of_segments):
+            continue
+        segment_name = extractor.segment_namer(doc, is_train=True)
+        rows = np.searchsorted(keys, of_segments).clip(max=len(keys) - 1)
+        for k in np.flatnonzero((keys[rows] == of_segments) & ~is_named[rows]).tolist():
+            names[rows[k]] = f"whole:{segment_name(k)}".replace("\n", "\\n")
             is_named[rows[k]] = True
     return names

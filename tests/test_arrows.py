@@ -36,6 +36,7 @@ ORDER = [
     "core.batches",
     "core.rows",
     "core.trie",
+    "core.units",
     "core",
     "labels",
     "segmentation",

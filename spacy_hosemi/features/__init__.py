@@ -6,20 +6,26 @@ from .extract import (
     Extractor,
     FeatureSet,
     Reading,
-    Segments,
     make_features,
 )
+from .attributes import Extensions
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
+from .tables import Table, Tables, make_table
+from .units import Segments
 
 __all__ = [
     "ROLES",
     "TOKEN_ROLES",
+    "Extensions",
     "Extractor",
     "FeatureSet",
     "Gazetteer",
     "Gazetteers",
     "Reading",
     "Segments",
+    "Table",
+    "Tables",
     "make_features",
     "make_gazetteer",
+    "make_table",
 ]

@@ -1,4 +1,5 @@
-"""What can be read of a token: attributes of its lexeme, of the token, of its place.
+"""What can be read of a token: attributes of its lexeme, of the token, of its place,
+and extension attributes.
 
 A value is a string (then its 64-bit hash is used), or None where there is nothing to
 read and no feature shall fire.
@@ -7,12 +8,16 @@ read and no feature shall fire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.lexeme import Lexeme
-from spacy.tokens import Doc
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+from spacy.tokens import Doc, Token
+
+from ..errors import Errors
 
 FLAGS = (
     "IS_ALPHA IS_ASCII IS_BRACKET IS_CURRENCY IS_DIGIT IS_LEFT_PUNCT IS_LOWER IS_PUNCT "
@@ -33,6 +38,9 @@ _ROMAN = re.compile(
 )
 _ORDINAL = re.compile(r"\W*\d+(st|nd|rd|th|\.)\W*", re.I)
 _INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
+
+OPENING, CLOSING, QUOTES = "([{<«“„‚", ")]}>»”", "\"'`"
+_NO_MARK = re.compile(f"[^{re.escape(OPENING + CLOSING + QUOTES)}]+")
 
 
 def number_kind(text: str) -> str | None:
@@ -85,6 +93,24 @@ def punctuation(text: str) -> str | None:
     return f"{before}_{after}"[:6] if before or after else None
 
 
+def marks(text: str) -> str | None:
+    """Brackets and quotation marks of a word, an apostrophe within it not counted."""
+    text = re.sub(r"(?<=\w)['’`](?=\w)", "", text)
+    return _NO_MARK.sub("", text) or None
+
+
+def case(text: str) -> str | None:
+    """How a word is capitalised: "upper", "title", "lower", "mixed"; None: no letters."""
+    letters = "".join(c for c in text if c.isalpha())
+    if not letters:
+        return None
+    if letters.isupper() and len(letters) > 1:
+        return "upper"
+    if letters[0].isupper() and not any(c.isupper() for c in letters[1:]):
+        return "title"
+    return "mixed" if any(c.isupper() for c in letters) else "lower"
+
+
 def _flag(name: str) -> Callable[[Lexeme], str | None]:
     attribute = name.lower()
     return lambda lexeme: "1" if getattr(lexeme, attribute) else None
@@ -107,6 +133,9 @@ LEXEME_ATTRIBUTES: dict[str, Callable[[Lexeme], str | None]] = {
     "SHORT_SHAPE": lambda lexeme: short_shape(lexeme.orth_),
     "NUMBER": lambda lexeme: number_kind(lexeme.orth_),
     "PUNCTUATION": lambda lexeme: punctuation(lexeme.orth_),
+    "MARKS": lambda lexeme: marks(lexeme.orth_),
+    "CASE": lambda lexeme: case(lexeme.orth_),
+    "LENGTH": lambda lexeme: str(len(lexeme.orth_)),
     "PREFIX": lambda lexeme: lexeme.prefix_,
     "SUFFIX": lambda lexeme: lexeme.suffix_,
     **{f"PREFIX{size}": _prefix(size) for size in range(1, 5)},
@@ -129,6 +158,93 @@ def position(doc: Doc) -> NDArray[np.uint64]:
     return np.where((last < _NEAR) & (i >= _NEAR), 15 + last, bucket).astype(np.uint64)
 
 
-DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {"POSITION": position}
+def _space_behind(doc: Doc) -> NDArray[np.uint64]:
+    return doc.to_array("SPACY").astype(np.uint64) * np.uint64(10)
+
+
+def _sentence_start(doc: Doc) -> NDArray[np.uint64]:
+    is_start = doc.to_array("SENT_START").astype(np.int64) == 1
+    return is_start.astype(np.uint64) * np.uint64(10)
+
+
+DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {
+    "POSITION": position,
+    "SPACY": _space_behind,
+    "SENT_START": _sentence_start,
+}
 
 KNOWN = (*LEXEME_ATTRIBUTES, *TOKEN_ATTRIBUTES, *DOC_ATTRIBUTES)
+
+# Types that an extension attribute may have; None is none of them but "not there".
+_TYPES = (str, bool, int)
+
+
+def is_extension(attribute: str) -> bool:
+    """Whether a template reads Token._."""
+    return attribute.startswith("_.")
+
+
+class Extensions:
+    """Extension attributes of tokens; each has values of one type.
+
+    types (Mapping[str, str]): Known types by name, such as {"topic": "str"}.
+    """
+
+    def __init__(self, types: Mapping[str, str] | None = None) -> None:
+        self.types = dict(types or {})
+
+    def __bool__(self) -> bool:
+        return bool(self.types)
+
+    def to_dict(self) -> dict[str, str]:
+        """RETURNS (Dict[str, str]): The types, for `load`."""
+        return dict(self.types)
+
+    def load(self, data: Mapping[str, str]) -> None:
+        """Take types from `to_dict`."""
+        self.types = dict(data)
+
+    def texts(self, doc: Doc, name: str) -> list[str | None]:
+        """The values of all tokens.
+
+        doc (Doc): n tokens.
+        name (str): Of the attribute, without "_.".
+        RETURNS (List[Optional[str]]): None where it is None, False or "".
+        RAISES (ValueError): HS039 if the attribute is not registered. (TypeError):
+            HS048 if a value is of no known type, or of another one than those before.
+        """
+        if not Token.has_extension(name):
+            raise ValueError(Errors.HS039.format(name=name))
+        values = [token._.get(name) for token in doc]
+        for i, value in enumerate(values):
+            if value is not None:
+                self._check(doc, i, name, value)
+        return [_as_text(value) for value in values]
+
+    def values(self, doc: Doc, name: str) -> NDArray[np.uint64]:
+        """RETURNS (uint64 [n]): Hashes of `texts`, 0 for None."""
+        hashes = [hash_string(text) if text else 0 for text in self.texts(doc, name)]
+        return np.array(hashes, np.uint64)
+
+    def _check(self, doc: Doc, i: int, name: str, value: Any) -> None:
+        found = type(value).__name__
+        expected = self.types.get(name)
+        if expected is None and isinstance(value, _TYPES):
+            self.types[name] = found
+        elif found != expected:
+            names = [kind.__name__ for kind in _TYPES]
+            raise TypeError(
+                Errors.HS048.format(
+                    name=name,
+                    found=repr(value)[:40],
+                    type=found,
+                    token=doc[i].text,
+                    expected=expected or " or ".join(names),
+                )
+            )
+
+
+def _as_text(value: str | bool | int | None) -> str | None:
+    if value is None or value is False:
+        return None
+    return "1" if value is True else str(value)

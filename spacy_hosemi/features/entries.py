@@ -1,4 +1,4 @@
-"""Gazetteer files: dictionaries of names, read one entry at a time.
+"""Files of names and of words with a value, read one entry at a time.
 
 Plain text, patterns of spaCy's EntityRuler, and tables; each also compressed by gzip.
 Entries are texts here: the index makes tokens of them and drops duplicates.
@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -50,6 +50,41 @@ def make_gazetteer_reader(
     return partial(_read_entries, Path(path), column, label, encoding)
 
 
+def make_table_reader(
+    path: str | Path,
+    word: str | int = 0,
+    value: str | int = 1,
+    encoding: str = "utf8",
+) -> Callable[[], Iterator[tuple[str, str]]]:
+    """Prepare to read a table of words. Nothing is opened before its rows are asked for.
+
+    path (Union[str, Path]): A file that ends in .csv or .tsv, or in one of these and
+        .gz.
+    word, value (Union[str, int]): The columns of the words and of what is said of them:
+        names in the first row, or indices from 0 if there is no such row.
+    encoding (str): Of the file. A byte order mark is skipped.
+    RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Called without arguments, yields
+        words and their values in the order of the file; rows where one of them is empty
+        are left out. Raises ValueError then: HS080 to HS088.
+    """
+    return partial(_read_table, Path(path), (word, value), encoding)
+
+
+def _read_table(
+    path: Path, columns: tuple[str | int, str | int], encoding: str
+) -> Iterator[tuple[str, str]]:
+    suffix = _check_path(path, tuple(DELIMITERS))
+    lines = _read_lines(path, encoding)
+    is_empty = True
+    for cells in _read_columns(path, lines, columns, DELIMITERS[suffix]):
+        word, value = map(_normalize, cells)
+        if word and value:
+            is_empty = False
+            yield word, value
+    if is_empty:
+        raise ValueError(Errors.HS082.format(path=path, column=columns, label=None))
+
+
 def _read_entries(
     path: Path, column: str | int | None, label: str | None, encoding: str
 ) -> Iterator[str]:
@@ -59,7 +94,8 @@ def _read_entries(
     if suffix == ".jsonl":
         texts = _read_patterns(path, texts, label)
     elif suffix in DELIMITERS:
-        texts = _read_column(path, texts, column, DELIMITERS[suffix])
+        rows = _read_columns(path, texts, [column or 0], DELIMITERS[suffix])
+        texts = (cell for (cell,) in rows)
     is_empty = True
     for text in texts:
         entry = _normalize(text)
@@ -74,15 +110,15 @@ def _normalize(text: str) -> str:
     return " ".join(text.split())
 
 
-def _check_path(path: Path) -> str:
+def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
     """The suffix that says how to read the file, without .gz."""
     if not path.exists():
         raise ValueError(Errors.HS080.format(path=path))
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
-    if path.is_dir() or suffix not in SUFFIXES:
+    if path.is_dir() or suffix not in suffixes:
         found = "a folder" if path.is_dir() else f"a file with the suffix {suffix!r}"
         raise ValueError(
-            Errors.HS081.format(path=path, found=found, expected=", ".join(SUFFIXES))
+            Errors.HS081.format(path=path, found=found, expected=", ".join(suffixes))
         )
     return suffix
 
@@ -219,22 +255,27 @@ def _shorten(value: object) -> str:
 # --- tables ---------------------------------------------------------------------------
 
 
-def _read_column(
-    path: Path, lines: Iterator[str], column: str | int | None, delimiter: str
-) -> Iterator[str]:
+def _read_columns(
+    path: Path, lines: Iterator[str], columns: Sequence[str | int], delimiter: str
+) -> Iterator[list[str]]:
+    """The cells of these columns, row by row."""
     rows = _read_rows(path, lines, delimiter)
-    index = column if isinstance(column, int) else 0
-    if isinstance(column, str):
+    indices = [column if isinstance(column, int) else 0 for column in columns]
+    if any(isinstance(column, str) for column in columns):
         for number, cells in rows:  # the first row, if there is one
             names = list(map(_normalize, cells))
-            if column not in names:
-                raise _no_column(path, number, column, f"the columns {names}")
-            index = names.index(column)
+            for k, column in enumerate(columns):
+                if isinstance(column, str):
+                    if column not in names:
+                        raise _no_column(path, number, column, f"the columns {names}")
+                    indices[k] = names.index(column)
             break
     for number, cells in rows:
-        if not 0 <= index < len(cells):
-            raise _no_column(path, number, column, f"a row of length {len(cells)}")
-        yield cells[index]
+        for column, index in zip(columns, indices):
+            if not 0 <= index < len(cells):
+                found = f"a row of length {len(cells)}"
+                raise _no_column(path, number, column, found)
+        yield [cells[index] for index in indices]
 
 
 def _no_column(

@@ -9,44 +9,33 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.lexeme import Lexeme
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
 from ..core.rows import template_keys
 from ..errors import Errors
-from .attributes import DOC_ATTRIBUTES, KNOWN, LEXEME_ATTRIBUTES, TOKEN_ATTRIBUTES
+from .attributes import (
+    DOC_ATTRIBUTES,
+    KNOWN,
+    LEXEME_ATTRIBUTES,
+    TOKEN_ATTRIBUTES,
+    Extensions,
+    is_extension,
+)
 from .gazetteers import MATCH, Gazetteers, Matches, names_of, size_name
-from .presets import LISTS, PRESETS
-from .templates import Template, parse_templates
+from .presets import LISTS, PRESETS, TABLES
+from .tables import PREFIX, VALUE, Table, Tables, reads_table
+from .templates import Atom, Template, parse_templates
+from .units import UNIT_ATTRIBUTES, Segments, UnitReader, kind_of_unit
 
 # Features of tokens in a segment, then of the segment as a unit.
 TOKEN_ROLES = ("inside", "start", "end")
 ROLES = (*TOKEN_ROLES, "whole")
 Keys = NDArray[np.uint64]
-Ints = NDArray[np.int32]
 
 # Lexemes whose attributes are kept; beyond that the cache begins anew.
 CACHE_SIZE = 200_000
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Features of segments as units; a segment has as many rows as features.
-
-    start, end (int32 [K]): Tokens, half-open.
-    keys (uint64 [K]): The feature of each.
-    values (Sequence[Tuple[str, int]]): Its template and value.
-    """
-
-    start: Ints
-    end: Ints
-    keys: Keys
-    values: Sequence[tuple[str, int]] = ()
-
-    @property
-    def names(self) -> list[str]:
-        """RETURNS (List[str]): Readable features, parallel to `keys`."""
-        return [f"{template}={size_name(value)}" for template, value in self.values]
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,9 @@ class FeatureSet:
     inside, start, end, whole (Iterable[str]): Templates read at each token of a
         segment, at its first token, at its last one, and of the segment as a unit.
     min_count (int): How often a feature must occur in training to get weights.
-    RAISES (ValueError): HS030, HS031 templates; HS033 min_count.
+    width (int): The longest segment, in tokens, that templates in the role whole see;
+        those of lists see all.
+    RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width.
     """
 
     def __init__(
@@ -78,37 +69,41 @@ class FeatureSet:
         whole: Iterable[str] = (),
         *,
         min_count: int = 2,
+        width: int = 6,
     ) -> None:
-        if min_count < 1:
-            raise ValueError(Errors.HS033.format(found=min_count))
+        for name, value in (("min_count", min_count), ("width", width)):
+            if value < 1:
+                raise ValueError(Errors.HS033.format(name=name, found=value))
         texts = {"inside": inside, "start": start, "end": end, "whole": whole}
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
-        self.check((), is_open=True)
+        self.width = width
+        self.check((), (), is_open=True)
 
-    def check(self, lists: Sequence[str], is_open: bool = False) -> None:
-        """Whether all attributes exist.
+    def check(
+        self, lists: Sequence[str], tables: Iterable[str] = (), is_open: bool = False
+    ) -> None:
+        """Whether all attributes exist, and have a meaning in their role.
 
         lists (Sequence[str]): Names of gazetteers.
+        tables (Iterable[str]): Names of tables.
         is_open (bool): Whether there may be others.
-        RAISES (ValueError): HS031 unknown attribute; HS036 a window on a segment.
+        RAISES (ValueError): HS031 unknown attribute; HS036 wrong role.
         """
         on_token = (*KNOWN, *names_of(lists))
-        of_segment = tuple(f"{name}:{MATCH}" for name in lists)
+        of_unit = (*UNIT_ATTRIBUTES, *(f"{name}:{MATCH}" for name in lists))
         for role, templates in self.roles.items():
-            known = of_segment if role == "whole" else on_token
+            known = (*on_token, *of_unit) if role == "whole" else on_token
             for template in templates:
-                is_plain = len(template.atoms) == 1 and not template.atoms[0].offset
-                if role == "whole" and not is_plain:
-                    raise ValueError(Errors.HS036.format(found=str(template)))
                 for atom in template.atoms:
-                    may_come = is_open and ":" in atom.attribute
-                    if atom.attribute not in known and not may_come:
+                    _check_role(role, template, atom)
+                    name = atom.attribute
+                    may_come = is_open and ":" in name
+                    is_other = is_extension(name) or reads_table(name, tables)
+                    if name not in known and not may_come and not is_other:
                         raise ValueError(
                             Errors.HS031.format(
-                                template=str(template),
-                                found=atom.attribute,
-                                expected=known,
+                                template=str(template), found=name, expected=known
                             )
                         )
 
@@ -123,13 +118,17 @@ class FeatureSet:
         merged.roles["inside"] = self.templates
         return merged
 
-    def with_lists(self, lists: Sequence[str]) -> FeatureSet:
-        """These features and the usual ones for lists of names.
+    def with_lists(
+        self, lists: Sequence[str], tables: Mapping[str, Table] | None = None
+    ) -> FeatureSet:
+        """These features and the usual ones for lists of names and tables.
 
         lists (Sequence[str]): Names of gazetteers.
-        RETURNS (FeatureSet): Those lists that a template reads already are left alone.
-        RAISES (ValueError): HS031 unknown attribute.
+        tables (Optional[Mapping[str, Table]]): By name.
+        RETURNS (FeatureSet): Those that a template reads already are left alone.
+        RAISES (ValueError): HS031, HS036 templates.
         """
+        tables = tables or {}
         read = {
             atom.attribute.partition(":")[0]
             for templates in self.roles.values()
@@ -137,13 +136,40 @@ class FeatureSet:
             for atom in template.atoms
             if ":" in atom.attribute
         }
-        merged = FeatureSet(min_count=self.min_count)
-        for role, usual in LISTS.items():
-            unread = [name for name in lists if name not in read]
-            texts = [text.format(name) for name in unread for text in usual]
+        merged = FeatureSet(min_count=self.min_count, width=self.width)
+        for role in ROLES:
+            texts = [
+                text.format(name)
+                for name in lists
+                for text in LISTS.get(role, ())
+                if name not in read
+            ]
+            for name, table in tables.items():
+                kinds = (VALUE, *(f"{PREFIX}{size}" for size in table.prefixes))
+                texts += [
+                    text.format(f"{name}:{kind}")
+                    for kind in kinds
+                    for text in TABLES.get(role, ())
+                    if name not in read
+                ]
             merged.roles[role] = (*self.roles[role], *parse_templates(texts))
-        merged.check(lists)
+        merged.check(lists, tables)
         return merged
+
+
+def _check_role(role: str, template: Template, atom: Atom) -> None:
+    is_unit = bool(kind_of_unit(atom))
+    reason = ""
+    if role != "whole" and is_unit:
+        reason = f"{atom.attribute} is read of whole segments only"
+    elif role != "whole" and atom.reach:
+        reason = f"'{atom.reach}' reads all tokens of whole segments only"
+    elif is_unit and str(atom) != atom.attribute:
+        reason = f"{atom.attribute} is read of the segment, not of one of its tokens"
+    if reason:
+        raise ValueError(
+            Errors.HS036.format(found=str(template), role=role, reason=reason)
+        )
 
 
 def make_features(
@@ -153,20 +179,22 @@ def make_features(
     end: list[str] = [],  # noqa: B006
     whole: list[str] = [],  # noqa: B006
     min_count: int = 2,
+    width: int = 6,
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
     preset (str): "default", or "none" to begin with nothing.
     inside, start, end, whole (List[str]): Templates to add to the preset.
     min_count (int): How often a feature must occur in training to get weights.
+    width (int): The longest segment, in tokens, that templates in the role whole see.
     RETURNS (FeatureSet): The features.
-    RAISES (ValueError): HS030 to HS033.
+    RAISES (ValueError): HS030 to HS033, HS036.
     """
     if preset not in PRESETS:
         raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
     given = {"inside": inside, "start": start, "end": end, "whole": whole}
     texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
-    return FeatureSet(**texts, min_count=min_count)
+    return FeatureSet(**texts, min_count=min_count, width=width)
 
 
 class Extractor:
@@ -174,39 +202,61 @@ class Extractor:
 
     features (FeatureSet): What to read.
     gazetteers (Optional[Gazetteers]): Lists of names that templates read.
-    RAISES (ValueError): HS031 a template reads a list that is not there.
+    tables (Optional[Tables]): Tables of words that templates read.
+    extensions (Optional[Extensions]): Known types of extension attributes.
+    RAISES (ValueError): HS031 a template reads a list or table that is not there; HS049
+        two lists at once.
     """
 
     def __init__(
-        self, features: FeatureSet, gazetteers: Gazetteers | None = None
+        self,
+        features: FeatureSet,
+        gazetteers: Gazetteers | None = None,
+        tables: Tables | None = None,
+        extensions: Extensions | None = None,
     ) -> None:
         self.features = features
         self.gazetteers = gazetteers or Gazetteers()
+        self.tables = tables or Tables()
+        self.extensions = extensions or Extensions()
         lists = tuple(self.gazetteers.settings)
-        features.check(lists, is_open=False)
-        atoms = [atom for template in features.templates for atom in template.atoms]
-        names = dict.fromkeys(atom.attribute for atom in atoms)
-        self._lexical = [name for name in names if name in LEXEME_ATTRIBUTES]
+        features.check(lists, self.tables.settings)
+        whole = features.roles["whole"]
+        atoms = [a for template in (*features.templates, *whole) for a in template.atoms]
+        names = dict.fromkeys(a.attribute for a in atoms if not kind_of_unit(a))
+        self._lexical = {
+            name: self._lexeme_reader(name)
+            for name in names
+            if name in LEXEME_ATTRIBUTES or reads_table(name, self.tables.settings)
+        }
         self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
         self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
-        self._of_lists = [name for name in names if ":" in name]
-        columns = [*self._lexical, *self._of_token, *self._of_doc, *self._of_lists]
+        self._extended = [name for name in names if is_extension(name)]
+        on_token = names_of(lists)
+        self._of_lists = [name for name in names if name in on_token]
+        columns = [
+            *self._lexical,
+            *self._of_token,
+            *self._of_doc,
+            *self._extended,
+            *self._of_lists,
+        ]
         self._columns = {name: a for a, name in enumerate(columns)}
         self._plans = {
             role: _plan(role, features.roles[role], self._columns)
             for role in TOKEN_ROLES
         }
-        on_token = names_of(lists)
         self._list_columns = [on_token.index(name) for name in self._of_lists]
-        self._whole: dict[int, list[tuple[str, int]]] = {}
-        for template in features.roles["whole"]:
-            of_list = lists.index(template.atoms[0].attribute.partition(":")[0])
-            pair = str(template), _seed("whole", template)
-            self._whole.setdefault(of_list, []).append(pair)
-        self._clear()
+        seeds = [_seed("whole", template) for template in whole]
+        self._units = UnitReader(whole, seeds, self._columns, lists, features.width)
+        self.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Extractor, (self.features, self.gazetteers)
+        parts = self.features, self.gazetteers, self.tables, self.extensions
+        return Extractor, parts
+
+    def _lexeme_reader(self, name: str) -> Callable[[Lexeme], str | None]:
+        return LEXEME_ATTRIBUTES.get(name) or self.tables.reader(name)
 
     def read(self, doc: Doc, is_train: bool = False) -> Reading:
         """The features of a document.
@@ -218,7 +268,7 @@ class Extractor:
         matches = self.gazetteers.matches(doc, is_train)
         values = self._values(doc, matches)
         keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
-        return Reading(keys, self._segments(matches))
+        return Reading(keys, self._units.read(doc, values, matches))
 
     def namer(
         self, doc: Doc, is_train: bool = False
@@ -233,6 +283,18 @@ class Extractor:
         texts = self._texts(doc, is_train)
         roles = self.features.roles
         return lambda role, i, t: _name(roles[role][t], texts, i)
+
+    def segment_namer(self, doc: Doc, is_train: bool = False) -> Callable[[int], str]:
+        """Readable names of the features of segments, parallel to `Reading.segments`.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `read`.
+        RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
+        """
+        matches = self.gazetteers.matches(doc, is_train)
+        segments = self._units.read(doc, self._values(doc, matches), matches)
+        texts = self._texts(doc, is_train)
+        return lambda k: self._units.name(doc, segments, k, texts)
 
     def names(
         self, doc: Doc, role: str, is_train: bool = False
@@ -261,32 +323,8 @@ class Extractor:
             for token in zip(*by_role)
         ]
 
-    def _segments(self, matches: Matches) -> Segments:
-        """Features of segments that are an entry of a list, with its size; what has no
-        letters and digits around it may belong to the segment."""
-        found: list[tuple[int, int, int]] = []
-        values: list[tuple[str, int]] = []
-        arrays = (matches.first, matches.start, matches.end, matches.last)
-        borders = zip(*(array.tolist() for array in arrays))
-        what = zip(matches.lists.tolist(), matches.values.tolist(), borders)
-        for of_list, value, (first, start, end, last) in what:
-            for template, seed in self._whole.get(of_list, ()):
-                key = (seed + value) % 2**64
-                for i in range(first, start + 1):
-                    for j in range(end, last + 1):
-                        found.append((i, j, key))
-                        values.append((template, value))
-        if not found:
-            return NO_SEGMENTS
-        starts, ends, keys = zip(*found)
-        return Segments(
-            np.array(starts, np.int32),
-            np.array(ends, np.int32),
-            np.array(keys, np.uint64),
-            values,
-        )
-
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Forget what is kept of words, after a table was replaced."""
         self._rows: dict[int, int] = {}
         self._table = np.zeros((256, len(self._lexical)), np.uint64)
 
@@ -299,6 +337,8 @@ class Extractor:
             values[:, self._columns[name]] = doc.to_array(name)
         for name in self._of_doc:
             values[:, self._columns[name]] = DOC_ATTRIBUTES[name](doc)
+        for name in self._extended:
+            values[:, self._columns[name]] = self.extensions.values(doc, name[2:])
         if self._of_lists:
             values[:, -len(self._of_lists) :] = self._list_values(n, matches)
         return values
@@ -315,7 +355,7 @@ class Extractor:
                 rows[i] = self._add_lexeme(doc, orths[i])
         table = self._table[rows]
         if len(self._rows) > CACHE_SIZE:
-            self._clear()
+            self.clear()
         return table
 
     def _add_lexeme(self, doc: Doc, orth: int) -> int:
@@ -325,8 +365,8 @@ class Extractor:
         if row == len(self._table):
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
         lexeme = doc.vocab[orth]
-        for a, name in enumerate(self._lexical):
-            text = LEXEME_ATTRIBUTES[name](lexeme)
+        for a, read in enumerate(self._lexical.values()):
+            text = read(lexeme)
             self._table[row, a] = 0 if text is None else hash_string(text)
         self._rows[orth] = row
         return row
@@ -335,24 +375,21 @@ class Extractor:
         """For each attribute the values of all tokens, as text."""
         lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
         texts = {
-            name: [LEXEME_ATTRIBUTES[name](lexeme) for lexeme in lexemes]
-            for name in self._lexical
+            name: [read(lexeme) for lexeme in lexemes]
+            for name, read in self._lexical.items()
         }
         for name in self._of_token:
             values = doc.to_array(name).tolist()
             texts[name] = [doc.vocab.strings[v] if v else None for v in values]
         for name in self._of_doc:
             texts[name] = [str(v) for v in DOC_ATTRIBUTES[name](doc).tolist()]
+        for name in self._extended:
+            texts[name] = self.extensions.texts(doc, name[2:])
         matches = self.gazetteers.matches(doc, is_train)
         of_lists = self._list_values(len(doc), matches).T.tolist()
         for name, found in zip(self._of_lists, of_lists):
             texts[name] = [size_name(v) if v else None for v in found]
         return texts
-
-
-NO_SEGMENTS = Segments(
-    np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint64)
-)
 
 
 def _plan(

@@ -65,3 +65,10 @@ LISTS: dict[str, tuple[str, ...]] = {
     "end": ("{}:END[-1:1]", "{}:IN[-1:1]", "{}:BEGIN[1]"),
     "whole": ("{}:MATCH",),
 }
+
+# For each table; {} stands for what is read of it, such as "clusters:VALUE".
+TABLES: dict[str, tuple[str, ...]] = {
+    "inside": ("{}",),
+    "start": ("{}[-1:1]",),
+    "end": ("{}[-1:1]",),
+}

@@ -5,6 +5,18 @@ SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
 LOWER[-1] & LOWER       one template over two attributes: both values together
 journals:IN             of the list "journals": whether one of its entries covers the
                         token, and of how many words; also :BEGIN and :END
+clusters:VALUE          what the table "clusters" says of the word; :PREFIX4: the first
+                        four characters of that
+_.topic                 the extension attribute Token._.topic
+
+In the role whole, offsets count the tokens of the segment, from its end if negative:
+
+LOWER[0] & LOWER[-1]    its first and last word; fires where it has such tokens
+LOWER*                  the words of all its tokens
+SHORT_SHAPE+            the values of all its tokens, runs of one value written once
+TOKENS, BALANCED        of the segment itself: its length; whether brackets and quotes
+                        in it are paired
+journals:MATCH          whether it is an entry of the list, and of how many words
 """
 
 from __future__ import annotations
@@ -16,19 +28,23 @@ from dataclasses import dataclass
 from ..errors import Errors
 
 _ATOM = re.compile(
-    r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z]+)(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\])?"
+    r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z]+\d*|_\.\w+)"
+    r"(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\]|(?P<reach>[*+]))?"
 )
 
 
 @dataclass(frozen=True)
 class Atom:
-    """One attribute of the token `offset` places to the right."""
+    """One attribute of the token `offset` places to the right; or of all tokens of a
+    segment, if `reach` is "*", with runs of one value written once, if it is "+"."""
 
     attribute: str
-    offset: int
+    offset: int = 0
+    reach: str = ""
 
     def __str__(self) -> str:
-        return f"{self.attribute}[{self.offset}]" if self.offset else self.attribute
+        where = f"[{self.offset}]" if self.offset else self.reach
+        return f"{self.attribute}{where}"
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,8 @@ def _parse(text: str) -> list[Template]:
             raise ValueError(Errors.HS030.format(found=text))
         first = int(match["first"] or 0)
         last = int(match["last"] or first)
-        atoms += [Atom(match["name"], offset) for offset in range(first, last + 1)]
+        name, reach = match["name"], match["reach"] or ""
+        atoms += [Atom(name, offset, reach) for offset in range(first, last + 1)]
     if not atoms:  # an empty window
         raise ValueError(Errors.HS030.format(found=text))
     if len(parts) == 1:

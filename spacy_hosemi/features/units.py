@@ -1,0 +1,273 @@
+"""Features of segments as units, which no feature of a token can tell.
+
+Templates that read a list see the segments that are an entry of it, however long; what
+has no letters and digits around an entry may belong to the segment. All others see each
+segment up to a width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..core.units import ALL, AT, OF_SEGMENT, RUNS, balance, unit_keys
+from ..errors import Errors
+from .attributes import CLOSING, OPENING, QUOTES, marks
+from .gazetteers import MATCH, Matches, size_name
+from .templates import Atom, Template
+
+Keys = NDArray[np.uint64]
+Ints = NDArray[np.int32]
+
+# What a template can read of any segment, and of one that is an entry of a list.
+UNIT_ATTRIBUTES = ("TOKENS", "BALANCED")
+_COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2}
+
+_KINDS = {"": AT, "*": ALL, "+": RUNS}
+_BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
+
+# Lengths in tokens: each up to six, then in groups that begin with these.
+_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 9, 13, 21)
+
+
+def kind_of_unit(atom: Atom) -> str:
+    """Which attribute of a segment an atom reads; "": one of its tokens."""
+    kind = atom.attribute.partition(":")[2] or atom.attribute
+    return kind if kind in _COLUMNS else ""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Features of segments as units; a segment has as many rows as features.
+
+    start, end (int32 [K]): Tokens, half-open.
+    keys (uint64 [K]): The feature of each.
+    template (int32 [K]): Which of the templates in the role whole.
+    value (uint64 [K]): Of a match with a list.
+    """
+
+    start: Ints
+    end: Ints
+    keys: Keys
+    template: Ints
+    value: Keys
+
+
+_NONE = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint64)
+NO_SEGMENTS = Segments(*_NONE, np.zeros(0, np.int32), np.zeros(0, np.uint64))
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Templates that see the same segments, as arrays for `unit_keys`."""
+
+    templates: Ints
+    seeds: Keys
+    first_atom: Ints
+    kinds: NDArray[np.uint8]
+    columns: Ints
+    offsets: Ints
+    reads_balance: bool
+
+
+class UnitReader:
+    """Reads the templates of the role whole.
+
+    templates (Sequence[Template]): T templates.
+    seeds (Sequence[int]): 64 bits for each.
+    columns (Mapping[str, int]): Where the values of attributes of tokens are.
+    lists (Sequence[str]): Names of gazetteers.
+    width (int): The longest segment that is seen where no list is read.
+    RAISES (ValueError): HS049 a template reads two lists.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        seeds: Sequence[int],
+        columns: Mapping[str, int],
+        lists: Sequence[str],
+        width: int,
+    ) -> None:
+        self.templates = templates
+        self.width = width
+        by_list: dict[int, list[int]] = {}
+        for t, template in enumerate(templates):
+            by_list.setdefault(_list_of(template, lists), []).append(t)
+        self._plans = {
+            of_list: _plan(templates, seeds, chosen, columns)
+            for of_list, chosen in by_list.items()
+        }
+
+    def read(self, doc: Doc, values: Keys, matches: Matches) -> Segments:
+        """The features of all segments.
+
+        doc (Doc): n tokens.
+        values (uint64 [n, A]): Their attributes.
+        matches (Matches): Of all lists.
+        RETURNS (Segments): Those that are present.
+        """
+        if not self._plans:
+            return NO_SEGMENTS
+        parts = []
+        for of_list, plan in self._plans.items():
+            if of_list < 0:
+                start, end = _windows(len(values), self.width)
+                value = np.zeros(len(start), np.uint64)
+            else:
+                start, end, value = _around(matches, of_list)
+            of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
+            bucket = np.searchsorted(_LENGTHS, end - start, side="right")
+            of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
+            if plan.reads_balance:
+                of_segment[:, _COLUMNS["BALANCED"]] = _balance(doc, start, end)
+            of_segment[:, _COLUMNS[MATCH]] = value
+            keys = unit_keys(
+                values,
+                start,
+                end,
+                of_segment,
+                plan.seeds,
+                plan.first_atom,
+                plan.kinds,
+                plan.columns,
+                plan.offsets,
+            )
+            k, t = np.nonzero(keys)
+            parts.append((start[k], end[k], keys[k, t], plan.templates[t], value[k]))
+        return Segments(*map(np.concatenate, zip(*parts)))
+
+    def name(
+        self,
+        doc: Doc,
+        segments: Segments,
+        k: int,
+        texts: Mapping[str, Sequence[str | None]],
+    ) -> str:
+        """RETURNS (str): Readable form of the k-th feature.
+
+        doc (Doc): n tokens.
+        segments (Segments): As `read` returned them.
+        texts (Mapping[str, Sequence[Optional[str]]]): Values of all tokens by attribute.
+        """
+        template = self.templates[segments.template[k]]
+        start, end = int(segments.start[k]), int(segments.end[k])
+        values = []
+        for atom in template.atoms:
+            kind = kind_of_unit(atom)
+            if kind == MATCH:
+                values.append(size_name(int(segments.value[k])))
+            elif kind == "TOKENS":
+                values.append(_length_name(end - start))
+            elif kind == "BALANCED":
+                one = segments.start[k : k + 1], segments.end[k : k + 1]
+                values.append(_BALANCE[int(_balance(doc, *one)[0])])
+            else:
+                values.append(_token_values(atom, texts[atom.attribute][start:end]))
+        return f"{template}={' & '.join(values)}"
+
+
+def _list_of(template: Template, lists: Sequence[str]) -> int:
+    """The list whose matches a template sees; -1: it sees all segments."""
+    found = {
+        lists.index(atom.attribute.partition(":")[0])
+        for atom in template.atoms
+        if kind_of_unit(atom) == MATCH
+    }
+    if len(found) > 1:
+        raise ValueError(Errors.HS049.format(found=str(template)))
+    return found.pop() if found else -1
+
+
+def _plan(
+    templates: Sequence[Template],
+    seeds: Sequence[int],
+    chosen: Sequence[int],
+    columns: Mapping[str, int],
+) -> _Plan:
+    atoms = [atom for t in chosen for atom in templates[t].atoms]
+    sizes = [len(templates[t].atoms) for t in chosen]
+    kinds = [kind_of_unit(atom) for atom in atoms]
+    return _Plan(
+        templates=np.array(chosen, np.int32),
+        seeds=np.array([seeds[t] for t in chosen], np.uint64),
+        first_atom=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+        kinds=np.array(
+            [OF_SEGMENT if kind else _KINDS[a.reach] for kind, a in zip(kinds, atoms)],
+            np.uint8,
+        ),
+        columns=np.array(
+            [
+                _COLUMNS[kind] if kind else columns[atom.attribute]
+                for kind, atom in zip(kinds, atoms)
+            ],
+            np.int32,
+        ),
+        offsets=np.array([atom.offset for atom in atoms], np.int32),
+        reads_balance="BALANCED" in kinds,
+    )
+
+
+def _windows(n: int, width: int) -> tuple[Ints, Ints]:
+    """All segments of n tokens up to a width."""
+    start = np.repeat(np.arange(n, dtype=np.int32), width)
+    end = start + np.tile(np.arange(1, width + 1, dtype=np.int32), n)
+    fits = end <= n
+    return start[fits], end[fits]
+
+
+def _around(matches: Matches, of_list: int) -> tuple[Ints, Ints, Keys]:
+    """The segments that are an entry of a list, and the values of the matches."""
+    mine = matches.lists == of_list
+    first, start = matches.first[mine], matches.start[mine]
+    end, last = matches.end[mine], matches.last[mine]
+    n_ends = last - end + 1
+    sizes = (start - first + 1) * n_ends
+    match = np.repeat(np.arange(len(sizes)), sizes)
+    k = np.arange(len(match)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    starts = first[match] + k // n_ends[match]
+    ends = end[match] + k % n_ends[match]
+    values = matches.values[mine][match]
+    return starts.astype(np.int32), ends.astype(np.int32), values
+
+
+def _length_name(length: int) -> str:
+    k = int(np.searchsorted(_LENGTHS, length, side="right"))
+    if k == len(_LENGTHS):
+        return f"{_LENGTHS[-1]}+"
+    least, most = _LENGTHS[k - 1], _LENGTHS[k] - 1
+    return str(least) if least == most else f"{least}-{most}"
+
+
+def _token_values(atom: Atom, values: Sequence[str | None]) -> str:
+    if not atom.reach:
+        return values[atom.offset] or ""
+    shown = [
+        value or "_"
+        for i, value in enumerate(values)
+        if atom.reach == "*" or i == 0 or value != values[i - 1]
+    ]
+    return " ".join(shown)
+
+
+@lru_cache(maxsize=100_000)
+def _marks_of(word: str) -> tuple[int, int, int, int]:
+    """Brackets opened less closed, the least of that on the way, quotation marks, and
+    whether there is any of these."""
+    open_, least = 0, 0
+    found = marks(word) or ""
+    for c in found:
+        open_ += (c in OPENING) - (c in CLOSING)
+        least = min(least, open_)
+    return open_, least, sum(c in QUOTES for c in found), bool(found)
+
+
+def _balance(doc: Doc, start: Ints, end: Ints) -> Keys:
+    """Of each segment whether brackets and quotation marks are paired; 0: has none."""
+    of_tokens = [_marks_of(token.text) for token in doc]
+    return balance(start, end, *np.array(of_tokens, np.int32).reshape(-1, 4).T.copy())
