@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features import Extractor, FeatureSet, extract, make_features
 from spacy_hosemi.features.attributes import (
+    case,
     core_of,
+    marks,
     number_kind,
     position,
     punctuation,
@@ -182,6 +184,58 @@ def test_short_shape(text, expected):
 def test_core_and_punctuation(text, core, around):
     assert core_of(text) == core
     assert punctuation(text) == around
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("word", None),
+        ("(1999),", "()"),
+        ("“Title", "“"),
+        ("„a“", "„“"),
+        ("don't", None),
+        ("O’Neil’s", None),
+        ("authors'", "'"),
+        ("'s", "'"),
+        ("``", "``"),
+        ("a`b", None),
+        ("[{<>}]", "[{<>}]"),
+        ("", None),
+    ],
+)
+def test_marks(text, expected):
+    assert marks(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("word", "lower"),
+        ("Word", "title"),
+        ("WORD", "upper"),
+        ("A", "title"),
+        ("J.", "title"),
+        ("J.P.", "upper"),
+        ("McDonald", "mixed"),
+        ("iPhone", "mixed"),
+        ("x1Y", "mixed"),
+        ("1a", "lower"),
+        ("Ärger", "title"),
+        ("ß", "lower"),
+        ("12.", None),
+        ("", None),
+    ],
+)
+def test_case(text, expected):
+    assert case(text) == expected
+
+
+def test_length():
+    assert names_of(["LENGTH"], make_doc(NLP, "a", "word", "日本")) == [
+        ["LENGTH=1"],
+        ["LENGTH=4"],
+        ["LENGTH=2"],
+    ]
 
 
 @pytest.mark.parametrize("n_tokens", [0, 1, 2, 3, 5, 6, 7, 30, 1000])
@@ -359,3 +413,11 @@ def test_keys_are_the_same_in_every_process(lang):
     doc = make_doc(spacy.blank(lang), "Ada", "met")
     keys = Extractor(FeatureSet(inside=["LOWER & SHAPE"])).read(doc).keys
     assert keys["inside"].tolist() == [[KEY_ADA], [KEY_MET]]
+
+
+def test_attributes_of_the_document():
+    doc = make_doc(NLP, "a", "b", spaces=[False, True], sent_starts=[True, False])
+    assert names_of(["SPACY", "SENT_START", "POSITION"], doc) == [
+        [None, "SENT_START=1", "POSITION=1"],
+        ["SPACY=1", None, "POSITION=2"],
+    ]

@@ -39,7 +39,8 @@ _ROMAN = re.compile(
 _ORDINAL = re.compile(r"\W*\d+(st|nd|rd|th|\.)\W*", re.I)
 _INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
 
-OPENING, CLOSING, QUOTES = "([{<«“„‚", ")]}>»”", "\"'`"
+# Quotation marks: which of them opens and which closes depends on the language.
+OPENING, CLOSING, QUOTES = "([{<", ")]}>", "\"'`“”„‘’‚«»"
 _NO_MARK = re.compile(f"[^{re.escape(OPENING + CLOSING + QUOTES)}]+")
 
 
@@ -176,12 +177,12 @@ DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {
 KNOWN = (*LEXEME_ATTRIBUTES, *TOKEN_ATTRIBUTES, *DOC_ATTRIBUTES)
 
 # Types that an extension attribute may have; None is none of them but "not there".
-_TYPES = (str, bool, int)
+_TYPES = {kind.__name__: kind for kind in (str, bool, int)}
 
 
 def is_extension(attribute: str) -> bool:
-    """Whether a template reads Token._."""
-    return attribute.startswith("_.")
+    """Whether a template reads Token._; "_.x:IN" is a list."""
+    return attribute.startswith("_.") and ":" not in attribute
 
 
 class Extensions:
@@ -223,28 +224,31 @@ class Extensions:
 
     def values(self, doc: Doc, name: str) -> NDArray[np.uint64]:
         """RETURNS (uint64 [n]): Hashes of `texts`, 0 for None."""
-        hashes = [hash_string(text) if text else 0 for text in self.texts(doc, name)]
-        return np.array(hashes, np.uint64)
+        return np.array([hash_or_0(text) for text in self.texts(doc, name)], np.uint64)
 
     def _check(self, doc: Doc, i: int, name: str, value: Any) -> None:
+        # No subclasses: the text of an enumeration depends on the version of Python.
         found = type(value).__name__
-        expected = self.types.get(name)
-        if expected is None and isinstance(value, _TYPES):
-            self.types[name] = found
-        elif found != expected:
-            names = [kind.__name__ for kind in _TYPES]
+        is_known = type(value) is _TYPES.get(found)
+        expected = self.types.setdefault(name, found) if is_known else None
+        if found != expected:
             raise TypeError(
                 Errors.HS048.format(
                     name=name,
                     found=repr(value)[:40],
                     type=found,
                     token=doc[i].text,
-                    expected=expected or " or ".join(names),
+                    expected=self.types.get(name) or " or ".join(_TYPES),
                 )
             )
 
 
 def _as_text(value: str | bool | int | None) -> str | None:
-    if value is None or value is False:
+    if value is None or value is False or value == "":
         return None
     return "1" if value is True else str(value)
+
+
+def hash_or_0(text: str | None) -> int:
+    """The value of a text; 0 where there is nothing to read."""
+    return hash_string(text) if text else 0

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.lexeme import Lexeme
-from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
 from ..core.rows import template_keys
@@ -21,6 +20,7 @@ from .attributes import (
     LEXEME_ATTRIBUTES,
     TOKEN_ATTRIBUTES,
     Extensions,
+    hash_or_0,
     is_extension,
 )
 from .gazetteers import MATCH, Gazetteers, Matches, names_of, size_name
@@ -90,7 +90,8 @@ class FeatureSet:
         is_open (bool): Whether there may be others.
         RAISES (ValueError): HS031 unknown attribute; HS036 wrong role.
         """
-        on_token = (*KNOWN, *names_of(lists))
+        of_tables = (f"{name}:{VALUE}" for name in tables)
+        on_token = (*KNOWN, *names_of(lists), *of_tables)
         of_unit = (*UNIT_ATTRIBUTES, *(f"{name}:{MATCH}" for name in lists))
         for role, templates in self.roles.items():
             known = (*on_token, *of_unit) if role == "whole" else on_token
@@ -366,8 +367,7 @@ class Extractor:
             self._table = np.concatenate([self._table, np.zeros_like(self._table)])
         lexeme = doc.vocab[orth]
         for a, read in enumerate(self._lexical.values()):
-            text = read(lexeme)
-            self._table[row, a] = 0 if text is None else hash_string(text)
+            self._table[row, a] = hash_or_0(read(lexeme))
         self._rows[orth] = row
         return row
 
@@ -382,7 +382,8 @@ class Extractor:
             values = doc.to_array(name).tolist()
             texts[name] = [doc.vocab.strings[v] if v else None for v in values]
         for name in self._of_doc:
-            texts[name] = [str(v) for v in DOC_ATTRIBUTES[name](doc).tolist()]
+            values = DOC_ATTRIBUTES[name](doc).tolist()  # from 10; names count from 1
+            texts[name] = [str(v - 9) if v else None for v in values]
         for name in self._extended:
             texts[name] = self.extensions.texts(doc, name[2:])
         matches = self.gazetteers.matches(doc, is_train)

@@ -215,6 +215,7 @@ def _plan(
 
 def _windows(n: int, width: int) -> tuple[Ints, Ints]:
     """All segments of n tokens up to a width."""
+    width = min(width, n)
     start = np.repeat(np.arange(n, dtype=np.int32), width)
     end = start + np.tile(np.arange(1, width + 1, dtype=np.int32), n)
     fits = end <= n
@@ -246,13 +247,22 @@ def _length_name(length: int) -> str:
 
 def _token_values(atom: Atom, values: Sequence[str | None]) -> str:
     if not atom.reach:
-        return values[atom.offset] or ""
+        return _escape(values[atom.offset])
     shown = [
-        value or "_"
+        _escape(value)
         for i, value in enumerate(values)
         if atom.reach == "*" or i == 0 or value != values[i - 1]
     ]
     return " ".join(shown)
+
+
+def _escape(value: str | None) -> str:
+    """Spaces stand between the values of a sequence, and "_" for an absent one: in a
+    value they are written with a backslash."""
+    if not value:
+        return "_"
+    value = value.replace("\\", "\\\\").replace(" ", "\\ ")
+    return "\\_" if value == "_" else value
 
 
 @lru_cache(maxsize=100_000)
@@ -269,5 +279,10 @@ def _marks_of(word: str) -> tuple[int, int, int, int]:
 
 def _balance(doc: Doc, start: Ints, end: Ints) -> Keys:
     """Of each segment whether brackets and quotation marks are paired; 0: has none."""
-    of_tokens = [_marks_of(token.text) for token in doc]
+    of_tokens = []
+    before = ""  # the letter that an apostrophe follows, where "John's" is two tokens
+    for token in doc:
+        of_tokens.append(_marks_of(before + token.text))
+        last = token.text[-1]
+        before = last if last.isalnum() and not token.whitespace_ else ""
     return balance(start, end, *np.array(of_tokens, np.int32).reshape(-1, 4).T.copy())
