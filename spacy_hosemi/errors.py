@@ -139,7 +139,7 @@ class Errors(metaclass=_Coded):
     HS033 = "features.{name} is {found}; expected 1 or more."
     # features: gazetteer files
     HS080 = (
-        "path is {path}, which does not exist; expected a gazetteer file. Correct it; "
+        "path is {path}, which does not exist; expected a file of entries. Correct it; "
         "a relative path starts at the working directory."
     )
     HS081 = (
@@ -147,8 +147,8 @@ class Errors(metaclass=_Coded):
         "in one of these and .gz. Rename or convert it."
     )
     HS082 = (
-        "{path} has no entry for column {column!r} and label {label!r}; expected at "
-        "least one that is not blank. Check the file and these two arguments."
+        "{path} has no entry for {wanted}; expected at least one that is not blank. "
+        "Check the file and these two arguments."
     )
     HS083 = (
         "{path}, line {line} has the bytes {found}, which are not {encoding}; expected "

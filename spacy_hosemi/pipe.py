@@ -365,7 +365,8 @@ class HighOrderSemiCRF(TrainablePipe):
         nlp: Language | None,
         examples: Sequence[Example],
     ) -> None:
-        """Store the entries of all lists and the rows of all tables in the model."""
+        """Store the entries of all lists and the rows of all tables in the model, and
+        forget what was read before."""
         extractor = self.weights.extractor
         for what, readers, settings in (
             ("gazetteers", gazetteers, extractor.gazetteers.settings),
@@ -383,6 +384,7 @@ class HighOrderSemiCRF(TrainablePipe):
             extractor.gazetteers.compile(name, entries, nlp or Language(self.vocab))
         for name, read in tables.items():
             extractor.tables.compile(name, _call_reader(read, examples))
+        extractor.extensions.load({})
         extractor.clear()
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:

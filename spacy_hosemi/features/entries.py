@@ -82,7 +82,8 @@ def _read_table(
             is_empty = False
             yield word, value
     if is_empty:
-        raise ValueError(Errors.HS082.format(path=path, column=columns, label=None))
+        wanted = "word {!r} and value {!r}".format(*columns)
+        raise ValueError(Errors.HS082.format(path=path, wanted=wanted))
 
 
 def _read_entries(
@@ -103,7 +104,8 @@ def _read_entries(
             is_empty = False
             yield entry
     if is_empty:
-        raise ValueError(Errors.HS082.format(path=path, column=column, label=label))
+        wanted = f"column {column!r} and label {label!r}"
+        raise ValueError(Errors.HS082.format(path=path, wanted=wanted))
 
 
 def _normalize(text: str) -> str:

@@ -51,8 +51,8 @@ def make_table(
         )
     if any(size < 1 for size in prefixes):
         raise ValueError(
-            Errors.HS034.format(
-                of="table", name="prefixes", found=prefixes, expected="1 or more each"
+            Errors.HS077.format(
+                name="prefixes", found=prefixes, expected="1 or more each"
             )
         )
     return Table(attr, tuple(prefixes))
@@ -60,11 +60,27 @@ def make_table(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Hashes of words, ascending, and which of the distinct values each has."""
+    """Hashes of words, ascending, and which of the distinct values each has.
+
+    RAISES (ValueError): These are not rows.
+    """
 
     words: NDArray[np.uint64]
     value: NDArray[np.int32]
     values: Sequence[str]
+
+    def __post_init__(self) -> None:
+        words, value = self.words, self.value
+        is_sound = (
+            (words.dtype, value.dtype) == (np.uint64, np.int32)
+            and words.ndim == 1
+            and words.shape == value.shape
+            and (words[1:] > words[:-1]).all()
+            and ((value >= 0) & (value < len(self.values))).all()
+            and all(isinstance(text, str) for text in self.values)
+        )
+        if not is_sound:
+            raise ValueError("a table has no ascending words, each with a value")
 
     def find(self, word: int) -> str | None:
         k = int(np.searchsorted(self.words, np.uint64(word)))
@@ -96,10 +112,12 @@ class Tables:
         rows (Iterable[Tuple[str, str]]): Words and their values; of several rows for
             one word the first counts.
         """
+        # A file may write words as they come: those that differ in case only are one.
+        is_lower = self.settings[name].attr == "LOWER"
         words, value = [], []
         numbers: dict[str, int] = {}
         for word, text in rows:
-            words.append(hash_string(word))
+            words.append(hash_string(word.lower() if is_lower else word))
             value.append(numbers.setdefault(text, len(numbers)))
         keys, first = np.unique(np.array(words, np.uint64), return_index=True)
         self._rows[name] = _Rows(keys, np.array(value, np.int32)[first], list(numbers))
