@@ -1,5 +1,6 @@
 """What is read from a Doc. May not see labels or weights."""
 
+from .attributes import Extensions
 from .extract import (
     ROLES,
     TOKEN_ROLES,
@@ -8,7 +9,6 @@ from .extract import (
     Reading,
     make_features,
 )
-from .attributes import Extensions
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
 from .tables import Table, Tables, make_table
 from .units import Segments

@@ -101,7 +101,7 @@ def marks(text: str) -> str | None:
 
 
 def case(text: str) -> str | None:
-    """How a word is capitalised: "upper", "title", "lower", "mixed"; None: no letters."""
+    """How a word is written: "upper", "title", "lower", "mixed"; None: no letters."""
     letters = "".join(c for c in text if c.isalpha())
     if not letters:
         return None
@@ -177,7 +177,7 @@ DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {
 KNOWN = (*LEXEME_ATTRIBUTES, *TOKEN_ATTRIBUTES, *DOC_ATTRIBUTES)
 
 # Types that an extension attribute may have; None is none of them but "not there".
-_TYPES = {kind.__name__: kind for kind in (str, bool, int)}
+_TYPES = ("str", "bool", "int")
 
 
 def is_extension(attribute: str) -> bool:
@@ -228,9 +228,10 @@ class Extensions:
 
     def _check(self, doc: Doc, i: int, name: str, value: Any) -> None:
         # No subclasses: the text of an enumeration depends on the version of Python.
-        found = type(value).__name__
-        is_known = type(value) is _TYPES.get(found)
-        expected = self.types.setdefault(name, found) if is_known else None
+        kind = type(value)
+        is_builtin = kind.__module__ == "builtins"
+        found = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
+        expected = self.types.setdefault(name, found) if found in _TYPES else None
         if found != expected:
             raise TypeError(
                 Errors.HS048.format(

@@ -56,7 +56,7 @@ def make_table_reader(
     value: str | int = 1,
     encoding: str = "utf8",
 ) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Prepare to read a table of words. Nothing is opened before its rows are asked for.
+    """Prepare to read a table of words. Nothing is opened before rows are asked for.
 
     path (Union[str, Path]): A file that ends in .csv or .tsv, or in one of these and
         .gz.

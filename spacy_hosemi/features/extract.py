@@ -223,7 +223,7 @@ class Extractor:
         lists = tuple(self.gazetteers.settings)
         features.check(lists, self.tables.settings)
         whole = features.roles["whole"]
-        atoms = [a for template in (*features.templates, *whole) for a in template.atoms]
+        atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
         names = dict.fromkeys(a.attribute for a in atoms if not kind_of_unit(a))
         self._lexical = {
             name: self._lexeme_reader(name)

@@ -1,0 +1,210 @@
+"""Extension attributes of tokens: values, types, and what is refused."""
+
+import enum
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from spacy.strings import hash_string
+from spacy.tokens import Token
+
+from spacy_hosemi.features import Extensions, Extractor, FeatureSet
+
+from ..helpers import make_doc
+
+NLP = spacy.blank("en")
+
+
+@pytest.fixture(autouse=True)
+def registered():
+    """The attributes `_.topic` and `_.is_long`; the second one is computed."""
+    Token.set_extension("topic", default=None)
+    Token.set_extension("is_long", getter=lambda token: len(token) > 3)
+    yield
+    for name in ("topic", "is_long"):
+        if Token.has_extension(name):
+            Token.remove_extension(name)
+
+
+def make_topics(*values):
+    doc = make_doc(NLP, *[f"w{k}" for k in range(len(values))])
+    for token, value in zip(doc, values, strict=True):
+        token._.topic = value
+    return doc
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+# --- values -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        (["a", None, "", "b c"], ["a", None, None, "b c"]),
+        ([True, False, None], ["1", None, None]),
+        ([0, 1, -7, None, 10**30], ["0", "1", "-7", None, "1" + "0" * 30]),
+        ([None, None], [None, None]),
+        ([], []),
+    ],
+)
+def test_values(values, expected):
+    doc, extensions = make_topics(*values), Extensions()
+    assert extensions.texts(doc, "topic") == expected
+    found = extensions.values(doc, "topic")
+    assert found.dtype == np.uint64
+    assert found.tolist() == [hash_string(text) if text else 0 for text in expected]
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("a", "str"),
+        ("", "str"),
+        (True, "bool"),
+        (False, "bool"),
+        (0, "int"),
+        (2, "int"),
+    ],
+)
+def test_the_first_value_tells_the_type(value, expected):
+    extensions = Extensions()
+    assert not extensions
+    extensions.values(make_topics(None, value), "topic")
+    assert extensions.types == {"topic": expected}
+    assert extensions
+
+
+def test_nothing_is_no_type():
+    extensions = Extensions()
+    extensions.values(make_topics(None, None), "topic")
+    assert extensions.types == {}
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [[], ["a"]])
+def test_an_attribute_that_is_not_registered(words):
+    with pytest.raises(ValueError) as error:
+        Extensions().values(make_doc(NLP, *words), "subject")
+    assert str(error.value).startswith("[HS039] a feature template reads _.subject, ")
+    assert "Token.set_extension('subject', default=None)" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "value, kind",
+    [
+        (0.5, "float"),
+        (["a"], "list"),
+        (np.int64(1), "numpy.int64"),
+        (np.bool_(True), "numpy.bool"),
+        (np.str_("a"), "numpy.str_"),
+        (Colour.RED, "tests.features.test_extensions.Colour"),
+        (b"a", "bytes"),
+    ],
+)
+def test_a_value_of_another_kind(value, kind):
+    extensions = Extensions()
+    with pytest.raises(TypeError) as error:
+        extensions.values(make_topics(None, value), "topic")
+    text = str(error.value)
+    assert text.startswith("[HS048] the extension attribute _.topic of the token 'w1' ")
+    assert f"of type {kind}" in text
+    assert "; expected str or bool or int, or None." in text
+    assert extensions.types == {}
+
+
+@pytest.mark.parametrize(
+    "first, second, expected",
+    [("a", 1, "str"), (1, "a", "int"), (True, 1, "bool"), (1, True, "int")],
+)
+def test_the_type_changes(first, second, expected):
+    extensions = Extensions()
+    with pytest.raises(TypeError, match=f"HS048.*; expected {expected}, or None"):
+        extensions.values(make_topics(first, second), "topic")
+    extensions = Extensions({"topic": expected})
+    with pytest.raises(TypeError, match="HS048.* of the token 'w0' "):
+        extensions.values(make_topics(second), "topic")
+    extensions.values(make_topics(first, None), "topic")
+
+
+def test_each_attribute_has_its_type():
+    extensions, doc = Extensions(), make_topics("a", "b")
+    extensions.values(doc, "topic")
+    extensions.values(doc, "is_long")
+    assert extensions.types == {"topic": "str", "is_long": "bool"}
+
+
+def test_a_long_value_is_cut():
+    with pytest.raises(TypeError, match="HS048") as error:
+        Extensions({"topic": "int"}).values(make_topics("x" * 10_000), "topic")
+    assert len(str(error.value)) < 400
+
+
+def test_a_method_is_no_value():
+    Token.set_extension("topic", method=lambda token: "a", force=True)
+    with pytest.raises(TypeError, match="HS048.*of type functools.partial"):
+        Extensions().values(make_doc(NLP, "a"), "topic")
+
+
+# --- templates --------------------------------------------------------------------
+
+
+def test_names():
+    extractor = Extractor(FeatureSet(["_.topic[-1:1]", "_.is_long & LOWER"]))
+    doc = make_doc(NLP, "long", "low", "lower")
+    for token, topic in zip(doc, ["a", None, "b"]):
+        token._.topic = topic
+    assert list(extractor.names(doc, "inside")) == [
+        ["_.topic[-1]=^", "_.topic=a", None, "_.is_long & LOWER=1 & long"],
+        ["_.topic[-1]=a", None, "_.topic[1]=b", None],
+        [None, "_.topic=b", "_.topic[1]=$", "_.is_long & LOWER=1 & lower"],
+    ]
+    keys = extractor.read(doc).keys["inside"]
+    assert [[key != 0 for key in row] for row in keys.tolist()] == [
+        [name is not None for name in row] for row in extractor.names(doc, "inside")
+    ]
+
+
+def test_of_whole_segments():
+    extractor = Extractor(FeatureSet(whole=["_.topic+", "_.topic & _.topic[-1]"]))
+    doc = make_topics("a", None, "a", "a")
+    found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+    spans = zip(found.start.tolist(), found.end.tolist(), strict=True)
+    names = {(i, j, name(k)) for k, (i, j) in enumerate(spans)}
+    assert (0, 4, "_.topic+=a _ a") in names
+    assert (2, 4, "_.topic+=a") in names
+    assert (0, 4, "_.topic & _.topic[-1]=a & a") in names
+    assert not [1 for i, j, _ in names if (i, j) == (1, 2)]
+
+
+def test_values_are_not_kept_between_documents():
+    # the same words, other values
+    extractor = Extractor(FeatureSet(["_.topic"]))
+    for topic in ("a", "b", None):
+        doc = make_topics(topic)
+        (name,) = next(extractor.names(doc, "inside"))
+        assert name == (f"_.topic={topic}" if topic else None)
+
+
+def test_a_list_that_is_named_like_an_attribute():
+    with pytest.raises(ValueError, match="HS031.*'_.topic:IN'"):
+        Extractor(FeatureSet(["_.topic:IN"]))
+
+
+def test_an_empty_doc():
+    reading = Extractor(FeatureSet(["_.topic"], whole=["_.topic*"])).read(make_doc(NLP))
+    assert reading.keys["inside"].shape == (0, 1)
+    assert len(reading.segments.keys) == 0
+
+
+def test_pickle():
+    extractor = Extractor(FeatureSet(["_.topic"]))
+    extractor.read(make_topics("a"))
+    copy = pickle.loads(pickle.dumps(extractor))
+    with pytest.raises(TypeError, match="HS048"):
+        copy.read(make_topics(1))

@@ -1,0 +1,397 @@
+"""Tables of words: their files, what is found in them, and what templates read."""
+
+import gzip
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from confection import Config
+from hypothesis import given
+from spacy import registry
+
+from spacy_hosemi.features import (
+    Extractor,
+    FeatureSet,
+    Table,
+    Tables,
+    extract,
+    make_features,
+    make_table,
+)
+from spacy_hosemi.features.entries import make_table_reader
+from spacy_hosemi.features.presets import TABLES
+from spacy_hosemi.features.templates import parse_templates
+
+from ..helpers import make_doc
+
+NLP = spacy.blank("en")
+ROWS = [("ada", "0110"), ("met", "10"), ("bob", "0111"), ("ada", "11")]
+
+
+def make_tables(rows=ROWS, **settings) -> Tables:
+    """The table "x"."""
+    tables = Tables({"x": make_table(**settings)})
+    tables.compile("x", rows)
+    return tables
+
+
+def find(tables, *words, what="x:VALUE") -> list[str | None]:
+    read = tables.reader(what)
+    return [read(NLP.vocab[word]) for word in words]
+
+
+def names_of(tables, templates, *words, role="inside"):
+    extractor = Extractor(FeatureSet(**{role: templates}), tables=tables)
+    return list(extractor.names(make_doc(NLP, *words), role))
+
+
+# --- what is found ----------------------------------------------------------------
+
+
+def test_the_first_row_of_a_word_counts():
+    assert find(make_tables(), "ada", "bob", "eve") == ["0110", "0111", None]
+
+
+@pytest.mark.parametrize(
+    "attr, rows, expected",
+    [
+        ("ORTH", ["Ada", "BOB"], ["1", None, None]),
+        ("LOWER", ["ada", "bob"], ["1", "1", "2"]),
+        ("LOWER", ["ADA", "Ada", "BOB"], ["1", "1", "3"]),  # as they come
+        ("NORM", ["ada", "bob"], ["1", "1", "2"]),
+        ("SHAPE", ["Xxx", "xxx"], ["1", "2", "1"]),
+        ("PREFIX", ["A", "B"], ["1", None, "2"]),
+        ("SUFFIX", ["ada", "Ada"], ["2", "1", None]),
+    ],
+)
+def test_what_is_looked_up(attr, rows, expected):
+    rows = [(word, str(k)) for k, word in enumerate(rows, start=1)]
+    assert find(make_tables(rows, attr=attr), "Ada", "ada", "Bob") == expected
+
+
+@pytest.mark.parametrize(
+    "what, expected",
+    [
+        ("x:PREFIX1", ["0", "1", None]),
+        ("x:PREFIX3", ["011", "10", None]),
+        ("x:PREFIX20", ["0110", "10", None]),
+    ],
+)
+def test_prefixes_of_values(what, expected):
+    assert find(make_tables(), "ada", "met", "eve", what=what) == expected
+
+
+words_W = st.text("aAbß", min_size=1, max_size=3)
+
+
+@given(st.lists(st.tuples(words_W, st.sampled_from("123"))), st.lists(words_W))
+def test_a_table_is_a_dictionary(rows, words):
+    expected = {}
+    for word, value in rows:
+        expected.setdefault(word, value)
+    tables = make_tables(rows, attr="ORTH")
+    assert tables.size("x") == len(expected)
+    assert find(tables, *words) == [expected.get(word) for word in words]
+
+
+def test_without_rows():
+    assert find(make_tables([]), "ada") == [None]
+    assert find(Tables({"x": make_table()}), "ada") == [None]
+    assert make_tables([]).size("x") == len(Tables()) == 0
+
+
+def test_rows_are_replaced():
+    tables = make_tables()
+    tables.compile("x", [("eve", "1")])
+    assert find(tables, "ada", "eve") == [None, "1"]
+
+
+# --- settings ---------------------------------------------------------------------
+
+
+def test_settings():
+    assert make_table() == Table("LOWER", ())
+    assert make_table("ORTH", [4, 6]) == Table("ORTH", (4, 6))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"attr": "lower"}, {"attr": "LEMMA"}, {"prefixes": [4, 0]}, {"prefixes": [-1]}],
+)
+def test_settings_out_of_range(setting):
+    ((name, found),) = setting.items()
+    with pytest.raises(ValueError) as error:
+        make_table(**setting)
+    assert str(error.value).startswith(f"[HS077] table.{name} is {found!r}; expected ")
+
+
+# --- copies -----------------------------------------------------------------------
+
+
+def through_pickle(tables):
+    return pickle.loads(pickle.dumps(tables))
+
+
+def through_dict(tables):
+    loaded = Tables(tables.settings)
+    loaded.load(tables.to_dict())
+    return loaded
+
+
+@pytest.mark.parametrize("rows", [ROWS, []])
+@pytest.mark.parametrize("through", [through_pickle, through_dict])
+def test_copies(through, rows):
+    tables = make_tables(rows, attr="ORTH", prefixes=[2])
+    copy = through(tables)
+    assert copy.settings == tables.settings
+    assert find(copy, "ada", "bob", "eve") == find(tables, "ada", "bob", "eve")
+    copy.compile("x", [("eve", "1")])
+    assert find(tables, "eve") == [None]
+
+
+def test_rows_of_another_table():
+    with pytest.raises(KeyError):
+        Tables({"y": make_table()}).load(make_tables().to_dict())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"words": np.arange(4, dtype=np.uint64)},
+        {"words": np.array([3, 2, 1], np.uint64)},
+        {"words": np.array([1, 1, 2], np.uint64)},
+        {"words": np.arange(3)},
+        {"words": "abc"},
+        {"value": np.array([0, 1, 4], np.int32)},
+        {"value": np.array([0, 1, -1], np.int32)},
+        {"value": np.array([0, 1, 2])},
+        {"values": [1, 2, 3]},
+        {"values": ["1"]},
+    ],
+)
+def test_what_is_no_table(change):
+    rows = make_tables().to_dict()["x"]
+    with pytest.raises((ValueError, AttributeError)):
+        Tables({"x": make_table()}).load({"x": {**rows, **change}})
+
+
+# --- templates --------------------------------------------------------------------
+
+
+def test_names():
+    templates = ["x:VALUE", "x:VALUE[1]", "x:PREFIX2 & LOWER[-1]"]
+    assert names_of(make_tables(), templates, "Ada", "who", "met") == [
+        ["x:VALUE=0110", None, "x:PREFIX2 & LOWER[-1]=01 & ^"],
+        [None, "x:VALUE[1]=10", None],
+        ["x:VALUE=10", "x:VALUE[1]=$", "x:PREFIX2 & LOWER[-1]=10 & who"],
+    ]
+
+
+def test_of_whole_segments():
+    features = FeatureSet(whole=["x:PREFIX1+", "x:VALUE & x:VALUE[-1]"])
+    extractor = Extractor(features, tables=make_tables())
+    doc = make_doc(NLP, "Ada", "Bob", "who")
+    found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+    names = {(i, j, name(k)) for k, (i, j) in enumerate(zip(found.start, found.end))}
+    assert names == {
+        *((i, j, "x:PREFIX1+=0") for i, j in ((0, 1), (0, 2), (1, 2))),
+        *((i, 3, "x:PREFIX1+=0 _") for i in (0, 1)),
+        (0, 1, "x:VALUE & x:VALUE[-1]=0110 & 0110"),
+        (0, 2, "x:VALUE & x:VALUE[-1]=0110 & 0111"),
+        (1, 2, "x:VALUE & x:VALUE[-1]=0111 & 0111"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["y:VALUE", "x:VALUES", "x:PREFIX", "x:PREFIX0", "x:PREFIX04", "x:IN"]
+)
+@pytest.mark.parametrize("role", ["inside", "whole"])
+def test_unknown_table(role, text):
+    features = FeatureSet(**{role: [text]})  # which tables there are comes later
+    with pytest.raises(ValueError, match=f"HS031.*'{text}'; known are .*'x:VALUE'"):
+        Extractor(features, tables=make_tables())
+    with pytest.raises(ValueError, match="HS031"):
+        features.with_lists((), {"x": make_table()})
+
+
+def usual(role, *what):
+    return parse_templates(t.format(w) for w in what for t in TABLES.get(role, ()))
+
+
+def test_the_usual_features_are_added():
+    features = make_features(min_count=3, width=2)
+    both = features.with_lists((), {"x": make_table(prefixes=[4]), "y": make_table()})
+    for role in features.roles:
+        expected = usual(role, "x:VALUE", "x:PREFIX4", "y:VALUE")
+        assert both.roles[role] == (*features.roles[role], *expected)
+    assert usual("inside", "x:VALUE")
+    assert (both.min_count, both.width) == (3, 2)
+
+
+@pytest.mark.parametrize("role", ["inside", "whole"])
+def test_a_table_that_is_read_already_is_left_alone(role):
+    features = FeatureSet(**{role: ["LOWER & x:PREFIX3"]})
+    both = features.with_lists((), {"x": make_table(prefixes=[4]), "y": make_table()})
+    for other in TABLES:
+        assert both.roles[other] == (*features.roles[other], *usual(other, "y:VALUE"))
+
+
+def test_an_extractor_in_a_pickle():
+    extractor = Extractor(FeatureSet(["x:VALUE"]), tables=make_tables())
+    doc = make_doc(NLP, "Ada", "who")
+    before = extractor.read(doc).keys["inside"].tolist()
+    copy = pickle.loads(pickle.dumps(extractor))
+    assert copy.read(doc).keys["inside"].tolist() == before
+    assert before[0] != [0] == before[1]
+
+
+def test_replaced_rows_are_read_after_clear():
+    tables = make_tables()
+    extractor = Extractor(FeatureSet(["x:VALUE"]), tables=tables)
+    doc = make_doc(NLP, "Ada", "Eve")
+    before = extractor.read(doc).keys["inside"][:, 0].tolist()
+    tables.compile("x", [("eve", "0110")])
+    extractor.clear()
+    assert extractor.read(doc).keys["inside"][:, 0].tolist() == before[::-1]
+
+
+def test_cache_overflow(monkeypatch):
+    monkeypatch.setattr(extract, "CACHE_SIZE", 3)
+    rows = [(f"w{k}", str(k % 3)) for k in range(0, 40, 2)]
+    extractor = Extractor(FeatureSet(["x:VALUE"]), tables=make_tables(rows))
+    fresh = Extractor(FeatureSet(["x:VALUE"]), tables=make_tables(rows))
+    for first in (0, 20, 0):
+        doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 20)])
+        fresh.clear()
+        found = extractor.read(doc).keys["inside"]
+        assert found.tolist() == fresh.read(doc).keys["inside"].tolist()
+
+
+def test_the_vocabulary_stays_as_it_is():
+    nlp = spacy.blank("en")
+    before = list(nlp.vocab.strings)
+    make_tables([("zyxomma", "1")])
+    assert list(nlp.vocab.strings) == before
+
+
+# --- files ------------------------------------------------------------------------
+
+TABLE = 'word,cluster\nAda, 01 \n"New  York","1, 0"\n,11\nBob,\nAda,00\n'
+
+
+@pytest.fixture(params=["", ".gz"], ids=["plain", "gz"])
+def write(tmp_path, request):
+    def write(name, content):
+        data = content if isinstance(content, bytes) else content.encode()
+        path = tmp_path / (name + request.param)
+        path.write_bytes(gzip.compress(data) if request.param else data)
+        return path
+
+    return write
+
+
+def message(path, **arguments):
+    rows = make_table_reader(path, **arguments)()
+    with pytest.raises(ValueError) as info:
+        list(rows)
+    return str(info.value)
+
+
+@pytest.mark.parametrize(
+    "name, content, arguments, expected",
+    [
+        ("a.csv", "Ada,01\nBob,1\n", {}, [("Ada", "01"), ("Bob", "1")]),
+        ("a.tsv", "Ada\t0 1\nBob\t1\r\n", {}, [("Ada", "0 1"), ("Bob", "1")]),
+        ("a.TSV", "01\tAda\t7\n", {"word": 1, "value": 0}, [("Ada", "01")]),
+        ("a.csv", "\ufeffAda,1\n\n , \n", {}, [("Ada", "1")]),
+        (
+            "a.csv",
+            TABLE,
+            {"word": "word", "value": "cluster"},
+            [("Ada", "01"), ("New York", "1, 0"), ("Ada", "00")],
+        ),
+        ("a.csv", "c,w\n1,Ada\n", {"word": "w", "value": 0}, [("Ada", "1")]),
+        (
+            "a.csv",
+            "Málaga,1".encode("cp1252"),
+            {"encoding": "cp1252"},
+            [("Málaga", "1")],
+        ),
+    ],
+)
+def test_files(write, name, content, arguments, expected):
+    assert list(make_table_reader(write(name, content), **arguments)()) == expected
+
+
+def test_the_file_is_opened_when_rows_are_asked_for(tmp_path):
+    read = make_table_reader(tmp_path / "a.csv")
+    with pytest.raises(ValueError, match="HS080.*a.csv"):
+        next(read())
+    (tmp_path / "a.csv").write_text("Ada,1")
+    assert list(read()) == list(read()) == [("Ada", "1")]
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a"])
+def test_other_suffixes(write, name):
+    text = message(write(name, "Ada,1"))
+    assert text.startswith("[HS081]")
+    assert "one of .csv, .tsv, or" in text
+
+
+@pytest.mark.parametrize(
+    "content, arguments",
+    [("", {}), ("a,\n,b\n", {}), ("w,c\n", {"word": "w", "value": "c"})],
+)
+def test_no_row(write, content, arguments):
+    text = message(write("a.csv", content), **arguments)
+    word, value = arguments.get("word", 0), arguments.get("value", 1)
+    assert "[HS082]" in text
+    assert f"no entry for word {word!r} and value {value!r};" in text
+
+
+@pytest.mark.parametrize(
+    "content, arguments, line, column, found",
+    [
+        ("Ada,1\nBob\n", {}, 2, 1, "a row of length 1"),
+        ("Ada\t1\n", {}, 1, 1, "a row of length 1"),
+        ("Ada,1\n", {"word": 2}, 1, 2, "a row of length 2"),
+        ("Ada,1\n", {"value": -1}, 1, -1, "a row of length 2"),
+        ("\nw,c\nAda,1\n", {"word": "W"}, 2, "W", "the columns ['w', 'c']"),
+        ("w,c\nAda,1\n", {"value": "d"}, 1, "d", "the columns ['w', 'c']"),
+        ('w,c\n"A\nb",1\nAda\n', {"word": 0, "value": "c"}, 4, "c", "of length 1"),
+    ],
+)
+def test_no_such_column(write, content, arguments, line, column, found):
+    path = write("a.csv", content)
+    text = message(path, **arguments)
+    assert text.startswith(f"[HS084] {path}, line {line} has no column {column!r};")
+    assert found in text
+
+
+def test_other_encoding(write):
+    path = write("a.csv", b"Ada,1\nM\xe1laga,2\n")
+    assert message(path).startswith(f"[HS083] {path}, line 2 has the bytes ")
+    assert message(path, encoding="utf9").startswith("[HS086] encoding is 'utf9' ")
+
+
+def test_quotes_that_do_not_pair(write):
+    path = write("a.csv", 'Ada,1\n"Bob,2\nEve,3')
+    text = message(path)
+    assert text.startswith(f"[HS088] {path}, the row that begins in line 2 ")
+
+
+def test_damaged_gzip(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"Ada,1\n" * 999)[:-9])
+    assert message(path).startswith("[HS087]")
+
+
+@pytest.mark.parametrize("word, value", [("0", "1"), ('"w"', '"c"'), ('"w"', "1")])
+def test_in_a_config(tmp_path, word, value):
+    (tmp_path / "a.csv").write_text("w,c\nAda,1\n")
+    text = f'path = "{tmp_path / "a.csv"}"\nword = {word}\nvalue = {value}\n'
+    config = f'[x]\n@readers = "spacy_hosemi.read_table.v1"\n{text}'
+    read = registry.resolve(Config().from_str(config))["x"]
+    assert list(read())[-1] == ("Ada", "1")
