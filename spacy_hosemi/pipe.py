@@ -329,8 +329,8 @@ class HighOrderSemiCRF(TrainablePipe):
         tables (Optional[Dict[str, Callable]]): For each table of the model a function
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
-        RAISES (ValueError): HS035 gazetteers, tables; HS040, HS041 labels; HS050 to HS052
-            nothing to fit.
+        RAISES (ValueError): HS035 gazetteers, tables; HS040, HS041 labels; HS050 to
+            HS052 nothing to fit.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())

@@ -153,7 +153,7 @@ class UnitReader:
 
         doc (Doc): n tokens.
         segments (Segments): As `read` returned them.
-        texts (Mapping[str, Sequence[Optional[str]]]): By attribute, values of all tokens.
+        texts (Mapping[str, Sequence[Optional[str]]]): Of all tokens, by attribute.
         """
         template = self.templates[segments.template[k]]
         start, end = int(segments.start[k]), int(segments.end[k])
