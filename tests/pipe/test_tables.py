@@ -1,0 +1,309 @@
+"""The component with tables of words: learnt, saved, replaced, and what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.cli.train import train
+from spacy.tokens import DocBin
+from spacy.util import load_config
+
+from spacy_hosemi.model import build_span_scorer, weights_of
+
+from ..conftest import ROOT
+from ..helpers import initialize, lbfgs, make_doc, make_examples, make_nlp, triples
+from .test_gazetteers import (
+    CITIES,
+    MARKED,
+    NEW,
+    PEOPLE,
+    PLAIN,
+    assert_gradient,
+    find,
+    find_new,
+    format_of,
+    use_lists,
+)
+from .test_serialize import THROUGH
+
+TABLE = {"@misc": "spacy_hosemi.table.v1"}
+NLP = spacy.blank("en")
+
+
+def rows_of(cities=(*CITIES, *NEW), people=PEOPLE) -> list[tuple[str, str]]:
+    """Clusters of the words of names."""
+    words = [(word, "011") for name in cities for word in name.split()]
+    return words + [(word, "10") for name in people for word in name.split()]
+
+
+def use_tables(**tables):
+    return {name: {**TABLE, **settings} for name, settings in tables.items()}
+
+
+def write(path, rows):
+    path.write_text("word,cluster\n" + "".join(f"{w},{c}\n" for w, c in rows))
+    reader = {"@readers": "spacy_hosemi.read_table.v1", "path": str(path)}
+    return {**reader, "word": "word", "value": "cluster"}
+
+
+def train_clusters(folder, rows=None, **config):
+    """A fitted pipeline with the table "clusters"; its file is gone."""
+    tables = use_tables(clusters={"prefixes": [2]})
+    nlp = make_nlp(features=PLAIN, model={"tables": tables}, **config)
+    readers = {"clusters": write(folder / "clusters.csv", rows or rows_of())}
+    initialize(nlp, MARKED, tables=readers, fit=lbfgs(max_iter=15))
+    (folder / "clusters.csv").unlink()
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    return train_clusters(tmp_path_factory.mktemp("tables"))
+
+
+def make_pipe(tables, **settings):
+    tables = use_tables(**dict.fromkeys(tables, {}))
+    model = {"tables": tables, "features": PLAIN, **settings}
+    return NLP.create_pipe("hosemi", config={"model": model})
+
+
+# --- what is learnt ---------------------------------------------------------------
+
+
+def test_words_that_only_the_table_knows(trained):
+    assert find_new(trained) == [True, True, True, False]
+    weights = trained.get_pipe("hosemi").weights
+    assert {
+        "inside:clusters:VALUE=011",
+        "inside:clusters:PREFIX2=01",
+        "start:clusters:VALUE[-1]=10",
+        "end:clusters:PREFIX2[1]=01",
+    } <= set(weights.names)
+    city = trained.get_pipe("hosemi").inventory.names.index("CITY")
+    row = weights.matrix[weights.names.index("inside:clusters:VALUE=011")]
+    assert row.argmax() == city
+
+
+@pytest.mark.parametrize("encoding", ["BIO", "BILUO"])
+def test_tags_on_tokens(encoding, tmp_path):
+    nlp = train_clusters(tmp_path, encoding=encoding)
+    assert find_new(nlp) == [True, True, True, False]
+    nlp.to_disk(tmp_path)
+    assert find_new(spacy.load(tmp_path)) == [True, True, True, False]
+
+
+def test_tables_and_lists():
+    model = {"tables": use_tables(x={}), "gazetteers": use_lists(y={})}
+    pipe = NLP.create_pipe("hosemi", config={"model": {**model, "features": PLAIN}})
+    examples = make_examples(NLP, MARKED)
+    readers = {"tables": {"x": rows_of}, "gazetteers": {"y": lambda: CITIES}}
+    pipe.initialize(lambda: examples, nlp=NLP, **readers)
+    assert {"inside:x:VALUE=011", "inside:y:IN=2", "whole:y:MATCH=1"} <= set(
+        pipe.weights.names
+    )
+    other = copy.deepcopy(pipe)
+    assert other.weights.to_bytes() == pipe.weights.to_bytes()
+    assert format_of(other) == 4
+
+
+def test_rows_from_training_documents():
+    """A reader with an argument is given the examples."""
+    pipe, examples = make_pipe(["x"]), make_examples(NLP, MARKED)
+
+    def read(examples):
+        ents = [ent for eg in examples for ent in eg.reference.ents]
+        return [(token.text, ent.label_) for ent in ents for token in ent]
+
+    pipe.initialize(lambda: examples, nlp=NLP, tables={"x": read})
+    assert "inside:x:VALUE=CITY" in pipe.weights.names
+
+
+def test_gradient():
+    features = {"preset": "none", "whole": ["x:VALUE+", "TOKENS"], "min_count": 1}
+    features["inside"] = ["x:PREFIX1"]
+    pipe = make_pipe(["x"], features=features)
+    marked = ["[A a b] c [B b] .", "( [B b a] c ) [A c]"]
+    examples = make_examples(NLP, marked)
+    rows = [("a", "01"), ("b", "00"), ("c", "1")]
+    pipe.initialize(lambda: examples, nlp=NLP, tables={"x": lambda: rows})
+    pipe.set_weights(np.random.default_rng(0).normal(size=pipe.get_weights().shape))
+    assert_gradient(pipe, examples)
+    assert "whole:x:VALUE+=01 00" in pipe.weights.names
+
+
+# --- saved models -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_a_saved_model_has_the_rows(through, trained, tmp_path):
+    other = through(trained, tmp_path)
+    assert find_new(other) == [True, True, True, False]
+    left, right = trained.get_pipe("hosemi"), other.get_pipe("hosemi")
+    assert right.model.to_bytes() == left.model.to_bytes()
+
+
+def test_several_processes(trained):
+    texts = [f"they saw {name} again ." for name in NEW] * 2
+    found = [triples(doc.ents) for doc in trained.pipe(texts, n_process=2)]
+    assert found == [triples(trained(text).ents) for text in texts]
+    assert all(found)
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_an_untrained_model_is_saved(through, tmp_path):
+    nlp = make_nlp(model={"tables": use_tables(x={})})
+    pipe = through(nlp, tmp_path).get_pipe("hosemi")
+    examples = make_examples(NLP)
+    rows = [("ada", "1"), ("london", "2")]
+    pipe.initialize(lambda: examples, nlp=NLP, tables={"x": lambda: rows})
+    assert "inside:x:VALUE=1" in pipe.weights.names
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda model: model.copy(),
+        copy.deepcopy,
+        lambda model: pickle.loads(pickle.dumps(model)),
+    ],
+)
+def test_copies_have_tables_of_their_own(copied, trained):
+    pipe = trained.get_pipe("hosemi")
+    other = weights_of(copied(pipe.model))
+    doc = make_doc(trained, "Xor", "again")
+
+    def read(weights):
+        keys = weights.extractor.read(doc).keys["inside"]
+        return [bool(keys[i, -1]) for i in range(2)]
+
+    assert read(pipe.weights) == read(other) == [True, False]
+    other.extractor.tables.compile("clusters", [("again", "011")])
+    other.extractor.clear()
+    assert read(other) == [False, True]
+    assert read(pipe.weights) == [True, False]
+
+
+def test_format(trained):
+    assert format_of(trained.get_pipe("hosemi")) == 4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tables: {},
+        lambda tables: None,
+        lambda tables: {"kinds": tables["clusters"]},
+        lambda tables: {"clusters": {"words": tables["clusters"]["words"]}},
+        lambda tables: {"clusters": {**tables["clusters"], "value": np.ones(1)}},
+        lambda tables: {"clusters": {**tables["clusters"], "values": []}},
+        lambda tables: {"clusters": {**tables["clusters"], "words": "none"}},
+    ],
+)
+def test_unreadable_tables(change, trained):
+    weights = copy.deepcopy(trained.get_pipe("hosemi").weights)
+    loaded = srsly.msgpack_loads(weights.to_bytes())
+    loaded["tables"] = change(loaded["tables"])
+    with pytest.raises(ValueError, match="HS062"):
+        weights.from_bytes(srsly.msgpack_dumps(loaded))
+
+
+def test_a_loaded_component_forgets_the_rows_it_had(tmp_path):
+    """Values of words are kept: not beyond the rows that they come from."""
+    nlp = train_clusters(tmp_path)
+    other = train_clusters(tmp_path, rows_of(CITIES, (*PEOPLE, *NEW)))
+    assert find_new(nlp)[:3] == [True] * 3
+    assert not any(find_new(other))
+    nlp.get_pipe("hosemi").from_bytes(other.get_pipe("hosemi").to_bytes())
+    assert not any(find_new(nlp))
+
+
+def test_initialize_again_with_other_rows(tmp_path):
+    nlp = train_clusters(tmp_path)
+    assert find_new(nlp) == [True, True, True, False]
+    rows = rows_of(CITIES, (*PEOPLE, *NEW)) + [("Ceb", "011"), ("Dor", "011")]
+    readers = {"clusters": write(tmp_path / "other.csv", rows)}
+    initialize(nlp, MARKED, tables=readers, fit=lbfgs(max_iter=15))
+    assert find_new(nlp) == [False, False, False, True]
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "tables, given",
+    [(["x"], None), ([], {"x": rows_of}), (["x", "y"], {"y": rows_of})],
+)
+def test_names_that_do_not_agree(tables, given):
+    with pytest.raises(ValueError) as error:
+        make_pipe(tables).initialize(lambda: make_examples(NLP), tables=given)
+    text = str(error.value)
+    assert text.startswith(f"[HS035] tables in the model are {tables}, ")
+    assert "[initialize.components.hosemi.tables]" in text
+    assert f" are {list(given or [])};" in text
+
+
+@pytest.mark.parametrize("found", ["a.csv", {"attr": "LOWER"}, None])
+def test_not_a_table(found):
+    with pytest.raises(ValueError, match="HS037.*model.tables.x is .*hosemi.table.v1"):
+        build_span_scorer(tables={"x": found})
+
+
+def test_a_list_is_no_table():
+    with pytest.raises(ValueError, match="HS037.*model.tables.x is Gazetteer;"):
+        make_nlp(model={"tables": use_lists(x={})})
+    with pytest.raises(ValueError, match="HS037.*model.gazetteers.x is Table;"):
+        make_nlp(model={"gazetteers": use_tables(x={})})
+
+
+@pytest.mark.parametrize("name", ["my table", "a:b", ""])
+def test_names_that_no_template_can_read(name):
+    with pytest.raises(ValueError, match=f"HS038.* a table is called '{name}'"):
+        make_nlp(model={"tables": use_tables(**{name: {}})})
+
+
+def test_a_table_and_a_list_of_one_name():
+    with pytest.raises(ValueError, match="HS038.*'x'.* of one name"):
+        make_nlp(model={"tables": use_tables(x={}), "gazetteers": use_lists(x={})})
+
+
+def test_settings_out_of_range():
+    with pytest.raises(ValueError, match="HS077.*table.attr is 'lower'"):
+        make_nlp(model={"tables": use_tables(x={"attr": "lower"})})
+
+
+def test_a_template_reads_a_table_that_is_not_there():
+    with pytest.raises(ValueError, match="HS031.*'y:VALUE'.*'x:VALUE'"):
+        make_pipe(["x"], features={"inside": ["y:VALUE"]})
+
+
+def test_a_missing_file(tmp_path):
+    nlp = make_nlp(model={"tables": use_tables(x={})})
+    reader = {"@readers": "spacy_hosemi.read_table.v1", "path": str(tmp_path / "a.csv")}
+    with pytest.raises(ValueError, match="HS080.*a.csv"):
+        initialize(nlp, tables={"x": reader})
+
+
+# --- spaCy's commands -------------------------------------------------------------
+
+
+def test_train_from_a_config(tmp_path, capfd):
+    docs = [eg.reference for eg in make_examples(spacy.blank("en"), MARKED)]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
+    model = config["components"]["hosemi"]["model"]
+    model["tables"] = use_tables(clusters={"attr": "ORTH"})
+    model["features"] |= PLAIN
+    block = config["initialize"]["components"]["hosemi"]
+    block["tables"] = {"clusters": write(tmp_path / "clusters.csv", rows_of())}
+    block["fit"]["max_iter"] = 15
+    config.to_disk(tmp_path / "tables.cfg")
+    parts = ("train", "dev")
+    paths = {f"paths.{part}": str(tmp_path / "train.spacy") for part in parts}
+    train(tmp_path / "tables.cfg", tmp_path / "out", overrides=paths)
+    (tmp_path / "clusters.csv").unlink()
+    nlp = spacy.load(tmp_path / "out" / "model-last")
+    assert find_new(nlp) == [True, True, True, False]
+    assert find(nlp, "they saw xor again .") == []
