@@ -13,6 +13,9 @@ import sys
 
 import pytest
 
+from spacy_hosemi.features.attributes import FLAGS, KNOWN
+from spacy_hosemi.features.units import UNIT_ATTRIBUTES
+
 from .conftest import ROOT
 
 README = ROOT / "README.md"
@@ -57,6 +60,12 @@ def test_readme(tmp_path, monkeypatch):
         assert len(found) == len(expected), f"{found}\n{expected}"
         for left, right in zip(found, expected, strict=True):
             assert agrees(left, right), f"{left!r} is not {right!r}"
+
+
+def test_all_attributes_are_listed():
+    words = set(re.findall(r"[A-Z_0-9]{3,}", README.read_text("utf8")))
+    ranges = {f"{side}{k}" for side in ("PREFIX", "SUFFIX") for k in (2, 3)}
+    assert {*KNOWN, *UNIT_ATTRIBUTES} - {*FLAGS} - ranges <= words
 
 
 @pytest.mark.parametrize(
