@@ -286,6 +286,12 @@ class Errors(metaclass=_Coded):
         "cfg and weights of the component do not fit together: {found}. They belong to "
         "different models."
     )
+    HS067 = (
+        'scope is "sents" and the document that begins with {text!r} has no sentence '
+        "starts. Add a component before this one that sets them, such as "
+        'nlp.add_pipe("sentencizer"), and name it in [training] annotating_components '
+        'to train; or set scope = "doc".'
+    )
 
 
 class Warnings(metaclass=_Coded):
@@ -302,4 +308,9 @@ class Warnings(metaclass=_Coded):
         "feature has weights only for the labels that it is seen with in training, "
         "from a count of {min_count}: {left} weights. Raise features.min_count or "
         "list fewer features to have weights for all labels."
+    )
+    HSW07 = (
+        '{found} gold spans of {total} cross a sentence start, and scope is "sents". '
+        "Their tokens are treated as missing; set sentence starts that no span "
+        'crosses, or scope = "doc".'
     )

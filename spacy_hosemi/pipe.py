@@ -37,7 +37,6 @@ from .core import (
     PatternAutomaton,
     Potentials,
     compile_grammar,
-    marginals,
     mbr,
     viterbi,
 )
@@ -47,7 +46,9 @@ from .labels import LabelInventory, mine_patterns, possible_lengths
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
 from .objectives import Objective
+from .problems import JointMarginals, Problem
 from .segmentation import (
+    Annotation,
     Gold,
     count_misaligned,
     limits,
@@ -57,6 +58,7 @@ from .segmentation import (
     whitespace,
 )
 from .selection import select_features
+from .units import SCOPES, shift, units
 
 FORMAT = 1
 
@@ -68,6 +70,7 @@ fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
 
 DEFAULT_CONFIG = """
 [hosemi]
+scope = "doc"
 encoding = "segments"
 outside = "run"
 max_order = 2
@@ -129,6 +132,7 @@ def make_hosemi(
     name: str,
     model: Model[list[Doc], list[Potentials]],
     objective: Callable[..., Any],
+    scope: str,
     encoding: str,
     outside: str,
     max_order: int,
@@ -149,6 +153,7 @@ def make_hosemi(
         model,
         name,
         objective=objective,
+        scope=scope,
         encoding=encoding,
         outside=outside,
         max_order=max_order,
@@ -182,6 +187,8 @@ class HighOrderSemiCRF(TrainablePipe):
     model (Model[List[Doc], List[Potentials]]): A span scorer.
     name (str): The name in the pipeline.
     objective (Callable): (automaton, potentials, gold) -> (loss, gradient).
+    scope (str): What one segmentation covers: "doc", or each sentence for itself,
+        "sents".
     encoding (str): "segments"; or "IO", "BIO", "BILUO": tags on tokens, linear chain.
     outside (str): Outside text as maximal runs ("run"), token by token ("token"), or
         every token is in a span ("none").
@@ -211,6 +218,7 @@ class HighOrderSemiCRF(TrainablePipe):
         name: str = "hosemi",
         *,
         objective: Objective,
+        scope: str = "doc",
         encoding: str = "segments",
         outside: str = "run",
         max_order: int = 2,
@@ -245,10 +253,14 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
-        if decoding not in DECODINGS:
-            raise ValueError(
-                Errors.HS042.format(name="decoding", found=decoding, expected=DECODINGS)
-            )
+        for key, found, expected in (
+            ("scope", scope, SCOPES),
+            ("decoding", decoding, DECODINGS),
+        ):
+            if found not in expected:
+                raise ValueError(
+                    Errors.HS042.format(name=key, found=found, expected=expected)
+                )
         if decoding == "mbr" and encoding != "segments":
             raise ValueError(Errors.HS047.format(found=encoding))
         self.vocab = vocab
@@ -260,6 +272,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "format": FORMAT,
             "labels": [],
             "patterns": [],
+            "scope": scope,
             "encoding": encoding,
             "outside": outside,
             "max_order": max_order,
@@ -346,11 +359,8 @@ class HighOrderSemiCRF(TrainablePipe):
         _annotate(nlp, examples)
         self._set_labels(known, [])
         self._read_files(gazetteers or {}, tables or {}, nlp, examples)
-        docs = [eg.predicted for eg in examples]
-        golds = [
-            make_gold(a, self.inventory, doc, self.name)
-            for a, doc in zip(annotations, docs)
-        ]
+        docs, golds = self._gold(examples, annotations)
+        _warn_crossing(examples, annotations, self.cfg["scope"])
         self._initialize_patterns(golds)
         self._initialize_weights(docs, golds)
         fitted.discard(self)
@@ -437,7 +447,17 @@ class HighOrderSemiCRF(TrainablePipe):
         if self in fitted:
             return losses
         examples = list(examples)
-        return super().update(examples, drop=drop, sgd=sgd, losses=losses)
+        validate_examples(examples, "HighOrderSemiCRF.update")
+        docs, golds = self._gold(examples)
+        if not any(map(len, docs)):
+            return losses
+        scores, backprop = self.model.begin_update(docs)
+        loss, gradients = self._losses(golds, scores)
+        backprop(gradients)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
 
     def get_loss(
         self, examples: Iterable[Example], scores: Sequence[Potentials]
@@ -445,15 +465,20 @@ class HighOrderSemiCRF(TrainablePipe):
         """Loss of a batch and its gradient.
 
         examples (Iterable[Example]): A batch.
-        scores (Sequence[Potentials]): Of each document.
+        scores (Sequence[Potentials]): Of each document; by sentence in that scope.
         RETURNS (Tuple[float, List[Potentials]]): The summed loss, the derivatives.
         """
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.get_loss")
+        return self._losses(self._gold(examples)[1], scores)
+
+    def _losses(
+        self, golds: Sequence[Gold], scores: Sequence[Potentials]
+    ) -> tuple[float, list[Potentials]]:
         total = 0.0
         gradients = []
-        for eg, potentials in zip(examples, scores):
-            loss, gradient = self.objective(self.automaton, potentials, self._gold(eg))
+        for gold, potentials in zip(golds, scores):
+            loss, gradient = self.objective(self.automaton, potentials, gold)
             total += loss
             gradients.append(gradient)
         return float(total), gradients
@@ -465,9 +490,7 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (Tuple[float, float64 [N]]): Without regularisation; the gradient in
             the order of `get_weights`.
         """
-        examples = list(examples)
-        docs = [eg.predicted for eg in examples]
-        golds = [self._gold(eg) for eg in examples]
+        docs, golds = self._gold(list(examples))
         batch = Batch(self.weights, self.automaton, self.objective, docs, golds)
         return batch.value_and_gradient()
 
@@ -483,9 +506,19 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         self.weights.set_vector(np.asarray(weights, np.float64))
 
-    def _gold(self, example: Example) -> Gold:
-        doc = example.predicted
-        return make_gold(read_annotation(example), self.inventory, doc, self.name)
+    def _gold(
+        self,
+        examples: Sequence[Example],
+        annotations: Iterable[Annotation] | None = None,
+    ) -> tuple[list[Doc], list[Gold]]:
+        """What is segmented, documents or sentences, and what is known of each."""
+        docs, golds = [], []
+        for eg, known in zip(examples, annotations or map(read_annotation, examples)):
+            for unit in units(eg.predicted, self.cfg["scope"]):
+                part = known.part(unit.start, unit.end)
+                docs.append(unit.tokens)
+                golds.append(make_gold(part, self.inventory, unit.tokens, self.name))
+        return docs, golds
 
     # prediction
 
@@ -518,24 +551,52 @@ class HighOrderSemiCRF(TrainablePipe):
     def _predict(self, doc: Doc) -> Prediction:
         if not len(doc) or not self.weights.is_trained:
             return Prediction([], [])
-        potentials, constraints = self._potentials(doc)
-        segments = self._decode(potentials, constraints)
+        problems = self._problems(doc)
+        found = [self._solve(problem) for problem in problems]
+        spans = [span for of_unit in found for span in of_unit]
+        if not (self.confidence or self.spans_key or self.min_confidence):
+            return Prediction(spans, None)
+        scores = [
+            score
+            for problem, of_unit in zip(problems, found)
+            for score in self._probabilities(problem, of_unit)
+        ]
+        kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
+        return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+
+    def _solve(self, problem: Problem) -> list[SpanTriple]:
+        """RETURNS (List[Tuple[int, int, str]]): In tokens of the document."""
+        tokens = problem.unit.tokens
+        segments = self._decode(problem.potentials, problem.constraints)
         if not segments:
+            reasons = self._name_limits(problem.constraints)
             raise ValueError(
-                Errors.HS060.format(
-                    text=doc.text[:40], constraints=self._name_limits(constraints)
-                )
+                Errors.HS060.format(text=tokens.text[:40], constraints=reasons)
             )
         spans = self.inventory.decode(segments)
         if self.inventory.on_tokens:  # tags may run on over whitespace
-            spans = trim_whitespace(spans, doc)
-        if not (self.confidence or self.spans_key or self.min_confidence):
-            return Prediction(spans, None)
-        scores = span_probabilities(
-            spans, doc, self.automaton, self.inventory, potentials, constraints
+            spans = trim_whitespace(spans, tokens)
+        return shift(spans, problem.unit.start)
+
+    def _probabilities(
+        self, problem: Problem, spans: Sequence[SpanTriple]
+    ) -> list[float]:
+        """Of spans of the document that lie in the unit."""
+        return span_probabilities(
+            shift(spans, -problem.unit.start),
+            problem.unit.tokens,
+            self.automaton,
+            self.inventory,
+            problem.potentials,
+            problem.constraints,
         )
-        kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
-        return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+
+    def _problems(self, doc: Doc) -> list[Problem]:
+        """What there is to segment in a document, with all scores."""
+        return [
+            Problem(unit, *self._potentials(unit.tokens))
+            for unit in units(doc, self.cfg["scope"])
+        ]
 
     def _name_limits(self, constraints: Constraints | None) -> str:
         """What can make a segmentation impossible, where it is in force."""
@@ -591,18 +652,14 @@ class HighOrderSemiCRF(TrainablePipe):
         doc (Doc): With entities of this component.
         """
         record = doc.user_data["hosemi"][self.name]["spans"]
-        potentials, constraints = self._potentials(doc)
         spans = {key: find_span(doc, key) for key in record}
         found = {key: span for key, span in spans.items() if span is not None}
-        scores = span_probabilities(
-            list(found.values()),
-            doc,
-            self.automaton,
-            self.inventory,
-            potentials,
-            constraints,
-        )
-        record.update(zip(found, scores))
+        for problem in self._problems(doc):
+            start, end = problem.unit.start, problem.unit.end
+            keys = [key for key, (i, j, _) in found.items() if start <= i and j <= end]
+            if keys:
+                scores = self._probabilities(problem, [found[key] for key in keys])
+                record.update(zip(keys, scores))
 
     def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.
@@ -612,16 +669,19 @@ class HighOrderSemiCRF(TrainablePipe):
             entries that come from this document alone, and with dropout.
         RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
         """
-        return self.weights.extractor.token_features(doc, is_train)
+        read = self.weights.extractor.token_features
+        parts = units(doc, self.cfg["scope"])
+        return [names for unit in parts for names in read(unit.tokens, is_train)]
 
-    def marginals(self, doc: Doc) -> Marginals:
+    def marginals(self, doc: Doc) -> Marginals | JointMarginals:
         """The distribution over segmentations of a document.
 
         doc (Doc): n tokens.
-        RETURNS (Marginals): Label index 0 is outside, then as in `labels`.
+        RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
+            "sents" with the same attributes, but for all sentences together.
         """
-        potentials, constraints = self._potentials(doc)
-        return marginals(self.automaton, potentials, constraints)
+        found = [p.marginals(self.automaton) for p in self._problems(doc)]
+        return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
 
     # state
 
@@ -736,6 +796,18 @@ def _warn_misaligned(examples: Iterable[Example]) -> None:
         warnings.warn(
             Warnings.HSW01.format(found=counts[0], total=counts[1]), stacklevel=3
         )
+
+
+def _warn_crossing(
+    examples: Iterable[Example], annotations: Iterable[Annotation], scope: str
+) -> None:
+    found = total = 0
+    for eg, known in zip(examples, annotations):
+        parts = [known.part(u.start, u.end) for u in units(eg.predicted, scope)]
+        found += len(known.spans) - sum(len(part.spans) for part in parts)
+        total += len(known.spans)
+    if found:
+        warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
 
 
 def _annotate(nlp: Language | None, examples: Iterable[Example]) -> None:

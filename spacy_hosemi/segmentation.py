@@ -19,6 +19,7 @@ from spacy.training import Example
 from .core import Constraints
 from .errors import Errors
 from .labels import LabelInventory, Segment, Span
+from .units import sentence_starts
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,21 @@ class Annotation:
 
     spans: list[Span]
     is_missing: NDArray[np.bool_]
+
+    def part(self, start: int, end: int) -> Annotation:
+        """That of the tokens from start to end, as if they were a document.
+
+        Tokens of a span that crosses one of the two borders are missing: no span of the
+        part is right, and outside would be wrong.
+        """
+        spans = []
+        is_missing = self.is_missing[start:end].copy()
+        for i, j, label in self.spans:
+            if start <= i and j <= end:
+                spans.append((i - start, j - start, label))
+            elif i < end and start < j:
+                is_missing[max(i - start, 0) : j - start] = True
+        return Annotation(spans, is_missing)
 
 
 def read_annotation(example: Example) -> Annotation:
@@ -192,8 +208,7 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
     """
     if not doc.has_annotation("SENT_START") or inventory.encoding == "IO":
         return None
-    starts = np.flatnonzero(doc.to_array("SENT_START").astype(np.int64) == 1)
-    starts = starts[starts > 0]
+    starts = sentence_starts(doc)
     if not len(starts):
         return None
     if inventory.on_tokens:
@@ -207,7 +222,7 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
 
 def whitespace(doc: Doc) -> NDArray[Any] | None:
     """Indices of whitespace tokens, where no span may start or end; None if none."""
-    found = [token.i for token in doc if token.is_space]
+    found = [i for i, token in enumerate(doc) if token.is_space]
     return np.array(found) if found else None
 
 

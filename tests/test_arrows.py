@@ -39,6 +39,8 @@ ORDER = [
     "core.units",
     "core",
     "labels",
+    "units",
+    "problems",
     "segmentation",
     "features.*",
     "selection",

@@ -352,8 +352,9 @@ def alnum_words(text: str) -> Iterator[int]:
 
 
 def fingerprint(doc: Doc) -> int:
-    """RETURNS (int): 64 bits that tell documents of different text apart; above 1."""
-    return hash_string(doc.text) | 2
+    """RETURNS (int): 64 bits that tell documents of different text apart; above 1. Of a
+    sentence: that of its document."""
+    return hash_string(doc.doc.text) | 2
 
 
 def _entry_words(attr: str, nlp: Language) -> Callable[[str], Iterable[int]]:
