@@ -23,6 +23,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
+from .collective import agree
 from .confidence import (
     find_span,
     leave_record,
@@ -80,6 +81,7 @@ label_rules = []
 explicit_length = 1
 max_length = null
 decoding = "viterbi"
+collective = 0.0
 spans_key = null
 confidence = false
 min_confidence = 0.0
@@ -142,6 +144,7 @@ def make_hosemi(
     explicit_length: int,
     max_length: int | None,
     decoding: str,
+    collective: float,
     spans_key: str | None,
     confidence: bool,
     min_confidence: float,
@@ -163,6 +166,7 @@ def make_hosemi(
         explicit_length=explicit_length,
         max_length=max_length,
         decoding=decoding,
+        collective=collective,
         spans_key=spans_key,
         confidence=confidence,
         min_confidence=min_confidence,
@@ -202,6 +206,8 @@ class HighOrderSemiCRF(TrainablePipe):
     max_length (Optional[int]): Longest span in tokens; null: no limit.
     decoding (str): "viterbi", the most probable segmentation; or "mbr", the spans with
         the highest expected F1, for about three times the time.
+    collective (float): Above 0: a second pass, in which a word counts with this weight
+        for the same word elsewhere in the document; see `collective`.
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
     confidence (bool): Store the probability of each entity with the doc; else it is
         computed when `span._.confidence` is read.
@@ -228,6 +234,7 @@ class HighOrderSemiCRF(TrainablePipe):
         explicit_length: int = 1,
         max_length: int | None = None,
         decoding: str = "viterbi",
+        collective: float = 0.0,
         spans_key: str | None = None,
         confidence: bool = False,
         min_confidence: float = 0.0,
@@ -239,6 +246,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "pattern_max": (0 if pattern_max is None else pattern_max, 0),
             "explicit_length": (explicit_length, 1),
             "max_length": (1 if max_length is None else max_length, 1),
+            "collective": (collective, 0),
         }
         for key, (value, least) in at_least.items():
             if value < least:
@@ -284,6 +292,7 @@ class HighOrderSemiCRF(TrainablePipe):
         }
         # Not part of what was learnt: the config decides, after loading too.
         self.decoding = decoding
+        self.collective = collective
         self.spans_key = spans_key
         self.confidence = confidence
         self.min_confidence = min_confidence
@@ -593,10 +602,13 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _problems(self, doc: Doc) -> list[Problem]:
         """What there is to segment in a document, with all scores."""
-        return [
+        problems = [
             Problem(unit, *self._potentials(unit.tokens))
             for unit in units(doc, self.cfg["scope"])
         ]
+        if self.collective:
+            return agree(doc, problems, self.automaton, self.collective)
+        return problems
 
     def _name_limits(self, constraints: Constraints | None) -> str:
         """What can make a segmentation impossible, where it is in force."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,15 @@ class Problem:
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this unit."""
         return marginals(automaton, self.potentials, self.constraints)
+
+    def with_more(self, scores: Mapping[str, NDArray[np.float64]]) -> Problem:
+        """With scores of the tokens of the whole document added, by role."""
+        unit, potentials = self.unit, self.potentials
+        added = {
+            role: getattr(potentials, role) + more[unit.start : unit.end]
+            for role, more in scores.items()
+        }
+        return replace(self, potentials=replace(potentials, **added))
 
 
 class JointMarginals:

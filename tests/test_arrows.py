@@ -49,6 +49,7 @@ ORDER = [
     "objectives",
     "fit",
     "hierarchy",
+    "collective",
     "confidence",
     "pipe",
     NAME,
