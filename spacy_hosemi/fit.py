@@ -17,6 +17,7 @@ from .errors import Errors
 from .features import TOKEN_ROLES
 from .model import Weights, family_values
 from .objectives import Objective
+from .packing import to_single
 from .segmentation import Gold
 
 Floats = NDArray[np.float64]
@@ -186,7 +187,8 @@ def minimize(
                 "gtol": 0.0,
             },
         )
-    weights.set_vector(result.x[:n] - result.x[n:] if l1 else result.x)
+    best = result.x[:n] - result.x[n:] if l1 else result.x
+    weights.set_vector(to_single(best))  # a saved model predicts the same
     if progress:
         seconds = time.process_time() - began
         tqdm.write(

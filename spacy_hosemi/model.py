@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,10 +37,17 @@ from .features import (
     make_features,
 )
 from .optimizers import SparseAdagrad
+from .packing import (
+    pack_counts,
+    pack_floats,
+    pack_names,
+    unpack_floats,
+    unpack_names,
+)
 from .selection import Pairs, Selection
 
-# Models whose features have weights in some columns only are written as 2, those with
-# lists of names as 3, those with tables or extension attributes as 4.
+# 2: features with weights in some columns only; 3: lists of names; 4: `packing`, tables,
+# extension attributes. Older ones are read, none of them is written.
 FORMAT = 4
 
 # What a regularisation weight may be given for.
@@ -457,32 +465,27 @@ class Weights(Shim):
         return other.from_bytes(self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): Features and weights; no optimizer state."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        """RETURNS (bytes): Features and weights, those in single precision; no state
+        of the optimizer."""
+        parts: dict[str, Any] = {x: pack_floats(getattr(self, x)) for x in _FLOATS}
         if self.pairs is not None:
-            arrays |= {"first_pair": self.pairs.first, "columns": self.pairs.columns}
+            parts["first_pair"] = pack_counts(self.pairs.first)
+            parts["columns"] = pack_counts(self.pairs.columns)
         for part in _PARTS:
             if data := getattr(self.extractor, part).to_dict():
-                arrays[part] = data
+                parts[part] = data
         return srsly.msgpack_dumps(
             {
-                "format": self._format(),
+                "format": FORMAT,
                 "keys": self.table.keys,
-                "names": "\n".join(self.names),
+                "names": pack_names(self.names),
+                "counts": pack_counts(self.counts),
                 "learn_length": self.learn_length,
                 "is_trained": self.is_trained,
                 "n_docs": self.n_docs,
-                **arrays,
+                **parts,
             }
         )
-
-    def _format(self) -> int:
-        """The oldest format that can hold these weights: more versions can read it."""
-        if self.extractor.tables or self.extractor.extensions:
-            return 4
-        if self.extractor.gazetteers:
-            return 3
-        return 1 if self.pairs is None else 2
 
     def from_bytes(self, data: bytes) -> Weights:
         """RETURNS (Weights): Itself.
@@ -499,23 +502,24 @@ class Weights(Shim):
         if version > FORMAT:
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
         try:
-            names = loaded["names"].split("\n") if loaded["names"] else []
             pairs = None
             if "first_pair" in loaded:
                 pairs = Pairs(
-                    np.array(loaded["first_pair"]), np.array(loaded["columns"])
+                    np.array(loaded["first_pair"], np.int32),
+                    np.array(loaded["columns"], np.int32),
                 )
-            self._set_rows(loaded["keys"], names, pairs)
+            self._set_rows(loaded["keys"], unpack_names(loaded["names"]), pairs)
             for part in _PARTS:
                 getattr(self.extractor, part).load(loaded.get(part, {}))
             self.extractor.clear()
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
-            for name in _ARRAYS:
-                setattr(self, name, np.array(loaded[name]))
+            self.counts = np.array(loaded["counts"], np.int64)
+            for name in _FLOATS:
+                setattr(self, name, unpack_floats(loaded[name]))
             self._check_shapes()
-        except (KeyError, TypeError, ValueError) as e:
+        except (KeyError, TypeError, ValueError, zlib.error) as e:
             raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
         self._reset_optimizer()
         return self
@@ -542,7 +546,7 @@ class Weights(Shim):
 
 # What the extractor must keep besides its settings.
 _PARTS = ("gazetteers", "tables", "extensions")
-_ARRAYS = ("counts", "matrix", "pattern", "length", "tail")
+_FLOATS = ("matrix", "pattern", "length", "tail")
 
 
 def _unpickle(

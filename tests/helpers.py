@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import spacy
+import srsly
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -75,6 +76,26 @@ def randomize(pipe, seed=0, size=1.0):
     """Random weights for an initialized component: all predictions are uncertain."""
     shape = pipe.get_weights().shape
     pipe.set_weights(np.random.default_rng(seed).normal(0.0, size, shape))
+
+
+def old_bytes(weights) -> bytes:
+    """Weights as formats 1 to 3 have them: plain arrays in double precision."""
+    parts = {
+        "format": 3,
+        "keys": weights.table.keys,
+        "names": "\n".join(weights.names),
+        "counts": weights.counts,
+        "n_docs": weights.n_docs,
+        "is_trained": weights.is_trained,
+        "learn_length": weights.learn_length,
+    }
+    parts |= {x: getattr(weights, x) for x in ("matrix", "pattern", "length", "tail")}
+    if weights.pairs is not None:
+        parts["first_pair"] = weights.pairs.first
+        parts["columns"] = weights.pairs.columns
+    if weights.extractor.gazetteers:
+        parts["gazetteers"] = weights.extractor.gazetteers.to_dict()
+    return srsly.msgpack_dumps(parts)
 
 
 def make_doc(nlp, *words, **annotation) -> Doc:

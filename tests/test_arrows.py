@@ -45,6 +45,7 @@ ORDER = [
     "features.*",
     "selection",
     "optimizers",
+    "packing",
     "model",
     "objectives",
     "fit",
