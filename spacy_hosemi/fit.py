@@ -193,6 +193,18 @@ def minimize(
         seconds = time.process_time() - began
         tqdm.write(
             f"L-BFGS stopped after {result.nit} iterations, {seconds:.1f} CPU s, loss "
-            f"{result.fun:.2f}, {n} weights: {result.message}",
+            f"{result.fun:.2f}, {n} weights: {result.message}\n{_size(weights)}",
             file=sys.stderr,
         )
+
+
+def _size(weights: Weights) -> str:
+    """How large the model is, without features that have no weight but 0."""
+    if not weights.matrix.all():  # after L1; the component is going to prune them
+        weights = weights.copy()
+        weights.keep(weights.matrix != 0.0)
+    size = weights.size()
+    return (
+        f"{size['features']:,} features, {size['weights']:,} weights, "
+        f"{size['patterns']:,} label patterns, {size['mb']:.2f} MB"
+    )

@@ -50,6 +50,10 @@ from .selection import Pairs, Selection
 # extension attributes. Older ones are read, none of them is written.
 FORMAT = 4
 
+# Of so many of the weights of its features a model has `pairs` rather than zeros: from
+# there on they are not only smaller but as fast.
+SPARSE = 1 / 8
+
 # What a regularisation weight may be given for.
 FAMILIES = (*ROLES, "pattern", "length")
 
@@ -446,6 +450,44 @@ class Weights(Shim):
         """RETURNS (float64 [N]): These gradients in the order of `vector`."""
         dense = np.concatenate([pattern, length.ravel()])[self.is_learnt]
         return np.concatenate([d_matrix.ravel(), dense])
+
+    # how many weights
+
+    def size(self) -> dict[str, float]:
+        """RETURNS (Dict[str, float]): How many features, weights that are not 0 and
+        label patterns there are, and MB (10^6 bytes) of all when saved."""
+        return {
+            "features": len(self.names),
+            "weights": int(np.count_nonzero(self.vector())),
+            "patterns": len(self.pattern),
+            "mb": len(self.to_bytes()) / 1e6,
+        }
+
+    def keep(self, is_kept: NDArray[np.bool_]) -> None:
+        """Forget the other weights of features, and features that have none left.
+
+        The result has `pairs` where few are left; otherwise what is forgotten is 0.
+
+        is_kept (bool): In the shape of `matrix`.
+        """
+        if is_kept.all():
+            return
+        n_columns = len(self.tail)
+        row, column, slot = self._slots(np.arange(len(self.table), dtype=np.int32))
+        kept = is_kept.ravel()[slot]
+        sizes = np.bincount(row[kept], minlength=len(self.table))
+        rows = np.flatnonzero(sizes)
+        pairs = None
+        if self.pairs is None and kept.sum() >= SPARSE * len(rows) * n_columns:
+            matrix = np.where(is_kept, self.matrix, 0.0)[rows]
+        else:
+            first = np.concatenate([[0], np.cumsum(sizes[rows])]).astype(np.int32)
+            pairs = Pairs(first, column[kept])
+            matrix = self.matrix.reshape(-1, 1)[slot[kept]]
+        names = [self.names[r] for r in rows.tolist()]
+        self._set_rows(self.table.keys[rows], names, pairs)
+        self.counts, self.matrix = self.counts[rows], matrix
+        self._reset_optimizer()
 
     # persistence
 

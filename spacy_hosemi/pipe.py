@@ -376,6 +376,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             fitted.add(self)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
+            self.prune()
 
     def _read_files(
         self,
@@ -514,6 +515,26 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS055 wrong length.
         """
         self.weights.set_vector(np.asarray(weights, np.float64))
+
+    def prune(self, below: float = 0.0) -> None:
+        """Forget weights near 0, features and label patterns that have none left.
+
+        What has weight 0 changes no prediction: a fit with l1 ends in this. Training
+        can go on, with the weights that are left.
+
+        below (float): The largest absolute value of a weight that is forgotten.
+        RAISES (ValueError): HS043 below 0.
+        """
+        if not below >= 0.0:
+            raise ValueError(
+                Errors.HS043.format(name="below", found=below, expected=">= 0")
+            )
+        weights = self.weights
+        weights.keep(np.abs(weights.matrix) > below)
+        kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
+        patterns = [p for p, keeps in zip(self.cfg["patterns"], kept) if keeps]
+        weights.pattern = weights.pattern[kept]
+        self._set_labels(self.labels, patterns, self.cfg.get("label_rules", []))
 
     def _gold(
         self,

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from typer.testing import CliRunner
 
-from spacy_hosemi.fit import make_lbfgs
+from spacy_hosemi.fit import Batch, make_lbfgs
 
 from .helpers import (
     SMALL,
@@ -259,3 +259,73 @@ def test_a_loaded_component_learns_on(tmp_path):
         losses = nlp.update(examples, sgd=optimizer)
     assert losses["hosemi"] > 0.0
     assert pipe.value_and_gradient(examples)[0] < before
+
+
+# --- L1 ---------------------------------------------------------------------------
+
+
+def make_batch(**config):
+    """A batch of the marked texts, with all weights 0."""
+    nlp = make_nlp(**config)
+    initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    examples = make_examples(nlp)
+    docs, golds = [eg.predicted for eg in examples], [pipe._gold(eg) for eg in examples]
+    return Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
+
+
+def solve_by_proximal_steps(batch, l1, l2, n_steps=800, rate=0.1):
+    """The same optimum by accelerated gradient steps, each followed by shrinking."""
+    w = before = batch.weights.vector()
+    for step in range(n_steps):
+        at = w + step / (step + 3) * (w - before)
+        batch.weights.set_vector(at)
+        gradient = batch.value_and_gradient()[1] + l2 * at
+        before, moved = w, at - rate * gradient
+        w = np.sign(moved) * np.maximum(np.abs(moved) - rate * l1, 0.0)
+    return w
+
+
+@pytest.mark.parametrize("l1, l2", [(0.4, 0.05), (1.5, 0.3)])
+def test_l1_finds_what_proximal_steps_find(l1, l2):
+    batch = make_batch(max_order=1)
+    make_lbfgs(l1=l1, l2=l2, tolerance=0.0, max_iter=2000, progress=False)(batch)
+    found = batch.weights.vector()
+    expected = solve_by_proximal_steps(make_batch(max_order=1), l1, l2)
+    np.testing.assert_allclose(found, expected, atol=2e-3)
+    large = np.abs(expected) > 5e-3
+    assert 0 < large.sum() < len(found) / 2
+    assert (found[large] != 0.0).all()
+
+
+@pytest.mark.parametrize("config", [{}, {"explicit_length": 2}, {"encoding": "BIO"}])
+@pytest.mark.parametrize("l1", [0.1, 1.0, 10.0])
+def test_conditions_of_an_optimum_with_l1(config, l1):
+    """The gradient balances l1 where there is a weight, and is below it elsewhere."""
+    batch = make_batch(**config)
+    make_lbfgs(l1=l1, l2=0.05, tolerance=0.0, max_iter=2000, progress=False)(batch)
+    w = batch.weights.vector()
+    gradient = batch.value_and_gradient()[1] + 0.05 * w
+    zero = w == 0.0
+    assert zero.any()
+    assert np.abs(gradient[zero]).max() <= l1 + 2e-3
+    assert np.abs(gradient + l1 * np.sign(w))[~zero].max(initial=0.0) < 4e-3
+
+
+def test_more_l1_leaves_fewer_weights():
+    n_weights = []
+    for l1 in (0.0, 0.1, 1.0, 5.0):
+        batch = make_batch()
+        make_lbfgs(l1=l1, l2=0.05, progress=False)(batch)
+        n_weights.append(batch.weights.size()["weights"])
+    assert n_weights == sorted(n_weights, reverse=True)
+    assert len(set(n_weights)) == 4
+
+
+def test_l1_goes_on_from_the_weights_that_are_there():
+    batch = make_batch()
+    fit = make_lbfgs(l1=0.4, l2=0.05, tolerance=0.0, max_iter=2000, progress=False)
+    fit(batch)
+    first = batch.weights.vector()
+    fit(batch)
+    np.testing.assert_allclose(batch.weights.vector(), first, atol=1e-3)

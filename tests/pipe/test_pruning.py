@@ -1,0 +1,171 @@
+"""Fewer weights: what is left is what was asked for, and says the same."""
+
+import copy
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import HealthCheck, given, settings
+
+from spacy_hosemi.core import log_partition
+from spacy_hosemi.pipe import HighOrderSemiCRF
+
+from ..helpers import initialize, make_examples, make_nlp, make_trained, triples
+
+L1 = {"l1": 0.4, "l2": 0.05, "tolerance": 0.0, "max_iter": 500}
+
+
+def weights_by_name(pipe) -> dict:
+    """All weights that are not 0: by feature and label, or pattern."""
+    weights, labels = pipe.weights, pipe.inventory.names
+    found = {}
+    for r, name in enumerate(weights.names):
+        if weights.pairs is None:
+            columns, values = range(len(labels)), weights.matrix[r]
+        else:
+            slots = slice(*weights.pairs.first[r : r + 2])
+            columns, values = weights.pairs.columns[slots], weights.matrix[slots, 0]
+        for y, value in zip(columns, values, strict=True):
+            if value:
+                found[name, labels[y]] = value
+    for pattern, value in zip(pipe.automaton.patterns, weights.pattern, strict=True):
+        found[pattern] = value
+    return found
+
+
+def log_zs(nlp) -> list[float]:
+    pipe = nlp.get_pipe("hosemi")
+    docs = [eg.predicted for eg in make_examples(nlp)]
+    return [
+        log_partition(pipe.automaton, found, None) for found in pipe.model.predict(docs)
+    ]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return make_trained(max_order=3)
+
+
+@pytest.fixture(scope="module")
+def trained_in_pairs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+        with pytest.warns(UserWarning, match="HSW03"):
+            return make_trained(max_order=3)
+
+
+@pytest.mark.parametrize("name", ["trained", "trained_in_pairs"])
+@given(share=st.floats(0.0, 1.0))
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_large_weights_are_left(name, request, share):
+    pipe = copy.deepcopy(request.getfixturevalue(name).get_pipe("hosemi"))
+    below = float(np.quantile(np.abs(pipe.get_weights()), share))
+    expected = {k: w for k, w in weights_by_name(pipe).items() if abs(w) > below}
+    pipe.prune(below)
+    assert weights_by_name(pipe) == expected
+    assert pipe.cfg["patterns"] == [list(p) for p in pipe.automaton.patterns]
+    assert set(pipe.weights.names) == {key[0] for key in expected if ":" in key[0]}
+
+
+@pytest.mark.parametrize("below", [0.0, 0.02, 0.1, np.inf])
+def test_scores_are_those_of_the_model_with_zeros(trained, below):
+    zeroed, pruned = copy.deepcopy(trained), copy.deepcopy(trained)
+    w = zeroed.get_pipe("hosemi").get_weights()
+    zeroed.get_pipe("hosemi").set_weights(np.where(np.abs(w) > below, w, 0.0))
+    pruned.get_pipe("hosemi").prune(below)
+    np.testing.assert_allclose(log_zs(pruned), log_zs(zeroed), rtol=1e-12)
+    for eg in make_examples(trained):
+        assert triples(pruned(eg.text).ents) == triples(zeroed(eg.text).ents)
+
+
+def test_without_weights_left():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    pipe.prune(np.inf)
+    assert pipe.weights.size()["features"] == pipe.weights.size()["weights"] == 0
+    assert pipe.automaton.patterns == (("O", "O"),)  # forbidden
+    nlp("Ada Lovelace wrote.")
+
+
+def test_pairs_where_few_are_left(trained):
+    pipe = copy.deepcopy(trained).get_pipe("hosemi")
+    pipe.prune(0.05)
+    assert pipe.weights.pairs is None
+    labels = len(pipe.inventory.names)
+    pipe.weights.keep(np.abs(pipe.weights.matrix) > 0.3)
+    before = weights_by_name(pipe)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spacy_hosemi.model.SPARSE", 1.0)
+        pipe.prune(0.3)
+    assert pipe.weights.matrix.shape[1] == 1 < labels
+    assert weights_by_name(pipe) == {k: w for k, w in before.items() if abs(w) > 0.3}
+
+
+@pytest.mark.parametrize("name", ["trained", "trained_in_pairs"])
+def test_a_pruned_model_is_saved_and_trained_on(name, request, tmp_path):
+    nlp = copy.deepcopy(request.getfixturevalue(name))
+    pipe = nlp.get_pipe("hosemi")
+    large = pipe.weights.size()["mb"]
+    pipe.prune(0.3)
+    assert pipe.weights.size()["mb"] < large
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    loaded = other.get_pipe("hosemi")
+    assert weights_by_name(loaded) == weights_by_name(pipe)
+    examples = make_examples(other)
+    before = loaded.value_and_gradient(examples)[0]
+    optimizer = other.resume_training()
+    for _ in range(3):
+        other.update(examples, sgd=optimizer)
+    assert loaded.value_and_gradient(examples)[0] < before
+
+
+def test_below_is_not_negative(trained):
+    with pytest.raises(ValueError, match="HS043.*below is -0.1"):
+        trained.get_pipe("hosemi").prune(-0.1)
+
+
+# --- after L1 ---------------------------------------------------------------------
+
+
+def test_a_fit_leaves_no_weights_of_0(monkeypatch):
+    pruned = make_trained(fit=L1, max_order=3)
+    monkeypatch.setattr(HighOrderSemiCRF, "prune", lambda pipe: None)
+    full = make_trained(fit=L1, max_order=3)
+    left, right = pruned.get_pipe("hosemi"), full.get_pipe("hosemi")
+    expected = {k: w for k, w in weights_by_name(right).items() if w}
+    assert weights_by_name(left) == expected
+    assert left.weights.size()["features"] < right.weights.size()["features"] / 2
+    assert left.automaton.n_states < right.automaton.n_states
+    np.testing.assert_allclose(log_zs(pruned), log_zs(full), rtol=1e-12)
+
+
+def test_without_l1_all_is_left():
+    nlp = make_nlp()
+    initialize(nlp)
+    expected = nlp.get_pipe("hosemi").weights.names
+    assert make_trained().get_pipe("hosemi").weights.names == expected
+
+
+def test_training_goes_on_after_l1(tmp_path):
+    make_trained(fit=L1).to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp)
+    before, names = pipe.value_and_gradient(examples)[0], pipe.weights.names
+    optimizer = nlp.resume_training()
+    for _ in range(5):
+        nlp.update(examples, sgd=optimizer)
+    assert pipe.value_and_gradient(examples)[0] < before
+    assert pipe.weights.names == names
+
+
+@pytest.mark.parametrize("fit", [{}, L1])
+def test_the_size_is_said(fit, capfd):
+    weights = make_trained(fit={"progress": True, **fit}).get_pipe("hosemi").weights
+    size = weights.size()
+    assert f"\n{len(weights.names)} features, {size['weights']} weights, " in (
+        capfd.readouterr().err
+    )
+    assert size["mb"] == len(weights.to_bytes()) / 1e6
+    assert size["weights"] == np.count_nonzero(weights.vector())
