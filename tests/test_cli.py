@@ -7,16 +7,19 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 import srsly
 from spacy.cli._util import app
+from spacy.tokens import DocBin
+from spacy.training import Corpus
 from typer.testing import CliRunner
 
 from spacy_hosemi import cli
 from spacy_hosemi.explain import strongest_features, strongest_patterns
 
-from .helpers import initialize, lbfgs, make_nlp, make_trained
+from .helpers import initialize, lbfgs, make_examples, make_nlp, make_trained
 
 
 @pytest.fixture(scope="module")
@@ -496,3 +499,76 @@ def test_weights_of_pairs_only(tmp_path, monkeypatch):
         (len(rows), expected),
         (0, 0),
     ]
+
+
+# --- smaller pipelines ------------------------------------------------------------
+
+
+@pytest.fixture
+def dev(tmp_path) -> str:
+    docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
+    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
+    return str(tmp_path / "dev.spacy")
+
+
+def strengths(model, *args):
+    return srsly.json_loads(run("prune", model, *args, "--json"))["strengths"]
+
+
+def test_prune_shows_what_is_left(model, dev):
+    before = contents(model)
+    pipe = spacy.load(model).get_pipe("hosemi")
+    n_weights = len(pipe.get_weights())
+    found = strengths(model, "--data", dev)
+    assert [x["weights"] for x in found] == sorted(
+        (x["weights"] for x in found), reverse=True
+    )
+    assert found[0]["weights"] == n_weights and found[0]["f1"] == 1.0
+    assert found[-1]["weights"] == round(0.01 * n_weights)
+    assert found[-1]["mb"] < found[0]["mb"] and found[-1]["f1"] < 1.0
+    assert not any(x["chosen"] for x in found)
+    assert contents(model) == before
+    printed = words(run("prune", model))
+    assert f"100.0% 0.0000 {len(pipe.weights.names)} {n_weights} " in printed
+    assert "Saved" not in printed
+
+
+@pytest.mark.parametrize("strength", [("--keep", "0.4"), ("--below", "0.05")])
+def test_prune_by_a_strength(model, strength, tmp_path):
+    (chosen,) = (x for x in strengths(model, *strength) if x["chosen"])
+    printed = run("prune", model, str(tmp_path / "small"), *strength)
+    assert "Saved the pipeline" in printed
+    pipe = spacy.load(tmp_path / "small").get_pipe("hosemi")
+    assert pipe.weights.size()["weights"] == chosen["weights"]
+    whole = spacy.load(model).get_pipe("hosemi")
+    if strength[0] == "--keep":
+        assert chosen["weights"] == round(0.4 * len(whole.get_weights()))
+    else:
+        assert chosen["weights"] == (np.abs(whole.get_weights()) > 0.05).sum()
+
+
+@pytest.mark.parametrize("loss", [0.0, 30.0])
+def test_prune_by_a_loss(model, dev, loss, tmp_path):
+    args = "--data", dev, "--max-loss", str(loss)
+    found = strengths(model, *args)
+    (chosen,) = (x for x in found if x["chosen"])
+    good = [x for x in found if x["f1"] >= 1.0 - loss / 100]
+    assert chosen["mb"] == min(x["mb"] for x in good)
+    run("prune", model, str(tmp_path / "small"), *args)
+    nlp = spacy.load(tmp_path / "small")
+    scores = nlp.evaluate(list(Corpus(dev)(nlp)))
+    assert scores["ents_f"] == pytest.approx(chosen["f1"])
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (["--keep", "0.1", "--below", "0.1"], "at most one"),
+        (["small"], "No strength is given"),
+        (["--max-loss", "0.1"], "--max-loss needs --data"),
+        (["--data", "nowhere.spacy"], "There is no file 'nowhere.spacy'"),
+        ([".", "--keep", "0.1"], "'.' exists already"),
+    ],
+)
+def test_prune_refuses(model, args, said):
+    assert said in words(run("prune", model, *args, code=1))

@@ -274,7 +274,7 @@ def make_batch(**config):
     return Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
 
 
-def solve_by_proximal_steps(batch, l1, l2, n_steps=800, rate=0.1):
+def solve_by_proximal_steps(batch, l1, l2, n_steps=1500, rate=0.05):
     """The same optimum by accelerated gradient steps, each followed by shrinking."""
     w = before = batch.weights.vector()
     for step in range(n_steps):

@@ -1,5 +1,6 @@
 """What a trained component learnt and why it predicts what it does, as plain data."""
 
+from .pruning import SHARES, Pruned, choose, find_threshold, try_pruning
 from .weights import (
     Family,
     FeatureWeight,
@@ -14,14 +15,19 @@ from .weights import (
 )
 
 __all__ = [
+    "SHARES",
     "Family",
     "FeatureWeight",
     "PatternWeight",
+    "Pruned",
     "WeightRow",
+    "choose",
     "count_features",
     "count_forbidden",
     "find_features",
+    "find_threshold",
     "strongest_features",
     "strongest_patterns",
+    "try_pruning",
     "weight_families",
 ]

@@ -1,0 +1,107 @@
+"""How small a trained component can be: what is left of it, and its F1 then.
+
+The smallest weights are forgotten first, those of label patterns too. Nothing is
+printed here; that is done in `cli`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Corpus
+
+from ..pipe import HighOrderSemiCRF
+
+# Shares of all weights, from all to those with which little is left of most models.
+SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """A component with fewer weights.
+
+    below (float): Weights up to this absolute value were forgotten.
+    share (float): Of the weights that were learnt, how many are left.
+    features, weights, patterns, states (int): What is left.
+    mb (float): Of the saved component, in MB (10^6 bytes).
+    f1 (Optional[float]): Micro-F1 of entities, 0 to 1, if there are data.
+    """
+
+    below: float
+    share: float
+    features: int
+    weights: int
+    patterns: int
+    states: int
+    mb: float
+    f1: float | None
+
+
+def find_threshold(pipe: HighOrderSemiCRF, keep: float) -> float:
+    """The absolute value up to which weights are forgotten if a share is to be kept.
+
+    pipe (HighOrderSemiCRF): A trained component.
+    keep (float): Share of its weights, 0 to 1.
+    RETURNS (float): For `HighOrderSemiCRF.prune`.
+    """
+    sizes = np.sort(np.abs(pipe.get_weights()))
+    n_lost = min(round((1.0 - keep) * len(sizes)), len(sizes))
+    return float(sizes[n_lost - 1]) if n_lost else 0.0
+
+
+def try_pruning(
+    nlp: Language,
+    pipe: HighOrderSemiCRF,
+    thresholds: Iterable[float],
+    data: str | Path | None = None,
+) -> list[Pruned]:
+    """What is left at each of these thresholds; the component is as it was afterwards.
+
+    nlp (Language): The pipeline.
+    pipe (HighOrderSemiCRF): Its component, trained.
+    thresholds (Iterable[float]): See `HighOrderSemiCRF.prune`.
+    data (Optional[Path]): A .spacy file with entities.
+    RETURNS (List[Pruned]): In the order of the thresholds.
+    """
+    whole = pipe.to_bytes(exclude=["vocab"])
+    n_before = len(pipe.get_weights())
+    found = []
+    try:
+        for below in thresholds:
+            pipe.from_bytes(whole, exclude=["vocab"])
+            pipe.prune(below)
+            size = pipe.weights.size()
+            found.append(
+                Pruned(
+                    below,
+                    size["weights"] / max(n_before, 1),
+                    int(size["features"]),
+                    int(size["weights"]),
+                    int(size["patterns"]),
+                    pipe.automaton.n_states,
+                    len(pipe.to_bytes(exclude=["vocab"])) / 1e6,
+                    None if data is None else _f1(nlp, data),
+                )
+            )
+    finally:
+        pipe.from_bytes(whole, exclude=["vocab"])
+    return found
+
+
+def choose(found: Iterable[Pruned], max_loss: float) -> Pruned:
+    """The smallest component that loses little.
+
+    found (Iterable[Pruned]): With F1; the first is the whole component.
+    max_loss (float): How much F1 may be lost, 0 to 1.
+    """
+    found = list(found)
+    least = (found[0].f1 or 0.0) - max_loss - 1e-9  # up to rounding
+    return min((x for x in found if (x.f1 or 0.0) >= least), key=lambda x: x.mb)
+
+
+def _f1(nlp: Language, data: str | Path) -> float:
+    return float(nlp.evaluate(list(Corpus(data)(nlp)))["ents_f"] or 0.0)
