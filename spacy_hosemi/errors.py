@@ -237,6 +237,12 @@ class Errors(metaclass=_Coded):
         'decoding is "mbr" and encoding is {found!r}; expected encoding = "segments", '
         'where each span is one segment. Use decoding = "viterbi" or the encoding.'
     )
+    HS079 = (
+        'pattern_selection is "gain" and {found}; expected pattern_max, how many '
+        "patterns to choose, and [initialize.components.{name}.fit], since gains are "
+        "measured with a trained model. Set both, or pattern_selection = "
+        '"count".'
+    )
     # training
     HS050 = (
         "there is no training example; expected documents with entities. Check "

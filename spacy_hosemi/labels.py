@@ -24,6 +24,7 @@ Pattern = tuple[str, ...]
 
 ENCODINGS = ("segments", "IO", "BIO", "BILUO")
 OUTSIDES = ("run", "token", "none")
+SELECTIONS = ("count", "gain")  # of patterns
 
 # With more label bigrams than this only those seen in training become patterns.
 ALL_BIGRAMS = 20_000

@@ -43,7 +43,15 @@ from .core import (
 )
 from .errors import Errors, Warnings
 from .fit import Batch
-from .labels import LabelInventory, mine_patterns, possible_lengths
+from .gains import pattern_gains
+from .labels import (
+    SELECTIONS,
+    LabelInventory,
+    Pattern,
+    check_choice,
+    mine_patterns,
+    possible_lengths,
+)
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
 from .objectives import Objective
@@ -77,6 +85,7 @@ outside = "run"
 max_order = 2
 pattern_min_count = 1
 pattern_max = null
+pattern_selection = "count"
 label_rules = []
 explicit_length = 1
 max_length = null
@@ -140,6 +149,7 @@ def make_hosemi(
     max_order: int,
     pattern_min_count: int,
     pattern_max: int | None,
+    pattern_selection: str,
     label_rules: list[str],
     explicit_length: int,
     max_length: int | None,
@@ -162,6 +172,7 @@ def make_hosemi(
         max_order=max_order,
         pattern_min_count=pattern_min_count,
         pattern_max=pattern_max,
+        pattern_selection=pattern_selection,
         label_rules=label_rules,
         explicit_length=explicit_length,
         max_length=max_length,
@@ -199,7 +210,10 @@ class HighOrderSemiCRF(TrainablePipe):
     max_order (int): Longest label pattern - 1.
     pattern_min_count (int): How often a pattern of three or more labels must occur in
         training.
-    pattern_max (Optional[int]): At most so many of those, the most frequent.
+    pattern_max (Optional[int]): At most so many of those.
+    pattern_selection (str): Which of them: the most frequent ("count"), or those that
+        would add most to a model trained without them ("gain"), which is then trained
+        on: batch training only, and for about twice the time.
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
@@ -230,6 +244,7 @@ class HighOrderSemiCRF(TrainablePipe):
         max_order: int = 2,
         pattern_min_count: int = 1,
         pattern_max: int | None = None,
+        pattern_selection: str = "count",
         label_rules: Sequence[str] = (),
         explicit_length: int = 1,
         max_length: int | None = None,
@@ -261,14 +276,9 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
-        for key, found, expected in (
-            ("scope", scope, SCOPES),
-            ("decoding", decoding, DECODINGS),
-        ):
-            if found not in expected:
-                raise ValueError(
-                    Errors.HS042.format(name=key, found=found, expected=expected)
-                )
+        check_choice("scope", scope, SCOPES)
+        check_choice("decoding", decoding, DECODINGS)
+        check_choice("pattern_selection", pattern_selection, SELECTIONS)
         if decoding == "mbr" and encoding != "segments":
             raise ValueError(Errors.HS047.format(found=encoding))
         self.vocab = vocab
@@ -286,6 +296,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "max_order": max_order,
             "pattern_min_count": pattern_min_count,
             "pattern_max": pattern_max,
+            "pattern_selection": pattern_selection,
             "label_rules": list(label_rules),
             "explicit_length": explicit_length,
             "max_length": max_length,
@@ -351,8 +362,8 @@ class HighOrderSemiCRF(TrainablePipe):
         tables (Optional[Dict[str, Callable]]): For each table of the model a function
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
-        RAISES (ValueError): HS035 gazetteers, tables; HS040, HS041 labels; HS050 to
-            HS052 nothing to fit.
+        RAISES (ValueError): HS035 gazetteers, tables; HS040, HS041 labels; HS079
+            pattern_selection; HS050 to HS052 nothing to fit.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
@@ -361,7 +372,10 @@ class HighOrderSemiCRF(TrainablePipe):
         known = list(labels) if labels is not None else list(self.labels)
         if labels is None:
             known += sorted(found.difference(known))
-        fit = None if _is_init_labels() else fit
+        if _is_init_labels():
+            fit = None
+        else:
+            self._check_selection(fit)
         if fit is not None:
             _check_fit(examples, bool(found), nlp, self.name)
             _warn_misaligned(examples)
@@ -375,8 +389,17 @@ class HighOrderSemiCRF(TrainablePipe):
         fitted.discard(self)
         if fit is not None:
             fitted.add(self)
+            self._fit(fit, docs, golds)
+
+    def _fit(
+        self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
+    ) -> None:
+        """Train; once more, with the patterns that are chosen by gain."""
+        fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
+        if self.cfg["pattern_selection"] == "gain":
+            self._add_patterns(docs, golds)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
-            self.prune()
+        self.prune()
 
     def _read_files(
         self,
@@ -408,15 +431,49 @@ class HighOrderSemiCRF(TrainablePipe):
         extractor.clear()
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
-        patterns, forbidden = mine_patterns(
+        by_gain = self.cfg["pattern_selection"] == "gain"
+        n_longer = 0 if by_gain else self.cfg["pattern_max"]
+        patterns, forbidden = self._mine_patterns(golds, n_longer)
+        self._n_forbidden = len(forbidden)
+        self._set_labels(self.labels, [*forbidden, *patterns], self.cfg["label_rules"])
+
+    def _mine_patterns(
+        self, golds: Sequence[Gold], max_patterns: int | None
+    ) -> tuple[list[Pattern], list[Pattern]]:
+        return mine_patterns(
             self.inventory,
             [[y for _, _, y in gold.segments] for gold in golds if gold.segments],
             max_order=self.cfg["max_order"],
             min_count=self.cfg["pattern_min_count"],
-            max_patterns=self.cfg["pattern_max"],
+            max_patterns=max_patterns,
         )
-        self._n_forbidden = len(forbidden)
-        self._set_labels(self.labels, [*forbidden, *patterns], self.cfg["label_rules"])
+
+    def _add_patterns(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
+        """Patterns that would add most to the model as it is; their weights are 0."""
+        weights = self.weights
+        candidates = [p for p in self._mine_patterns(golds, None)[0] if len(p) > 2]
+        documents = (
+            (weights.potentials(weights.rows(doc, is_train=True), len(doc)), gold)
+            for doc, gold in zip(docs, golds)
+        )
+        gains = pattern_gains(self.automaton, candidates, documents)
+        best = np.argsort(-gains, kind="stable")[: self.cfg["pattern_max"]]
+        chosen = [candidates[m] for m in sorted(best.tolist())]
+        weights.pattern = np.concatenate([weights.pattern, np.zeros(len(chosen))])
+        patterns = [*map(tuple, self.cfg["patterns"]), *chosen]
+        self._set_labels(self.labels, patterns, self.cfg["label_rules"])
+
+    def _check_selection(self, fit: Callable[..., Any] | None) -> None:
+        """RAISES (ValueError): HS079 if gains are asked for and cannot be measured."""
+        needed = {
+            "pattern_max is null": self.cfg["pattern_max"],
+            "there is no fit": fit,
+        }
+        missing = [what for what, value in needed.items() if value is None]
+        if self.cfg["pattern_selection"] == "gain" and missing:
+            raise ValueError(
+                Errors.HS079.format(found=" and ".join(missing), name=self.name)
+            )
 
     def _initialize_weights(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
         if self.inventory.on_tokens:

@@ -42,6 +42,7 @@ ORDER = [
     "units",
     "problems",
     "segmentation",
+    "gains",
     "features.*",
     "selection",
     "optimizers",
