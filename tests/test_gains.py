@@ -17,6 +17,7 @@ from .helpers import (
     make_examples,
     make_nlp,
     make_trained,
+    triples,
 )
 
 LABELS = ("O", "A", "B")
@@ -149,6 +150,26 @@ def test_patterns_that_decide_are_chosen_before_frequent_ones():
 def test_the_same_patterns_twice():
     first, second = (make_trained(**GAIN).get_pipe("hosemi") for _ in range(2))
     assert first.to_bytes() == second.to_bytes()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"encoding": "BILUO"},
+        {"label_rules": ["LOC at most once"]},
+        {"pattern_max": 0},
+        {"pattern_max": 1000},
+    ],
+)
+def test_gains_with_other_settings(config):
+    nlp = make_trained(**{**GAIN, **config})
+    found = longer(nlp.get_pipe("hosemi"))
+    every = make_trained(**{**GAIN, **config, "pattern_selection": "count"})
+    assert len(found) == len(longer(every.get_pipe("hosemi")))
+    if config.get("pattern_max") == 1000:
+        assert found == longer(every.get_pipe("hosemi"))
+    expected = [triples(eg.reference.ents) for eg in make_examples(nlp)]
+    assert [triples(nlp(eg.text).ents) for eg in make_examples(nlp)] == expected
 
 
 def test_copies_keep_the_chosen_patterns():
