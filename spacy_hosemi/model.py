@@ -489,6 +489,11 @@ class Weights(Shim):
         self.counts, self.matrix = self.counts[rows], matrix
         self._reset_optimizer()
 
+    def set_pattern(self, pattern: Floats) -> None:
+        """Weights for other label patterns, those of the automaton from now on."""
+        self.pattern = pattern
+        self._reset_optimizer()
+
     # persistence
 
     def to_device(self, device_type: str, device_id: int) -> None:

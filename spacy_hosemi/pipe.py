@@ -459,7 +459,7 @@ class HighOrderSemiCRF(TrainablePipe):
         gains = pattern_gains(self.automaton, candidates, documents)
         best = np.argsort(-gains, kind="stable")[: self.cfg["pattern_max"]]
         chosen = [candidates[m] for m in sorted(best.tolist())]
-        weights.pattern = np.concatenate([weights.pattern, np.zeros(len(chosen))])
+        weights.set_pattern(np.concatenate([weights.pattern, np.zeros(len(chosen))]))
         patterns = [*map(tuple, self.cfg["patterns"]), *chosen]
         self._set_labels(self.labels, patterns, self.cfg["label_rules"])
 
@@ -577,7 +577,7 @@ class HighOrderSemiCRF(TrainablePipe):
         """Forget weights near 0, features and label patterns that have none left.
 
         What has weight 0 changes no prediction: a fit with l1 ends in this. Training
-        can go on, with the weights that are left.
+        can go on, with the weights that are left. Those of lengths all stay.
 
         below (float): The largest absolute value of a weight that is forgotten.
         RAISES (ValueError): HS043 below 0.
@@ -590,7 +590,7 @@ class HighOrderSemiCRF(TrainablePipe):
         weights.keep(np.abs(weights.matrix) > below)
         kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
         patterns = [p for p, keeps in zip(self.cfg["patterns"], kept) if keeps]
-        weights.pattern = weights.pattern[kept]
+        weights.set_pattern(weights.pattern[kept])
         self._set_labels(self.labels, patterns, self.cfg.get("label_rules", []))
 
     def _gold(

@@ -121,6 +121,24 @@ def test_a_pruned_model_is_saved_and_trained_on(name, request, tmp_path):
     assert loaded.value_and_gradient(examples)[0] < before
 
 
+def test_pruning_amid_online_training():
+    nlp = make_nlp()
+    optimizer, pipe = initialize(nlp), nlp.get_pipe("hosemi")
+    for below in (0.0, 0.0, 0.05):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+        pipe.prune(below)
+    before = weights_by_name(pipe)
+    nlp.update(make_examples(nlp), sgd=optimizer)
+    assert weights_by_name(pipe).keys() == before.keys()
+    assert weights_by_name(pipe) != before
+    # label patterns alone: no feature is so small
+    smallest = np.abs(pipe.weights.matrix[pipe.weights.matrix != 0]).min()
+    pipe.weights.set_pattern(np.full(len(pipe.weights.pattern), smallest / 4))
+    pipe.prune(smallest / 2)
+    assert len(pipe.weights.pattern) == len(pipe.automaton.patterns) == 0
+    nlp.update(make_examples(nlp), sgd=optimizer)
+
+
 def test_below_is_not_negative(trained):
     with pytest.raises(ValueError, match="HS043.*below is -0.1"):
         trained.get_pipe("hosemi").prune(-0.1)
