@@ -177,6 +177,11 @@ class Errors(metaclass=_Coded):
         "a cell with quotes, delimiters or line ends in double quotes, and each quote "
         "in it doubled. Correct the row, or keep the entries in a .txt file."
     )
+    HS089 = (
+        'gazetteer.fuzzy.similarity is "edit", and rapidfuzz, which compares strings, '
+        "is not installed; expected it. Install it: pip install 'spacy_hosemi[fuzzy]', "
+        'or choose "jaccard" or "cosine".'
+    )
     HS034 = "gazetteer.{name} is {found!r}; expected {expected}."
     HS036 = (
         "feature template {found!r} stands in the role {role}, but {reason}; see the "

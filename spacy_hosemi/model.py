@@ -64,11 +64,13 @@ RoleRows = tuple[Ints, Ints]
 
 @dataclass(frozen=True)
 class SegmentRows:
-    """Known features of segments as units: start and end in tokens, and the row."""
+    """Known features of segments as units: start and end in tokens, the row, and how
+    much each fires."""
 
     start: Ints
     end: Ints
     row: Ints
+    strength: Floats
 
 
 @dataclass(frozen=True)
@@ -112,8 +114,10 @@ def build_span_scorer(
         raise ValueError(Errors.HS053.format(name="hosemi"))
     _check_named("gazetteer", gazetteers, Gazetteer, others=tables)
     _check_named("table", tables, Table, others=gazetteers)
-    features = (features or make_features()).with_lists(tuple(gazetteers), tables)
-    extractor = Extractor(features, Gazetteers(gazetteers), Tables(tables))
+    lists = Gazetteers(gazetteers)
+    features = features or make_features()
+    features = features.with_lists(tuple(gazetteers), tuple(lists.fuzzy), tables)
+    extractor = Extractor(features, lists, Tables(tables))
     weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
     return Model("span_scorer", forward, shims=[weights])
 
@@ -260,10 +264,8 @@ class Weights(Shim):
         tokens = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
         segments = reading.segments
         row = self.table.find(segments.keys)
-        known = row >= 0
-        return Rows(
-            tokens, SegmentRows(segments.start[known], segments.end[known], row[known])
-        )
+        arrays = segments.start, segments.end, row, segments.strength
+        return Rows(tokens, SegmentRows(*(array[row >= 0] for array in arrays)))
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""
@@ -310,7 +312,8 @@ class Weights(Shim):
         feature, column, slot = self._slots(segments.row)
         cells = np.empty(len(slot), CELLS)
         cells["start"], cells["end"] = segments.start[feature], segments.end[feature]
-        cells["column"], cells["score"] = column, self.matrix.ravel()[slot]
+        cells["column"] = column
+        cells["score"] = self.matrix.ravel()[slot] * segments.strength[feature]
         return cells
 
     def add_cell_gradient(
@@ -318,8 +321,9 @@ class Weights(Shim):
     ) -> None:
         """Transpose of the cells that `with_scores` makes."""
         if len(segments.row):
-            _, _, slot = self._slots(segments.row)
-            np.add.at(d_matrix.reshape(-1), slot, d_cells["score"])
+            feature, _, slot = self._slots(segments.row)
+            d_scores = d_cells["score"] * segments.strength[feature]
+            np.add.at(d_matrix.reshape(-1), slot, d_scores)
 
     def _slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
         """For each weight of these rows: which of them, its column, its place."""

@@ -37,6 +37,7 @@ ORDER = [
     "core.rows",
     "core.trie",
     "core.units",
+    "core.bags",
     "core",
     "labels",
     "units",

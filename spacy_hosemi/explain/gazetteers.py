@@ -10,7 +10,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..core.trie import NO_ENTRY, Trie
-from ..features.gazetteers import _WORD
+from ..features.gazetteers import alnum_words
 from ..features.templates import parse_templates
 from ..model import Weights
 from ..pipe import HighOrderSemiCRF
@@ -114,7 +114,7 @@ def compared_words(doc: Doc, attr: str) -> list[str]:
 def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
     tokens = doc[start:end]
     if attr == "ALNUM":
-        return [word.lower() for word in _WORD.findall(tokens.text)]
+        return alnum_words(tokens.text)
     return [getattr(token, f"{attr.lower()}_") for token in tokens]
 
 

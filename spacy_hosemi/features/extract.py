@@ -23,8 +23,18 @@ from .attributes import (
     hash_or_0,
     is_extension,
 )
-from .gazetteers import MATCH, Gazetteers, Matches, names_of, size_name
-from .presets import LISTS, PRESETS, TABLES
+from .gazetteers import Gazetteers
+from .matches import (
+    FUZZY_MATCH,
+    FUZZY_ON_TOKEN,
+    MATCH,
+    SIMILARITY,
+    FuzzyMatches,
+    Matches,
+    names_of,
+    size_name,
+)
+from .presets import FUZZY_LISTS, LISTS, PRESETS, TABLES
 from .tables import PREFIX, VALUE, Table, Tables, reads_table
 from .templates import Atom, Template, parse_templates
 from .units import UNIT_ATTRIBUTES, Segments, UnitReader, kind_of_unit
@@ -78,21 +88,28 @@ class FeatureSet:
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
-        self.check((), (), is_open=True)
+        self.check((), is_open=True)
 
     def check(
-        self, lists: Sequence[str], tables: Iterable[str] = (), is_open: bool = False
+        self,
+        lists: Sequence[str],
+        fuzzy: Sequence[str] = (),
+        tables: Iterable[str] = (),
+        is_open: bool = False,
     ) -> None:
         """Whether all attributes exist, and have a meaning in their role.
 
         lists (Sequence[str]): Names of gazetteers.
+        fuzzy (Sequence[str]): Those of them with fuzzy matches.
         tables (Iterable[str]): Names of tables.
         is_open (bool): Whether there may be others.
         RAISES (ValueError): HS031 unknown attribute; HS036 wrong role.
         """
         of_tables = (f"{name}:{VALUE}" for name in tables)
-        on_token = (*KNOWN, *names_of(lists), *of_tables)
-        of_unit = (*UNIT_ATTRIBUTES, *(f"{name}:{MATCH}" for name in lists))
+        on_token = (*KNOWN, *names_of(lists), *names_of(fuzzy, FUZZY_ON_TOKEN))
+        on_token += (*of_tables,)
+        of_unit = (*UNIT_ATTRIBUTES, *names_of(lists, [MATCH]))
+        of_unit += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
         for role, templates in self.roles.items():
             known = (*on_token, *of_unit) if role == "whole" else on_token
             for template in templates:
@@ -120,11 +137,15 @@ class FeatureSet:
         return merged
 
     def with_lists(
-        self, lists: Sequence[str], tables: Mapping[str, Table] | None = None
+        self,
+        lists: Sequence[str],
+        fuzzy: Sequence[str] = (),
+        tables: Mapping[str, Table] | None = None,
     ) -> FeatureSet:
         """These features and the usual ones for lists of names and tables.
 
         lists (Sequence[str]): Names of gazetteers.
+        fuzzy (Sequence[str]): Those of them with fuzzy matches.
         tables (Optional[Mapping[str, Table]]): By name.
         RETURNS (FeatureSet): Those that a template reads already are left alone.
         RAISES (ValueError): HS031, HS036 templates.
@@ -139,22 +160,24 @@ class FeatureSet:
         }
         merged = FeatureSet(min_count=self.min_count, width=self.width)
         for role in ROLES:
-            texts = [
-                text.format(name)
-                for name in lists
-                for text in LISTS.get(role, ())
-                if name not in read
+            values = [
+                f"{name}:{kind}"
+                for name, table in tables.items()
+                for kind in (VALUE, *(f"{PREFIX}{size}" for size in table.prefixes))
             ]
-            for name, table in tables.items():
-                kinds = (VALUE, *(f"{PREFIX}{size}" for size in table.prefixes))
-                texts += [
-                    text.format(f"{name}:{kind}")
-                    for kind in kinds
-                    for text in TABLES.get(role, ())
-                    if name not in read
-                ]
+            texts = [
+                text.format(of)
+                for usual, sources in (
+                    (LISTS, lists),
+                    (FUZZY_LISTS, fuzzy),
+                    (TABLES, values),
+                )
+                for of in sources
+                for text in usual.get(role, ())
+                if of.partition(":")[0] not in read
+            ]
             merged.roles[role] = (*self.roles[role], *parse_templates(texts))
-        merged.check(lists, tables)
+        merged.check(lists, fuzzy, tables)
         return merged
 
 
@@ -221,7 +244,8 @@ class Extractor:
         self.tables = tables or Tables()
         self.extensions = extensions or Extensions()
         lists = tuple(self.gazetteers.settings)
-        features.check(lists, self.tables.settings)
+        fuzzy = tuple(self.gazetteers.fuzzy)
+        features.check(lists, fuzzy, self.tables.settings)
         whole = features.roles["whole"]
         atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
         names = dict.fromkeys(a.attribute for a in atoms if not kind_of_unit(a))
@@ -233,7 +257,7 @@ class Extractor:
         self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
         self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
         self._extended = [name for name in names if is_extension(name)]
-        on_token = names_of(lists)
+        on_token = names_of(lists) + names_of(lists, FUZZY_ON_TOKEN)
         self._of_lists = [name for name in names if name in on_token]
         columns = [
             *self._lexical,
@@ -247,7 +271,6 @@ class Extractor:
             role: _plan(role, features.roles[role], self._columns)
             for role in TOKEN_ROLES
         }
-        self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
         self._units = UnitReader(whole, seeds, self._columns, lists, features.width)
         self.clear()
@@ -266,10 +289,15 @@ class Extractor:
         is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
         RETURNS (Reading): Those of tokens by role, and those of segments.
         """
-        matches = self.gazetteers.matches(doc, is_train)
-        values = self._values(doc, matches)
+        found = self._find(doc, is_train)
+        values = self._values(doc, found)
         keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
-        return Reading(keys, self._units.read(doc, values, matches))
+        return Reading(keys, self._units.read(doc, values, *found))
+
+    def _find(self, doc: Doc, is_train: bool) -> tuple[Matches, FuzzyMatches]:
+        """What the lists have in a document, exactly and about."""
+        lists = self.gazetteers
+        return lists.matches(doc, is_train), lists.similar(doc, is_train)
 
     def namer(
         self, doc: Doc, is_train: bool = False
@@ -292,8 +320,8 @@ class Extractor:
         is_train (bool): As for `read`.
         RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
         """
-        matches = self.gazetteers.matches(doc, is_train)
-        segments = self._units.read(doc, self._values(doc, matches), matches)
+        found = self._find(doc, is_train)
+        segments = self._units.read(doc, self._values(doc, found), *found)
         texts = self._texts(doc, is_train)
         return lambda k: self._units.name(doc, segments, k, texts)
 
@@ -329,7 +357,7 @@ class Extractor:
         self._rows: dict[int, int] = {}
         self._table = np.zeros((256, len(self._lexical)), np.uint64)
 
-    def _values(self, doc: Doc, matches: Matches) -> Keys:
+    def _values(self, doc: Doc, found: tuple[Matches, FuzzyMatches]) -> Keys:
         n = len(doc)
         values = np.zeros((n, len(self._columns)), np.uint64)
         if n and self._lexical:
@@ -341,12 +369,15 @@ class Extractor:
         for name in self._extended:
             values[:, self._columns[name]] = self.extensions.values(doc, name[2:])
         if self._of_lists:
-            values[:, -len(self._of_lists) :] = self._list_values(n, matches)
+            values[:, -len(self._of_lists) :] = self._list_values(n, found)
         return values
 
-    def _list_values(self, n_tokens: int, matches: Matches) -> Keys:
+    def _list_values(
+        self, n_tokens: int, found: tuple[Matches, FuzzyMatches]
+    ) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
-        return matches.on_tokens(n_tokens)[:, self._list_columns]
+        columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
+        return columns[:, self._list_columns]
 
     def _lexical_values(self, doc: Doc) -> Keys:
         orths = doc.to_array("ORTH").tolist()
@@ -386,8 +417,7 @@ class Extractor:
             texts[name] = [str(v - 9) if v else None for v in values]
         for name in self._extended:
             texts[name] = self.extensions.texts(doc, name[2:])
-        matches = self.gazetteers.matches(doc, is_train)
-        of_lists = self._list_values(len(doc), matches).T.tolist()
+        of_lists = self._list_values(len(doc), self._find(doc, is_train)).T.tolist()
         for name, found in zip(self._of_lists, of_lists):
             texts[name] = [size_name(v) if v else None for v in found]
         return texts

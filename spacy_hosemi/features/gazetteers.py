@@ -10,7 +10,7 @@ one that ends in a token. With an attribute of tokens each token is one word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +20,13 @@ from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
-from ..core.trie import SHARED, Trie, columns_of_matches, find_entries
+from ..core.trie import SHARED, Trie, find_entries
 from ..errors import Errors
+from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
+from .matches import NO_MATCHES, FuzzyMatches, Ints, Matches, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
-MODES = ("feature",)
-
-# What templates can read of a list, after its name and a colon.
-BEGIN, IN, END, MATCH = "BEGIN", "IN", "END", "MATCH"
-
-# Words of a match, from which on they are not told apart.
-_LONGEST = 6
+MODES = ("feature", "hard")
 
 # Tokens without letters and digits on each side of a match that a segment may include.
 _AROUND = 3
@@ -43,33 +39,41 @@ _JOINING = re.compile(rf"[^\W_{_CJK}]")
 # Tokens whose words are kept; beyond that the cache begins anew.
 _CACHE_SIZE = 200_000
 
-Words = NDArray[np.uint64]
-Ints = NDArray[np.int32]
-
 
 @dataclass(frozen=True)
 class Gazetteer:
     """How a list of names is used; its entries come at initialization.
 
     attr (str): What is compared: ALNUM, ORTH, LOWER, NORM or LEMMA.
-    mode (str): "feature": a match is evidence, weighted by training.
+    mode (str): "feature": a match is evidence, weighted by training. "hard": in
+        prediction an exact match is also an entity, whatever the scores. Training goes
+        by the gold alone, which may well disagree with a list.
     dropout (float): With which probability an entry is overlooked in a training
         document, so that other features learn to do without it.
+    fuzzy (Optional[Fuzzy]): What else is a match, as evidence only; None: nothing.
+    label (Optional[str]): The label of those entities; None unless the mode is "hard".
     """
 
     attr: str = "ALNUM"
     mode: str = "feature"
     dropout: float = 0.0
+    fuzzy: Fuzzy | None = None
+    label: str | None = None
 
 
 def make_gazetteer(
-    attr: str = "ALNUM", mode: str = "feature", dropout: float = 0.0
+    attr: str = "ALNUM",
+    mode: str = "feature",
+    dropout: float = 0.0,
+    fuzzy: dict[str, Any] | None = None,
+    label: str | None = None,
 ) -> Gazetteer:
     """Registered as "spacy_hosemi.gazetteer.v1" in `misc`.
 
-    attr, mode, dropout: See `Gazetteer`.
+    attr, mode, dropout, label: See `Gazetteer`.
+    fuzzy (Optional[Dict[str, Any]]): similarity, threshold and units, see `Fuzzy`.
     RETURNS (Gazetteer): Settings, without entries.
-    RAISES (ValueError): HS034 a setting is out of range.
+    RAISES (ValueError): HS034 a setting is out of range; HS089 rapidfuzz is missing.
     """
     for name, found, expected in (
         ("attr", attr, ATTRIBUTES),
@@ -85,59 +89,30 @@ def make_gazetteer(
                 name="dropout", found=dropout, expected="0 or more and less than 1"
             )
         )
-    return Gazetteer(attr, mode, dropout)
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Where the entries of lists occur in a document of n tokens.
-
-    names (Tuple[str, ...]): The lists.
-    lists (int32 [K]): The list of each match.
-    start, end (int32 [K]): Tokens, half-open.
-    size (int32 [K]): Words.
-    first, last (int32 [K]): start and end with the tokens without letters and digits
-        around the match, up to three on each side: a segment may include them.
-    """
-
-    names: tuple[str, ...]
-    lists: Ints
-    start: Ints
-    end: Ints
-    size: Ints
-    first: Ints
-    last: Ints
-
-    def __getitem__(self, name: str) -> Matches:
-        """Those of one list."""
-        mine = self.lists == self.names.index(name)
-        arrays = (self.lists, self.start, self.end, self.size, self.first, self.last)
-        return Matches(self.names, *(array[mine] for array in arrays))
-
-    @property
-    def values(self) -> Words:
-        """RETURNS (uint64 [K]): Sizes as values of features; below 10 are others."""
-        return (10 + np.minimum(self.size, _LONGEST)).astype(np.uint64)
-
-    def on_tokens(self, n_tokens: int) -> Words:
-        """What the lists say of each token.
-
-        RETURNS (uint64 [n, 3 lists]): For each list BEGIN, IN and END: the value of the
-            longest match that begins at the token, covers it, ends with it; 0: none.
-        """
-        where = self.lists, self.start, self.end, self.values
-        return columns_of_matches(*where, n_tokens, len(self.names))
+    if (mode == "hard") != bool(label):
+        expected = 'the label of the entities if mode = "hard", else null'
+        raise ValueError(
+            Errors.HS034.format(name="label", found=label, expected=expected)
+        )
+    return Gazetteer(attr, mode, dropout, make_fuzzy(fuzzy), label)
 
 
 class Gazetteers:
     """All lists of a component.
 
     settings (Mapping[str, Gazetteer]): By name.
+    tries (Dict[str, Trie]): Their entries.
+    fuzzy (Dict[str, FuzzyIndex]): Of those with fuzzy matches, again.
     """
 
     def __init__(self, settings: Mapping[str, Gazetteer] | None = None) -> None:
         self.settings = dict(settings or {})
         self.tries = {name: EMPTY for name in self.settings}
+        self.fuzzy = {
+            name: FuzzyIndex(gazetteer.fuzzy)
+            for name, gazetteer in self.settings.items()
+            if gazetteer.fuzzy is not None
+        }
         self._reader = WordReader()
 
     def __bool__(self) -> bool:
@@ -158,13 +133,17 @@ class Gazetteers:
         """
         to_words = _entry_words(self.settings[name].attr, nlp)
         words: list[int] = []
+        texts: list[str] = []
         first, sources = [0], []
         has_sources = False
         entries = list(entries)  # what makes documents must not do so in the zone
         with nlp.memory_zone():  # the vocabulary stays as it is
             for entry in entries:
                 text, doc = entry if isinstance(entry, tuple) else (entry, None)
-                words.extend(to_words(text))
+                of_entry = to_words(text)
+                words.extend(map(hash_string, of_entry))
+                if name in self.fuzzy:
+                    texts.append(" ".join(of_entry))
                 first.append(len(words))
                 sources.append(SHARED if doc is None else fingerprint(doc))
                 has_sources |= doc is not None
@@ -173,6 +152,8 @@ class Gazetteers:
             np.array(first, np.int64),
             np.array(sources, np.uint64) if has_sources else None,
         )
+        if name in self.fuzzy:
+            self.fuzzy[name] = FuzzyIndex.build(self.fuzzy[name].fuzzy, texts, sources)
 
     def matches(self, doc: Doc, is_train: bool = False) -> Matches:
         """All matches of all lists.
@@ -199,14 +180,51 @@ class Gazetteers:
             if is_train:
                 keep = self._seen_in_training(doc, words, lists, start, end, source)
                 lists, start, end = lists[keep], start[keep], end[keep]
-            i, j = words.first[start], words.last[end - 1] + 1
-            parts.append(
-                np.stack([lists, i, j, end - start, i - before[i], j + after[j]])
-            )
+            parts.append(words.locate(lists, start, end, before, after))
         found = np.concatenate(parts, axis=1)
         if len(parts) > 2:
             found = found[:, np.argsort(found[0], kind="stable")]
         return Matches(names, *found)
+
+    def similar(self, doc: Doc, is_train: bool = False) -> FuzzyMatches:
+        """All segments that resemble entries of fuzzy lists.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `matches`.
+        RETURNS (FuzzyMatches): By list, start and length; of each the best entry.
+        """
+        names = tuple(self.settings)
+        parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
+        alnum = self._reader.read(doc) if self.fuzzy else NO_WORDS
+        before, after = _wordless(alnum, len(doc))
+        for name, index in self.fuzzy.items():
+            attr = self.settings[name].attr
+            words = alnum if attr == "ALNUM" else _token_values(doc, attr, True)
+            pairs = index.find(words.texts, *words.borders)
+            if is_train:
+                pairs = self._similar_in_training(doc, name, pairs)
+            found.append(pairs := pairs.best())
+            lists = np.full(len(pairs.start), names.index(name), np.int32)
+            where = lists, pairs.start, pairs.end
+            parts.append(words.locate(*where, before, after))
+        similarity = np.concatenate([pairs.similarity for pairs in found])
+        entry = np.concatenate([pairs.entry for pairs in found])
+        return FuzzyMatches(names, *np.concatenate(parts, axis=1), similarity, entry)
+
+    def entities(self, doc: Doc) -> list[tuple[int, int, str]]:
+        """Exact matches of the lists in mode "hard".
+
+        doc (Doc): n tokens.
+        RETURNS (List[Tuple[int, int, str]]): Spans, overlapping ones too; the longest
+            first, of equally long ones the leftmost, then by list.
+        """
+        labels = [gazetteer.label for gazetteer in self.settings.values()]
+        if not any(labels):
+            return []
+        found = self.matches(doc)
+        spans = zip(found.start.tolist(), found.end.tolist(), found.lists.tolist())
+        hard = [(i, j, labels[k]) for i, j, k in spans if labels[k] is not None]
+        return sorted(hard, key=lambda span: (span[0] - span[1], span[0]))
 
     def _seen_in_training(
         self,
@@ -221,36 +239,55 @@ class Gazetteers:
         keep = source != np.uint64(mark)
         dropouts = [gazetteer.dropout for gazetteer in self.settings.values()]
         for k in np.flatnonzero(np.array(dropouts)[lists] > 0.0):
-            # The same entry has the same fate everywhere in a document.
-            entry = hash((mark, *words.values[start[k] : end[k]].tolist()))
-            keep[k] &= (entry % 1_000_003) / 1_000_003 >= dropouts[lists[k]]
+            fate = _fate(mark, words.values[start[k] : end[k]].tolist())
+            keep[k] &= fate >= dropouts[lists[k]]
         return keep
+
+    def _similar_in_training(self, doc: Doc, name: str, pairs: Pairs) -> Pairs:
+        index, mark = self.fuzzy[name], fingerprint(doc)
+        keep = index.source[pairs.entry] != np.uint64(mark)
+        dropout = self.settings[name].dropout
+        if dropout > 0.0:
+            entries, which = np.unique(pairs.entry, return_inverse=True)
+            texts = [index.texts[e].split(" ") for e in entries.tolist()]
+            fates = [_fate(mark, map(hash_string, words)) for words in texts]
+            keep &= np.array(fates)[which] >= dropout
+        return pairs[keep]
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The entries, for `load`."""
-        return {
+        data: dict[str, Any] = {
             name: {"keys": trie.keys, "source": trie.source}
             for name, trie in self.tries.items()
         }
+        for name, index in self.fuzzy.items():
+            data[name] |= {"texts": "\n".join(index.texts), "from": index.source}
+        return data
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Take entries from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
         for name in self.settings:
             keys, source = data[name]["keys"], data[name]["source"]
             self.tries[name] = Trie(np.array(keys), np.array(source))
+        for name, index in self.fuzzy.items():
+            texts, source = data[name]["texts"].split("\n"), data[name]["from"]
+            texts = texts if len(source) else []
+            self.fuzzy[name] = FuzzyIndex(index.fuzzy, texts, np.array(source))
 
 
 @dataclass(frozen=True)
 class _DocWords:
     """The words of a document.
 
-    values (uint64 [W]): What is compared.
+    values (uint64 [W]): What is compared, as hashes of `texts`.
     first, last (int32 [W]): The tokens in which each begins and ends.
+    texts (List[str]): The words themselves; none where they were not asked for.
     """
 
     values: Words
     first: Ints
     last: Ints
+    texts: list[str]
 
     @property
     def borders(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -258,6 +295,13 @@ class _DocWords:
         is_border = np.ones(len(self.first) + 1, np.uint8)
         is_border[1:-1] = self.first[1:] != self.last[:-1]
         return is_border[:-1], is_border[1:]
+
+    def locate(
+        self, lists: Ints, start: Ints, end: Ints, before: Ints, after: Ints
+    ) -> NDArray[np.int32]:
+        """From matches in words to the first arrays of `Matches`, [6, K]."""
+        i, j = self.first[start], self.last[end - 1] + 1
+        return np.stack([lists, i, j, end - start, i - before[i], j + after[j]])
 
 
 class WordReader:
@@ -272,6 +316,7 @@ class WordReader:
         values: list[int] = []
         first: list[int] = []
         last: list[int] = []
+        words: list[str] = []
         open_text = ""  # the last word, if the next token may go on with it
         orths, spaces = doc.to_array("ORTH").tolist(), doc.to_array("SPACY").tolist()
         for i, (orth, space) in enumerate(zip(orths, spaces)):
@@ -281,12 +326,17 @@ class WordReader:
                 texts = (open_text + texts[0], *texts[1:])
                 values[-1], last[-1] = hash_string(texts[0]), i
                 hashes = hashes[1:]
+                words.pop()
             values += hashes
+            words += texts
             first += [i] * len(hashes)
             last += [i] * len(hashes)
             open_text = texts[-1] if token.is_open and not space else ""
         return _DocWords(
-            np.array(values, np.uint64), np.array(first, "i4"), np.array(last, "i4")
+            np.array(values, np.uint64),
+            np.array(first, "i4"),
+            np.array(last, "i4"),
+            words,
         )
 
     def _add(self, text: str, orth: int) -> _TokenWords:
@@ -314,9 +364,11 @@ class _TokenWords:
     is_open: bool
 
 
-def _token_values(doc: Doc, attr: str) -> _DocWords:
+def _token_values(doc: Doc, attr: str, with_texts: bool = False) -> _DocWords:
     every = np.arange(len(doc), dtype=np.int32)
-    return _DocWords(doc.to_array(attr).astype(np.uint64), every, every)
+    values = doc.to_array(attr).astype(np.uint64)
+    texts = [doc.vocab.strings[v] for v in values.tolist()] if with_texts else []
+    return _DocWords(values, every, every, texts)
 
 
 def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
@@ -335,7 +387,7 @@ def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
     return before, after
 
 
-NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
+NO_WORDS = _DocWords(np.zeros(0, np.uint64), *np.zeros((2, 0), np.int32), [])
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 
@@ -345,10 +397,15 @@ def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
     return gazetteers
 
 
-def alnum_words(text: str) -> Iterator[int]:
-    """Hashes of the runs of letters and digits of a text, in lower case."""
+def alnum_words(text: str) -> list[str]:
+    """The runs of letters and digits of a text, in lower case."""
     # Lower case word by word: that of a sigma depends on what follows it.
-    return (hash_string(word.lower()) for word in _WORD.findall(text))
+    return [word.lower() for word in _WORD.findall(text)]
+
+
+def _fate(mark: int, words: Iterable[int]) -> float:
+    """From 0 to 1, for a document and an entry: the same wherever it occurs there."""
+    return (hash((mark, *words)) % 1_000_003) / 1_000_003
 
 
 def fingerprint(doc: Doc) -> int:
@@ -357,30 +414,20 @@ def fingerprint(doc: Doc) -> int:
     return hash_string(doc.doc.text) | 2
 
 
-def _entry_words(attr: str, nlp: Language) -> Callable[[str], Iterable[int]]:
+def _entry_words(attr: str, nlp: Language) -> Callable[[str], list[str]]:
     """How the text of an entry becomes words."""
     if attr == "ALNUM":
         return alnum_words
     attr = "ORTH" if attr == "LEMMA" else attr  # the entries are lemmas
-    known: dict[str, tuple[int, ...]] = {}
+    known: dict[str, list[str]] = {}
 
-    def words_of(text: str) -> Iterator[int]:
+    def words_of(text: str) -> list[str]:
         # Tokenizers divide at white space first, so each distinct piece is tokenized
         # once only.
-        for piece in text.split():
-            if piece not in known:
-                known[piece] = tuple(nlp.make_doc(piece).to_array(attr).tolist())
-            yield from known[piece]
+        pieces = text.split()
+        for piece in set(pieces).difference(known):
+            doc = nlp.make_doc(piece)
+            known[piece] = [getattr(token, f"{attr.lower()}_") for token in doc]
+        return [word for piece in pieces for word in known[piece]]
 
     return words_of
-
-
-def size_name(value: int) -> str:
-    """Readable form of one of `Matches.values`."""
-    size = value - 10
-    return f"{size}{'+' if size == _LONGEST else ''}"
-
-
-def names_of(settings: Sequence[str]) -> tuple[str, ...]:
-    """What templates can read of these lists, token by token."""
-    return tuple(f"{name}:{kind}" for name in settings for kind in (BEGIN, IN, END))

@@ -72,3 +72,11 @@ TABLES: dict[str, tuple[str, ...]] = {
     "start": ("{}[-1:1]",),
     "end": ("{}[-1:1]",),
 }
+
+# The same, for each list with fuzzy matches.
+FUZZY_LISTS: dict[str, tuple[str, ...]] = {
+    "inside": ("{}:FUZZY_IN",),
+    "start": ("{}:FUZZY_BEGIN[-1:1]", "{}:FUZZY_END[-1]"),
+    "end": ("{}:FUZZY_END[-1:1]", "{}:FUZZY_BEGIN[1]"),
+    "whole": ("{}:FUZZY_MATCH", "{}:SIMILARITY"),
+}

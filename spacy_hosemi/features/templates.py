@@ -5,6 +5,8 @@ SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
 LOWER[-1] & LOWER       one template over two attributes: both values together
 journals:IN             of the list "journals": whether one of its entries covers the
                         token, and of how many words; also :BEGIN and :END
+journals:FUZZY_IN       if the list has fuzzy matches: how similar to an entry what
+                        covers the token is; also :FUZZY_BEGIN and :FUZZY_END
 clusters:VALUE          what the table "clusters" says of the word; :PREFIX4: the first
                         four characters of that
 _.topic                 the extension attribute Token._.topic
@@ -17,6 +19,8 @@ SHORT_SHAPE+            the values of all its tokens, runs of one value written 
 TOKENS, BALANCED        of the segment itself: its length; whether brackets and quotes
                         in it are paired
 journals:MATCH          whether it is an entry of the list, and of how many words
+journals:FUZZY_MATCH    how similar to an entry it is, by tenths
+journals:SIMILARITY     the same as the strength of one feature
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from dataclasses import dataclass
 from ..errors import Errors
 
 _ATOM = re.compile(
-    r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z]+\d*|_\.\w+)"
+    r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z_]+\d*|_\.\w+)"
     r"(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\]|(?P<reach>[*+]))?"
 )
 

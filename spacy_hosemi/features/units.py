@@ -1,8 +1,8 @@
 """Features of segments as units, which no feature of a token can tell.
 
-Templates that read a list see the segments that are an entry of it, however long; what
-has no letters and digits around an entry may belong to the segment. All others see each
-segment up to a width.
+Templates that read a list see the segments that are an entry of it or resemble one,
+however long; what has no letters and digits around it may belong to the segment. All
+others see each segment up to a width.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from spacy.tokens import Doc
 from ..core.units import ALL, AT, OF_SEGMENT, RUNS, balance, unit_keys
 from ..errors import Errors
 from .attributes import CLOSING, OPENING, QUOTES, marks
-from .gazetteers import MATCH, Matches, size_name
+from .matches import FUZZY_MATCH, MATCH, SIMILARITY, FuzzyMatches, Matches, size_name
 from .templates import Atom, Template
 
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
 
-# What a template can read of any segment, and of one that is an entry of a list.
+# What a template can read of any segment, and of one that a list has.
 UNIT_ATTRIBUTES = ("TOKENS", "BALANCED")
-_COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2}
+_FUZZY = (FUZZY_MATCH, SIMILARITY)
+_COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2, FUZZY_MATCH: 2, SIMILARITY: 3}
+_ONE = 10  # the value of SIMILARITY: its degrees are the strength of the feature
 
 _KINDS = {"": AT, "*": ALL, "+": RUNS}
 _BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
@@ -49,6 +51,7 @@ class Segments:
     keys (uint64 [K]): The feature of each.
     template (int32 [K]): Which of the templates in the role whole.
     value (uint64 [K]): Of a match with a list.
+    strength (float64 [K]): How much it fires; 1.0, where nothing has degrees.
     """
 
     start: Ints
@@ -56,10 +59,16 @@ class Segments:
     keys: Keys
     template: Ints
     value: Keys
+    strength: NDArray[np.float64]
 
 
-_NONE = np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.uint64)
-NO_SEGMENTS = Segments(*_NONE, np.zeros(0, np.int32), np.zeros(0, np.uint64))
+NO_SEGMENTS = Segments(
+    *np.zeros((2, 0), np.int32),
+    np.zeros(0, np.uint64),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.uint64),
+    np.zeros(0),
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,7 @@ class _Plan:
     columns: Ints
     offsets: Ints
     reads_balance: bool
+    has_degrees: NDArray[np.bool_]
 
 
 class UnitReader:
@@ -96,7 +106,7 @@ class UnitReader:
     ) -> None:
         self.templates = templates
         self.width = width
-        by_list: dict[int, list[int]] = {}
+        by_list: dict[tuple[int, bool], list[int]] = {}
         for t, template in enumerate(templates):
             by_list.setdefault(_list_of(template, lists), []).append(t)
         self._plans = {
@@ -104,29 +114,37 @@ class UnitReader:
             for of_list, chosen in by_list.items()
         }
 
-    def read(self, doc: Doc, values: Keys, matches: Matches) -> Segments:
+    def read(
+        self, doc: Doc, values: Keys, matches: Matches, similar: FuzzyMatches
+    ) -> Segments:
         """The features of all segments.
 
         doc (Doc): n tokens.
         values (uint64 [n, A]): Their attributes.
         matches (Matches): Of all lists.
+        similar (FuzzyMatches): Of those with fuzzy matches.
         RETURNS (Segments): Those that are present.
         """
         if not self._plans:
             return NO_SEGMENTS
         parts = []
-        for of_list, plan in self._plans.items():
+        for (of_list, is_fuzzy), plan in self._plans.items():
             if of_list < 0:
                 start, end = _windows(len(values), self.width)
-                value = np.zeros(len(start), np.uint64)
+                value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
             else:
-                start, end, value = _around(matches, of_list)
+                found = similar if is_fuzzy else matches
+                found = found.where(found.lists == of_list)
+                start, end, match = _around(found)
+                value = found.values[match]
+                strength = found.strength[match]
             of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
             bucket = np.searchsorted(_LENGTHS, end - start, side="right")
             of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
             if plan.reads_balance:
                 of_segment[:, _COLUMNS["BALANCED"]] = _balance(doc, start, end)
             of_segment[:, _COLUMNS[MATCH]] = value
+            of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
             keys = unit_keys(
                 values,
                 start,
@@ -139,7 +157,10 @@ class UnitReader:
                 plan.offsets,
             )
             k, t = np.nonzero(keys)
-            parts.append((start[k], end[k], keys[k, t], plan.templates[t], value[k]))
+            strengths = np.where(plan.has_degrees[t], strength[k], 1.0)
+            parts.append(
+                (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
+            )
         return Segments(*map(np.concatenate, zip(*parts)))
 
     def name(
@@ -160,7 +181,9 @@ class UnitReader:
         values = []
         for atom in template.atoms:
             kind = kind_of_unit(atom)
-            if kind == MATCH:
+            if kind == SIMILARITY:
+                values.append("1")
+            elif kind in (MATCH, FUZZY_MATCH):
                 values.append(size_name(int(segments.value[k])))
             elif kind == "TOKENS":
                 values.append(_length_name(end - start))
@@ -172,16 +195,17 @@ class UnitReader:
         return f"{template}={' & '.join(values)}"
 
 
-def _list_of(template: Template, lists: Sequence[str]) -> int:
-    """The list whose matches a template sees; -1: it sees all segments."""
+def _list_of(template: Template, lists: Sequence[str]) -> tuple[int, bool]:
+    """The list whose matches a template sees, and whether those that only resemble an
+    entry; -1: it sees all segments."""
     found = {
-        lists.index(atom.attribute.partition(":")[0])
+        (lists.index(atom.attribute.partition(":")[0]), kind in _FUZZY)
         for atom in template.atoms
-        if kind_of_unit(atom) == MATCH
+        if (kind := kind_of_unit(atom)) in (MATCH, *_FUZZY)
     }
     if len(found) > 1:
         raise ValueError(Errors.HS049.format(found=str(template)))
-    return found.pop() if found else -1
+    return found.pop() if found else (-1, False)
 
 
 def _plan(
@@ -210,6 +234,9 @@ def _plan(
         ),
         offsets=np.array([atom.offset for atom in atoms], np.int32),
         reads_balance="BALANCED" in kinds,
+        has_degrees=np.array(
+            [any(kind_of_unit(a) == SIMILARITY for a in templates[t].atoms) for t in chosen]
+        ),
     )
 
 
@@ -222,19 +249,15 @@ def _windows(n: int, width: int) -> tuple[Ints, Ints]:
     return start[fits], end[fits]
 
 
-def _around(matches: Matches, of_list: int) -> tuple[Ints, Ints, Keys]:
-    """The segments that are an entry of a list, and the values of the matches."""
-    mine = matches.lists == of_list
-    first, start = matches.first[mine], matches.start[mine]
-    end, last = matches.end[mine], matches.last[mine]
-    n_ends = last - end + 1
-    sizes = (start - first + 1) * n_ends
+def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
+    """The segments that belong to matches, and to which of them each belongs."""
+    n_ends = matches.last - matches.end + 1
+    sizes = (matches.start - matches.first + 1) * n_ends
     match = np.repeat(np.arange(len(sizes)), sizes)
     k = np.arange(len(match)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    starts = first[match] + k // n_ends[match]
-    ends = end[match] + k % n_ends[match]
-    values = matches.values[mine][match]
-    return starts.astype(np.int32), ends.astype(np.int32), values
+    start = matches.first[match] + k // n_ends[match]
+    end = matches.end[match] + k % n_ends[match]
+    return start.astype(np.int32), end.astype(np.int32), match
 
 
 def _length_name(length: int) -> str:
@@ -283,6 +306,6 @@ def _balance(doc: Doc, start: Ints, end: Ints) -> Keys:
     before = ""  # the letter that an apostrophe follows, where "John's" is two tokens
     for token in doc:
         of_tokens.append(_marks_of(before + token.text))
-        last = token.text[-1]
+        last = token.text[-1:]
         before = last if last.isalnum() and not token.whitespace_ else ""
     return balance(start, end, *np.array(of_tokens, np.int32).reshape(-1, 4).T.copy())

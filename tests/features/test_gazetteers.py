@@ -19,7 +19,7 @@ from spacy_hosemi.features import (
     make_features,
     make_gazetteer,
 )
-from spacy_hosemi.features.gazetteers import Matches, size_name
+from spacy_hosemi.features.matches import Matches, size_name
 from spacy_hosemi.features.presets import LISTS
 from spacy_hosemi.features.templates import parse_templates
 
