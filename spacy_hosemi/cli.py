@@ -398,7 +398,8 @@ def gazetteer_find_cli(
     Show which entries of a list occur in a text, and as which words it is read.
 
     An entry is found where its words follow each other and begin and end together with
-    tokens; "start" and "end" are tokens, the end is exclusive.
+    tokens; "start" and "end" are tokens, the end is exclusive. Of a list with fuzzy
+    matches also what resembles entries is shown, with the most similar entry of each.
 
     \b
     Examples:
@@ -406,7 +407,7 @@ def gazetteer_find_cli(
     """
     from dataclasses import asdict
 
-    from .explain.gazetteers import compared_words, find_entries
+    from .explain.gazetteers import compared_words, find_entries, find_similar
 
     import_code(code_path)
     nlp, pipe, lists = _load_lists(model, component, name)
@@ -420,6 +421,8 @@ def gazetteer_find_cli(
         "words": compared_words(doc, lists.settings[name].attr),
         "found": list(map(asdict, find_entries(pipe, name, doc))),
     }
+    if name in lists.fuzzy:
+        report["similar"] = list(map(asdict, find_similar(pipe, name, doc)))
     if as_json:
         _print_json({"component": pipe.name, "gazetteer": name, **report})
     else:
@@ -630,16 +633,17 @@ def _print_lists(component: str | None, found: list[dict[str, Any]]) -> None:
     rows = [
         (
             *(x["name"], x["attr"], x["mode"], f"{x['dropout']:g}"),
+            *(_joined_values(x["fuzzy"]), x["label"] or ""),
             *(f"{x['entries']:,}", f"{x['nodes']:,}", f"{x['bytes'] / 1e6:.2f}"),
             *(f"{x['features']:,}", f"{x['weights']:,}"),
         )
         for x in found
     ]
     header = (
-        *("list", "attr", "mode", "dropout", "entries", "nodes", "MB"),
-        *("features", "weights"),
+        *("list", "attr", "mode", "dropout", "fuzzy", "label", "entries", "nodes"),
+        *("MB", "features", "weights"),
     )
-    _print_table(f"lists of {component}", header, rows, "lllrrrrrr")
+    _print_table(f"lists of {component}", header, rows, "lllrllrrrrr")
 
 
 def _print_replaced(
@@ -664,6 +668,7 @@ def _print_found(
     tokens: list[str],
     words: list[str],
     found: list[dict[str, Any]],
+    similar: list[dict[str, Any]] | None = None,
 ) -> None:
     rows = [
         (x["start"], x["end"], _clean(" ".join(x["words"])), _clean(x["text"]))
@@ -671,8 +676,22 @@ def _print_found(
     ]
     header = ("start", "end", "words", "text")
     _print_table(f"entries of {name} in the text", header, rows, "rrll")
+    if similar is not None:
+        _print_similar(name, similar)
     print(f"Tokens: {_clean(' | '.join(tokens))}")
     print(f"Words by {attr}: {_clean(' | '.join(words))}")
+
+
+def _print_similar(name: str, similar: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            *(x["start"], x["end"], f"{x['similarity']:.2f}"),
+            *(_clean(x["entry"]), _clean(x["text"])),
+        )
+        for x in similar
+    ]
+    header = ("start", "end", "similarity", "entry", "text")
+    _print_table(f"what resembles entries of {name}", header, rows, "rrrll")
 
 
 def _print_table(
@@ -690,6 +709,10 @@ def _print_table(
 
 def _signed(weight: float) -> str:
     return f"{weight:+.2f}"
+
+
+def _joined_values(settings: dict[str, Any] | None) -> str:
+    return " ".join(map(str, (settings or {}).values()))
 
 
 def _joined(weights: dict[str, float]) -> str:

@@ -120,7 +120,7 @@ def span_probabilities(
             sum(
                 math.exp(log_partition(automaton, potentials, given) - posterior.log_z)
                 for raw in before_trimming(span, doc)
-                for given in [exactly(raw, inventory, constraints, len(doc))]
+                for given in [exactly([raw], inventory, constraints, len(doc))]
             ),
             1.0,
         )

@@ -213,6 +213,10 @@ class Errors(metaclass=_Coded):
         "':MATCH' in a template."
     )
     HS077 = "table.{name} is {found!r}; expected {expected}."
+    HS029 = (
+        "model.gazetteers.{name}.label is {found!r}; expected one of the labels "
+        "{expected}. Correct it, or give all labels in [initialize.components] labels."
+    )
     # labels
     HS040 = (
         "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "
@@ -313,6 +317,10 @@ class Warnings(metaclass=_Coded):
     HSW02 = (
         "{found} rows with {columns} columns are more than {limit} weights; the "
         "minimum count of a feature was raised to {min_count}."
+    )
+    HSW04 = (
+        "the list {name!r} is empty: no entry has a word that attr = {attr!r} "
+        "compares. Give it other entries, or another attr."
     )
     HSW03 = (
         "{found} rows with {columns} columns are far more than {limit} weights; a "

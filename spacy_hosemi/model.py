@@ -264,8 +264,11 @@ class Weights(Shim):
         tokens = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
         segments = reading.segments
         row = self.table.find(segments.keys)
-        arrays = segments.start, segments.end, row, segments.strength
-        return Rows(tokens, SegmentRows(*(array[row >= 0] for array in arrays)))
+        known = row >= 0
+        start, end = segments.start[known], segments.end[known]
+        return Rows(
+            tokens, SegmentRows(start, end, row[known], segments.strength[known])
+        )
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""

@@ -59,7 +59,9 @@ from .problems import JointMarginals, Problem
 from .segmentation import (
     Annotation,
     Gold,
+    choose_spans,
     count_misaligned,
+    exactly,
     limits,
     make_gold,
     read_annotation,
@@ -362,7 +364,7 @@ class HighOrderSemiCRF(TrainablePipe):
         tables (Optional[Dict[str, Callable]]): For each table of the model a function
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
-        RAISES (ValueError): HS035 gazetteers, tables; HS040, HS041 labels; HS079
+        RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
             pattern_selection; HS050 to HS052 nothing to fit.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
@@ -381,6 +383,7 @@ class HighOrderSemiCRF(TrainablePipe):
             _warn_misaligned(examples)
         _annotate(nlp, examples)
         self._set_labels(known, [])
+        self._check_hard_lists()
         self._read_files(gazetteers or {}, tables or {}, nlp, examples)
         docs, golds = self._gold(examples, annotations)
         _warn_crossing(examples, annotations, self.cfg["scope"])
@@ -422,13 +425,27 @@ class HighOrderSemiCRF(TrainablePipe):
                         what=what, found=found, given=given, name=self.name
                     )
                 )
+        lists = extractor.gazetteers
         for name, read in gazetteers.items():
             entries = _call_reader(read, examples)
-            extractor.gazetteers.compile(name, entries, nlp or Language(self.vocab))
+            lists.compile(name, entries, nlp or Language(self.vocab))
+            if not len(lists.tries[name]):
+                attr = lists.settings[name].attr
+                warnings.warn(Warnings.HSW04.format(name=name, attr=attr), stacklevel=2)
         for name, read in tables.items():
             extractor.tables.compile(name, _call_reader(read, examples))
         extractor.extensions.load({})
         extractor.clear()
+
+    def _check_hard_lists(self) -> None:
+        """RAISES (ValueError): HS029 a list has a label that is none of ours."""
+        for name, gazetteer in self.weights.extractor.gazetteers.settings.items():
+            if gazetteer.label is not None and gazetteer.label not in self.labels:
+                raise ValueError(
+                    Errors.HS029.format(
+                        name=name, found=gazetteer.label, expected=self.labels
+                    )
+                )
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
         by_gain = self.cfg["pattern_selection"] == "gain"
@@ -715,7 +732,25 @@ class HighOrderSemiCRF(TrainablePipe):
             if not self.inventory.on_tokens:  # no span starts or ends on whitespace
                 potentials.start[spaces, 1:] = -np.inf
                 potentials.end[spaces, 1:] = -np.inf
-        return potentials, limits(doc, self.inventory)
+        return potentials, self._constraints(doc, potentials)
+
+    def _constraints(self, doc: Doc, potentials: Potentials) -> Constraints | None:
+        """Limits of the document, and the matches of hard lists as its entities; but
+        those that make a segmentation impossible, such as by label rules."""
+        base = limits(doc, self.inventory)
+        entities = self.weights.extractor.gazetteers.entities(doc)
+        spans = choose_spans(entities, doc, base)
+        if not spans:
+            return base
+        kept = base
+        # All at once, as a rule; else one by one, those that go first are preferred.
+        for some in (spans, *([span] for span in spans)):
+            tried = exactly(some, self.inventory, kept, len(doc))
+            if viterbi(self.automaton, potentials, tried)[0]:
+                kept = tried
+                if len(some) == len(spans):
+                    break
+        return kept
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
         """Write entities, their probabilities and the span group.
@@ -823,6 +858,8 @@ class HighOrderSemiCRF(TrainablePipe):
         weights = self.weights
         if self.inventory.on_tokens:
             weights.put_features_on_tokens()
+        if weights.is_trained:
+            self._check_hard_lists()
         expected = len(self.cfg["patterns"]), len(self.inventory.names)
         found = len(weights.pattern), len(weights.tail)
         if weights.is_trained and found != expected:

@@ -7,8 +7,8 @@ all segmentations that agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from spacy.training import Example
 from .core import Constraints
 from .errors import Errors
 from .labels import LabelInventory, Segment, Span
-from .units import sentence_starts
+from .units import entities, sentence_starts
 
 
 @dataclass(frozen=True)
@@ -252,28 +252,63 @@ def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
 
 
 def exactly(
-    span: Span,
+    spans: Sequence[Span],
     inventory: LabelInventory,
     constraints: Constraints | None,
     n_tokens: int,
 ) -> Constraints:
-    """Constraints under which a tag sequence has exactly this span.
+    """Constraints under which a segmentation has exactly these spans, among others.
 
-    span (Tuple[int, int, str]): Tokens and label.
-    inventory (LabelInventory): With tags on tokens.
+    spans (Sequence[Tuple[int, int, str]]): Tokens and label; they do not overlap.
+    inventory (LabelInventory): Labels and encoding.
     constraints (Optional[Constraints]): What holds anyway.
     n_tokens (int): n.
     RETURNS (Constraints): Both together.
     """
-    start, end, _ = span
+    given = constraints or Constraints()
     allowed = np.ones((n_tokens, len(inventory.names)), bool)
-    if constraints is not None and constraints.allowed is not None:
-        allowed = constraints.allowed.copy()
-    _close(span, inventory, allowed)
-    for i, _, y in inventory.encode([span], end):
-        if i >= start:
-            allowed[i] &= np.arange(len(inventory.names)) == y
-    return Constraints(allowed=allowed)
+    if given.allowed is not None:
+        allowed = given.allowed.copy()
+    boundary = np.zeros(n_tokens + 1, np.int8)
+    if given.boundary is not None:
+        boundary = given.boundary.copy()
+    for span in spans:
+        start, end, _ = span
+        _close(span, inventory, allowed)
+        for i, j, y in inventory.encode([span], end):
+            if i >= start:
+                allowed[i:j] &= np.arange(len(inventory.names)) == y
+        if not inventory.on_tokens:
+            boundary[start + 1 : end] = -1
+            boundary[[start, end]] = 1
+    return replace(given, allowed=allowed, boundary=boundary)
+
+
+def choose_spans(
+    spans: Iterable[Span], doc: Doc, constraints: Constraints | None
+) -> list[Span]:
+    """Which matches of lists can be entities together.
+
+    spans (Iterable[Tuple[int, int, str]]): Those that go first are preferred.
+    doc (Doc): An entity that it has already goes before those that overlap it.
+    constraints (Optional[Constraints]): From `limits`: no entity crosses these borders.
+    RETURNS (List[Tuple[int, int, str]]): In the given order; no two overlap.
+    """
+    preset = set(entities(doc))
+    is_taken = np.zeros(len(doc), bool)
+    crosses = np.zeros(len(doc) + 1, bool)
+    if constraints is not None and constraints.boundary is not None:
+        crosses = constraints.boundary > 0
+    chosen = []
+    for start, end, label in spans:
+        # Entities that this component has written itself are among the preset ones.
+        others = preset - {(start, end, label)}
+        is_preset = any(i < end and start < j for i, j, _ in others)
+        is_free = not is_taken[start:end].any() and not crosses[start + 1 : end].any()
+        if is_free and not is_preset:
+            is_taken[start:end] = True
+            chosen.append((start, end, label))
+    return chosen
 
 
 def make_training_spans(

@@ -320,13 +320,13 @@ def test_info(listed):
         {
             **{"name": "cities", "attr": "ALNUM", "mode": "feature", "dropout": 0.0},
             **{"entries": len(CITIES), "nodes": n_nodes},
-            "bytes": (8 + 1) * n_nodes + 4 * 32,
+            **{"bytes": (8 + 1) * n_nodes + 4 * 32, "fuzzy": None, "label": None},
             **{"features": len(names), "weights": 2 * len(names)},
         },
         {
             **{"name": "idle", "attr": "LOWER", "mode": "feature", "dropout": 0.25},
             **{"entries": 2, "nodes": 2, "bytes": (8 + 1) * 2 + 4 * 16},
-            **{"features": 0, "weights": 0},
+            **{"features": 0, "weights": 0, "fuzzy": None, "label": None},
         },
     ]
     printed = words(run("gazetteer", "info", listed))
@@ -436,6 +436,37 @@ def test_components_before_are_run(tmp_path):
     args = "gazetteer", "find", str(tmp_path), "x", "Two letters", "--json"
     (found,) = srsly.json_loads(run(*args))["found"]
     assert found == {"start": 1, "end": 2, "words": ["letter"], "text": "letters"}
+
+
+def test_a_fuzzy_list(tmp_path):
+    fuzzy = {"similarity": "jaccard", "threshold": 0.5}
+    setting = {"mode": "hard", "label": "PER", "fuzzy": fuzzy}
+    lists = {"x": {"@misc": "spacy_hosemi.gazetteer.v1", **setting}}
+    nlp = make_nlp(model={"gazetteers": lists})
+    entries = {"@readers": "tests.entries.v1", "entries": ["Ada Byron"]}
+    initialize(nlp, gazetteers={"x": entries}, fit=lbfgs(max_iter=2))
+    nlp.to_disk(tmp_path)
+    (info,) = srsly.json_loads(run("gazetteer", "info", str(tmp_path), "--json"))[
+        "gazetteers"
+    ]
+    assert info["fuzzy"] == {**fuzzy, "units": "chars"} and info["label"] == "PER"
+    assert info["bytes"] > 100
+    printed = words(run("gazetteer", "info", str(tmp_path)))
+    assert "x ALNUM hard 0 jaccard 0.5 chars PER 1 2" in printed
+    args = "gazetteer", "find", str(tmp_path), "x", "by Ada Byrn"
+    report = srsly.json_loads(run(*args, "--json"))
+    assert report["found"] == []
+    assert {"start": 1, "end": 3, "similarity": 0.55} in [
+        {key: round(x[key], 2) for key in ("start", "end", "similarity")}
+        for x in report["similar"]
+    ]
+    assert {x["entry"] for x in report["similar"]} == {"ada byron"}
+    assert "1 3 0.55 ada byron Ada Byrn" in words(run(*args))
+    (tmp_path / "new.txt").write_text("Ada Byrn")
+    new = str(tmp_path / "new")
+    run("gazetteer", "replace", str(tmp_path), "x", f"{new}.txt", "--output", new)
+    report = srsly.json_loads(run(*args[:2], new, *args[3:], "--json"))
+    assert {x["entry"] for x in report["similar"]} == {"ada byrn"}
 
 
 @pytest.mark.parametrize("command", ["info", "replace", "find"])

@@ -4,12 +4,14 @@ which entries occur in a document. Nothing is printed here; that is done in `cli
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 from spacy.tokens import Doc
 
 from ..core.trie import NO_ENTRY, Trie
+from ..features.fuzzy import Fuzzy, FuzzyIndex
 from ..features.gazetteers import alnum_words
 from ..features.templates import parse_templates
 from ..model import Weights
@@ -20,10 +22,11 @@ from ..pipe import HighOrderSemiCRF
 class ListInfo:
     """A list of names.
 
-    name, attr, mode, dropout: Its settings.
+    name, attr, mode, dropout, fuzzy, label: Its settings.
     entries (int): How many; equal ones are one.
     nodes (int): Distinct beginnings of entries, whole words.
-    bytes (int): Memory: the nodes, whose they are, and the slots of their table.
+    bytes (int): Memory: the nodes, whose they are, and the slots of their table; of a
+        fuzzy list also the texts and their index.
     features (int): How many of those with weights read the list.
     weights (int): How many weights these have for all labels.
     """
@@ -32,6 +35,8 @@ class ListInfo:
     attr: str
     mode: str
     dropout: float
+    fuzzy: Fuzzy | None
+    label: str | None
     entries: int
     nodes: int
     bytes: int
@@ -54,6 +59,23 @@ class FoundEntry:
     text: str
 
 
+@dataclass(frozen=True)
+class SimilarEntry:
+    """A segment of a document that resembles an entry.
+
+    start, end (int): Tokens, half-open.
+    similarity (float): To the most similar entry.
+    entry (str): That one.
+    text (str): What the document has there.
+    """
+
+    start: int
+    end: int
+    similarity: float
+    entry: str
+    text: str
+
+
 def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
     """The lists of a component.
 
@@ -72,9 +94,11 @@ def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
                 settings.attr,
                 settings.mode,
                 settings.dropout,
+                settings.fuzzy,
+                settings.label,
                 entries=len(trie),
                 nodes=len(trie.keys),
-                bytes=_memory(trie),
+                bytes=_memory(trie) + _memory_of_texts(lists.fuzzy.get(name)),
                 features=len(rows),
                 weights=_count_weights(pipe.weights, rows),
             )
@@ -104,6 +128,23 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
     attr, matches = lists.settings[name].attr, lists.matches(doc)[name]
     spans = sorted(zip(matches.start.tolist(), matches.end.tolist()))
     return [FoundEntry(i, j, _words(doc, attr, i, j), doc[i:j].text) for i, j in spans]
+
+
+def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEntry]:
+    """Which segments of a document resemble entries of a list with fuzzy matches.
+
+    pipe (HighOrderSemiCRF): A trained component.
+    name (str): Of the list.
+    doc (Doc): With what the attribute of the list reads.
+    RETURNS (List[SimilarEntry]): By start, then by length; overlapping ones too.
+    """
+    lists = pipe.weights.extractor.gazetteers
+    found = lists.similar(doc)[name]
+    arrays = found.start, found.end, found.similarity, found.entry
+    return [
+        SimilarEntry(i, j, similarity, lists.fuzzy[name].texts[e], doc[i:j].text)
+        for i, j, similarity, e in zip(*(array.tolist() for array in arrays))
+    ]
 
 
 def compared_words(doc: Doc, attr: str) -> list[str]:
@@ -144,3 +185,9 @@ def _memory(trie: Trie) -> int:
     while slots < 2 * len(trie.keys):
         slots *= 2
     return trie.keys.nbytes + trie.source.nbytes + 4 * slots
+
+
+def _memory_of_texts(index: FuzzyIndex | None) -> int:
+    if index is None:
+        return 0
+    return sum(map(sys.getsizeof, index.texts)) + index.index.nbytes

@@ -372,9 +372,7 @@ class Extractor:
             values[:, -len(self._of_lists) :] = self._list_values(n, found)
         return values
 
-    def _list_values(
-        self, n_tokens: int, found: tuple[Matches, FuzzyMatches]
-    ) -> Keys:
+    def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
         columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
         return columns[:, self._list_columns]

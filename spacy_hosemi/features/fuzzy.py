@@ -60,13 +60,13 @@ def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
         raise _out_of_range("fuzzy", settings, f"null, or a block of {known}")
     fuzzy = Fuzzy(**settings)
     is_edit = fuzzy.similarity == "edit"
-    for name, expected in (
+    for name, choices in (
         ("similarity", SIMILARITIES),
         ("units", UNITS[1:] if is_edit else UNITS),
     ):
         found = getattr(fuzzy, name)
-        if found not in expected:
-            raise _out_of_range(f"fuzzy.{name}", found, f"one of {expected}")
+        if found not in choices:
+            raise _out_of_range(f"fuzzy.{name}", found, f"one of {choices}")
     least = LEAST_EDIT if is_edit else 0.0
     threshold = fuzzy.threshold
     is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
@@ -230,4 +230,5 @@ def _hashes(words: Sequence[str]) -> Words:
     return np.array([hash_string(word) for word in words], np.uint64)
 
 
-NO_PAIRS = Pairs(*np.zeros((3, 0), np.int32), np.zeros(0))
+_NOTHING = np.zeros(0, np.int32)
+NO_PAIRS = Pairs(_NOTHING, _NOTHING, _NOTHING, np.zeros(0))

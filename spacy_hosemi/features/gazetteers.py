@@ -10,7 +10,7 @@ one that ends in a token. With an attribute of tokens each token is one word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,10 +90,8 @@ def make_gazetteer(
             )
         )
     if (mode == "hard") != bool(label):
-        expected = 'the label of the entities if mode = "hard", else null'
-        raise ValueError(
-            Errors.HS034.format(name="label", found=label, expected=expected)
-        )
+        what = 'the label of the entities if mode = "hard", else null'
+        raise ValueError(Errors.HS034.format(name="label", found=label, expected=what))
     return Gazetteer(attr, mode, dropout, make_fuzzy(fuzzy), label)
 
 
@@ -209,7 +207,10 @@ class Gazetteers:
             parts.append(words.locate(*where, before, after))
         similarity = np.concatenate([pairs.similarity for pairs in found])
         entry = np.concatenate([pairs.entry for pairs in found])
-        return FuzzyMatches(names, *np.concatenate(parts, axis=1), similarity, entry)
+        lists, start, end, size, first, last = np.concatenate(parts, axis=1)
+        return FuzzyMatches(
+            names, lists, start, end, size, first, last, similarity, entry
+        )
 
     def entities(self, doc: Doc) -> list[tuple[int, int, str]]:
         """Exact matches of the lists in mode "hard".
@@ -387,7 +388,8 @@ def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
     return before, after
 
 
-NO_WORDS = _DocWords(np.zeros(0, np.uint64), *np.zeros((2, 0), np.int32), [])
+_NOTHING = np.zeros(0, np.int32)
+NO_WORDS = _DocWords(np.zeros(0, np.uint64), _NOTHING, _NOTHING, [])
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 

@@ -138,8 +138,6 @@ def size_name(value: int) -> str:
     return f"{size}{'+' if size == _LONGEST else ''}"
 
 
-def names_of(
-    lists: Iterable[str], kinds: Iterable[str] = ON_TOKEN
-) -> tuple[str, ...]:
+def names_of(lists: Iterable[str], kinds: Iterable[str] = ON_TOKEN) -> tuple[str, ...]:
     """What templates can read of these lists."""
     return tuple(f"{name}:{kind}" for name in lists for kind in kinds)
