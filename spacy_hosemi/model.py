@@ -108,7 +108,7 @@ def build_span_scorer(
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS037, HS038 gazetteers and tables; HS053 tok2vec; HS054 family.
+    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS053 tok2vec; HS054 family.
     """
     if tok2vec is not None:
         raise ValueError(Errors.HS053.format(name="hosemi"))
@@ -116,7 +116,8 @@ def build_span_scorer(
     _check_named("table", tables, Table, others=gazetteers)
     lists = Gazetteers(gazetteers)
     features = features or make_features()
-    features = features.with_lists(tuple(gazetteers), tuple(lists.fuzzy), tables)
+    fuzzy = tuple(lists.fuzzy)
+    features = features.with_lists(tuple(gazetteers), tables, fuzzy=fuzzy)
     extractor = Extractor(features, lists, Tables(tables))
     weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
     return Model("span_scorer", forward, shims=[weights])

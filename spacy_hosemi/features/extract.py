@@ -93,15 +93,16 @@ class FeatureSet:
     def check(
         self,
         lists: Sequence[str],
-        fuzzy: Sequence[str] = (),
         tables: Iterable[str] = (),
+        *,
+        fuzzy: Sequence[str] = (),
         is_open: bool = False,
     ) -> None:
         """Whether all attributes exist, and have a meaning in their role.
 
         lists (Sequence[str]): Names of gazetteers.
-        fuzzy (Sequence[str]): Those of them with fuzzy matches.
         tables (Iterable[str]): Names of tables.
+        fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
         is_open (bool): Whether there may be others.
         RAISES (ValueError): HS031 unknown attribute; HS036 wrong role.
         """
@@ -139,14 +140,15 @@ class FeatureSet:
     def with_lists(
         self,
         lists: Sequence[str],
-        fuzzy: Sequence[str] = (),
         tables: Mapping[str, Table] | None = None,
+        *,
+        fuzzy: Sequence[str] = (),
     ) -> FeatureSet:
         """These features and the usual ones for lists of names and tables.
 
         lists (Sequence[str]): Names of gazetteers.
-        fuzzy (Sequence[str]): Those of them with fuzzy matches.
         tables (Optional[Mapping[str, Table]]): By name.
+        fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
         RETURNS (FeatureSet): Those that a template reads already are left alone.
         RAISES (ValueError): HS031, HS036 templates.
         """
@@ -177,7 +179,7 @@ class FeatureSet:
                 if of.partition(":")[0] not in read
             ]
             merged.roles[role] = (*self.roles[role], *parse_templates(texts))
-        merged.check(lists, fuzzy, tables)
+        merged.check(lists, tables, fuzzy=fuzzy)
         return merged
 
 
@@ -245,7 +247,7 @@ class Extractor:
         self.extensions = extensions or Extensions()
         lists = tuple(self.gazetteers.settings)
         fuzzy = tuple(self.gazetteers.fuzzy)
-        features.check(lists, fuzzy, self.tables.settings)
+        features.check(lists, self.tables.settings, fuzzy=fuzzy)
         whole = features.roles["whole"]
         atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
         names = dict.fromkeys(a.attribute for a in atoms if not kind_of_unit(a))
@@ -271,6 +273,7 @@ class Extractor:
             role: _plan(role, features.roles[role], self._columns)
             for role in TOKEN_ROLES
         }
+        self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
         self._units = UnitReader(whole, seeds, self._columns, lists, features.width)
         self.clear()

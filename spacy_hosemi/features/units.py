@@ -182,7 +182,7 @@ class UnitReader:
         for atom in template.atoms:
             kind = kind_of_unit(atom)
             if kind == SIMILARITY:
-                values.append("1")
+                values.append("1.0")
             elif kind in (MATCH, FUZZY_MATCH):
                 values.append(size_name(int(segments.value[k])))
             elif kind == "TOKENS":
@@ -235,7 +235,10 @@ def _plan(
         offsets=np.array([atom.offset for atom in atoms], np.int32),
         reads_balance="BALANCED" in kinds,
         has_degrees=np.array(
-            [any(kind_of_unit(a) == SIMILARITY for a in templates[t].atoms) for t in chosen]
+            [
+                any(kind_of_unit(a) == SIMILARITY for a in templates[t].atoms)
+                for t in chosen
+            ]
         ),
     )
 

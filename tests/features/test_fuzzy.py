@@ -248,14 +248,18 @@ def test_an_entry_longer_than_any_document(fuzzy):
 
 def test_features():
     lists = make_lists(JOURNALS, {"threshold": 0.8})
-    extractor = Extractor(FeatureSet(min_count=1).with_lists(["x"], ["x"]), lists)
+    extractor = Extractor(FeatureSet(min_count=1).with_lists(["x"], fuzzy=["x"]), lists)
     doc = make_doc(NLP, "in", "Physical", "Revew", "Letters")
     reading = extractor.read(doc)
     names = [set(filter(None, row)) for row in extractor.names(doc, "inside")]
     assert names == [set()] + [{"x:FUZZY_IN=0.8"}] * 3
     (start, *_), end = list(extractor.names(doc, "start"))[1:2], reading.segments
     assert "x:FUZZY_BEGIN=0.8" in start
-    assert end.names == ["x:FUZZY_MATCH=0.8", "x:SIMILARITY=1.0"]
+    name = extractor.segment_namer(doc)
+    assert [name(k) for k in range(len(end.keys))] == [
+        "x:FUZZY_MATCH=0.8",
+        "x:SIMILARITY=1.0",
+    ]
     assert end.start.tolist() == [1, 1] and end.end.tolist() == [4, 4]
     (like,) = find(lists, doc).values()
     assert end.strength.tolist() == pytest.approx([1.0, like], abs=1e-3)
@@ -263,12 +267,12 @@ def test_features():
 
 
 def test_fuzzy_features_of_fuzzy_lists_only():
-    both = FeatureSet().with_lists(["x", "y"], ["y"])
+    both = FeatureSet().with_lists(["x", "y"], fuzzy=["y"])
     texts = {str(t) for templates in both.roles.values() for t in templates}
     assert {"x:MATCH", "y:MATCH", "y:SIMILARITY", "y:FUZZY_IN"} <= texts
     assert not any(text.startswith("x:FUZZY") for text in texts)
     with pytest.raises(ValueError, match="HS031.*x:FUZZY_IN"):
-        FeatureSet(inside=["x:FUZZY_IN"]).with_lists(["x", "y"], ["y"])
+        FeatureSet(inside=["x:FUZZY_IN"]).with_lists(["x", "y"], fuzzy=["y"])
     with pytest.raises(ValueError, match="HS031.*x:SIMILARITY"):
         FeatureSet(whole=["x:SIMILARITY"]).with_lists(["x"])
 
