@@ -32,6 +32,7 @@ from .features import (
     FeatureSet,
     Gazetteer,
     Gazetteers,
+    Segments,
     Table,
     Tables,
     make_features,
@@ -44,6 +45,7 @@ from .packing import (
     unpack_floats,
     unpack_names,
 )
+from .scores import TokenScores
 from .selection import Pairs, Selection
 
 # 2: features with weights in some columns only; 3: lists of names; 4: `packing`, tables,
@@ -71,6 +73,9 @@ class SegmentRows:
     end: Ints
     row: Ints
     strength: Floats
+
+
+NO_ROWS = SegmentRows(*np.zeros((3, 0), np.int32), np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,8 @@ def forward(
 ) -> tuple[list[Potentials], Any]:
     """Potentials of each document; backprop takes gradients of the same shapes."""
     weights = weights_of(model)
+    if not is_train and weights.keep_scores:
+        return [weights.predict(doc) for doc in docs], lambda gradients: docs
     rows = [weights.rows(doc, is_train) for doc in docs]
     potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
 
@@ -184,6 +191,7 @@ class Weights(Shim):
     pairs (Optional[Pairs]): Which pairs; None: all.
     pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never changed.
     length (float64 [L, D]): Weights of lengths up to D, if they are learnt.
+    keep_scores (bool): Whether the scores of words are kept in prediction.
     """
 
     def __init__(
@@ -193,6 +201,7 @@ class Weights(Shim):
         self.extractor = extractor
         self.l2 = l2
         self.learn_rate_scale = learn_rate_scale
+        self.keep_scores = True
         nothing = Selection(np.zeros(0, np.uint64), [], np.zeros(0, np.int64), 1, None)
         self.allocate(nothing, np.zeros(0), np.zeros((0, 1)), np.zeros(0))
 
@@ -230,9 +239,11 @@ class Weights(Shim):
         self.extractor = Extractor(
             old.features.on_tokens(), old.gazetteers, old.tables, old.extensions
         )
+        self._scores = None
 
     def _set_rows(self, keys: Any, names: Sequence[str], pairs: Pairs | None) -> None:
         """The dictionary of features, and the family of each row."""
+        self._scores = None
         self.table = RowTable(np.asarray(keys, np.uint64))
         self.names = list(names)
         self.pairs = pairs
@@ -252,6 +263,17 @@ class Weights(Shim):
         self._n_gradients = 0
 
     @property
+    def matrix(self) -> Floats:
+        """Whoever asks for it may change it: kept scores are forgotten."""
+        self._scores = None
+        return self._matrix
+
+    @matrix.setter
+    def matrix(self, matrix: Floats) -> None:
+        self._matrix = matrix
+        self._scores: TokenScores | None = None
+
+    @property
     def is_learnt(self) -> NDArray[np.bool_]:
         """Which of pattern and length (in one vector) have weights to learn."""
         lengths = np.isfinite(self.length) & self.learn_length
@@ -259,17 +281,31 @@ class Weights(Shim):
 
     # scores
 
+    def predict(self, doc: Doc) -> Potentials:
+        """RETURNS (Potentials): As `potentials` of `rows`, but for rounding; what a
+        word brings is summed once, until the weights change."""
+        scores = self._scores
+        if scores is None:
+            self._scores = scores = TokenScores(
+                self.extractor, self.table, self._matrix, self.pairs, len(self.tail)
+            )
+        values, segments = self.extractor.read_values(doc)
+        inside, start, end = scores.of_values(doc, values)
+        return self.with_scores(inside, start, end, self._known(segments))
+
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
         reading = self.extractor.read(doc, is_train)
         tokens = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
-        segments = reading.segments
+        return Rows(tokens, self._known(reading.segments))
+
+    def _known(self, segments: Segments) -> SegmentRows:
+        if not len(segments.keys):
+            return NO_ROWS
         row = self.table.find(segments.keys)
         known = row >= 0
-        start, end = segments.start[known], segments.end[known]
-        return Rows(
-            tokens, SegmentRows(start, end, row[known], segments.strength[known])
-        )
+        arrays = segments.start, segments.end, row, segments.strength
+        return SegmentRows(*(array[known] for array in arrays))
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""
@@ -317,7 +353,7 @@ class Weights(Shim):
         cells = np.empty(len(slot), CELLS)
         cells["start"], cells["end"] = segments.start[feature], segments.end[feature]
         cells["column"] = column
-        cells["score"] = self.matrix.ravel()[slot] * segments.strength[feature]
+        cells["score"] = self._matrix.ravel()[slot] * segments.strength[feature]
         return cells
 
     def add_cell_gradient(
@@ -332,7 +368,7 @@ class Weights(Shim):
     def _slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
         """For each weight of these rows: which of them, its column, its place."""
         if self.pairs is None:
-            n_columns = self.matrix.shape[1]
+            n_columns = self._matrix.shape[1]
             feature = np.repeat(np.arange(len(rows), dtype=np.int32), n_columns)
             column = np.tile(np.arange(n_columns, dtype=np.int32), len(rows))
             return feature, column, rows[feature].astype(np.int64) * n_columns + column
@@ -370,6 +406,7 @@ class Weights(Shim):
         dense.step(self._dense_values(self.l2) * share, rate)
         self._write_dense(dense.weights[:, 0])
         self._n_gradients = 0
+        self._scores = None
         self.is_trained = True
         if optimizer.averages is not None:
             # Thinc's averages are arrays by key; ours are brought up to date only when

@@ -31,6 +31,13 @@
 #define HOSEMI_COMPARING HOSEMI_KERNEL
 #endif
 
+/* Begin to read what will be needed soon. */
+#if defined(__GNUC__)
+#define HOSEMI_PREFETCH(x) __builtin_prefetch(x)
+#else
+#define HOSEMI_PREFETCH(x) ((void)(x))
+#endif
+
 #define HOSEMI_CHUNK 64
 #define HOSEMI_LOWEST (-708.0)  /* e^x is a normal number from here on */
 #define HOSEMI_HIGHEST 700.0

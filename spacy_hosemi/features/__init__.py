@@ -10,6 +10,7 @@ from .extract import (
     make_features,
 )
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
+from .kept import Kept
 from .tables import Table, Tables, make_table
 from .units import Segments
 
@@ -21,6 +22,7 @@ __all__ = [
     "FeatureSet",
     "Gazetteer",
     "Gazetteers",
+    "Kept",
     "Reading",
     "Segments",
     "Table",

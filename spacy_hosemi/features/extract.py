@@ -24,6 +24,7 @@ from .attributes import (
     is_extension,
 )
 from .gazetteers import Gazetteers
+from .kept import Kept
 from .matches import (
     FUZZY_MATCH,
     FUZZY_ON_TOKEN,
@@ -44,8 +45,11 @@ TOKEN_ROLES = ("inside", "start", "end")
 ROLES = (*TOKEN_ROLES, "whole")
 Keys = NDArray[np.uint64]
 
-# Lexemes whose attributes are kept; beyond that the cache begins anew.
-CACHE_SIZE = 200_000
+# Seeds, first atom, columns and offsets: see `template_keys`.
+Plan = tuple[Keys, Ints, Ints, Ints]
+
+# Attributes of so many lexemes are kept.
+CACHE_BYTES = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -232,6 +236,9 @@ class Extractor:
     extensions (Optional[Extensions]): Known types of extension attributes.
     RAISES (ValueError): HS031 a template reads a list or table that is not there; HS049
         two lists at once.
+
+    columns (Dict[str, int]): Attributes of tokens, those of lexemes first.
+    n_lexical (int): How many are those of lexemes.
     """
 
     def __init__(
@@ -268,14 +275,15 @@ class Extractor:
             *self._extended,
             *self._of_lists,
         ]
-        self._columns = {name: a for a, name in enumerate(columns)}
+        self.columns = {name: a for a, name in enumerate(columns)}
+        self.n_lexical = len(self._lexical)
         self._plans = {
-            role: _plan(role, features.roles[role], self._columns)
+            role: self.plan([(role, template) for template in features.roles[role]])
             for role in TOKEN_ROLES
         }
         self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
-        self._units = UnitReader(whole, seeds, self._columns, lists, features.width)
+        self._units = UnitReader(whole, seeds, self.columns, lists, features.width)
         self.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -292,15 +300,41 @@ class Extractor:
         is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
         RETURNS (Reading): Those of tokens by role, and those of segments.
         """
-        found = self._find(doc, is_train)
-        values = self._values(doc, found)
+        values, segments = self.read_values(doc, is_train)
         keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
-        return Reading(keys, self._units.read(doc, values, *found))
+        return Reading(keys, segments)
 
-    def _find(self, doc: Doc, is_train: bool) -> tuple[Matches, FuzzyMatches]:
-        """What the lists have in a document, exactly and about."""
+    def read_values(self, doc: Doc, is_train: bool = False) -> tuple[Keys, Segments]:
+        """What the templates of tokens read, and the features of segments.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `read`.
+        RETURNS (Tuple[uint64 [n, A], Segments]): Attributes in the order of `columns`.
+        """
         lists = self.gazetteers
-        return lists.matches(doc, is_train), lists.similar(doc, is_train)
+        found = lists.matches(doc, is_train), lists.similar(doc, is_train)
+        values = self._values(doc, found)
+        return values, self._units.read(doc, values, *found)
+
+    def plan(
+        self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
+    ) -> Plan:
+        """How kernels read templates from attributes.
+
+        templates (Sequence[Tuple[str, Template]]): Each with its role.
+        at_offset (bool): False: read the token itself, though the keys are those of
+            the template: what it finds there if a token is so far away.
+        RETURNS (Plan): Of one or several roles.
+        """
+        sizes = [len(template.atoms) for _, template in templates]
+        atoms = [atom for _, template in templates for atom in template.atoms]
+        offsets = [atom.offset if at_offset else 0 for atom in atoms]
+        return (
+            np.array([_seed(role, t) for role, t in templates], np.uint64),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+            np.array([self.columns[atom.attribute] for atom in atoms], np.int32),
+            np.array(offsets, np.int32),
+        )
 
     def namer(
         self, doc: Doc, is_train: bool = False
@@ -323,8 +357,7 @@ class Extractor:
         is_train (bool): As for `read`.
         RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
         """
-        found = self._find(doc, is_train)
-        segments = self._units.read(doc, self._values(doc, found), *found)
+        _, segments = self.read_values(doc, is_train)
         texts = self._texts(doc, is_train)
         return lambda k: self._units.name(doc, segments, k, texts)
 
@@ -357,51 +390,40 @@ class Extractor:
 
     def clear(self) -> None:
         """Forget what is kept of words, after a table was replaced."""
-        self._rows: dict[int, int] = {}
-        self._table = np.zeros((256, len(self._lexical)), np.uint64)
+        self._kept = Kept(self.lexical_values, CACHE_BYTES)
 
     def _values(self, doc: Doc, found: tuple[Matches, FuzzyMatches]) -> Keys:
-        n = len(doc)
-        values = np.zeros((n, len(self._columns)), np.uint64)
-        if n and self._lexical:
-            values[:, : len(self._lexical)] = self._lexical_values(doc)
-        for name in self._of_token:
-            values[:, self._columns[name]] = doc.to_array(name)
-        for name in self._of_doc:
-            values[:, self._columns[name]] = DOC_ATTRIBUTES[name](doc)
-        for name in self._extended:
-            values[:, self._columns[name]] = self.extensions.values(doc, name[2:])
+        numbers, table = self._kept.find(doc)
+        values = table[numbers]
+        if self.n_lexical == len(self.columns):
+            return values
+        others = [
+            *(doc.to_array(name) for name in self._of_token),
+            *(DOC_ATTRIBUTES[name](doc) for name in self._of_doc),
+            *(self.extensions.values(doc, name[2:]) for name in self._extended),
+        ]
         if self._of_lists:
-            values[:, -len(self._of_lists) :] = self._list_values(n, found)
-        return values
+            others += [*self._list_values(len(doc), found).T]
+        return np.column_stack([values, *others])
 
     def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
         columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
         return columns[:, self._list_columns]
 
-    def _lexical_values(self, doc: Doc) -> Keys:
-        orths = doc.to_array("ORTH").tolist()
-        rows = [self._rows.get(orth, -1) for orth in orths]
-        for i, row in enumerate(rows):
-            if row < 0:
-                rows[i] = self._add_lexeme(doc, orths[i])
-        table = self._table[rows]
-        if len(self._rows) > CACHE_SIZE:
-            self.clear()
-        return table
+    def lexical_values(self, doc: Doc, orths: Keys) -> Keys:
+        """Attributes of lexemes.
 
-    def _add_lexeme(self, doc: Doc, orth: int) -> int:
-        if orth in self._rows:
-            return self._rows[orth]
-        row = len(self._rows)
-        if row == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        lexeme = doc.vocab[orth]
-        for a, read in enumerate(self._lexical.values()):
-            self._table[row, a] = hash_or_0(read(lexeme))
-        self._rows[orth] = row
-        return row
+        doc (Doc): Its vocabulary knows them.
+        orths (uint64 [K]): Which lexemes.
+        RETURNS (uint64 [K, n_lexical]): Hashes; 0 where there is nothing to read.
+        """
+        values = np.zeros((len(orths), self.n_lexical), np.uint64)
+        for k, orth in enumerate(orths.tolist()):
+            lexeme = doc.vocab[orth]
+            for a, read in enumerate(self._lexical.values()):
+                values[k, a] = hash_or_0(read(lexeme))
+        return values
 
     def _texts(self, doc: Doc, is_train: bool) -> dict[str, list[str | None]]:
         """For each attribute the values of all tokens, as text."""
@@ -418,24 +440,14 @@ class Extractor:
             texts[name] = [str(v - 9) if v else None for v in values]
         for name in self._extended:
             texts[name] = self.extensions.texts(doc, name[2:])
-        of_lists = self._list_values(len(doc), self._find(doc, is_train)).T.tolist()
+        lists = self.gazetteers
+        found = lists.matches(doc, is_train), lists.similar(doc, is_train)
+        of_lists = self._list_values(len(doc), found).T.tolist()
         for name, found in zip(self._of_lists, of_lists):
             texts[name] = [size_name(v) if v else None for v in found]
         return texts
 
 
-def _plan(
-    role: str, templates: tuple[Template, ...], columns: Mapping[str, int]
-) -> tuple[NDArray[Any], ...]:
-    """Arrays for `template_keys`: seeds, first atom, columns and offsets."""
-    sizes = [len(template.atoms) for template in templates]
-    atoms = [atom for template in templates for atom in template.atoms]
-    return (
-        np.array([_seed(role, template) for template in templates], np.uint64),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
-        np.array([columns[atom.attribute] for atom in atoms], np.int32),
-        np.array([atom.offset for atom in atoms], np.int32),
-    )
 
 
 def _seed(role: str, template: Template) -> int:

@@ -1,0 +1,38 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rows import RowTable
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Keys = NDArray[np.uint64]
+
+class Numbering:
+    def __init__(self, keys: Keys | Sequence[int] = ()) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, keys: Keys) -> None: ...
+    def find(self, keys: Keys) -> tuple[Ints, int]: ...
+
+def add_kept_scores(
+    words: Ints,
+    kept: Floats,
+    borders: Floats,
+    roles: Ints,
+    offsets: Ints,
+    scores: Floats,
+) -> None: ...
+def add_template_scores(
+    values: Keys,
+    seeds: Keys,
+    first_atom: Ints,
+    columns: Ints,
+    offsets: Ints,
+    roles: Ints,
+    table: RowTable,
+    first_weight: Ints,
+    labels: Ints,
+    weights: Floats,
+    scores: Floats,
+) -> None: ...

@@ -1,0 +1,195 @@
+"""Scores of tokens from weights that stand still.
+
+    score[r, i] = sum of kept[word of token i + offset] over the blocks of role r
+                + weights of the other templates of role r
+
+A block holds the scores that all templates of one role and offset give, which read one
+attribute of a word: they are the same wherever the word stands, and are summed once.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, uint64_t
+
+from .rows cimport RowTable, mix
+
+
+cdef extern from "kernels.h" nogil:
+    void prefetch "HOSEMI_PREFETCH"(const void* x)
+
+
+cdef class Numbering:
+    """Dictionary that numbers keys 0, 1, 2, .. as they are added.
+
+    keys (uint64 [K]): In this order; distinct.
+    """
+
+    cdef uint64_t[::1] _keys
+    cdef int32_t[::1] _slots
+    cdef uint64_t _mask
+    cdef Py_ssize_t _n
+
+    def __init__(self, keys=()):
+        self._n = 0
+        self._keys = np.zeros(8, np.uint64)
+        self._hash_all()
+        self.add(np.asarray(keys, np.uint64))
+
+    def __len__(self):
+        return self._n
+
+    def add(self, const uint64_t[::1] keys):
+        """Number these keys; those that have a number keep it."""
+        cdef Py_ssize_t k
+        for k in range(keys.shape[0]):
+            if self._find(keys[k]) >= 0:
+                continue
+            if self._n == self._keys.shape[0]:
+                self._keys = np.concatenate([self._keys, np.zeros_like(self._keys)])
+                self._hash_all()
+            self._keys[self._n] = keys[k]
+            self._enter(self._n)
+            self._n += 1
+
+    def find(self, const uint64_t[::1] keys):
+        """RETURNS (Tuple[int32 [K], int]): The number of each key, -1 where it has
+            none, and how many have none."""
+        cdef Py_ssize_t k, n_unknown = 0
+        numbers = np.empty(keys.shape[0], np.int32)
+        cdef int32_t[::1] numbers_ = numbers
+        for k in range(keys.shape[0]):
+            numbers_[k] = self._find(keys[k])
+            n_unknown += numbers_[k] < 0
+        return numbers, n_unknown
+
+    cdef _hash_all(self):
+        cdef Py_ssize_t k
+        self._slots = np.full(4 * self._keys.shape[0], -1, np.int32)
+        self._mask = self._slots.shape[0] - 1
+        for k in range(self._n):
+            self._enter(k)
+
+    cdef void _enter(self, Py_ssize_t number) noexcept nogil:
+        cdef uint64_t slot = self._keys[number] & self._mask
+        while self._slots[slot] >= 0:
+            slot = (slot + 1) & self._mask
+        self._slots[slot] = <int32_t>number
+
+    cdef int32_t _find(self, uint64_t key) noexcept nogil:
+        cdef uint64_t slot = key & self._mask
+        cdef int32_t number = self._slots[slot]
+        while number >= 0 and self._keys[number] != key:
+            slot = (slot + 1) & self._mask
+            number = self._slots[slot]
+        return number
+
+
+def add_kept_scores(
+    const int32_t[::1] words,           # IN  [n]
+    const double[:, :, ::1] kept,       # IN  [K, B, L] of each word
+    const double[:, :, ::1] borders,    # IN  [2, B, L] before and behind the document
+    const int32_t[::1] roles,           # IN  [B] of each block
+    const int32_t[::1] offsets,         # IN  [B]
+    double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+):
+    """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
+    cdef Py_ssize_t i, b, at, n = words.shape[0], n_labels = scores.shape[2]
+    cdef const double* source
+    with nogil:
+        for i in range(n):
+            for b in range(roles.shape[0]):
+                at = i + offsets[b]
+                if 0 <= at < n:
+                    source = &kept[words[at], b, 0]
+                else:
+                    source = &borders[at >= n, b, 0]
+                _add(source, &scores[roles[b], i, 0], n_labels)
+
+
+def add_template_scores(
+    const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
+    const uint64_t[::1] seeds,          # IN  [T]
+    const int32_t[::1] first_atom,      # IN  [T + 1]
+    const int32_t[::1] columns,         # IN  [atoms]
+    const int32_t[::1] offsets,         # IN  [atoms]
+    const int32_t[::1] roles,           # IN  [T] of each template
+    RowTable table,                     # IN  rows of keys
+    const int32_t[::1] first_weight,    # IN  [R + 1]; or [0]: each row has L weights
+    const int32_t[::1] labels,          # IN  [N] of each weight; or [0]
+    const double[::1] weights,          # IN  [N] row by row
+    double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+):
+    """What `template_keys`, `RowTable.rows` and `gather` do, in one pass.
+
+    scores[r, i] += sum of the weights of the rows of the templates of role r at token i
+    """
+    cdef Py_ssize_t i, t, n = values.shape[0], n_templates = seeds.shape[0]
+    cdef Py_ssize_t n_labels = scores.shape[2]
+    cdef bint is_dense = first_weight.shape[0] == 0
+    cdef int32_t row
+    cdef int32_t[:, ::1] rows = np.empty((n, n_templates), np.int32)
+    with nogil:
+        for i in range(n + 1):
+            # The weights of a token are fetched while the rows of the next are found.
+            for t in range(n_templates if i < n else 0):
+                row = table.row(_key(values, i, t, seeds, first_atom, columns, offsets))
+                rows[i, t] = row
+                if row >= 0 and is_dense:
+                    _fetch(&weights[row * n_labels], n_labels)
+                elif row >= 0:
+                    _fetch(&weights[first_weight[row]], 1)
+            for t in range(n_templates if i > 0 else 0):
+                row = rows[i - 1, t]
+                if row >= 0 and is_dense:
+                    _add(
+                        &weights[row * n_labels], &scores[roles[t], i - 1, 0], n_labels
+                    )
+                elif row >= 0:
+                    _add_some(
+                        &weights[0],
+                        &labels[0],
+                        first_weight[row],
+                        first_weight[row + 1],
+                        &scores[roles[t], i - 1, 0],
+                    )
+
+
+cdef inline uint64_t _key(
+    const uint64_t[:, ::1] values,
+    Py_ssize_t i,
+    Py_ssize_t t,
+    const uint64_t[::1] seeds,
+    const int32_t[::1] first_atom,
+    const int32_t[::1] columns,
+    const int32_t[::1] offsets,
+) noexcept nogil:
+    """The key of template t at token i, as `template_keys` has it."""
+    cdef Py_ssize_t k, at
+    cdef uint64_t value, h = seeds[t]
+    for k in range(first_atom[t], first_atom[t + 1]):
+        at = i + offsets[k]
+        value = 1 if at < 0 else 2 if at >= values.shape[0] else values[at, columns[k]]
+        if value == 0:
+            return 0
+        h = mix(h, value)
+    return h
+
+
+cdef inline void _fetch(const double* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(0, n, 8):
+        prefetch(x + k)
+
+
+cdef inline void _add(const double* x, double* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        y[k] += x[k]
+
+
+cdef inline void _add_some(
+    const double* x, const int32_t* place, Py_ssize_t a, Py_ssize_t b, double* y
+) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(a, b):
+        y[place[k]] += x[k]

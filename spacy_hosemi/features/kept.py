@@ -1,0 +1,82 @@
+"""What was computed of a word once, kept for the next time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..core.scores import Numbering
+
+Make = Callable[[Doc, NDArray[np.uint64]], NDArray[Any]]
+
+
+class Kept:
+    """Rows of numbers that depend on the word of a token alone.
+
+    Words are known by their hash, which stays the same where the vocabulary forgets
+    them. Several threads may ask.
+
+    make (Callable): (doc, ORTH of K distinct words in it) -> array [K, ..].
+    n_bytes (int): At most so much is kept: rows beyond it begin anew. Those of one
+        document are there in any case.
+    """
+
+    def __init__(self, make: Make, n_bytes: int) -> None:
+        self._make = make
+        self._n_bytes = n_bytes
+        self._lock = Lock()
+        self._now = _Generation()
+
+    def find(self, doc: Doc) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Rows of all words of a document.
+
+        doc (Doc): n tokens.
+        RETURNS (Tuple[int32 [n], array [K, ..]]): Which row is that of each token.
+        """
+        orths = doc.to_array("ORTH")
+        now = self._now
+        numbers, n_unknown = now.numbering.find(orths)
+        if n_unknown or now.table is None:
+            with self._lock:
+                now = self._add(doc, orths)
+            numbers, _ = now.numbering.find(orths)
+        # Read after the numbers: the table may have grown with them.
+        assert now.table is not None
+        return numbers, now.table
+
+    def _add(self, doc: Doc, orths: NDArray[np.uint64]) -> _Generation:
+        """RETURNS (_Generation): One that knows all words of the document."""
+        now = self._now
+        numbers, _ = now.numbering.find(orths)
+        words = np.unique(orths[numbers < 0])
+        if now.table is not None:
+            size = now.table[:1].nbytes * (len(now.numbering) + len(words))
+            if size > self._n_bytes:
+                now, words = _Generation(), np.unique(orths)
+        now.append(words, self._make(doc, words))
+        self._now = now
+        return now
+
+
+class _Generation:
+    """Words and their rows, until there are too many."""
+
+    def __init__(self) -> None:
+        self.numbering = Numbering()
+        self.table: NDArray[Any] | None = None
+
+    def append(self, words: NDArray[np.uint64], rows: NDArray[Any]) -> None:
+        n, table = len(self.numbering), self.table
+        if table is None:
+            table = np.zeros((16, *rows.shape[1:]), rows.dtype)
+        if n + len(words) > len(table):
+            more = np.zeros((n + len(words), *rows.shape[1:]), rows.dtype)
+            table = np.concatenate([table, more])
+        table[n : n + len(words)] = rows
+        self.table = table
+        self.numbering.add(words)  # last: from now on the rows are read

@@ -1,0 +1,97 @@
+"""Scores of tokens in prediction, where weights stand still."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from .core.rows import RowTable
+from .core.scores import add_kept_scores, add_template_scores
+from .features import TOKEN_ROLES, Extractor, Kept
+from .selection import Pairs
+
+# So much is kept of the scores of words.
+CACHE_BYTES = 64_000_000
+
+Floats = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+
+_NONE = np.zeros(0, np.int32)
+
+
+class TokenScores:
+    """Sums weights as `Weights.potentials` does, those of each word once.
+
+    Templates that read one attribute of a word form a block with the others of their
+    role and offset, for instance LOWER[-1] and SHAPE[-1] of role "start". The scores
+    of a block depend on the word alone, and are kept for the next time.
+
+    extractor (Extractor): What is read.
+    table (RowTable): Rows of keys.
+    matrix (float64 [R, L] or [N, 1]): Weights; not to be changed any more.
+    pairs (Optional[Pairs]): Which weights, if not all.
+    n_labels (int): L.
+    n_bytes (int): See `Kept`.
+    """
+
+    def __init__(
+        self,
+        extractor: Extractor,
+        table: RowTable,
+        matrix: Floats,
+        pairs: Pairs | None,
+        n_labels: int,
+        n_bytes: int = CACHE_BYTES,
+    ) -> None:
+        self._extractor = extractor
+        self._n_labels = n_labels
+        places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
+        self._weights = (table, *places, matrix.reshape(-1))
+        templates = [(r, t) for r in TOKEN_ROLES for t in extractor.features.roles[r]]
+        is_lexical = [
+            len(template.atoms) == 1
+            and extractor.columns[template.atoms[0].attribute] < extractor.n_lexical
+            for _, template in templates
+        ]
+        kept = [pair for pair, yes in zip(templates, is_lexical) if yes]
+        others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
+        self._others = (*extractor.plan(others), _roles([role for role, _ in others]))
+        blocks = [(role, template.atoms[0].offset) for role, template in kept]
+        distinct = list(dict.fromkeys(blocks))
+        self._roles = _roles([role for role, _ in distinct])
+        self._offsets = np.array([offset for _, offset in distinct], np.int32)
+        of_block = np.array([distinct.index(block) for block in blocks], np.int32)
+        self._in_blocks = (*extractor.plan(kept, at_offset=False), of_block)
+        # Before and behind the document all attributes have the values 1 and 2.
+        borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
+        self._borders = self._blocks_of(borders)
+        self._kept = Kept(
+            lambda doc, orths: self._blocks_of(extractor.lexical_values(doc, orths)),
+            n_bytes,
+        )
+
+    def of_values(self, doc: Doc, values: Keys) -> Floats:
+        """Scores of a document.
+
+        doc (Doc): n tokens.
+        values (uint64 [n, A]): What is read of it, see `Extractor.read_values`.
+        RETURNS (float64 [3, n, L]): By role of TOKEN_ROLES.
+        """
+        scores = np.zeros((len(TOKEN_ROLES), len(doc), self._n_labels))
+        words, kept = self._kept.find(doc)
+        add_kept_scores(
+            words, kept, self._borders, self._roles, self._offsets, scores
+        )
+        add_template_scores(values, *self._others, *self._weights, scores)
+        return scores
+
+    def _blocks_of(self, values: Keys) -> Floats:
+        """RETURNS (float64 [K, B, L]): Scores of each block for K words."""
+        scores = np.zeros((len(self._roles), len(values), self._n_labels))
+        add_template_scores(values, *self._in_blocks, *self._weights, scores)
+        return np.ascontiguousarray(scores.swapaxes(0, 1))
+
+
+def _roles(names: list[str]) -> NDArray[np.int32]:
+    return np.array([TOKEN_ROLES.index(name) for name in names], np.int32)
