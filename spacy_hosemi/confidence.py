@@ -110,7 +110,7 @@ def span_probabilities(
     potentials (Potentials), constraints (Optional[Constraints]): Of the document.
     RETURNS (List[float]): In [0, 1].
     """
-    posterior = marginals(automaton, potentials, constraints)
+    posterior = marginals(automaton, potentials, constraints, counts=False)
     if not inventory.on_tokens:
         index = {name: y for y, name in enumerate(inventory.names)}
         return [min(posterior.segment(i, j, index[y]), 1.0) for i, j, y in spans]

@@ -202,6 +202,7 @@ class Weights(Shim):
         self.l2 = l2
         self.learn_rate_scale = learn_rate_scale
         self.keep_scores = True
+        self._scores: TokenScores | None = None
         nothing = Selection(np.zeros(0, np.uint64), [], np.zeros(0, np.int64), 1, None)
         self.allocate(nothing, np.zeros(0), np.zeros((0, 1)), np.zeros(0))
 
@@ -271,7 +272,7 @@ class Weights(Shim):
     @matrix.setter
     def matrix(self, matrix: Floats) -> None:
         self._matrix = matrix
-        self._scores: TokenScores | None = None
+        self._scores = None
 
     @property
     def is_learnt(self) -> NDArray[np.bool_]:

@@ -80,9 +80,7 @@ class TokenScores:
         """
         scores = np.zeros((len(TOKEN_ROLES), len(doc), self._n_labels))
         words, kept = self._kept.find(doc)
-        add_kept_scores(
-            words, kept, self._borders, self._roles, self._offsets, scores
-        )
+        add_kept_scores(words, kept, self._borders, self._roles, self._offsets, scores)
         add_template_scores(values, *self._others, *self._weights, scores)
         return scores
 

@@ -316,7 +316,7 @@ def test_cached_equals_fresh(docs):
 
 
 def test_cache_overflow(monkeypatch):
-    monkeypatch.setattr(extract, "CACHE_SIZE", 10)
+    monkeypatch.setattr(extract, "CACHE_BYTES", 1000)
     extractor = Extractor(FEATURES)
     for first in range(0, 100, 7):
         doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 15)], "w0", "w50")

@@ -35,6 +35,7 @@ cdef class Layout:
     cdef const int32_t[::1] group_label
     cdef const int32_t[::1] pattern_length
     cdef bint has_bounded_gap
+    cdef list arc_weights                       # ArcWeights: linear domain, logs
 
 
 cdef class Chart:

@@ -69,6 +69,7 @@ cdef class Layout:
         self.group_label = automaton.group_label
         self.pattern_length = automaton.pattern_length
         self.has_bounded_gap = automaton.has_bounded_gap
+        self.arc_weights = [None, None]
 
 
 cdef class Chart:

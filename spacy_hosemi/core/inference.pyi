@@ -12,6 +12,7 @@ class Marginals:
         automaton: PatternAutomaton,
         potentials: Potentials,
         constraints: Constraints | None = ...,
+        counts: bool = ...,
     ) -> None: ...
     @property
     def tokens(self) -> NDArray[np.float64]: ...
@@ -27,4 +28,5 @@ def marginals(
     automaton: PatternAutomaton,
     potentials: Potentials,
     constraints: Constraints | None = ...,
+    counts: bool = ...,
 ) -> Marginals: ...

@@ -54,16 +54,17 @@ cdef void _forward_in_logs(Tables tables, bint backward):
         logspace.forward(tables)
 
 
-def marginals(automaton, potentials, constraints=None):
+def marginals(automaton, potentials, constraints=None, counts=True):
     """Probabilities of segments, tokens and patterns.
 
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens; log scores, -inf forbids.
     constraints (Optional[Constraints]): What a segmentation may contain.
+    counts (bool): False saves time where `segment` is all that will be asked for.
     RETURNS (Marginals): log Z, its gradient, token and segment probabilities.
     RAISES: As `log_partition`.
     """
-    return Marginals(automaton, potentials, constraints)
+    return Marginals(automaton, potentials, constraints, counts)
 
 
 cdef class Marginals(Tables):
@@ -75,6 +76,8 @@ cdef class Marginals(Tables):
         potentials. Its cells and entries are the given ones, with expected counts as
         scores.
     tokens (float64 [n, L]): P(token is covered by a segment of the label).
+
+    Without counts, gradient and tokens are None.
     """
 
     cdef readonly object gradient
@@ -89,9 +92,11 @@ cdef class Marginals(Tables):
     cdef double[::1] edge_count         # [E]
     cdef double[::1] pattern_count      # [M]
     cdef double[::1] prob               # [G D] of the explicit segments of a row
+    cdef bint has_counts
 
-    def __init__(self, automaton, potentials, constraints=None):
+    def __init__(self, automaton, potentials, constraints=None, bint counts=True):
         Tables.__init__(self, automaton, potentials, constraints)
+        self.has_counts = counts
         sum_forward(self, backward=True)
         self._clear_counts()
         cdef bint done = True
@@ -103,7 +108,8 @@ cdef class Marginals(Tables):
             self._clear_counts()
             with nogil:
                 self._backward()
-        self._set_gradient(potentials)
+        if counts:
+            self._set_gradient(potentials)
 
     def _set_gradient(self, potentials):
         """From groups back to columns."""
@@ -271,10 +277,12 @@ cdef class Marginals(Tables):
                 if not self._end():
                     return False
             elif self.in_logs:
-                logspace.count_arcs(self, j, &self.arc_count[0])
+                if self.has_counts:
+                    logspace.count_arcs(self, j, &self.arc_count[0])
                 logspace.close_row(self, j, False)
             else:
-                linear.count_arcs(self, j, &self.arc_count[0])
+                if self.has_counts:
+                    linear.count_arcs(self, j, &self.arc_count[0])
                 linear.close_row(self, j)
             if j > 0:
                 self._count_row(j)
@@ -309,12 +317,14 @@ cdef class Marginals(Tables):
         if self.in_logs:
             self.segments_ending_at(j)
         if self.has_tail:
-            if j < self.n_tokens:
+            if j < self.n_tokens and self.has_counts:
                 self._count_running(j)
             self._set_rest(j)
-            self._count_entering(j)
-        self._count_ends(j)
-        self._count_explicit(j)
+            if self.has_counts:
+                self._count_entering(j)
+        if self.has_counts:
+            self._count_ends(j)
+            self._count_explicit(j)
         if self.in_logs:
             logspace.push_row(self, j, &self.rest[j % 2, 0], False)
         else:

@@ -1,6 +1,16 @@
 from .chart cimport Chart, Sums
 
 
+cdef class ArcWeights:
+    cdef double[::1] pattern        # [M] for which the others were made
+    cdef double[::1] arc            # [A + 2]
+    cdef double[::1] circuit        # the same as the schedules read them
+    cdef double[::1] arcs_in
+    cdef double[::1] arcs_out
+    cdef double scale, gap
+    cdef bint representable
+
+
 cdef class Tables(Chart):
     cdef readonly bint in_logs
     cdef object _lease
@@ -49,7 +59,8 @@ cdef class Tables(Chart):
     cdef Py_ssize_t _size_of_vectors(self) noexcept nogil
     cdef void _fill(self, double[:, ::1] table, double value) noexcept nogil
     cdef _take_vectors(self)
-    cdef void _set_arc_weights(self) noexcept nogil
+    cdef _set_arc_weights(self)
+    cdef ArcWeights _make_arc_weights(self)
     cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil
     cdef void _fill_arc_weights(self) noexcept nogil
     cdef double _future_gap(self) noexcept nogil

@@ -15,9 +15,10 @@ import threading
 import numpy as np
 
 from libc.math cimport INFINITY, rint
+from libc.string cimport memcmp
 
 from . cimport kernels
-from .chart cimport Chart, Sums
+from .chart cimport Chart, Layout, Sums
 
 # Entries of a table with all forward rows; beyond that they are kept block by block.
 BLOCK = 4_000_000
@@ -43,6 +44,10 @@ class Lease:
     def __del__(self):
         if 1000 < len(self.array) <= _POOLED:
             _POOL.arrays = [self.array, *getattr(_POOL, "arrays", ())][:_POOL_SIZE]
+
+
+cdef class ArcWeights:
+    """Weights of all arcs in one domain: the same for many documents."""
 
 
 cdef class Tables(Chart):
@@ -145,8 +150,7 @@ cdef class Tables(Chart):
 
     cdef Py_ssize_t _size_of_vectors(self) noexcept nogil:
         cdef Py_ssize_t n = 2 * (self.n_tokens + 1) + 3 * self.n_groups
-        n += 2 * (self.n_nodes + self.n_states + 2) + self.arc_edge.shape[0] + 2
-        n += self.circuit.n_terms + self.arcs_in.n_terms + self.arcs_out.n_terms
+        n += 2 * (self.n_nodes + self.n_states + 2)
         return n + self.late_score.shape[0] + self.long_score.shape[0]
 
     cdef void _fill(self, double[:, ::1] table, double value) noexcept nogil:
@@ -166,15 +170,27 @@ cdef class Tables(Chart):
         self.keep = self._take(self.n_groups)
         self.node, self.back_node = self._take(n_slots), self._take(n_slots)
         self.beta = self.back_node[self.n_states : 2 * self.n_states]
-        self.arc_weight = self._take(self.arc_edge.shape[0] + 2)
-        self.circuit_weight = self._take(self.circuit.n_terms)
-        self.in_weight = self._take(self.arcs_in.n_terms)
-        self.out_weight = self._take(self.arcs_out.n_terms)
         self.late_weight = self._take(self.late_score.shape[0])
         self.long_weight = self._take(self.long_score.shape[0])
         self.running_top[:] = -INFINITY
 
-    cdef void _set_arc_weights(self) noexcept nogil:
+    cdef _set_arc_weights(self):
+        """Those of the last document, if the patterns have the same weights."""
+        cdef Layout layout = self.automaton.layout
+        cdef ArcWeights known = layout.arc_weights[self.in_logs]
+        if known is None or not _are_same(known.pattern, self.pattern_weight):
+            layout.arc_weights[self.in_logs] = known = self._make_arc_weights()
+        self.arc_weight, self.circuit_weight = known.arc, known.circuit
+        self.in_weight, self.out_weight = known.arcs_in, known.arcs_out
+        self.arc_scale, self.gap = known.scale, known.gap
+        self.representable = known.representable
+
+    cdef ArcWeights _make_arc_weights(self):
+        cdef ArcWeights made = ArcWeights()
+        self.arc_weight = np.empty(self.arc_edge.shape[0] + 2)
+        self.circuit_weight = np.empty(self.circuit.n_terms)
+        self.in_weight = np.empty(self.arcs_in.n_terms)
+        self.out_weight = np.empty(self.arcs_out.n_terms)
         self.arc_scale = 0.0
         self.gap = INFINITY
         self.representable = True
@@ -184,6 +200,12 @@ cdef class Tables(Chart):
         self._spread(&self.circuit, self.circuit_weight)
         self._spread(&self.arcs_in, self.in_weight)
         self._spread(&self.arcs_out, self.out_weight)
+        made.pattern = np.array(self.pattern_weight)
+        made.arc, made.circuit = self.arc_weight, self.circuit_weight
+        made.arcs_in, made.arcs_out = self.in_weight, self.out_weight
+        made.scale, made.gap = self.arc_scale, self.gap
+        made.representable = self.representable
+        return made
 
     cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil:
         """The weights of the arcs in the order in which a schedule reads them."""
@@ -264,3 +286,9 @@ cdef class Tables(Chart):
 
     cdef Py_ssize_t at_end(self) noexcept nogil:
         return self.n_groups * (self.n_lengths + 2)
+
+
+cdef bint _are_same(const double[::1] x, const double[::1] y) noexcept nogil:
+    if x.shape[0] != y.shape[0]:
+        return False
+    return not x.shape[0] or not memcmp(&x[0], &y[0], x.shape[0] * sizeof(double))

@@ -12,7 +12,8 @@ from spacy.tokens import Doc
 
 from ..core.scores import Numbering
 
-Make = Callable[[Doc, NDArray[np.uint64]], NDArray[Any]]
+Keys = NDArray[np.uint64]
+Make = Callable[[Doc, Keys], NDArray[Any]]
 
 
 class Kept:
@@ -38,7 +39,7 @@ class Kept:
         doc (Doc): n tokens.
         RETURNS (Tuple[int32 [n], array [K, ..]]): Which row is that of each token.
         """
-        orths = doc.to_array("ORTH")
+        orths: Keys = doc.to_array("ORTH").astype(np.uint64, copy=False)
         now = self._now
         numbers, n_unknown = now.numbering.find(orths)
         if n_unknown or now.table is None:
@@ -49,7 +50,7 @@ class Kept:
         assert now.table is not None
         return numbers, now.table
 
-    def _add(self, doc: Doc, orths: NDArray[np.uint64]) -> _Generation:
+    def _add(self, doc: Doc, orths: Keys) -> _Generation:
         """RETURNS (_Generation): One that knows all words of the document."""
         now = self._now
         numbers, _ = now.numbering.find(orths)

@@ -1,0 +1,92 @@
+"""Scores of tokens that are summed in one pass: against dictionaries and loops."""
+
+import hypothesis.strategies as st
+import numpy as np
+from hypothesis import given
+
+from spacy_hosemi.core.rows import RowTable, template_keys
+from spacy_hosemi.core.scores import Numbering, add_kept_scores, add_template_scores
+
+keys_K = st.lists(
+    st.integers(0, 12) | st.integers(0, 12).map(lambda k: k << 32), max_size=40
+)
+
+
+def uint64s(keys) -> np.ndarray:
+    return np.array(keys, np.uint64)
+
+
+def int32s(numbers) -> np.ndarray:
+    return np.array(numbers, np.int32)
+
+
+@given(st.lists(keys_K, max_size=4), keys_K)
+def test_numbering_is_a_dictionary(parts, asked):
+    numbering, number_of = Numbering(), {}
+    for keys in parts:
+        numbering.add(uint64s(keys))
+        for key in keys:
+            number_of.setdefault(key, len(number_of))
+        numbers, n_unknown = numbering.find(uint64s(asked))
+        assert numbers.tolist() == [number_of.get(key, -1) for key in asked]
+        assert n_unknown == sum(key not in number_of for key in asked)
+        assert len(numbering) == len(number_of)
+
+
+@given(
+    st.lists(st.integers(0, 3), max_size=6),
+    st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3)), max_size=4),
+)
+def test_kept_scores(words, blocks):
+    rng = np.random.default_rng(0)
+    kept = rng.normal(size=(4, len(blocks), 3))
+    borders = rng.normal(size=(2, len(blocks), 3))
+    roles, offsets = int32s([r for r, _ in blocks]), int32s([o for _, o in blocks])
+    expected = rng.normal(size=(3, len(words), 3))
+    found = expected.copy()
+    for i in range(len(words)):
+        for b, (role, offset) in enumerate(blocks):
+            at = i + offset
+            if at < 0:
+                expected[role, i] += borders[0, b]
+            elif at >= len(words):
+                expected[role, i] += borders[1, b]
+            else:
+                expected[role, i] += kept[words[at], b]
+    add_kept_scores(int32s(words), kept, borders, roles, offsets, found)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@given(st.data(), st.booleans())
+def test_template_scores(data, is_dense):
+    n_labels, n_roles = 3, 2
+    value = st.sampled_from([0, 3, 4])
+    values = data.draw(st.lists(st.tuples(value, value), max_size=5))
+    atom = st.tuples(st.integers(0, 1), st.integers(-2, 2))
+    templates = data.draw(st.lists(st.lists(atom, min_size=1, max_size=2), max_size=4))
+    atoms = [atom for template in templates for atom in template]
+    values = uint64s(values).reshape(len(values), 2)
+    plan = (
+        uint64s(range(100, 100 + len(templates))),
+        int32s(np.cumsum([0, *map(len, templates)])),
+        int32s([column for column, _ in atoms]),
+        int32s([offset for _, offset in atoms]),
+    )
+    roles = int32s([t % n_roles for t in range(len(templates))])
+    keys = template_keys(values, *plan)
+    known = np.unique(keys[keys != 0])[::2]
+    rng = np.random.default_rng(1)
+    weights = rng.normal(size=(len(known), n_labels))
+    is_weight = rng.random(weights.shape) < (1.1 if is_dense else 0.5)
+    weights[~is_weight] = 0.0
+    expected = rng.normal(size=(n_roles, len(values), n_labels))
+    found = expected.copy()
+    for i, t in np.argwhere(np.isin(keys, known)):
+        expected[roles[t], i] += weights[known.tolist().index(keys[i, t])]
+    first = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
+    places = (int32s([]), int32s([]))
+    if not is_dense:
+        places = (first, int32s(np.nonzero(is_weight)[1]))
+    flat = weights[is_weight]
+    add_template_scores(values, *plan, roles, RowTable(known), *places, flat, found)
+    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -1,0 +1,185 @@
+"""Scores kept in prediction equal those that are summed anew."""
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+from thinc.api import Adam
+
+from spacy_hosemi import selection
+from spacy_hosemi.features import TOKEN_ROLES as ROLES
+from spacy_hosemi.features import Kept
+from spacy_hosemi.scores import TokenScores
+
+from .helpers import TRAIN, initialize, make_doc, make_examples, make_nlp, randomize
+
+FEATURES = {
+    "preset": "none",
+    "inside": ["BIAS", "LOWER", "POSITION", "NORM", "NUMBER"],
+    "start": ["LOWER[-2:2]", "SHAPE[-1:1]", "LOWER[-1] & LOWER", "NUMBER[-1]"],
+    "end": ["SHAPE & LOWER[1] & NORM[-1]", "LOWER[3]"],
+    "min_count": 1,
+}
+WORDS = sorted({word for line in TRAIN for word in line.split()})
+words_n = st.lists(st.sampled_from([*WORDS, "new", "1999", " "]), max_size=9)
+
+
+@pytest.fixture(scope="module", params=["all", "pairs", "tags"])
+def pipe(request):
+    limits = {"MAX_WEIGHTS": 10} if request.param == "pairs" else {}
+    tags = {"encoding": "BIO"} if request.param == "tags" else {}
+    nlp = make_nlp(features=FEATURES, **tags)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, limit in limits.items():
+            patch.setattr(selection, name, limit)
+        if limits:
+            with pytest.warns(UserWarning, match="HSW03"):
+                initialize(nlp)
+        else:
+            initialize(nlp)
+    randomize(nlp.get_pipe("hosemi"))
+    assert (nlp.get_pipe("hosemi").weights.pairs is None) == (not limits)
+    return nlp.get_pipe("hosemi")
+
+
+def summed(pipe, doc):
+    weights = pipe.weights
+    return weights.potentials(weights.rows(doc), len(doc))
+
+
+def assert_same(left, right):
+    for role in ROLES:
+        found, expected = getattr(left, role), getattr(right, role)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def is_right(pipe, doc) -> bool:
+    """Whether the prediction reads the weights that are there now."""
+    (found,) = pipe.model.predict([doc])
+    return np.allclose(found.start, summed(pipe, doc).start, atol=1e-12)
+
+
+@given(st.lists(words_n, max_size=3))
+def test_kept_scores_equal_fresh_ones(pipe, docs):
+    for words in (*docs, *docs):
+        doc = make_doc(pipe, *words)
+        assert pipe.weights.keep_scores
+        (found,) = pipe.model.predict([doc])
+        assert_same(found, summed(pipe, doc))
+        assert found.pattern.tolist() == pipe.weights.pattern.tolist()
+
+
+def test_switched_off(pipe):
+    doc = make_doc(pipe, "Ada", "met", "Mary")
+    (on,) = pipe.model.predict([doc])
+    pipe.weights.keep_scores = False
+    (off,) = pipe.model.predict([doc])
+    pipe.weights.keep_scores = True
+    assert_same(on, off)
+    assert off.start.tolist() == summed(pipe, doc).start.tolist()
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1000, 10_000])
+def test_little_memory(pipe, n_bytes):
+    weights = pipe.weights
+    scores = TokenScores(
+        weights.extractor,
+        weights.table,
+        weights.matrix,
+        weights.pairs,
+        len(weights.tail),
+        n_bytes,
+    )
+    rng = np.random.default_rng(0)
+    for k in range(30):
+        words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
+        doc = make_doc(pipe, *words)
+        values, _ = weights.extractor.read_values(doc)
+        found = dict(zip(ROLES, scores.of_values(doc, values), strict=True))
+        expected = summed(pipe, doc)
+        for role in ROLES:
+            np.testing.assert_allclose(found[role], getattr(expected, role), atol=1e-12)
+
+
+def test_weights_that_change(pipe):
+    doc = make_doc(pipe, "Ada", "met", "Mary", "in", "London")
+    start = pipe.get_weights()
+    assert is_right(pipe, doc)
+    pipe.set_weights(start + 1.0)
+    assert is_right(pipe, doc)
+    pipe.weights.matrix[:] += 1.0
+    assert is_right(pipe, doc)
+    other = pipe.weights.to_bytes()
+    pipe.set_weights(start)
+    assert is_right(pipe, doc)
+    pipe.weights.from_bytes(other)
+    assert is_right(pipe, doc)
+    pipe.set_weights(start)
+
+
+def test_training_and_averages():
+    nlp = make_nlp(features=FEATURES)
+    initialize(nlp)
+    pipe, optimizer = nlp.get_pipe("hosemi"), Adam(0.01, use_averages=True)
+    doc = make_doc(pipe, "Ada", "met", "Mary", "in", "London")
+    for eg in make_examples(nlp) * 2:
+        nlp.update([eg], sgd=optimizer)
+        assert is_right(pipe, doc)
+        with nlp.use_params(optimizer.averages):
+            assert is_right(pipe, doc)
+            (average,) = pipe.model.predict([doc])
+        assert is_right(pipe, doc)
+    (last,) = pipe.model.predict([doc])
+    assert not np.allclose(last.start, average.start, atol=1e-3)
+
+
+def test_new_labels_and_features():
+    nlp = make_nlp(features=FEATURES)
+    pipe = nlp.get_pipe("hosemi")
+    for marked in (TRAIN, [*TRAIN, "[A a] b [B c]", "a [C c] b"]):
+        initialize(nlp, marked)
+        doc = make_doc(pipe, "a", "b", "Ada")
+        randomize(pipe)
+        assert is_right(pipe, doc)
+
+
+def test_memory_zone():
+    nlp = make_nlp(features=FEATURES)
+    initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    randomize(pipe)
+    expected = None
+    for _ in range(3):
+        with nlp.memory_zone():
+            doc = nlp.make_doc("Zanzibar has unheard-of words in London")
+            (found,) = pipe.model.predict([doc])
+            assert_same(found, summed(pipe, doc))
+            expected = expected or found
+            assert_same(found, expected)
+
+
+# --- what is kept -----------------------------------------------------------------
+
+
+def hashes(doc, orths):
+    """Rows that tell which words were asked for."""
+    assert len(set(orths.tolist())) == len(orths)
+    hashes.n_made += len(orths)
+    return np.stack([orths, orths + np.uint64(1)], axis=1)
+
+
+@given(st.lists(words_n, max_size=6), st.integers(0, 300))
+def test_kept_rows(docs, n_bytes):
+    nlp = make_nlp()
+    hashes.n_made = largest = 0
+    kept = Kept(hashes, n_bytes)
+    for words in docs:
+        doc = make_doc(nlp, *words)
+        numbers, table = kept.find(doc)
+        expected = [[t.orth, t.orth + 1] for t in doc]
+        assert table[numbers].tolist() == expected
+        n_known = len(kept._now.numbering)
+        largest = max(largest, len(set(words)))
+        assert n_known * 16 <= max(n_bytes, largest * 16)
+    n_distinct = len({word for words in docs for word in words})
+    assert hashes.n_made == n_distinct or n_distinct * 16 > n_bytes
