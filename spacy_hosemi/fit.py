@@ -23,6 +23,8 @@ from .segmentation import Gold
 Floats = NDArray[np.float64]
 Fit = Callable[["Batch"], None]
 
+_PIECE = 100_000
+
 
 class Batch:
     """A corpus with its features read: value and gradient for any weights.
@@ -67,7 +69,7 @@ class Batch:
         length = np.zeros(self.weights.length.shape)
         total = 0.0
         at = 0
-        d_matrix = np.zeros_like(self.weights.matrix)
+        vector, d_matrix = self.weights.empty_gradient()
         for size, gold, segments in zip(self._sizes, self._golds, self._segments):
             piece = {role: scores[role][at : at + size] for role in TOKEN_ROLES}
             potentials = self.weights.with_scores(**piece, segments=segments)
@@ -81,7 +83,8 @@ class Batch:
             at += size
         for role in TOKEN_ROLES:
             self.weights.add_gradient(self._rows[role], scores[role], d_matrix)
-        return total, self.weights.gradient_vector(d_matrix, pattern, length)
+        self.weights.write_dense_gradient(vector, pattern, length)
+        return total, vector
 
 
 def _join(parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -133,6 +136,18 @@ def make_lbfgs(
     return fit
 
 
+def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:
+    """Half the weighted squares of weights; its gradient is added, piece by piece:
+    whole vectors of temporary values would be the peak of memory."""
+    value = 0.0
+    for at in range(0, len(w), _PIECE):
+        piece = slice(at, at + _PIECE)
+        slope = penalty[piece] * w[piece]
+        gradient[piece] += slope
+        value += 0.5 * float(slope @ w[piece])
+    return value
+
+
 def minimize(
     batch: Batch,
     l2: Mapping[str, float],
@@ -163,8 +178,7 @@ def minimize(
             w = x[:n] - x[n:] if l1 else x
             weights.set_vector(w)
             value, gradient = batch.value_and_gradient()
-            value += 0.5 * float((penalty * w * w).sum())
-            gradient += penalty * w
+            value += add_penalty(penalty, w, gradient)
             if not np.isfinite(value):
                 raise ValueError(Errors.HS057.format(found=value, steps=bar.n))
             bar.set_postfix(loss=f"{value:.1f}", refresh=False)
@@ -172,10 +186,12 @@ def minimize(
                 return value + l1 * x.sum(), np.concatenate([gradient, -gradient]) + l1
             return value, gradient
 
-        start = np.concatenate([np.maximum(before, 0), np.maximum(-before, 0)])
+        start = before
+        if l1:
+            start = np.concatenate([np.maximum(before, 0), np.maximum(-before, 0)])
         result = scipy_minimize(
             value_and_gradient,
-            start if l1 else before,
+            start,
             jac=True,
             method="L-BFGS-B",
             bounds=[(0.0, None)] * (2 * n) if l1 else None,

@@ -490,12 +490,19 @@ class Weights(Shim):
         self.is_trained = True
         self._reset_optimizer()
 
-    def gradient_vector(
-        self, d_matrix: Floats, pattern: Floats, length: Floats
-    ) -> Floats:
-        """RETURNS (float64 [N]): These gradients in the order of `vector`."""
+    def empty_gradient(self) -> tuple[Floats, Floats]:
+        """RETURNS (Tuple[float64 [N], Floats]): Zeros in the order of `vector`, and the
+        part of `matrix` in its shape: a view."""
+        size = self._matrix.size
+        vector = np.zeros(size + int(self.is_learnt.sum()))
+        return vector, vector[:size].reshape(self._matrix.shape)
+
+    def write_dense_gradient(
+        self, vector: Floats, pattern: Floats, length: Floats
+    ) -> None:
+        """Fill in the rest of what `empty_gradient` gave."""
         dense = np.concatenate([pattern, length.ravel()])[self.is_learnt]
-        return np.concatenate([d_matrix.ravel(), dense])
+        vector[self._matrix.size :] = dense
 
     # how many weights
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from .core import PatternAutomaton, Potentials, marginals
 from .errors import Errors
-from .labels import Segment
 from .segmentation import Gold
 
 Objective = Callable[[PatternAutomaton, Potentials, Gold], tuple[float, Potentials]]
@@ -47,9 +46,9 @@ def log_likelihood(
             raise ValueError(Errors.HS056.format(text=gold.text, reason=reason))
     everything = marginals(automaton, potentials)
     gradient = everything.gradient
+    counts = None
     if gold.segments is not None:
-        counts = count_segments(automaton, gold.segments, potentials)
-        score = score_counts(counts, potentials)
+        score = everything.less(gold.segments)
     else:
         agreeing = marginals(automaton, potentials, gold.constraints)
         counts, score = agreeing.gradient, agreeing.log_z
@@ -59,35 +58,12 @@ def log_likelihood(
                 text=gold.text, reason="a label pattern or a length forbids it"
             )
         )
-    for name in ("inside", "start", "end", "length", "tail", "pattern"):
-        array = getattr(gradient, name)
-        array -= getattr(counts, name)
-    gradient.cells["score"] -= counts.cells["score"]
+    if counts is not None:
+        for name in ("inside", "start", "end", "length", "tail", "pattern"):
+            array = getattr(gradient, name)
+            array -= getattr(counts, name)
+        gradient.cells["score"] -= counts.cells["score"]
     return everything.log_z - score, gradient
-
-
-def count_segments(
-    automaton: PatternAutomaton, segments: list[Segment], potentials: Potentials
-) -> Potentials:
-    """How often each potential is read by one segmentation.
-
-    RETURNS (Potentials): Counts in the shapes of the potentials.
-    """
-    n_lengths = potentials.length.shape[1]
-    counts = no_counts(automaton, potentials)
-    if len(potentials.cells):
-        known = set(segments)
-        cells = (potentials.cells[name].tolist() for name in ("start", "end", "column"))
-        counts.cells["score"] = [cell in known for cell in zip(*cells)]
-    for start, end, y in segments:
-        counts.inside[start:end, y] = 1.0
-        counts.start[start, y] = 1.0
-        counts.end[end - 1, y] = 1.0
-        counts.length[y, min(end - start, n_lengths) - 1] += 1.0
-        counts.tail[y] += max(end - start - n_lengths, 0)
-    for m in automaton.completed(y for _, _, y in segments):
-        counts.pattern[m] += 1.0
-    return counts
 
 
 def no_counts(automaton: PatternAutomaton, potentials: Potentials) -> Potentials:
@@ -99,14 +75,3 @@ def no_counts(automaton: PatternAutomaton, potentials: Potentials) -> Potentials
     counts.cells = potentials.cells.copy()
     counts.cells["score"] = 0.0
     return counts
-
-
-def score_counts(counts: Potentials, potentials: Potentials) -> float:
-    """Sum of the potentials that were counted; -inf only where one is counted."""
-    total = 0.0
-    for name in ("inside", "start", "end", "length", "tail", "pattern"):
-        count, score = getattr(counts, name), getattr(potentials, name)
-        read = count > 0
-        total += float(count[read] @ score[read])
-    read = counts.cells["score"] > 0
-    return total + float(potentials.cells["score"][read].sum())

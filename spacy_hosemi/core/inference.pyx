@@ -14,6 +14,7 @@ backward states of Nguyen et al. (2011) are not needed.
 import numpy as np
 
 from libc.math cimport INFINITY, exp, log
+from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
@@ -175,6 +176,50 @@ cdef class Marginals(Tables):
             if self.group_label[g] == label:
                 total += self._one(u, g, self.segment_score(u, j, g), j)
         return total
+
+    def less(self, segments):
+        """Take from the gradient how often one segmentation reads each potential.
+
+        segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
+            right, covering every token. Without constraints and observed patterns.
+        RETURNS (float): The score of the segmentation; where that is -inf, the gradient
+            stays as it is.
+        """
+        cdef double total = self._score_of(segments)
+        cdef double[:, ::1] inside = self.gradient.inside, start = self.gradient.start
+        cdef double[:, ::1] end = self.gradient.end, length = self.gradient.length
+        cdef double[::1] tail = self.gradient.tail, pattern = self.gradient.pattern
+        cdef Py_ssize_t u, j, y, k, n_lengths = self.n_lengths
+        if total == -INFINITY:
+            return total
+        for u, j, y in segments:
+            for k in range(u, j):
+                inside[k, y] -= 1.0
+            start[u, y] -= 1.0
+            end[j - 1, y] -= 1.0
+            length[y, min(j - u, n_lengths) - 1] -= 1.0
+            tail[y] -= max(j - u - n_lengths, 0)
+        for k in self.automaton.completed([y for _, _, y in segments]):
+            pattern[k] -= 1.0
+        cells = self.gradient.cells
+        if len(cells):
+            known = set(segments)
+            places = (cells[name].tolist() for name in ("start", "end", "column"))
+            cells["score"] -= [cell in known for cell in zip(*places)]
+        return total
+
+    def _score_of(self, segments):
+        cdef int32_t[::1] target = np.empty(self.n_labels, np.int32)
+        cdef double[::1] weight = np.empty(self.n_labels)
+        cdef Py_ssize_t state = 0, u, j, y
+        cdef double total = 0.0
+        for u, j, y in segments:
+            self.follow(state, target, weight)
+            state = target[y]
+            if state < 0:  # the grammar does not permit it
+                return -INFINITY
+            total += weight[y] + self.segment_score(u, j, self.state_group[state])
+        return total + self.final_weight(state)
 
     def segments_above(self, p):
         """All segments with at least a given probability.

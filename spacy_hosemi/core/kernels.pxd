@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t
 cdef extern from "kernels.h" nogil:
     const double HOSEMI_LOWEST
     const double HOSEMI_HIGHEST
+    void prefetch "HOSEMI_PREFETCH"(const void* x)
     void exp_all "hosemi_exp"(double* x, Py_ssize_t n)
     double shift "hosemi_shift"(
         const double* score,

@@ -4,8 +4,8 @@ cdef uint64_t mix(uint64_t h, uint64_t value) noexcept nogil
 
 cdef class RowTable:
     cdef readonly object keys
-    cdef const uint64_t[::1] _keys
-    cdef int32_t[::1] _slots
+    cdef uint64_t[:, ::1] _slots    # key and row; 0: free
     cdef uint64_t _mask
 
     cdef int32_t row(self, uint64_t key) noexcept nogil
+    cdef void fetch(self, uint64_t key) noexcept nogil

@@ -10,6 +10,8 @@ import numpy as np
 from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, uint64_t
 
+from .kernels cimport prefetch
+
 
 @cython.overflowcheck(False)  # wrapping around is the point
 cdef uint64_t mix(uint64_t h, uint64_t value) noexcept nogil:
@@ -57,25 +59,26 @@ def template_keys(
 cdef class RowTable:
     """Exact dictionary from keys to rows, by open addressing.
 
-    keys (uint64 [R]): Distinct keys; the position of a key is its row.
+    keys (uint64 [R]): Distinct keys, none of them 0; the position of a key is its row.
     """
 
     def __init__(self, keys):
         self.keys = np.ascontiguousarray(keys, np.uint64)
-        self._keys = self.keys
+        cdef const uint64_t[::1] keys_ = self.keys
         cdef Py_ssize_t size = 16
         while size < 2 * len(self.keys):
             size *= 2
-        self._slots = np.full(size, -1, np.int32)
+        # Key and row side by side: of a large table each access is a wait for memory.
+        self._slots = np.zeros((size, 2), np.uint64)
         self._mask = size - 1
         cdef Py_ssize_t row
         cdef uint64_t slot
         with nogil:
-            for row in range(self._keys.shape[0]):
-                slot = self._keys[row] & self._mask
-                while self._slots[slot] >= 0:
+            for row in range(keys_.shape[0]):
+                slot = keys_[row] & self._mask
+                while self._slots[slot, 0]:
                     slot = (slot + 1) & self._mask
-                self._slots[slot] = <int32_t>row
+                self._slots[slot, 0], self._slots[slot, 1] = keys_[row], row
 
     def __len__(self):
         return len(self.keys)
@@ -116,15 +119,19 @@ cdef class RowTable:
         return rows
 
     cdef int32_t row(self, uint64_t key) noexcept nogil:
-        cdef uint64_t slot = key & self._mask
-        cdef int32_t row
+        cdef uint64_t slot = key & self._mask, found = self._slots[slot, 0]
         if key == 0:
             return -1
-        while True:
-            row = self._slots[slot]
-            if row < 0 or self._keys[row] == key:
-                return row
+        while found != key:
+            if found == 0:
+                return -1
             slot = (slot + 1) & self._mask
+            found = self._slots[slot, 0]
+        return <int32_t>self._slots[slot, 1]
+
+    cdef void fetch(self, uint64_t key) noexcept nogil:
+        """Begin to read what `row` will read."""
+        prefetch(&self._slots[key & self._mask, 0])
 
 
 def gather(

@@ -11,11 +11,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, uint64_t
 
+from .kernels cimport prefetch
 from .rows cimport RowTable, mix
-
-
-cdef extern from "kernels.h" nogil:
-    void prefetch "HOSEMI_PREFETCH"(const void* x)
 
 
 cdef class Numbering:
@@ -128,29 +125,32 @@ def add_template_scores(
     cdef bint is_dense = first_weight.shape[0] == 0
     cdef int32_t row
     cdef int32_t[:, ::1] rows = np.empty((n, n_templates), np.int32)
+    cdef uint64_t[:, ::1] keys = np.empty((n, n_templates), np.uint64)
+    cdef double* target
     with nogil:
-        for i in range(n + 1):
-            # The weights of a token are fetched while the rows of the next are found.
+        # What is read is fetched from memory while others are at work: the place of
+        # the keys two tokens ahead, the weights one token ahead.
+        for i in range(n + 2):
             for t in range(n_templates if i < n else 0):
-                row = table.row(_key(values, i, t, seeds, first_atom, columns, offsets))
-                rows[i, t] = row
+                keys[i, t] = _key(values, i, t, seeds, first_atom, columns, offsets)
+                table.fetch(keys[i, t])
+            for t in range(n_templates if 0 < i <= n else 0):
+                row = rows[i - 1, t] = table.row(keys[i - 1, t])
                 if row >= 0 and is_dense:
                     _fetch(&weights[row * n_labels], n_labels)
                 elif row >= 0:
                     _fetch(&weights[first_weight[row]], 1)
-            for t in range(n_templates if i > 0 else 0):
-                row = rows[i - 1, t]
+            for t in range(n_templates if i > 1 else 0):
+                row, target = rows[i - 2, t], &scores[roles[t], i - 2, 0]
                 if row >= 0 and is_dense:
-                    _add(
-                        &weights[row * n_labels], &scores[roles[t], i - 1, 0], n_labels
-                    )
+                    _add(&weights[row * n_labels], target, n_labels)
                 elif row >= 0:
                     _add_some(
                         &weights[0],
                         &labels[0],
                         first_weight[row],
                         first_weight[row + 1],
-                        &scores[roles[t], i - 1, 0],
+                        target,
                     )
 
 
