@@ -23,6 +23,9 @@ from .segmentation import Gold
 Floats = NDArray[np.float64]
 Fit = Callable[["Batch"], None]
 
+# Steps from which the curvature is known: 2 vectors each, the larger part of memory.
+_HISTORY = 6
+
 _PIECE = 100_000
 
 
@@ -167,8 +170,8 @@ def minimize(
 
     weights = batch.weights
     penalty = weights.vector_values(l2)
-    before = weights.vector()
-    n = len(before)
+    start = weights.vector()
+    n = len(start)
     began = time.process_time()
     with tqdm(
         total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
@@ -176,7 +179,7 @@ def minimize(
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x
-            weights.set_vector(w)
+            weights.set_vector(w, copy=False)
             value, gradient = batch.value_and_gradient()
             value += add_penalty(penalty, w, gradient)
             if not np.isfinite(value):
@@ -186,9 +189,8 @@ def minimize(
                 return value + l1 * x.sum(), np.concatenate([gradient, -gradient]) + l1
             return value, gradient
 
-        start = before
         if l1:
-            start = np.concatenate([np.maximum(before, 0), np.maximum(-before, 0)])
+            start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
         result = scipy_minimize(
             value_and_gradient,
             start,
@@ -201,6 +203,7 @@ def minimize(
                 "maxfun": 2 * max_iter,
                 "ftol": tolerance,
                 "gtol": 0.0,
+                "maxcor": _HISTORY,
             },
         )
     best = result.x[:n] - result.x[n:] if l1 else result.x

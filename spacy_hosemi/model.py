@@ -145,7 +145,7 @@ def forward(
     """Potentials of each document; backprop takes gradients of the same shapes."""
     weights = weights_of(model)
     if not is_train and weights.keep_scores:
-        return [weights.predict(doc) for doc in docs], lambda gradients: docs
+        return [weights.potentials_of(doc) for doc in docs], lambda gradients: docs
     rows = [weights.rows(doc, is_train) for doc in docs]
     potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
 
@@ -282,7 +282,7 @@ class Weights(Shim):
 
     # scores
 
-    def predict(self, doc: Doc) -> Potentials:
+    def potentials_of(self, doc: Doc) -> Potentials:
         """RETURNS (Potentials): As `potentials` of `rows`, but for rounding; what a
         word brings is summed once, until the weights change."""
         scores = self._scores
@@ -474,16 +474,19 @@ class Weights(Shim):
         rows = self._by_slot(self.row_values(values)).repeat(self.matrix.shape[1])
         return np.concatenate([rows, self._dense_values(values)[self.is_learnt]])
 
-    def set_vector(self, vector: Floats) -> None:
+    def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
         """Inverse of `vector`.
 
+        vector (float64 [N]): New weights.
+        copy (bool): False: `matrix` is a part of it, for as long as nobody changes it.
         RAISES (ValueError): HS055 length.
         """
         learnt = self.is_learnt
         expected = self.matrix.size + int(learnt.sum())
         if vector.shape != (expected,):
             raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
-        self.matrix = vector[: self.matrix.size].reshape(self.matrix.shape).copy()
+        matrix = vector[: self.matrix.size].reshape(self.matrix.shape)
+        self.matrix = matrix.copy() if copy else matrix
         dense = np.concatenate([self.pattern, self.length.ravel()])
         dense[learnt] = vector[self.matrix.size :]
         self._write_dense(dense)

@@ -1165,3 +1165,47 @@ def test_error_segment_outside_the_document(start, end):
     assert found.segment(2, 3, 1) > 0
     with raises("HS024"):
         found.segment(start, end, 0)
+
+
+def test_without_counts_segments_are_as_probable():
+    for problem, _ in random_free_problems(15, 30):
+        automaton, potentials, constraints = as_core(problem)
+        full = core.marginals(automaton, potentials, constraints)
+        lean = core.marginals(automaton, potentials, constraints, counts=False)
+        assert lean.log_z == full.log_z
+        assert lean.gradient is None
+        for segment in all_segments(*full.tokens.shape):
+            assert lean.segment(*segment) == full.segment(*segment)
+
+
+def test_weights_of_patterns_that_change_in_place():
+    """What is made of them is kept from document to document."""
+    for problem, _ in random_free_problems(16, 20):
+        automaton, potentials, _ = as_core(problem)
+        for _ in range(2):
+            fresh = core.PatternAutomaton.from_bytes(automaton.to_bytes())
+            found = core.marginals(automaton, potentials)
+            expected = core.marginals(fresh, potentials)
+            assert found.log_z == expected.log_z
+            assert core.viterbi(automaton, potentials) == core.viterbi(
+                fresh, potentials
+            )
+            np.add(potentials.pattern, 0.5, out=potentials.pattern)
+            potentials.pattern[::2] -= 1.0
+
+
+def test_less_one_segmentation():
+    for problem, _ in random_free_problems(17, 30):
+        automaton, potentials, _ = as_core(problem)
+        if automaton.observed or potentials.entries is not None:
+            continue
+        segments, _ = core.viterbi(automaton, potentials)
+        found, before = (core.marginals(automaton, potentials) for _ in range(2))
+        score = found.less(segments)
+        assert score == pytest.approx(core.score(automaton, potentials, segments))
+        start = np.zeros_like(before.gradient.start)
+        for u, _, y in segments:
+            start[u, y] = 1.0
+        np.testing.assert_allclose(
+            found.gradient.start, before.gradient.start - start, atol=1e-12
+        )
