@@ -75,7 +75,8 @@ class SegmentRows:
     strength: Floats
 
 
-NO_ROWS = SegmentRows(*np.zeros((3, 0), np.int32), np.zeros(0))
+_NOTHING = np.zeros(0, np.int32)
+NO_ROWS = SegmentRows(_NOTHING, _NOTHING, _NOTHING, np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -305,8 +306,8 @@ class Weights(Shim):
             return NO_ROWS
         row = self.table.find(segments.keys)
         known = row >= 0
-        arrays = segments.start, segments.end, row, segments.strength
-        return SegmentRows(*(array[known] for array in arrays))
+        start, end = segments.start[known], segments.end[known]
+        return SegmentRows(start, end, row[known], segments.strength[known])
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""

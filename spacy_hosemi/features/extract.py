@@ -44,6 +44,7 @@ from .units import UNIT_ATTRIBUTES, Segments, UnitReader, kind_of_unit
 TOKEN_ROLES = ("inside", "start", "end")
 ROLES = (*TOKEN_ROLES, "whole")
 Keys = NDArray[np.uint64]
+Ints = NDArray[np.int32]
 
 # Seeds, first atom, columns and offsets: see `template_keys`.
 Plan = tuple[Keys, Ints, Ints, Ints]
@@ -443,11 +444,9 @@ class Extractor:
         lists = self.gazetteers
         found = lists.matches(doc, is_train), lists.similar(doc, is_train)
         of_lists = self._list_values(len(doc), found).T.tolist()
-        for name, found in zip(self._of_lists, of_lists):
-            texts[name] = [size_name(v) if v else None for v in found]
+        for name, values in zip(self._of_lists, of_lists):
+            texts[name] = [size_name(v) if v else None for v in values]
         return texts
-
-
 
 
 def _seed(role: str, template: Template) -> int:

@@ -63,7 +63,8 @@ class Segments:
 
 
 NO_SEGMENTS = Segments(
-    *np.zeros((2, 0), np.int32),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int32),
     np.zeros(0, np.uint64),
     np.zeros(0, np.int32),
     np.zeros(0, np.uint64),
