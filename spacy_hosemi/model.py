@@ -48,8 +48,8 @@ from .packing import (
 from .scores import TokenScores
 from .selection import Pairs, Selection
 
-# 2: features with weights in some columns only; 3: lists of names; 4: `packing`, tables,
-# extension attributes. Older ones are read, none of them is written.
+# 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
+# tables and extension attributes. Older ones are read, none of them is written.
 FORMAT = 4
 
 # Of so many of the weights of its features a model has `pairs` rather than zeros: from

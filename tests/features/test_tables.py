@@ -258,7 +258,7 @@ def test_replaced_rows_are_read_after_clear():
 
 
 def test_cache_overflow(monkeypatch):
-    monkeypatch.setattr(extract, "CACHE_SIZE", 3)
+    monkeypatch.setattr(extract, "CACHE_BYTES", 24)
     rows = [(f"w{k}", str(k % 3)) for k in range(0, 40, 2)]
     extractor = Extractor(FeatureSet(["x:VALUE"]), tables=make_tables(rows))
     fresh = Extractor(FeatureSet(["x:VALUE"]), tables=make_tables(rows))

@@ -24,7 +24,6 @@ from .test_gazetteers import (
     assert_gradient,
     find,
     find_new,
-    format_of,
     use_lists,
 )
 from .test_serialize import THROUGH
@@ -106,7 +105,6 @@ def test_tables_and_lists():
     )
     other = copy.deepcopy(pipe)
     assert other.weights.to_bytes() == pipe.weights.to_bytes()
-    assert format_of(other) == 4
 
 
 def test_rows_from_training_documents():
@@ -184,10 +182,6 @@ def test_copies_have_tables_of_their_own(copied, trained):
     other.extractor.clear()
     assert read(other) == [False, True]
     assert read(pipe.weights) == [True, False]
-
-
-def test_format(trained):
-    assert format_of(trained.get_pipe("hosemi")) == 4
 
 
 @pytest.mark.parametrize(
