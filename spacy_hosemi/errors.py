@@ -328,6 +328,11 @@ class Warnings(metaclass=_Coded):
         "from a count of {min_count}: {left} weights. Raise features.min_count or "
         "list fewer features to have weights for all labels."
     )
+    HSW05 = (
+        "{found} training documents of {total} break label_rules {rules}; the first "
+        "begins with {text!r}. They are learnt from as if there were no rules; mend "
+        "them, or the rules."
+    )
     HSW07 = (
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '
         "Their tokens are treated as missing; set sentence starts that no span "

@@ -32,6 +32,8 @@ def log_likelihood(
         loss = log Z - score(gold)             all tokens known
         loss = log Z - log Z(what agrees)      some missing
 
+    Annotation that breaks the rules of a grammar is learnt from as if there were none.
+
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens.
     gold (Gold): Segments or constraints.
@@ -40,10 +42,8 @@ def log_likelihood(
     """
     if gold.n_known == 0:
         return 0.0, no_counts(automaton, potentials)
-    if gold.segments is not None and automaton.grammar is not None:
-        if not automaton.grammar.permits([y for _, _, y in gold.segments]):
-            reason = f"the rules {', '.join(automaton.grammar.rules)} forbid it"
-            raise ValueError(Errors.HS056.format(text=gold.text, reason=reason))
+    if breaks_rules(automaton, gold):
+        automaton = automaton.without_grammar
     everything = marginals(automaton, potentials)
     gradient = everything.gradient
     counts = None
@@ -64,6 +64,13 @@ def log_likelihood(
             array -= getattr(counts, name)
         gradient.cells["score"] -= counts.cells["score"]
     return everything.log_z - score, gradient
+
+
+def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
+    """Whether the labels of a document, all known, are not as the rules say."""
+    if gold.segments is None or automaton.grammar is None:
+        return False
+    return not automaton.grammar.permits([y for _, _, y in gold.segments])
 
 
 def no_counts(automaton: PatternAutomaton, potentials: Potentials) -> Potentials:

@@ -54,7 +54,7 @@ from .labels import (
 )
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
-from .objectives import Objective
+from .objectives import Objective, breaks_rules
 from .problems import JointMarginals, Problem
 from .segmentation import (
     Annotation,
@@ -92,6 +92,7 @@ label_rules = []
 explicit_length = 1
 max_length = null
 decoding = "viterbi"
+expected_f1 = null
 collective = 0.0
 spans_key = null
 confidence = false
@@ -156,6 +157,7 @@ def make_hosemi(
     explicit_length: int,
     max_length: int | None,
     decoding: str,
+    expected_f1: float | None,
     collective: float,
     spans_key: str | None,
     confidence: bool,
@@ -179,6 +181,7 @@ def make_hosemi(
         explicit_length=explicit_length,
         max_length=max_length,
         decoding=decoding,
+        expected_f1=expected_f1,
         collective=collective,
         spans_key=spans_key,
         confidence=confidence,
@@ -222,6 +225,9 @@ class HighOrderSemiCRF(TrainablePipe):
     max_length (Optional[int]): Longest span in tokens; null: no limit.
     decoding (str): "viterbi", the most probable segmentation; or "mbr", the spans with
         the highest expected F1, for about three times the time.
+    expected_f1 (Optional[float]): With "mbr", 0 to 1: the F1 that is expected over all
+        documents; a span pays if it is more probable than half of it. None: that of
+        each document alone.
     collective (float): Above 0: a second pass, in which a word counts with this weight
         for the same word elsewhere in the document; see `collective`.
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
@@ -251,6 +257,7 @@ class HighOrderSemiCRF(TrainablePipe):
         explicit_length: int = 1,
         max_length: int | None = None,
         decoding: str = "viterbi",
+        expected_f1: float | None = None,
         collective: float = 0.0,
         spans_key: str | None = None,
         confidence: bool = False,
@@ -270,12 +277,14 @@ class HighOrderSemiCRF(TrainablePipe):
                 raise ValueError(
                     Errors.HS043.format(name=key, found=value, expected=f">= {least}")
                 )
-        if not 0.0 <= min_confidence <= 1.0:
-            raise ValueError(
-                Errors.HS043.format(
-                    name="min_confidence", found=min_confidence, expected="0 to 1"
+        for key, share in (
+            ("min_confidence", min_confidence),
+            ("expected_f1", 0.0 if expected_f1 is None else expected_f1),
+        ):
+            if not 0.0 <= share <= 1.0:
+                raise ValueError(
+                    Errors.HS043.format(name=key, found=share, expected="0 to 1")
                 )
-            )
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
         check_choice("scope", scope, SCOPES)
@@ -305,6 +314,7 @@ class HighOrderSemiCRF(TrainablePipe):
         }
         # Not part of what was learnt: the config decides, after loading too.
         self.decoding = decoding
+        self.expected_f1 = expected_f1
         self.collective = collective
         self.spans_key = spans_key
         self.confidence = confidence
@@ -388,6 +398,7 @@ class HighOrderSemiCRF(TrainablePipe):
         docs, golds = self._gold(examples, annotations)
         _warn_crossing(examples, annotations, self.cfg["scope"])
         self._initialize_patterns(golds)
+        _warn_rules(self.automaton, golds)
         self._initialize_weights(docs, golds)
         fitted.discard(self)
         if fit is not None:
@@ -722,7 +733,13 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> list[tuple[int, int, int]]:
         """RETURNS (list): Segments; none if no segmentation is possible."""
         if self.decoding == "mbr":
-            return mbr(self.automaton, potentials, "f1", constraints)
+            return mbr(
+                self.automaton,
+                potentials,
+                "f1",
+                constraints,
+                expected_f1=self.expected_f1,
+            )
         return viterbi(self.automaton, potentials, constraints)[0]
 
     def _potentials(self, doc: Doc) -> tuple[Potentials, Constraints | None]:
@@ -935,6 +952,20 @@ def _warn_crossing(
         total += len(known.spans)
     if found:
         warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
+
+
+def _warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
+    breaking = [gold for gold in golds if breaks_rules(automaton, gold)]
+    if breaking and automaton.grammar is not None:
+        warnings.warn(
+            Warnings.HSW05.format(
+                found=len(breaking),
+                total=len(golds),
+                rules=list(automaton.grammar.rules),
+                text=breaking[0].text,
+            ),
+            stacklevel=3,
+        )
 
 
 def _annotate(nlp: Language | None, examples: Iterable[Example]) -> None:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ class PatternAutomaton:
         self.has_bounded_gap = grammar is None and all(
             len(pattern) < 3 for pattern in self.observed
         )
+
+    @cached_property
+    def without_grammar(self) -> PatternAutomaton:
+        """The same labels and patterns, without rules."""
+        return PatternAutomaton(self.labels, self.patterns, observed=self.observed)
 
     @property
     def n_labels(self) -> int:

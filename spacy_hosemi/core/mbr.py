@@ -19,6 +19,7 @@ from .potentials import (
 from .viterbi import viterbi
 
 Segments = list[tuple[int, int, int]]
+Probabilities = dict[tuple[int, int, int], float]  # of spans
 
 OBJECTIVES = ("spans", "f1")
 
@@ -35,6 +36,8 @@ def mbr(
     potentials: Potentials,
     objective: str = "spans",
     constraints: Constraints | None = None,
+    *,
+    expected_f1: float | None = None,
 ) -> Segments:
     """The segmentation from which most is expected, instead of the most probable one.
 
@@ -45,19 +48,31 @@ def mbr(
         "f1"      max_s  2 sum of P / (spans of s + E[spans])    (about expected F1)
 
     The ratio is maximised by Dinkelbach's method (1967): while it grows, maximise the
-    numerator minus the present ratio times the denominator.
+    numerator minus the present ratio times the denominator. So a span pays if its
+    probability is above half of the F1 that is reached. Where F1 counts the spans of
+    many documents together, that is one number for all of them: `expected_f1`, with
+    which one maximisation suffices.
 
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens; log scores, -inf forbids.
     objective (str): "spans" or "f1".
     constraints (Optional[Constraints]): What a segmentation may contain.
+    expected_f1 (Optional[float]): For "f1", 0 to 1: the ratio that is reached over all
+        documents. None: that of this document alone.
     RETURNS (List[Tuple[int, int, int]]): As `viterbi` gives them; [] if nothing is
         possible.
-    RAISES (ValueError): HS023 objective; and as `log_partition`.
+    RAISES (ValueError): HS023 objective; HS026 expected_f1; and as `log_partition`.
     """
     if objective not in OBJECTIVES:
         raise ValueError(
             Errors.HS023.format(name="objective", found=objective, expected=OBJECTIVES)
+        )
+    if expected_f1 is not None and not 0.0 <= expected_f1 <= 1.0:
+        expected = "a number from 0 to 1, or None"
+        raise ValueError(
+            Errors.HS026.format(
+                name="expected_f1", found=expected_f1, expected=expected
+            )
         )
     found = marginals(automaton, potentials, constraints)
     if found.log_z == -np.inf:
@@ -65,10 +80,14 @@ def mbr(
     free = _without_preferences(check_potentials(automaton, potentials))
     if objective == "spans":
         return _best_gain(automaton, free, constraints, _candidates(found, LEAST))
-    best, _ = viterbi(automaton, potentials, constraints)
-    prob = {segment: found.segment(*segment) for segment in best if segment[2] > 0}
-    n_expected = float(found.gradient.start[:, 1 : automaton.n_labels].sum())
-    ratio = _f1(best, prob, n_expected)
+
+    if expected_f1 is not None:
+        ratio = expected_f1
+    else:
+        best, _ = viterbi(automaton, potentials, constraints)
+        prob = {segment: found.segment(*segment) for segment in best if segment[2] > 0}
+        n_expected = float(found.gradient.start[:, 1 : automaton.n_labels].sum())
+        ratio = _f1(best, prob, n_expected)
     # The ratio only grows, so a span with less than half of it would never pay. It is
     # needed only where outside is not possible.
     least = max(0.5 * ratio, LEAST)
@@ -81,20 +100,20 @@ def mbr(
             least = LEAST
             prob = _candidates(found, least)
             continue
+        if expected_f1 is not None:
+            return segments
         new_ratio = _f1(segments, prob, n_expected)
         if new_ratio <= ratio + 1e-12:
             return best
         best, ratio = segments, new_ratio
 
 
-def _candidates(found: Marginals, least: float) -> dict[tuple[int, int, int], float]:
+def _candidates(found: Marginals, least: float) -> Probabilities:
     """Spans with at least this probability."""
     return {(i, j, y): p for i, j, y, p in found.segments_above(least) if y > 0}
 
 
-def _f1(
-    segments: Segments, prob: dict[tuple[int, int, int], float], n_expected: float
-) -> float:
+def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
     spans = [segment for segment in segments if segment[2] > 0]
     n_correct = sum(prob.get(segment, 0.0) for segment in spans)
     size = len(spans) + n_expected
@@ -123,7 +142,7 @@ def _best_gain(
     automaton: PatternAutomaton,
     free: Potentials,
     constraints: Constraints | None,
-    gains: dict[tuple[int, int, int], float],
+    gains: Probabilities,
 ) -> Segments:
     """The possible segmentation whose spans gain most together.
 

@@ -105,6 +105,27 @@ def test_gain_equals_enumeration_on_any_problem(problem, objective):
     assert loss(found, objective, oracles.scored(problem)) < 1e-5
 
 
+def test_spans_that_pay_at_a_given_f1_equal_enumeration():
+    for seed in range(100):
+        problem, scores = scored(seed)
+        automaton, potentials, constraints = as_core(problem)
+        prob = oracles.span_probabilities(scores)
+        for ratio in (0.0, 0.3, 1.0):
+
+            def gain(segments, prob=prob, ratio=ratio):
+                return sum(
+                    2 * prob.get(s, 0.0) - ratio for s in oracles.spans(segments)
+                )
+
+            found = core.mbr(
+                automaton, potentials, "f1", constraints, expected_f1=ratio
+            )
+            possible = oracles.possible(scores)
+            assert bool(found) == bool(possible and problem.n_tokens)
+            best = max(map(gain, possible), default=0.0)
+            assert gain(found) == pytest.approx(best, abs=1e-5), f"seed {seed}"
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("n_tokens", [40, 150])
 def test_gain_on_longer_documents(n_tokens, objective):
@@ -357,3 +378,9 @@ def test_constraints_lower_the_entropy_to_what_is_left():
     allowed = np.array([[True, True], [True, False], [True, True]])
     found = core.entropy(automaton, potentials, core.Constraints(allowed))
     assert found == pytest.approx(math.log(4))
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, math.nan])
+def test_expected_f1_must_be_a_share(value):
+    with pytest.raises(ValueError, match="HS026.*expected_f1 is .*from 0 to 1"):
+        core.mbr(*zeros(1, 2), "f1", expected_f1=value)
