@@ -212,6 +212,11 @@ class Errors(metaclass=_Coded):
         "feature template {found!r} reads more than one list; expected at most one "
         "':MATCH' in a template."
     )
+    HS078 = (
+        "no feature reads a list of names; expected model.gazetteers for "
+        "spacy_hosemi.opinion_pool.v1, which trains a model of their features alone. "
+        "Add lists, or train with its fit alone."
+    )
     HS077 = "table.{name} is {found!r}; expected {expected}."
     HS029 = (
         "model.gazetteers.{name}.label is {found!r}; expected one of the labels "

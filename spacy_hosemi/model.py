@@ -453,7 +453,7 @@ class Weights(Shim):
         """RETURNS (float64 [R]): For each row the value of its family."""
         return np.array([values[family] for family in FAMILIES])[self._row_family]
 
-    def _by_slot(self, of_row: Floats) -> Floats:
+    def _by_slot(self, of_row: NDArray[Any]) -> NDArray[Any]:
         """From one value for each feature to one for each row of `matrix`."""
         return of_row if self.pairs is None else of_row.repeat(self.pairs.sizes)
 
@@ -470,9 +470,13 @@ class Weights(Shim):
         dense = np.concatenate([self.pattern, self.length.ravel()])[self.is_learnt]
         return np.concatenate([self.matrix.ravel(), dense])
 
+    def by_weight(self, of_row: NDArray[Any]) -> NDArray[Any]:
+        """From one value for each feature to one for each weight of `matrix`."""
+        return self._by_slot(of_row).repeat(self._matrix.shape[1])
+
     def vector_values(self, values: Mapping[str, float]) -> Floats:
         """RETURNS (float64 [N]): For each weight the value of its family."""
-        rows = self._by_slot(self.row_values(values)).repeat(self.matrix.shape[1])
+        rows = self.by_weight(self.row_values(values))
         return np.concatenate([rows, self._dense_values(values)[self.is_learnt]])
 
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:

@@ -53,6 +53,7 @@ ORDER = [
     "model",
     "objectives",
     "fit",
+    "pool",
     "hierarchy",
     "collective",
     "confidence",

@@ -337,6 +337,16 @@ class Extractor:
             np.array(offsets, np.int32),
         )
 
+    def list_templates(self) -> set[str]:
+        """RETURNS (Set[str]): "role:TEMPLATE" of those that read a list of names."""
+        lists = self.gazetteers.settings
+        return {
+            f"{role}:{template}"
+            for role, templates in self.features.roles.items()
+            for template in templates
+            if any(atom.attribute.partition(":")[0] in lists for atom in template.atoms)
+        }
+
     def namer(
         self, doc: Doc, is_train: bool = False
     ) -> Callable[[str, int, int], str | None]:

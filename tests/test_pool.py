@@ -1,0 +1,105 @@
+"""Two models, one of the lists and one of all else, and the product of both."""
+
+import numpy as np
+import pytest
+
+from spacy_hosemi.core import score, viterbi
+from spacy_hosemi.fit import make_lbfgs
+from spacy_hosemi.pool import features_of_lists, make_opinion_pool
+
+from . import oracles
+from .helpers import as_problem, initialize, lbfgs, make_nlp
+from .pipe.test_gazetteers import CITIES, MARKED, PLAIN, use_lists, write
+
+
+def train(folder, fit, **lists):
+    nlp = make_nlp(features=PLAIN, model={"gazetteers": use_lists(**lists)})
+    readers = {name: write(folder / f"{name}.txt", CITIES) for name in lists}
+    initialize(nlp, MARKED, gazetteers=readers, fit=fit)
+    return nlp
+
+
+def pool(weight):
+    return {
+        "@misc": "spacy_hosemi.opinion_pool.v1",
+        "weight": weight,
+        "fit": lbfgs(max_iter=100),
+    }
+
+
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory):
+    """By weight of the model of the lists."""
+    folder = tmp_path_factory.mktemp("lists")
+    return {w: train(folder, pool(w), cities={}) for w in (0.0, 0.3, 1.0)}
+
+
+def weights(nlp):
+    return nlp.get_pipe("hosemi").weights
+
+
+def by_name(nlp) -> dict[str, np.ndarray]:
+    """The weights of each feature; those without are not in the model."""
+    found = weights(nlp)
+    if found.pairs is None:
+        return dict(zip(found.names, found.matrix))
+    rows = {name: np.zeros(len(found.tail)) for name in found.names}
+    for r, name in enumerate(found.names):
+        slots = slice(found.pairs.first[r], found.pairs.first[r + 1])
+        rows[name][found.pairs.columns[slots]] = found.matrix[slots, 0]
+    return rows
+
+
+def test_the_weights_are_the_mixture(pooled):
+    without, mixed, alone = map(by_name, pooled.values())
+    zeros = np.zeros(len(weights(pooled[0.3]).tail))
+    assert set(mixed) == set(without) | set(alone)
+    for name, row in mixed.items():
+        expected = 0.7 * without.get(name, zeros) + 0.3 * alone.get(name, zeros)
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_each_model_has_its_features(pooled):
+    without, mixed, alone = (weights(nlp) for nlp in pooled.values())
+    assert not features_of_lists(without).any()
+    assert features_of_lists(alone).all()
+    assert {"cities" in name for name in alone.names} == {True}
+    assert set(features_of_lists(mixed).tolist()) == {False, True}
+
+
+def test_without_lists_it_is_a_model_without_lists(pooled, tmp_path):
+    plain = train(tmp_path, lbfgs(max_iter=100))
+    text = "they saw Arvo again ."
+    left, right = (
+        nlp.get_pipe("hosemi").marginals(nlp.make_doc(text)).tokens
+        for nlp in (plain, pooled[0.0])
+    )
+    np.testing.assert_allclose(left, right, atol=2e-3)
+
+
+def test_distributions_are_multiplied(pooled):
+    """P(s) of the pool against the normalised product, by enumeration."""
+    found = []
+    for nlp in pooled.values():
+        pipe = nlp.get_pipe("hosemi")
+        (potentials,) = pipe.model.predict([nlp.make_doc("they saw Bel Mar")])
+        scores = oracles.scored(as_problem(pipe.automaton, potentials))
+        best, value = viterbi(pipe.automaton, potentials)
+        assert score(pipe.automaton, potentials, best) == pytest.approx(value)
+        found.append(oracles.probabilities(scores))
+    without, mixed, alone = found
+    product = {s: without[s] ** 0.7 * alone[s] ** 0.3 for s in mixed}
+    total = sum(product.values())
+    for segmentation, p in mixed.items():
+        assert p == pytest.approx(product[segmentation] / total, rel=1e-3, abs=1e-9)
+
+
+def test_no_lists(tmp_path):
+    with pytest.raises(ValueError, match="HS078.*model.gazetteers"):
+        train(tmp_path, pool(0.5))
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1])
+def test_weight_out_of_range(weight):
+    with pytest.raises(ValueError, match=f"HS043.*weight is {weight}.*0 to 1"):
+        make_opinion_pool(make_lbfgs(), weight)
