@@ -35,27 +35,23 @@ from pathlib import Path
 from measuring import (
     SEED,
     Splits,
-    accuracy,
     add_config_arguments,
     append_json,
     check_overrides,
     check_system,
-    config_lang,
-    entity_component,
     environment,
     folds,
     make_splits,
     mean_and_spread,
-    prediction_speed,
     read_lines,
     run_folder,
     size_mb,
     table,
-    train,
     training_lines,
 )
 from spacy.util import load_model
 from tqdm import tqdm
+from training import accuracy, config_lang, entity_component, prediction_speed, train
 
 PIPE = "components.hosemi"
 FIT = "initialize.components.hosemi.fit"
