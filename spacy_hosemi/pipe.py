@@ -218,7 +218,7 @@ class HighOrderSemiCRF(TrainablePipe):
     pattern_max (Optional[int]): At most so many of those.
     pattern_selection (str): Which of them: the most frequent ("count"), or those that
         would add most to a model trained without them ("gain"), which is then trained
-        on: batch training only, and for about twice the time.
+        on: batch training only, and for about 1.4 times the time.
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
