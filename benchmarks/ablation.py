@@ -9,7 +9,9 @@ The config is trained as it is, then without one family of features at a time, t
 other orders of patterns, all on the same folds of train. A family is a set of templates
 in some roles, see FAMILIES; families overlap, and the others make up for a part of what
 one gives, so the differences do not add up. Families of which the config reads nothing
-are left out. test.jsonl is never read.
+are left out. With lists of names the cures of too much trust in them are tried, too:
+entries overlooked in training (dropout), and list features in a model of their own
+(pool). test.jsonl is never read.
 
 - templates: how many are removed, all roles together, of how many;
 - rows: features with weights, mean of the trainings;
@@ -56,12 +58,15 @@ from spacy.util import load_config, load_model_from_config
 from tqdm import tqdm
 from training import accuracy, config_lang, entity_component
 
-from spacy_hosemi.features.extract import ROLES, Extractor, FeatureSet
+from spacy_hosemi.features.extract import ROLES, FeatureSet
 from spacy_hosemi.features.templates import Template
 
 BASE = "as it is"
-ORDER = "order"  # stands among the families on the command line
+# These stand among the families on the command line.
+ORDER, DROPOUT, POOL = "order", "dropout", "pool"
 ORDERS = (0, 1, 2, 3)
+DROPOUTS = (0.3, 0.6)
+POOL_WEIGHTS = (0.1, 0.2, 0.4)
 Family = Callable[[str, Template], bool]  # of role and template
 
 
@@ -107,13 +112,16 @@ class Variant:
     """The config with one thing changed.
 
     name (str): In the table.
-    kind (str): On the command line: what is not read, of FAMILIES; ORDER; or BASE.
+    kind (str): On the command line: what is not read, of FAMILIES; or ORDER, DROPOUT,
+        POOL, BASE.
     overrides (Sequence[str]): Settings other than the config's.
+    pool_weight (Optional[float]): Of the model of the lists in an opinion pool.
     """
 
     name: str
     kind: str
     overrides: tuple[str, ...] = ()
+    pool_weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -139,10 +147,16 @@ def make_pipeline(args: argparse.Namespace, variant: Variant) -> Language:
     if not block.get("fit"):
         sys.exit(f"batch training is needed (initialize.components), see {args.config}")
     block["fit"]["progress"] = False
+    if variant.pool_weight is not None:
+        block["fit"] = {
+            "@misc": "spacy_hosemi.opinion_pool.v1",
+            "weight": variant.pool_weight,
+            "fit": block["fit"],
+        }
     if variant.kind in FAMILIES:
         extractor = component.weights.extractor
         kept = without(extractor.features, FAMILIES[variant.kind])
-        component.weights.extractor = Extractor(kept, extractor.gazetteers)
+        component.weights.extractor = extractor.reading(kept)
     return nlp
 
 
@@ -160,7 +174,7 @@ def without(features: FeatureSet, family: Family) -> FeatureSet:
         role: [str(x) for x in features.roles[role] if not family(role, x)]
         for role in ROLES
     }
-    return FeatureSet(**kept, min_count=features.min_count)
+    return FeatureSet(**kept, min_count=features.min_count, width=features.width)
 
 
 def n_templates(features: FeatureSet) -> int:
@@ -195,10 +209,26 @@ def all_variants(args: argparse.Namespace) -> list[Variant]:
     for order in ORDERS:
         if order != component.cfg["max_order"]:
             found.append(Variant(f"max_order {order}", ORDER, (f"{setting}={order}",)))
+    found += over_trust(component)
     unknown = set(args.variants).difference(x.kind for x in found)
     if unknown:
         sys.exit(f"--variants: this config has no {', '.join(sorted(unknown))}")
     return [x for x in found if not args.variants or x.kind in (BASE, *args.variants)]
+
+
+def over_trust(component: Any) -> list[Variant]:
+    """Cures of too much trust in lists of names, if there are any."""
+    lists = component.weights.extractor.gazetteers.settings
+    if not lists:
+        return []
+    block = f"components.{component.name}.model.gazetteers"
+    found = []
+    for dropout in DROPOUTS:
+        overrides = tuple(f"{block}.{name}.dropout={dropout}" for name in lists)
+        found.append(Variant(f"dropout {dropout}", DROPOUT, overrides))
+    for weight in POOL_WEIGHTS:
+        found.append(Variant(f"opinion pool {weight}", POOL, pool_weight=weight))
+    return found
 
 
 def parts(args: argparse.Namespace) -> Iterator[tuple[list[bytes], list[bytes]]]:
@@ -277,10 +307,11 @@ def arguments() -> argparse.Namespace:
     add(
         "--variants",
         nargs="+",
-        choices=[*FAMILIES, ORDER],
+        choices=[*FAMILIES, ORDER, DROPOUT, POOL],
         default=[],
         metavar="NAME",
-        help=f"some of {', '.join(FAMILIES)}, {ORDER} (default: all it reads)",
+        help=f"some of {', '.join(FAMILIES)}, {ORDER}, {DROPOUT}, {POOL} (default: all "
+        "that apply)",
     )
     add(
         "--cv",

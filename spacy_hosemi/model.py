@@ -237,10 +237,8 @@ class Weights(Shim):
 
     def put_features_on_tokens(self) -> None:
         """Read all features as inside ones: the segments are single tokens."""
-        old = self.extractor
-        self.extractor = Extractor(
-            old.features.on_tokens(), old.gazetteers, old.tables, old.extensions
-        )
+        features = self.extractor.features.on_tokens()
+        self.extractor = self.extractor.reading(features)
         self._scores = None
 
     def _set_rows(self, keys: Any, names: Sequence[str], pairs: Pairs | None) -> None:

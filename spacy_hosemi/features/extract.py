@@ -291,6 +291,10 @@ class Extractor:
         parts = self.features, self.gazetteers, self.tables, self.extensions
         return Extractor, parts
 
+    def reading(self, features: FeatureSet) -> Extractor:
+        """RETURNS (Extractor): One that reads other features, from the same lists."""
+        return Extractor(features, self.gazetteers, self.tables, self.extensions)
+
     def _lexeme_reader(self, name: str) -> Callable[[Lexeme], str | None]:
         return LEXEME_ATTRIBUTES.get(name) or self.tables.reader(name)
 
