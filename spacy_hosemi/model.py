@@ -36,6 +36,7 @@ from .features import (
     Table,
     Tables,
     make_features,
+    words_of,
 )
 from .optimizers import SparseAdagrad
 from .packing import (
@@ -289,8 +290,9 @@ class Weights(Shim):
             self._scores = scores = TokenScores(
                 self.extractor, self.table, self._matrix, self.pairs, len(self.tail)
             )
-        values, segments = self.extractor.read_values(doc)
-        inside, start, end = scores.of_values(doc, values)
+        orths = words_of(doc)
+        values, segments = self.extractor.read_values(doc, orths=orths)
+        inside, start, end = scores.of_values(doc, orths, values)
         return self.with_scores(inside, start, end, self._known(segments))
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:

@@ -756,7 +756,7 @@ class HighOrderSemiCRF(TrainablePipe):
         those that make a segmentation impossible, such as by label rules."""
         base = limits(doc, self.inventory)
         entities = self.weights.extractor.gazetteers.entities(doc)
-        spans = choose_spans(entities, doc, base)
+        spans = choose_spans(entities, doc, base) if entities else []
         if not spans:
             return base
         kept = base

@@ -71,15 +71,16 @@ class TokenScores:
             n_bytes,
         )
 
-    def of_values(self, doc: Doc, values: Keys) -> Floats:
+    def of_values(self, doc: Doc, orths: Keys, values: Keys) -> Floats:
         """Scores of a document.
 
         doc (Doc): n tokens.
+        orths (uint64 [n]): Their words, see `words_of`.
         values (uint64 [n, A]): What is read of it, see `Extractor.read_values`.
         RETURNS (float64 [3, n, L]): By role of TOKEN_ROLES.
         """
         scores = np.zeros((len(TOKEN_ROLES), len(doc), self._n_labels))
-        words, kept = self._kept.find(doc)
+        words, kept = self._kept.find(doc, orths)
         add_kept_scores(words, kept, self._borders, self._roles, self._offsets, scores)
         add_template_scores(values, *self._others, *self._weights, scores)
         return scores

@@ -8,7 +8,7 @@ from thinc.api import Adam
 
 from spacy_hosemi import selection
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
-from spacy_hosemi.features import Kept
+from spacy_hosemi.features import Kept, words_of
 from spacy_hosemi.scores import TokenScores
 
 from .helpers import TRAIN, initialize, make_doc, make_examples, make_nlp, randomize
@@ -95,7 +95,7 @@ def test_little_memory(pipe, n_bytes):
         words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
         doc = make_doc(pipe, *words)
         values, _ = weights.extractor.read_values(doc)
-        found = dict(zip(ROLES, scores.of_values(doc, values), strict=True))
+        found = dict(zip(ROLES, scores.of_values(doc, words_of(doc), values), strict=True))
         expected = summed(pipe, doc)
         for role in ROLES:
             np.testing.assert_allclose(found[role], getattr(expected, role), atol=1e-12)
@@ -175,7 +175,7 @@ def test_kept_rows(docs, n_bytes):
     kept = Kept(hashes, n_bytes)
     for words in docs:
         doc = make_doc(nlp, *words)
-        numbers, table = kept.find(doc)
+        numbers, table = kept.find(doc, words_of(doc))
         expected = [[t.orth, t.orth + 1] for t in doc]
         assert table[numbers].tolist() == expected
         n_known = len(kept._now.numbering)

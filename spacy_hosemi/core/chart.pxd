@@ -36,6 +36,7 @@ cdef class Layout:
     cdef const int32_t[::1] pattern_length
     cdef bint has_bounded_gap
     cdef list arc_weights                       # ArcWeights: linear domain, logs
+    cdef list spare                             # Completions of finished documents
 
 
 cdef class Chart:
@@ -73,7 +74,8 @@ cdef class Chart:
     cdef const double[:, ::1] length            # [L, D]
     cdef const double[::1] given_tail           # [L]
     # the document, by group
-    cdef double[:, ::1] first                   # [n, G] inside + start
+    cdef double[:, ::1] sums                    # [n or more, G] room for `first`
+    cdef double[:, ::1] first                   # [n or more, G] inside + start
     cdef const double[:, ::1] more              # [n, G] inside, -inf after a boundary
     cdef const double[:, ::1] end               # [n, G]
     cdef double[::1] length_backwards           # [G D] of D tokens, .., of 1
@@ -104,12 +106,16 @@ cdef class Chart:
     cdef const int32_t[:, ::1] late_horizon     # [G, n] of their starts, others 0;
     #                                             or no rows
     cdef Py_ssize_t reach                       # tokens of the longest explicit one + 1
+    cdef const int32_t[::1] none                # [n + 2 or more] zeros
     # what `segments_ending_at` finds
     cdef double[::1] score                      # [G D] slot: group * D + D - length
     cdef double[::1] enter_score                # [G] start j - D - 1
 
-    cdef bint _read(self, automaton, potentials)
+    cdef _load(self, potentials, constraints)
+    cdef bint _read(self, potentials)
+    cdef _set_document(self, potentials, constraints)
     cdef _set_lengths(self)
+    cdef _set_no_cells(self)
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil
     cdef Py_ssize_t segments_starting_at(

@@ -37,6 +37,10 @@ from .potentials import (
 )
 
 
+cdef const double[::1] _NO_SCORES = np.zeros(0)
+cdef const int32_t[:, ::1] _NO_HORIZON = np.zeros((0, 0), np.int32)
+
+
 cdef class Layout:
     """The arrays of an automaton as the kernels read them."""
 
@@ -70,6 +74,7 @@ cdef class Layout:
         self.pattern_length = automaton.pattern_length
         self.has_bounded_gap = automaton.has_bounded_gap
         self.arc_weights = [None, None]
+        self.spare = []
 
 
 cdef class Chart:
@@ -77,18 +82,27 @@ cdef class Chart:
 
     def __init__(self, automaton, potentials, constraints=None):
         check_automaton(automaton)
-        if not self._read(automaton, potentials):
-            potentials = check_potentials(automaton, potentials)
-            self._read(automaton, potentials)
+        self.sums = self.score = self.none = None
         self._set_automaton(automaton)
+        self._load(potentials, constraints)
+
+    cdef _load(self, potentials, constraints):
+        """Take a document, instead of another one perhaps: what there is room for need
+        not be allocated."""
+        if not self._read(potentials):
+            potentials = check_potentials(self.automaton, potentials)
+            self._read(potentials)
         self._set_document(potentials, constraints)
 
-    cdef bint _read(self, automaton, potentials):
+    cdef bint _read(self, potentials):
         """Views of the arrays. RETURNS: whether all is well, and nothing to convert."""
-        cdef Py_ssize_t n_labels = automaton.n_labels, n_columns = automaton.n_columns
+        cdef Py_ssize_t n_labels = self.n_labels
+        cdef Py_ssize_t n_columns = n_labels + len(self.automaton.observed)
         inside, start, end = potentials.inside, potentials.start, potentials.end
         length, tail, pattern = potentials.length, potentials.tail, potentials.pattern
-        if any([x is None for x in (inside, start, end, length, tail, pattern)]):
+        if inside is None or start is None or end is None:
+            return False
+        if length is None or tail is None or pattern is None:
             return False
         try:
             self.inside, self.start, self.given_end = inside, start, end
@@ -100,7 +114,7 @@ cdef class Chart:
             return False
         if self.given_tail.shape[0] != n_labels:
             return False
-        if self.pattern_weight.shape[0] != len(automaton.patterns):
+        if self.pattern_weight.shape[0] != self.pattern_length.shape[0]:
             return False
         return (
             _is_fit(self.inside, n_tokens, n_labels, n_columns)
@@ -145,29 +159,30 @@ cdef class Chart:
         self.pattern_length = layout.pattern_length
         self.has_bounded_gap = layout.has_bounded_gap
 
-    def _set_document(self, potentials, constraints):
+    cdef _set_document(self, potentials, constraints):
         automaton = self.automaton
         entries = potentials.entries
-        cdef Py_ssize_t n_groups = self.n_groups
-        n_tokens = self.n_tokens = self.inside.shape[0]
-        n_columns = automaton.n_columns
+        cdef Py_ssize_t n_groups = self.n_groups, n_tokens = self.inside.shape[0]
+        cdef Py_ssize_t n_columns = self.n_labels + len(automaton.observed)
+        self.n_tokens = n_tokens
         self.cells_as_given = cells = check_cells(potentials.cells, n_tokens, n_columns)
         if entries is not None:
             entries = check_entries(entries, n_tokens, n_columns)
-        is_plain = not automaton.observed and entries is None
-        if is_plain:
-            first = np.empty((n_tokens, n_groups))
-            self.first, self.more, self.end = first, self.inside, self.given_end
+        if not automaton.observed and entries is None:
+            if self.sums is None or self.sums.shape[0] < n_tokens:
+                self.sums = np.empty((n_tokens, n_groups))
+            self.first, self.more, self.end = self.sums, self.inside, self.given_end
             _add(self.inside, self.start, self.first)
         else:
             more = _by_group(automaton, self.inside, entries, "inside")
-            first = more + _by_group(automaton, self.start, entries, "start")
+            self.first = more + _by_group(automaton, self.start, entries, "start")
             end = _by_group(automaton, self.given_end, entries, "end")
-            self.first, self.more, self.end = first, more, end
+            self.more, self.end = more, end
         if constraints is not None:
             constraints = check_constraints(automaton, constraints, n_tokens)
             self.more = more = np.array(self.more)
             self.end = end = np.array(self.end)
+            first = np.asarray(self.first)[:n_tokens]
             _constrain(constraints, automaton.group_label, first, more, end)
             cells = np.concatenate([cells, _forbidden(constraints, self.n_labels)])
         self.inside = self.start = self.given_end = None
@@ -179,12 +194,15 @@ cdef class Chart:
         cdef Py_ssize_t g, d, y, n_groups = self.n_groups
         cdef Py_ssize_t n_lengths = self.length.shape[1], n_slots = n_groups * n_lengths
         cdef Py_ssize_t n_edges = self.edge_suffix.shape[0]
-        cdef double[::1] room = np.empty(2 * n_slots + 2 * n_groups + n_edges)
+        cdef double[::1] room
+        if self.score is None or self.n_lengths != n_lengths:
+            room = np.empty(2 * n_slots + 2 * n_groups + n_edges)
+            self.score = room[:n_slots]
+            self.length_backwards = room[n_slots : 2 * n_slots]
+            room = room[2 * n_slots :]
+            self.enter_score, self.tail = room[:n_groups], room[n_groups : 2 * n_groups]
+            self.edge_weight = room[2 * n_groups :]
         self.n_lengths = n_lengths
-        self.score, self.length_backwards = room[:n_slots], room[n_slots : 2 * n_slots]
-        room = room[2 * n_slots :]
-        self.enter_score, self.tail = room[:n_groups], room[n_groups : 2 * n_groups]
-        self.edge_weight = room[2 * n_groups :]
         self.has_tail = False
         for g in range(n_groups):
             y = self.group_label[g]
@@ -231,16 +249,18 @@ cdef class Chart:
             score[is_long],
         )
 
-    def _set_no_cells(self):
-        cdef const int32_t[::1] none = np.zeros(self.n_tokens + 2, np.int32)
-        cdef const double[::1] scores = np.zeros(0)
+    cdef _set_no_cells(self):
+        if self.none is None or self.none.shape[0] < self.n_tokens + 2:
+            self.none = np.zeros(self.n_tokens + 2, np.int32)
+        cdef const int32_t[::1] none = self.none
         self.cell_given = self.cell_merged = None
         self.first_short = self.first_long = self.first_late = none
         self.short_slot = self.short_cell = none[:0]
         self.long_start = self.long_group = self.long_cell = none[:0]
         self.late_start = self.late_group = none[:0]
-        self.short_score = self.long_score = self.long_extra = self.late_score = scores
-        self.late_horizon = np.zeros((0, self.n_tokens), np.int32)
+        self.short_score = self.long_score = _NO_SCORES
+        self.long_extra = self.late_score = _NO_SCORES
+        self.late_horizon = _NO_HORIZON
         self.reach = self.n_lengths + 1
 
     def _set_long(self, start, end, group, cell, score):
@@ -481,8 +501,8 @@ cdef void _add(
     const double[:, ::1] x, const double[:, ::1] y, double[:, ::1] total
 ) noexcept nogil:
     cdef Py_ssize_t i, g
-    for i in range(total.shape[0]):
-        for g in range(total.shape[1]):
+    for i in range(x.shape[0]):
+        for g in range(x.shape[1]):
             total[i, g] = x[i, g] + y[i, g]
 
 

@@ -2,10 +2,14 @@ from libc.stdint cimport int32_t
 
 from .tables cimport Tables
 
+cdef Completions best_completions(automaton, potentials, constraints)
+cdef give_back(Completions best)
+
 
 cdef class Completions(Tables):
     cdef readonly double total
     cdef readonly bint maximum
+    cdef bint keep_beta
     cdef double[:, ::1] rests           # [n + 2, P] T of every boundary
     cdef double[:, ::1] betas           # [n + 1, P], or no rows
     # work space
@@ -16,6 +20,11 @@ cdef class Completions(Tables):
     cdef double[::1] next_weight        # [L]
     cdef int32_t[:, ::1] path           # [n, 4] start, end, label, state of segments
 
+    cdef _solve(self, potentials, constraints)
+    cdef _forget(self)
+    cdef _complete(self)
+    cdef bint _has_room(self) noexcept nogil
+    cdef _make_room(self)
     cdef void _sweep(self) noexcept nogil
     cdef Py_ssize_t _walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
     cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil

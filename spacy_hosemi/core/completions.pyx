@@ -10,11 +10,38 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
 from . cimport logspace
+from .chart cimport Layout
+from .potentials import check_automaton
 from .tables cimport Tables
 
 
 # Entries of a table that may be kept without a thought.
 SMALL = 1_000_000
+
+# For so many threads the room of a finished document is kept for the next one.
+N_SPARE = 4
+
+
+cdef Completions best_completions(automaton, potentials, constraints):
+    """The same as a new one with `maximum`, perhaps in the room of another document:
+    for short documents allocating takes as long as the sweep."""
+    check_automaton(automaton)
+    cdef Layout layout = automaton.layout
+    cdef Completions best
+    if layout is None or not layout.spare:
+        return Completions(automaton, potentials, constraints, maximum=True)
+    best = layout.spare.pop()
+    best.automaton = automaton
+    best._solve(potentials, constraints)
+    return best
+
+
+cdef give_back(Completions best):
+    """Keep the room of completions that nobody will look at any more."""
+    cdef Layout layout = best.automaton.layout
+    if best.closing.shape[0] * best.n_states <= SMALL and len(layout.spare) < N_SPARE:
+        best._forget()
+        layout.spare.append(best)
 
 
 cdef class Completions(Tables):
@@ -31,11 +58,44 @@ cdef class Completions(Tables):
         self, automaton, potentials, constraints, *, bint maximum, bint keep_beta=False
     ):
         Tables.__init__(self, automaton, potentials, constraints)
+        self.maximum, self.keep_beta = maximum, keep_beta
+        self._complete()
+
+    cdef _solve(self, potentials, constraints):
+        """The same for another document, with the room that there is."""
+        self._load(potentials, constraints)
+        self._complete()
+
+    cdef _forget(self):
+        """Let go of the document, and of the automaton, which owns the room now."""
+        self.automaton = self.cells_as_given = None
+        self.more = self.end = self.length = None
+        self.given_tail = self.pattern_weight = None
+
+    cdef _complete(self):
+        if self._has_room():
+            self._set_arc_weights()
+            self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
+        else:
+            self._make_room()
+        with nogil:
+            self._sweep()
+        self.total = self.beta[0]
+
+    cdef bint _has_room(self) noexcept nogil:
+        if self._lease is None or self.n_tokens >= self.closing.shape[0]:
+            return False
+        if self.has_tail and self.n_tokens + 2 > self.rests.shape[0]:
+            return False
+        return self.reach < self.from_start.shape[0]
+
+    cdef _make_room(self):
         cdef Py_ssize_t n_rests = self.n_tokens + 2 if self.has_tail else 0, n_betas = 0
-        if keep_beta or (self.n_tokens + 1) * self.n_states <= SMALL:
+        cdef bint is_small = (self.n_tokens + 1) * self.n_states <= SMALL
+        # Where segments have one explicit end, a walk needs beta at their ends only.
+        if self.keep_beta or (is_small and self.reach > 2):
             n_betas = self.n_tokens + 1
         self.allocate(in_logs=True, forward=False, n_more=n_rests + n_betas)
-        self.maximum = maximum
         self.rests, self.betas = self.take_rows(n_rests), self.take_rows(n_betas)
         cdef double[::1] scores = np.empty(self.reach + 1 + 2 * self.n_labels)
         cdef int32_t[:, ::1] targets = np.empty((2, self.n_labels), np.int32)
@@ -44,9 +104,6 @@ cdef class Completions(Tables):
         self.next_weight = scores[self.n_labels : 2 * self.n_labels]
         self.from_start = scores[2 * self.n_labels :]
         self.path = np.empty((self.n_tokens, 4), np.int32)
-        with nogil:
-            self._sweep()
-        self.total = self.beta[0]
 
     cdef void _sweep(self) noexcept nogil:
         cdef Py_ssize_t j

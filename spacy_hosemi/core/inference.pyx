@@ -300,6 +300,8 @@ cdef class Marginals(Tables):
         return min(exp(score + log(top) + log(beta_top)) * total, 1.0)
 
     def _clear_counts(self):
+        if not self.has_counts:
+            return
         shape = self.n_groups, self.n_tokens
         self.inside_count = np.zeros(shape)
         self.end_count = np.zeros(shape[::-1])
@@ -331,7 +333,8 @@ cdef class Marginals(Tables):
                 linear.close_row(self, j)
             if j > 0:
                 self._count_row(j)
-        self._collect_patterns()
+        if self.has_counts:
+            self._collect_patterns()
         return self.in_logs or linear.in_range()
 
     cdef bint _refill(self, Py_ssize_t j) noexcept nogil:
@@ -350,7 +353,7 @@ cdef class Marginals(Tables):
         elif not linear.end_row(self):
             return False
         for p in range(self.n_states):
-            if self.final_edge[p] >= 0:
+            if self.has_counts and self.final_edge[p] >= 0:
                 prob = alpha[p] * self.beta[p]
                 if self.in_logs:
                     prob = exp(alpha[p] + self.beta[p] - self.log_z)

@@ -90,17 +90,21 @@ def add_kept_scores(
     double[:, :, ::1] scores,           # OUT [roles, n, L] added to
 ):
     """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
-    cdef Py_ssize_t i, b, at, n = words.shape[0], n_labels = scores.shape[2]
-    cdef const double* source
+    cdef Py_ssize_t at, b, i, n = words.shape[0], n_labels = scores.shape[2]
+    cdef Py_ssize_t n_blocks = roles.shape[0], reach = 0
+    for b in range(n_blocks):
+        reach = max(reach, offsets[b], -offsets[b])
     with nogil:
-        for i in range(n):
-            for b in range(roles.shape[0]):
-                at = i + offsets[b]
+        # By the word that is read, whose scores are in one piece, not by the token.
+        for at in range(-reach, n + reach):
+            for b in range(n_blocks):
+                i = at - offsets[b]
+                if i < 0 or i >= n:
+                    continue
                 if 0 <= at < n:
-                    source = &kept[words[at], b, 0]
+                    _add(&kept[words[at], b, 0], &scores[roles[b], i, 0], n_labels)
                 else:
-                    source = &borders[at >= n, b, 0]
-                _add(source, &scores[roles[b], i, 0], n_labels)
+                    _add(&borders[at >= n, b, 0], &scores[roles[b], i, 0], n_labels)
 
 
 def add_template_scores(

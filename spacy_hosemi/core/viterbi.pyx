@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from .chart cimport Chart
-from .completions cimport Completions
+from .completions cimport Completions, best_completions, give_back
 
 METHODS = ("auto", "automaton")
 
@@ -34,10 +34,10 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
         raise ValueError(
             Errors.HS023.format(name="method", found=method, expected=METHODS)
         )
-    cdef Completions best = Completions(
-        automaton, potentials, constraints, maximum=True
-    )
-    return best.follow_best(0, 0), best.total
+    cdef Completions best = best_completions(automaton, potentials, constraints)
+    found = best.follow_best(0, 0), best.total
+    give_back(best)
+    return found
 
 
 def score(automaton, potentials, segments):

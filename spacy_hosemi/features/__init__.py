@@ -10,7 +10,7 @@ from .extract import (
     make_features,
 )
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
-from .kept import Kept
+from .kept import Kept, words_of
 from .tables import Table, Tables, make_table
 from .units import Segments
 
@@ -30,4 +30,5 @@ __all__ = [
     "make_features",
     "make_gazetteer",
     "make_table",
+    "words_of",
 ]

@@ -24,7 +24,7 @@ from .attributes import (
     is_extension,
 )
 from .gazetteers import Gazetteers
-from .kept import Kept
+from .kept import Kept, words_of
 from .matches import (
     FUZZY_MATCH,
     FUZZY_ON_TOKEN,
@@ -309,16 +309,19 @@ class Extractor:
         keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
         return Reading(keys, segments)
 
-    def read_values(self, doc: Doc, is_train: bool = False) -> tuple[Keys, Segments]:
+    def read_values(
+        self, doc: Doc, is_train: bool = False, orths: Keys | None = None
+    ) -> tuple[Keys, Segments]:
         """What the templates of tokens read, and the features of segments.
 
         doc (Doc): n tokens.
         is_train (bool): As for `read`.
+        orths (Optional[uint64 [n]]): What `words_of` gives, if that is known.
         RETURNS (Tuple[uint64 [n, A], Segments]): Attributes in the order of `columns`.
         """
         lists = self.gazetteers
         found = lists.matches(doc, is_train), lists.similar(doc, is_train)
-        values = self._values(doc, found)
+        values = self._values(doc, words_of(doc) if orths is None else orths, found)
         return values, self._units.read(doc, values, *found)
 
     def plan(
@@ -407,8 +410,10 @@ class Extractor:
         """Forget what is kept of words, after a table was replaced."""
         self._kept = Kept(self.lexical_values, CACHE_BYTES)
 
-    def _values(self, doc: Doc, found: tuple[Matches, FuzzyMatches]) -> Keys:
-        numbers, table = self._kept.find(doc)
+    def _values(
+        self, doc: Doc, orths: Keys, found: tuple[Matches, FuzzyMatches]
+    ) -> Keys:
+        numbers, table = self._kept.find(doc, orths)
         values = table[numbers]
         if self.n_lexical == len(self.columns):
             return values

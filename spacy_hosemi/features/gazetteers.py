@@ -23,7 +23,14 @@ from spacy.tokens import Doc
 from ..core.trie import SHARED, Trie, find_entries
 from ..errors import Errors
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
-from .matches import NO_MATCHES, FuzzyMatches, Ints, Matches, Words
+from .matches import (
+    NO_MATCHES,
+    FuzzyMatches,
+    Ints,
+    Matches,
+    Words,
+    nothing_similar,
+)
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
 MODES = ("feature", "hard")
@@ -112,6 +119,7 @@ class Gazetteers:
             if gazetteer.fuzzy is not None
         }
         self._reader = WordReader()
+        self._nothing_similar = nothing_similar(tuple(self.settings))
 
     def __bool__(self) -> bool:
         return bool(self.settings)
@@ -191,9 +199,11 @@ class Gazetteers:
         is_train (bool): As for `matches`.
         RETURNS (FuzzyMatches): By list, start and length; of each the best entry.
         """
+        if not self.fuzzy:
+            return self._nothing_similar
         names = tuple(self.settings)
         parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
-        alnum = self._reader.read(doc) if self.fuzzy else NO_WORDS
+        alnum = self._reader.read(doc)
         before, after = _wordless(alnum, len(doc))
         for name, index in self.fuzzy.items():
             attr = self.settings[name].attr
@@ -388,8 +398,6 @@ def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
     return before, after
 
 
-_NOTHING = np.zeros(0, np.int32)
-NO_WORDS = _DocWords(np.zeros(0, np.uint64), _NOTHING, _NOTHING, [])
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 

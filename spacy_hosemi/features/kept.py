@@ -16,6 +16,11 @@ Keys = NDArray[np.uint64]
 Make = Callable[[Doc, Keys], NDArray[Any]]
 
 
+def words_of(doc: Doc) -> Keys:
+    """RETURNS (uint64 [n]): The ORTH of each token."""
+    return doc.to_array("ORTH").astype(np.uint64, copy=False)
+
+
 class Kept:
     """Rows of numbers that depend on the word of a token alone.
 
@@ -33,13 +38,13 @@ class Kept:
         self._lock = Lock()
         self._now = _Generation()
 
-    def find(self, doc: Doc) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def find(self, doc: Doc, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Rows of all words of a document.
 
         doc (Doc): n tokens.
+        orths (uint64 [n]): Their words, see `words_of`.
         RETURNS (Tuple[int32 [n], array [K, ..]]): Which row is that of each token.
         """
-        orths: Keys = doc.to_array("ORTH").astype(np.uint64, copy=False)
         now = self._now
         numbers, n_unknown = now.numbering.find(orths)
         if n_unknown or now.table is None:

@@ -116,6 +116,8 @@ class FuzzyMatches(Matches):
     def best(self, n_tokens: int) -> FuzzyMatches:
         """Those that overlap no other of the same list that is more similar or, if
         equally similar, longer: around each there are others of a word more or less."""
+        if not len(self.start):
+            return self
         order = np.lexsort((self.start, -self.size, -self.similarity))
         is_taken = np.zeros((len(self.names), n_tokens), bool)
         kept = []
@@ -127,7 +129,13 @@ class FuzzyMatches(Matches):
         return self.where(np.array(kept, np.intp))
 
 
-NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
+_NONE = np.zeros((6, 0), np.int32)
+NO_MATCHES = Matches((), *_NONE)
+
+
+def nothing_similar(names: tuple[str, ...]) -> FuzzyMatches:
+    """RETURNS (FuzzyMatches): No matches of these lists."""
+    return FuzzyMatches(names, *_NONE, np.zeros(0), _NONE[0])
 
 
 def size_name(value: int) -> str:
