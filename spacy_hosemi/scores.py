@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from .core.rows import RowTable
-from .core.scores import add_kept_scores, add_template_scores
+from .core.scores import BlockScores, TemplateScores
 from .features import TOKEN_ROLES, Extractor, Kept
 from .selection import Pairs
 
@@ -47,7 +47,7 @@ class TokenScores:
         self._extractor = extractor
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
-        self._weights = (table, *places, matrix.reshape(-1))
+        weights = (table, *places, matrix.reshape(-1))
         templates = [(r, t) for r in TOKEN_ROLES for t in extractor.features.roles[r]]
         is_lexical = [
             len(template.atoms) == 1
@@ -56,16 +56,19 @@ class TokenScores:
         ]
         kept = [pair for pair, yes in zip(templates, is_lexical) if yes]
         others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
-        self._others = (*extractor.plan(others), _roles([role for role, _ in others]))
+        of_others = _roles([role for role, _ in others])
+        self._others = TemplateScores(*extractor.plan(others), of_others, *weights)
         blocks = [(role, template.atoms[0].offset) for role, template in kept]
         distinct = list(dict.fromkeys(blocks))
-        self._roles = _roles([role for role, _ in distinct])
-        self._offsets = np.array([offset for _, offset in distinct], np.int32)
+        roles = _roles([role for role, _ in distinct])
+        offsets = np.array([offset for _, offset in distinct], np.int32)
         of_block = np.array([distinct.index(block) for block in blocks], np.int32)
-        self._in_blocks = (*extractor.plan(kept, at_offset=False), of_block)
+        plan = extractor.plan(kept, at_offset=False)
+        self._n_blocks = len(distinct)
+        self._in_blocks = TemplateScores(*plan, of_block, *weights)
         # Before and behind the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
-        self._borders = self._blocks_of(borders)
+        self._blocks = BlockScores(self._blocks_of(borders), roles, offsets)
         self._kept = Kept(
             lambda doc, orths: self._blocks_of(extractor.lexical_values(doc, orths)),
             n_bytes,
@@ -81,14 +84,14 @@ class TokenScores:
         """
         scores = np.zeros((len(TOKEN_ROLES), len(doc), self._n_labels))
         words, kept = self._kept.find(doc, orths)
-        add_kept_scores(words, kept, self._borders, self._roles, self._offsets, scores)
-        add_template_scores(values, *self._others, *self._weights, scores)
+        self._blocks.add(words, kept, scores)
+        self._others.add(values, scores)
         return scores
 
     def _blocks_of(self, values: Keys) -> Floats:
         """RETURNS (float64 [K, B, L]): Scores of each block for K words."""
-        scores = np.zeros((len(self._roles), len(values), self._n_labels))
-        add_template_scores(values, *self._in_blocks, *self._weights, scores)
+        scores = np.zeros((self._n_blocks, len(values), self._n_labels))
+        self._in_blocks.add(values, scores)
         return np.ascontiguousarray(scores.swapaxes(0, 1))
 
 

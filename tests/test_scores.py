@@ -95,7 +95,8 @@ def test_little_memory(pipe, n_bytes):
         words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
         doc = make_doc(pipe, *words)
         values, _ = weights.extractor.read_values(doc)
-        found = dict(zip(ROLES, scores.of_values(doc, words_of(doc), values), strict=True))
+        of_roles = scores.of_values(doc, words_of(doc), values)
+        found = dict(zip(ROLES, of_roles, strict=True))
         expected = summed(pipe, doc)
         for role in ROLES:
             np.testing.assert_allclose(found[role], getattr(expected, role), atol=1e-12)

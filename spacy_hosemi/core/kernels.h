@@ -188,17 +188,37 @@ HOSEMI_KERNEL void hosemi_pair(
     }
 }
 
-/* rows[i][q] = max(rows[i][q], w[i] + in[q]) */
+/* rows[i][q] = max(rows[i][q], w[g][i] + in[q]) for all groups g, whose states q are
+   first[g] .. first[g + 1]; the weights of a group follow those before at `step`. */
 HOSEMI_COMPARING void hosemi_push_max(
-    const double *w, const double *in, ptrdiff_t width, ptrdiff_t n,
-    double *rows, ptrdiff_t stride
+    const int32_t *first, ptrdiff_t n_groups, const double *w, ptrdiff_t step,
+    const double *in, ptrdiff_t n, double *rows, ptrdiff_t stride
 ) {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double *row = rows + i * stride;
-        const double weight = w[i];
-        for (ptrdiff_t q = 0; q < width; q++) {
-            const double value = weight + in[q];
-            row[q] = row[q] > value ? row[q] : value;
+    for (ptrdiff_t g = 0; g < n_groups; g++, w += step)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            double *row = rows + i * stride;
+            const double weight = w[i];
+            for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) {
+                const double value = weight + in[q];
+                row[q] = row[q] > value ? row[q] : value;
+            }
+        }
+}
+
+/* out[q] = max(end[g] + in[q], more[g] + tail[g] + after[q]) likewise; -inf where the
+   tail is. Without `more` nothing goes on. */
+HOSEMI_COMPARING void hosemi_rest_max(
+    const int32_t *first, ptrdiff_t n_groups, const double *end, const double *more,
+    const double *tail, const double *in, const double *after, double *out
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++) {
+        const double at_end = tail[g] > -INFINITY ? end[g] : -INFINITY;
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) out[q] = at_end + in[q];
+        if (more == NULL || !(tail[g] > -INFINITY)) continue;
+        const double weight = more[g] + tail[g];
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) {
+            const double value = weight + after[q];
+            out[q] = out[q] > value ? out[q] : value;
         }
     }
 }

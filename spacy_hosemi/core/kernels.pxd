@@ -42,12 +42,24 @@ cdef extern from "kernels.h" nogil:
         double* prob,
     )
     void push_max "hosemi_push_max"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
         const double* w,
+        Py_ssize_t step,
         const double* in_,
-        Py_ssize_t width,
         Py_ssize_t n,
         double* rows,
         Py_ssize_t stride,
+    )
+    void rest_max "hosemi_rest_max"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        const double* end,
+        const double* more,
+        const double* tail,
+        const double* in_,
+        const double* after,
+        double* out,
     )
     void sum_quads "hosemi_sum"(
         const int32_t* fan,

@@ -21,12 +21,6 @@ cdef inline double _log_add(double x, double y) noexcept nogil:
     return x + log1p(exp(y - x))
 
 
-cdef inline double _plus(double x, double y, bint maximum) noexcept nogil:
-    if maximum:
-        return x if x > y else y
-    return _log_add(x, y)
-
-
 cdef void forward(Tables tables) noexcept nogil:
     """Fill the forward tables, set log_z."""
     cdef Py_ssize_t j, p, n = tables.n_tokens
@@ -198,6 +192,18 @@ cdef void rest_row(
     """
     cdef Py_ssize_t g, q
     cdef double weight, value
+    if maximum:
+        kernels.rest_max(
+            &tables.first_state[0],
+            tables.n_groups,
+            &tables.end[j - 1, 0],
+            &tables.more[j, 0] if j < tables.n_tokens else NULL,
+            &tables.tail[0],
+            &tables.beta[0],
+            after,
+            rest,
+        )
+        return
     for g in range(tables.n_groups):
         weight = -INFINITY
         if j < tables.n_tokens:
@@ -208,7 +214,7 @@ cdef void rest_row(
                 rest[q] = tables.end[j - 1, g] + tables.beta[q]
                 if weight > -INFINITY:
                     value = weight + after[q]
-                    rest[q] = _plus(rest[q], value, maximum)
+                    rest[q] = _log_add(rest[q], value)
 
 
 cdef void push_row(
@@ -218,27 +224,46 @@ cdef void push_row(
     cdef Py_ssize_t g, t, u, n_lengths = tables.n_lengths
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
     cdef const double* beta = &tables.beta[0]
-    for g in range(tables.n_groups):
-        _push(
-            tables,
-            g,
-            &tables.score[g * n_lengths + low],
-            beta,
-            first,
-            n_lengths - low,
-            maximum,
-        )
+    _push_groups(
+        tables, &tables.score[low], n_lengths, beta, first, n_lengths - low, maximum
+    )
     for t in range(tables.first_long[j], tables.first_long[j + 1]):
         g, u = tables.long_group[t], tables.long_start[t]
         _push(tables, g, &tables.long_score[t], beta, u, 1, maximum)
     if not tables.has_tail:
         return
     if j > n_lengths:
-        for g in range(tables.n_groups):
-            _push(tables, g, &tables.enter_score[g], rest, first - 1, 1, maximum)
+        _push_groups(tables, &tables.enter_score[0], 1, rest, first - 1, 1, maximum)
     for t in range(tables.first_late[j], tables.first_late[j + 1]):
         g, u = tables.late_group[t], tables.late_start[t]
         _push(tables, g, &tables.late_score[t], rest, u, 1, maximum)
+
+
+cdef void _push_groups(
+    Tables tables,
+    const double* score,        # IN  of n segments of each group ..
+    Py_ssize_t step,            # .. one so far behind the other
+    const double* x,            # IN  [P]
+    Py_ssize_t first,           # the start of the first segment
+    Py_ssize_t n,
+    bint maximum,
+) noexcept nogil:
+    """`_push` of all groups."""
+    cdef Py_ssize_t g
+    if not maximum:
+        for g in range(tables.n_groups):
+            _push(tables, g, score + g * step, x, first, n, False)
+    elif n > 0:
+        kernels.push_max(
+            &tables.first_state[0],
+            tables.n_groups,
+            score,
+            step,
+            x,
+            n,
+            &tables.closing[first, 0],
+            tables.n_states,
+        )
 
 
 cdef void _push(
@@ -255,7 +280,14 @@ cdef void _push(
     cdef double* row
     if maximum:
         kernels.push_max(
-            score, x + a, b - a, n, &tables.closing[first, 0] + a, tables.n_states
+            &tables.first_state[g],
+            1,
+            score,
+            n,
+            x,
+            n,
+            &tables.closing[first, 0],
+            tables.n_states,
         )
         return
     for i in range(n):

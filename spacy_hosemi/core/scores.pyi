@@ -15,24 +15,21 @@ class Numbering:
     def add(self, keys: Keys) -> None: ...
     def find(self, keys: Keys) -> tuple[Ints, int]: ...
 
-def add_kept_scores(
-    words: Ints,
-    kept: Floats,
-    borders: Floats,
-    roles: Ints,
-    offsets: Ints,
-    scores: Floats,
-) -> None: ...
-def add_template_scores(
-    values: Keys,
-    seeds: Keys,
-    first_atom: Ints,
-    columns: Ints,
-    offsets: Ints,
-    roles: Ints,
-    table: RowTable,
-    first_weight: Ints,
-    labels: Ints,
-    weights: Floats,
-    scores: Floats,
-) -> None: ...
+class BlockScores:
+    def __init__(self, borders: Floats, roles: Ints, offsets: Ints) -> None: ...
+    def add(self, words: Ints, kept: Floats, scores: Floats) -> None: ...
+
+class TemplateScores:
+    def __init__(
+        self,
+        seeds: Keys,
+        first_atom: Ints,
+        columns: Ints,
+        offsets: Ints,
+        roles: Ints,
+        table: RowTable,
+        first_weight: Ints,
+        labels: Ints,
+        weights: Floats,
+    ) -> None: ...
+    def add(self, values: Keys, scores: Floats) -> None: ...

@@ -81,102 +81,140 @@ cdef class Numbering:
         return number
 
 
-def add_kept_scores(
-    const int32_t[::1] words,           # IN  [n]
-    const double[:, :, ::1] kept,       # IN  [K, B, L] of each word
-    const double[:, :, ::1] borders,    # IN  [2, B, L] before and behind the document
-    const int32_t[::1] roles,           # IN  [B] of each block
-    const int32_t[::1] offsets,         # IN  [B]
-    double[:, :, ::1] scores,           # OUT [roles, n, L] added to
-):
-    """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
-    cdef Py_ssize_t at, b, i, n = words.shape[0], n_labels = scores.shape[2]
-    cdef Py_ssize_t n_blocks = roles.shape[0], reach = 0
-    for b in range(n_blocks):
-        reach = max(reach, offsets[b], -offsets[b])
-    with nogil:
-        # By the word that is read, whose scores are in one piece, not by the token.
-        for at in range(-reach, n + reach):
-            for b in range(n_blocks):
-                i = at - offsets[b]
-                if i < 0 or i >= n:
-                    continue
-                if 0 <= at < n:
-                    _add(&kept[words[at], b, 0], &scores[roles[b], i, 0], n_labels)
-                else:
-                    _add(&borders[at >= n, b, 0], &scores[roles[b], i, 0], n_labels)
+cdef class BlockScores:
+    """Where the scores that are kept of a word belong.
 
-
-def add_template_scores(
-    const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
-    const uint64_t[::1] seeds,          # IN  [T]
-    const int32_t[::1] first_atom,      # IN  [T + 1]
-    const int32_t[::1] columns,         # IN  [atoms]
-    const int32_t[::1] offsets,         # IN  [atoms]
-    const int32_t[::1] roles,           # IN  [T] of each template
-    RowTable table,                     # IN  rows of keys
-    const int32_t[::1] first_weight,    # IN  [R + 1]; or [0]: each row has L weights
-    const int32_t[::1] labels,          # IN  [N] of each weight; or [0]
-    const double[::1] weights,          # IN  [N] row by row
-    double[:, :, ::1] scores,           # OUT [roles, n, L] added to
-):
-    """What `template_keys`, `RowTable.rows` and `gather` do, in one pass.
-
-    scores[r, i] += sum of the weights of the rows of the templates of role r at token i
+    borders (float64 [2, B, L]): Of each block, before and behind the document.
+    roles (int32 [B]): Of each block.
+    offsets (int32 [B]): How far from the token it reads.
     """
-    cdef Py_ssize_t i, t, n = values.shape[0], n_templates = seeds.shape[0]
-    cdef Py_ssize_t n_labels = scores.shape[2]
-    cdef bint is_dense = first_weight.shape[0] == 0
-    cdef int32_t row
-    cdef int32_t[:, ::1] rows = np.empty((n, n_templates), np.int32)
-    cdef uint64_t[:, ::1] keys = np.empty((n, n_templates), np.uint64)
-    cdef double* target
-    with nogil:
-        # What is read is fetched from memory while others are at work: the place of
-        # the keys two tokens ahead, the weights one token ahead.
-        for i in range(n + 2):
-            for t in range(n_templates if i < n else 0):
-                keys[i, t] = _key(values, i, t, seeds, first_atom, columns, offsets)
-                table.fetch(keys[i, t])
-            for t in range(n_templates if 0 < i <= n else 0):
-                row = rows[i - 1, t] = table.row(keys[i - 1, t])
-                if row >= 0 and is_dense:
-                    _fetch(&weights[row * n_labels], n_labels)
-                elif row >= 0:
-                    _fetch(&weights[first_weight[row]], 1)
-            for t in range(n_templates if i > 1 else 0):
-                row, target = rows[i - 2, t], &scores[roles[t], i - 2, 0]
-                if row >= 0 and is_dense:
-                    _add(&weights[row * n_labels], target, n_labels)
-                elif row >= 0:
-                    _add_some(
-                        &weights[0],
-                        &labels[0],
-                        first_weight[row],
-                        first_weight[row + 1],
-                        target,
-                    )
+
+    # Views are made once: for short documents that is what counts.
+    cdef const double[:, :, ::1] _borders
+    cdef const int32_t[::1] _roles, _offsets
+    cdef Py_ssize_t _reach
+
+    def __init__(self, borders, roles, offsets):
+        self._borders, self._roles, self._offsets = borders, roles, offsets
+        self._reach = np.abs(offsets).max(initial=0)
+
+    def add(
+        self,
+        const int32_t[::1] words,           # IN  [n]
+        const double[:, :, ::1] kept,       # IN  [K, B, L] of each word
+        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+    ):
+        """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
+        cdef Py_ssize_t at, b, i, n = words.shape[0], n_labels = scores.shape[2]
+        cdef const double* source
+        with nogil:
+            # By the word that is read, whose scores are in one piece, not by the token.
+            for at in range(-self._reach, n + self._reach):
+                for b in range(self._roles.shape[0]):
+                    i = at - self._offsets[b]
+                    if i < 0 or i >= n:
+                        continue
+                    if 0 <= at < n:
+                        source = &kept[words[at], b, 0]
+                    else:
+                        source = &self._borders[at >= n, b, 0]
+                    _add(source, &scores[self._roles[b], i, 0], n_labels)
 
 
-cdef inline uint64_t _key(
-    const uint64_t[:, ::1] values,
-    Py_ssize_t i,
-    Py_ssize_t t,
-    const uint64_t[::1] seeds,
-    const int32_t[::1] first_atom,
-    const int32_t[::1] columns,
-    const int32_t[::1] offsets,
-) noexcept nogil:
-    """The key of template t at token i, as `template_keys` has it."""
-    cdef Py_ssize_t k, at
-    cdef uint64_t value, h = seeds[t]
-    for k in range(first_atom[t], first_atom[t + 1]):
-        at = i + offsets[k]
-        value = 1 if at < 0 else 2 if at >= values.shape[0] else values[at, columns[k]]
-        if value == 0:
-            return 0
-        h = mix(h, value)
-    return h
+cdef class TemplateScores:
+    """Templates and weights that stand still.
+
+    seeds, first_atom, columns, offsets: As for `template_keys`, of T templates.
+    roles (int32 [T]): Of each template.
+    table (RowTable): Rows of keys.
+    first_weight (int32 [R + 1]): Or [0]: each row has L weights.
+    labels (int32 [N]): Of each weight; or [0].
+    weights (float64 [N]): Row by row.
+    """
+
+    cdef const uint64_t[::1] _seeds
+    cdef const int32_t[::1] _first_atom, _columns, _offsets, _roles
+    cdef RowTable _table
+    cdef const int32_t[::1] _first_weight, _labels
+    cdef const double[::1] _weights
+
+    def __init__(
+        self,
+        seeds,
+        first_atom,
+        columns,
+        offsets,
+        roles,
+        table,
+        first_weight,
+        labels,
+        weights,
+    ):
+        self._seeds, self._first_atom = seeds, first_atom
+        self._columns, self._offsets, self._roles = columns, offsets, roles
+        self._table = table
+        self._first_weight, self._labels = first_weight, labels
+        self._weights = weights
+
+    def add(
+        self,
+        const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
+        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+    ):
+        """What `template_keys`, `RowTable.rows` and `gather` do, in one pass.
+
+        scores[r, i] += sum of the weights of the rows of the templates of role r at i
+        """
+        cdef Py_ssize_t i, t, n = values.shape[0], n_templates = self._seeds.shape[0]
+        cdef Py_ssize_t n_labels = scores.shape[2]
+        cdef bint is_dense = self._first_weight.shape[0] == 0
+        cdef int32_t row
+        cdef double* target
+        if n == 0 or n_templates == 0:
+            return
+        cdef int32_t[:, ::1] rows = np.empty((n, n_templates), np.int32)
+        cdef uint64_t[:, ::1] keys = np.empty((n, n_templates), np.uint64)
+        with nogil:
+            # What is read is fetched from memory while others are at work: the place of
+            # the keys two tokens ahead, the weights one token ahead.
+            for i in range(n + 2):
+                for t in range(n_templates if i < n else 0):
+                    keys[i, t] = self._key(values, i, t)
+                    self._table.fetch(keys[i, t])
+                for t in range(n_templates if 0 < i <= n else 0):
+                    row = rows[i - 1, t] = self._table.row(keys[i - 1, t])
+                    if row >= 0 and is_dense:
+                        _fetch(&self._weights[row * n_labels], n_labels)
+                    elif row >= 0:
+                        _fetch(&self._weights[self._first_weight[row]], 1)
+                for t in range(n_templates if i > 1 else 0):
+                    row, target = rows[i - 2, t], &scores[self._roles[t], i - 2, 0]
+                    if row >= 0 and is_dense:
+                        _add(&self._weights[row * n_labels], target, n_labels)
+                    elif row >= 0:
+                        _add_some(
+                            &self._weights[0],
+                            &self._labels[0],
+                            self._first_weight[row],
+                            self._first_weight[row + 1],
+                            target,
+                        )
+
+    cdef inline uint64_t _key(
+        self, const uint64_t[:, ::1] values, Py_ssize_t i, Py_ssize_t t
+    ) noexcept nogil:
+        """The key of template t at token i, as `template_keys` has it."""
+        cdef Py_ssize_t k, at
+        cdef uint64_t value, h = self._seeds[t]
+        for k in range(self._first_atom[t], self._first_atom[t + 1]):
+            at = i + self._offsets[k]
+            value = 1
+            if at >= 0:
+                value = 2 if at >= values.shape[0] else values[at, self._columns[k]]
+            if value == 0:
+                return 0
+            h = mix(h, value)
+        return h
 
 
 cdef inline void _fetch(const double* x, Py_ssize_t n) noexcept nogil:

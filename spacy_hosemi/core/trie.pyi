@@ -29,6 +29,9 @@ def find_entries(
     begins: NDArray[np.uint8],
     ends: NDArray[np.uint8],
 ) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]: ...
+def count_wordless(
+    first: Ints, last: Ints, n_tokens: int, most: int
+) -> tuple[Ints, Ints]: ...
 def columns_of_matches(
     lists: Ints,
     start: Ints,

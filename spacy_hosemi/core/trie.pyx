@@ -14,6 +14,8 @@ from .rows cimport RowTable, mix
 # What `source` says of a node: no entry, or one that belongs to no single document.
 NO_ENTRY, SHARED = 0, 1
 
+_NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
+
 
 cdef class Trie:
     """Entries as sequences of words, which are 64-bit numbers.
@@ -99,8 +101,37 @@ def find_entries(
                 if ends[j] and trie._source[row] != NO_ENTRY:
                     found.append((t, i, j + 1))
                     sources.append(trie._source[row])
+    if not found:
+        return (*_NO_ENTRIES, _NO_SOURCES)
     lists, start, end = np.array(found, np.int32).reshape(-1, 3).T.copy()
     return lists, start, end, np.array(sources, np.uint64)
+
+
+def count_wordless(
+    const int32_t[::1] first,           # IN  [W] the token in which each word begins
+    const int32_t[::1] last,            # IN  [W] the token in which it ends
+    Py_ssize_t n_tokens,
+    int most,
+):
+    """How many tokens without a word stand before and behind each border.
+
+    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most so many.
+    """
+    counts = np.zeros((2, n_tokens + 1), np.int32)
+    cdef int32_t[:, ::1] counts_ = counts
+    cdef uint8_t[::1] has_word = np.zeros(n_tokens, np.uint8)
+    cdef Py_ssize_t k, i
+    with nogil:
+        for k in range(first.shape[0]):
+            for i in range(first[k], last[k] + 1):
+                has_word[i] = True
+        for i in range(n_tokens):
+            if not has_word[i]:
+                counts_[0, i + 1] = min(counts_[0, i] + 1, most)
+        for i in range(n_tokens - 1, -1, -1):
+            if not has_word[i]:
+                counts_[1, i] = min(counts_[1, i + 1] + 1, most)
+    return counts[0], counts[1]
 
 
 def columns_of_matches(

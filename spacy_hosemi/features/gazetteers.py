@@ -20,7 +20,7 @@ from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
-from ..core.trie import SHARED, Trie, find_entries
+from ..core.trie import SHARED, Trie, count_wordless, find_entries
 from ..errors import Errors
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
 from .matches import (
@@ -387,15 +387,7 @@ def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
 
     RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most three.
     """
-    before, after = np.zeros((2, n + 1), np.int32)
-    change = np.bincount(words.first, minlength=n + 1)
-    change -= np.bincount(words.last + 1, minlength=n + 1)
-    wordless = np.flatnonzero(np.cumsum(change)[:n] == 0).tolist()
-    for i in wordless:
-        before[i + 1] = min(before[i] + 1, _AROUND)
-    for i in wordless[::-1]:
-        after[i] = min(after[i + 1] + 1, _AROUND)
-    return before, after
+    return count_wordless(words.first, words.last, n, _AROUND)
 
 
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))

@@ -129,13 +129,14 @@ class FuzzyMatches(Matches):
         return self.where(np.array(kept, np.intp))
 
 
-_NONE = np.zeros((6, 0), np.int32)
-NO_MATCHES = Matches((), *_NONE)
+NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
 
 
 def nothing_similar(names: tuple[str, ...]) -> FuzzyMatches:
     """RETURNS (FuzzyMatches): No matches of these lists."""
-    return FuzzyMatches(names, *_NONE, np.zeros(0), _NONE[0])
+    none = np.zeros(0, np.int32)
+    places = none, none, none, none, none, none
+    return FuzzyMatches(names, *places, similarity=np.zeros(0), entry=none)
 
 
 def size_name(value: int) -> str:

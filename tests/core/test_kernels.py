@@ -24,7 +24,8 @@ if os.environ.get("HOSEMI_SANITIZE") == "1":
 BASE = "-Dtarget_clones(...)=unused"
 RESULTS = {"shift": c_double, "settle": c_int, "largest": c_double}
 RESULTS |= {"log_bound": c_double, "count_bad": c_ssize_t}
-NAMES = [*RESULTS, "exp", "pull", "push", "pair", "push_max", "sum", "max", "flush"]
+NAMES = [*RESULTS, "exp", "pull", "push", "pair", "push_max", "rest_max", "sum", "max"]
+NAMES += ["flush"]
 SOURCE = """
 #include <fenv.h>
 #include "kernels.h"
@@ -173,8 +174,30 @@ def test_push_max(call, forbidden):
     for w, given, flat, places, stride in problems(forbidden):
         expected = flat.copy()
         expected[places] = np.maximum(flat[places], w[:, None] + given)
-        call("push_max", w, given, len(given), len(w), flat, stride)
+        one = np.array([0, len(given)], np.int32)
+        call("push_max", one, 1, w, len(w), given, len(w), flat, stride)
         assert flat.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_max_of_groups(call, forbidden):
+    rng = np.random.default_rng(0)
+    for n_groups in range(12):
+        sizes = rng.integers(1, 12, n_groups)
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        end, more, tail, score = numbers(rng, 4, n_groups, forbidden=forbidden)
+        given, after, rows = numbers(rng, 3, first[-1], forbidden=forbidden)
+        group = np.repeat(np.arange(n_groups), sizes)
+        expected = np.maximum(rows, score[group] + given)
+        call("push_max", first, n_groups, score, 1, given, 1, rows, 0)
+        assert rows.tolist() == expected.tolist()
+        stops = np.where(tail > -INF, end, -INF)[group] + given
+        goes_on = (more + tail)[group] + after
+        for has_more in (True, False):
+            arrays = (more if has_more else 0), tail, given, after, rows
+            call("rest_max", first, n_groups, end, *arrays)
+            expected = np.maximum(stops, goes_on) if has_more else stops
+            assert rows.tolist() == expected.tolist()
 
 
 def schedules(forbidden=0.0):

@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given
 
 from spacy_hosemi.core.rows import RowTable, template_keys
-from spacy_hosemi.core.scores import Numbering, add_kept_scores, add_template_scores
+from spacy_hosemi.core.scores import BlockScores, Numbering, TemplateScores
 
 keys_K = st.lists(
     st.integers(0, 12) | st.integers(0, 12).map(lambda k: k << 32), max_size=40
@@ -53,7 +53,7 @@ def test_kept_scores(words, blocks):
                 expected[role, i] += borders[1, b]
             else:
                 expected[role, i] += kept[words[at], b]
-    add_kept_scores(int32s(words), kept, borders, roles, offsets, found)
+    BlockScores(borders, roles, offsets).add(int32s(words), kept, found)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -88,5 +88,6 @@ def test_template_scores(data, is_dense):
     if not is_dense:
         places = (first, int32s(np.nonzero(is_weight)[1]))
     flat = weights[is_weight]
-    add_template_scores(values, *plan, roles, RowTable(known), *places, flat, found)
+    templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
+    templates.add(values, found)
     np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -10,6 +10,7 @@ from spacy_hosemi.core.trie import (
     SHARED,
     Trie,
     columns_of_matches,
+    count_wordless,
     find_entries,
 )
 
@@ -269,3 +270,28 @@ def test_the_strategies_reach_what_matters():
 
     collect()
     assert seen >= {1, 2, 3, "overlap", "empty", "duplicate"}
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3]), max_size=9), st.integers(0, 4))
+def test_wordless_tokens(kinds, most):
+    """Tokens with 0 to 2 words of their own; 3: one that began in the token before."""
+    first, last = [], []
+    for i, kind in enumerate(kinds):
+        if kind == 3 and last and last[-1] == i - 1:
+            last[-1] = i
+        else:
+            first += [i] * (kind % 3)
+            last += [i] * (kind % 3)
+    spans = list(zip(first, last, strict=True))
+    wordless = [not any(a <= i <= b for a, b in spans) for i in range(len(kinds))]
+
+    def run(flags):
+        """How many flags are set from the front on."""
+        return min((*flags, False).index(False), most)
+
+    borders = range(len(kinds) + 1)
+    before = [run(tuple(wordless[:i][::-1])) for i in borders]
+    after = [run(tuple(wordless[i:])) for i in borders]
+    words = np.array(first, np.int32), np.array(last, np.int32)
+    found = count_wordless(*words, len(kinds), most)
+    assert [x.tolist() for x in found] == [before, after]
