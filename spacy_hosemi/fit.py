@@ -14,8 +14,7 @@ from tqdm import tqdm
 
 from .core import PatternAutomaton
 from .errors import Errors
-from .features import TOKEN_ROLES
-from .model import Weights, family_values
+from .model import Weights, family_values, role_gradient
 from .objectives import Objective
 from .packing import to_single
 from .segmentation import Gold
@@ -55,7 +54,8 @@ class Batch:
         by_doc = [weights.rows(doc, is_train=True) for doc in docs]
         self._segments = [rows.segments for rows in by_doc]
         self._rows = {
-            role: _join([rows.tokens[role] for rows in by_doc]) for role in TOKEN_ROLES
+            role: _join([rows.tokens[role] for rows in by_doc])
+            for role in weights.extractor.features.token_roles
         }
 
     def value_and_gradient(self) -> tuple[float, Floats]:
@@ -65,27 +65,27 @@ class Batch:
             Documents are summed in their order, so the result is always the same.
         """
         shape = sum(self._sizes), len(self.weights.tail)
-        scores = {role: np.zeros(shape) for role in TOKEN_ROLES}
-        for role in TOKEN_ROLES:
-            self.weights.add_scores(self._rows[role], scores[role])
+        scores = {role: np.zeros(shape) for role in self._rows}
+        for role, rows in self._rows.items():
+            self.weights.add_scores(rows, scores[role])
         pattern = np.zeros(len(self.weights.pattern))
         length = np.zeros(self.weights.length.shape)
         total = 0.0
         at = 0
         vector, d_matrix = self.weights.empty_gradient()
         for size, gold, segments in zip(self._sizes, self._golds, self._segments):
-            piece = {role: scores[role][at : at + size] for role in TOKEN_ROLES}
+            piece = {role: s[at : at + size] for role, s in scores.items()}
             potentials = self.weights.with_scores(**piece, segments=segments)
             loss, gradient = self._objective(self._automaton, potentials, gold)
             total += loss
-            for role in TOKEN_ROLES:  # the scores have been read: their place is free
-                piece[role][:] = getattr(gradient, role)
+            for role in piece:  # the scores have been read: their place is free
+                piece[role][:] = role_gradient(gradient, role)
             pattern += gradient.pattern
             length += gradient.length
             self.weights.add_cell_gradient(segments, gradient.cells, d_matrix)
             at += size
-        for role in TOKEN_ROLES:
-            self.weights.add_gradient(self._rows[role], scores[role], d_matrix)
+        for role, rows in self._rows.items():
+            self.weights.add_gradient(rows, scores[role], d_matrix)
         self.weights.write_dense_gradient(vector, pattern, length)
         return total, vector
 

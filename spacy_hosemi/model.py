@@ -3,6 +3,9 @@
     inside[i, y] = sum of weight[row, y] over the rows that token i reads as inside
     start, end   : likewise, in their roles
 
+What is read *within* a segment, at each token but the first, adds to inside and is
+taken back at the start.
+
 The weights live in a Thinc shim, since a Thinc parameter would be updated densely.
 """
 
@@ -26,7 +29,6 @@ from .core.rows import RowTable, gather, gather_pairs, scatter, scatter_pairs
 from .errors import Errors
 from .features import (
     ROLES,
-    TOKEN_ROLES,
     Extensions,
     Extractor,
     FeatureSet,
@@ -181,6 +183,14 @@ def family_values(name: str, value: float | Mapping[str, float]) -> dict[str, fl
     return {family: float(value.get(family, 0.0)) for family in FAMILIES}
 
 
+def role_gradient(gradient: Potentials, role: str) -> Floats:
+    """RETURNS (float64 [n, L]): Derivatives by the scores of a role of tokens."""
+    if role == "within":
+        return gradient.inside - gradient.start
+    found: Floats = getattr(gradient, role)
+    return found
+
+
 class Weights(Shim):
     """Feature dictionary and weights, and their sparse updates.
 
@@ -292,8 +302,8 @@ class Weights(Shim):
             )
         orths = words_of(doc)
         values, segments = self.extractor.read_values(doc, orths=orths)
-        inside, start, end = scores.of_values(doc, orths, values)
-        return self.with_scores(inside, start, end, self._known(segments))
+        of_roles = dict(zip(scores.roles, scores.of_values(doc, orths, values)))
+        return self.with_scores(**of_roles, segments=self._known(segments))
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
@@ -311,9 +321,9 @@ class Weights(Shim):
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""
-        scores = {role: np.zeros((n_tokens, len(self.tail))) for role in TOKEN_ROLES}
-        for role in TOKEN_ROLES:
-            self.add_scores(rows.tokens[role], scores[role])
+        scores = {role: np.zeros((n_tokens, len(self.tail))) for role in rows.tokens}
+        for role, of_role in rows.tokens.items():
+            self.add_scores(of_role, scores[role])
         return self.with_scores(**scores, segments=rows.segments)
 
     def add_scores(self, rows: RoleRows, scores: Floats) -> None:
@@ -333,10 +343,18 @@ class Weights(Shim):
             scatter_pairs(*rows, pairs.first, pairs.columns, d_scores, d_matrix[:, 0])
 
     def with_scores(
-        self, inside: Floats, start: Floats, end: Floats, segments: SegmentRows
+        self,
+        inside: Floats,
+        start: Floats,
+        end: Floats,
+        within: Floats | None = None,
+        *,
+        segments: SegmentRows,
     ) -> Potentials:
         """RETURNS (Potentials): These scores, with those of segments as units and
         weights of patterns and length."""
+        if within is not None:
+            inside, start = inside + within, start - within
         return Potentials(
             inside=inside,
             start=start,
@@ -385,7 +403,7 @@ class Weights(Shim):
         """Add the gradient of one document."""
         matrix, dense = self._steps()
         for role, of_role in rows.tokens.items():
-            self.add_gradient(of_role, getattr(gradient, role), matrix.gradient)
+            self.add_gradient(of_role, role_gradient(gradient, role), matrix.gradient)
         self.add_cell_gradient(rows.segments, gradient.cells, matrix.gradient)
         for fired in (*(r for _, r in rows.tokens.values()), rows.segments.row):
             matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)

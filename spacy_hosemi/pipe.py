@@ -114,6 +114,7 @@ inside = []
 start = []
 end = []
 whole = []
+within = []
 min_count = 2
 width = 6
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from .core.rows import RowTable
 from .core.scores import BlockScores, TemplateScores
-from .features import TOKEN_ROLES, Extractor, Kept
+from .features import Extractor, Kept
 from .selection import Pairs
 
 # So much is kept of the scores of words.
@@ -33,6 +36,8 @@ class TokenScores:
     pairs (Optional[Pairs]): Which weights, if not all.
     n_labels (int): L.
     n_bytes (int): See `Kept`.
+
+    roles (Tuple[str, ...]): What there are scores for.
     """
 
     def __init__(
@@ -48,7 +53,9 @@ class TokenScores:
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
         weights = (table, *places, matrix.reshape(-1))
-        templates = [(r, t) for r in TOKEN_ROLES for t in extractor.features.roles[r]]
+        features = extractor.features
+        self.roles = features.token_roles
+        templates = [(r, t) for r in self.roles for t in features.roles[r]]
         is_lexical = [
             len(template.atoms) == 1
             and extractor.columns[template.atoms[0].attribute] < extractor.n_lexical
@@ -56,11 +63,11 @@ class TokenScores:
         ]
         kept = [pair for pair, yes in zip(templates, is_lexical) if yes]
         others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
-        of_others = _roles([role for role, _ in others])
+        of_others = self._indices(others)
         self._others = TemplateScores(*extractor.plan(others), of_others, *weights)
         blocks = [(role, template.atoms[0].offset) for role, template in kept]
         distinct = list(dict.fromkeys(blocks))
-        roles = _roles([role for role, _ in distinct])
+        roles = self._indices(distinct)
         offsets = np.array([offset for _, offset in distinct], np.int32)
         of_block = np.array([distinct.index(block) for block in blocks], np.int32)
         plan = extractor.plan(kept, at_offset=False)
@@ -80,9 +87,9 @@ class TokenScores:
         doc (Doc): n tokens.
         orths (uint64 [n]): Their words, see `words_of`.
         values (uint64 [n, A]): What is read of it, see `Extractor.read_values`.
-        RETURNS (float64 [3, n, L]): By role of TOKEN_ROLES.
+        RETURNS (float64 [roles, n, L]): By role.
         """
-        scores = np.zeros((len(TOKEN_ROLES), len(doc), self._n_labels))
+        scores = np.zeros((len(self.roles), len(doc), self._n_labels))
         words, kept = self._kept.find(doc, orths)
         self._blocks.add(words, kept, scores)
         self._others.add(values, scores)
@@ -94,6 +101,6 @@ class TokenScores:
         self._in_blocks.add(values, scores)
         return np.ascontiguousarray(scores.swapaxes(0, 1))
 
-
-def _roles(names: list[str]) -> NDArray[np.int32]:
-    return np.array([TOKEN_ROLES.index(name) for name in names], np.int32)
+    def _indices(self, of_roles: Sequence[tuple[str, Any]]) -> NDArray[np.int32]:
+        """The place of the role of each, of `roles`."""
+        return np.array([self.roles.index(role) for role, _ in of_roles], np.int32)

@@ -169,12 +169,12 @@ def _close(span: Span, inventory: LabelInventory, allowed: NDArray[np.bool_]) ->
 
 
 def known_labels(gold: Gold, n_tokens: int) -> dict[str, NDArray[np.intp]]:
-    """Which label is known to cover, begin at and end at each token.
+    """Which label is known to cover, begin at, end at and go on at each token.
 
     gold (Gold): What is known.
     n_tokens (int): n.
-    RETURNS (Dict[str, int [n]]): By role "inside", "start", "end"; -1 where there is
-        none or it is not known.
+    RETURNS (Dict[str, int [n]]): By role "inside", "start", "end", "within"; -1 where
+        there is none or it is not known.
     """
     label = np.full(n_tokens, -1, np.intp)
     is_border = np.zeros(n_tokens + 1, bool)
@@ -195,6 +195,7 @@ def known_labels(gold: Gold, n_tokens: int) -> dict[str, NDArray[np.intp]]:
         "inside": label,
         "start": np.where(is_border[:-1], label, -1),
         "end": np.where(is_border[1:], label, -1),
+        "within": np.where(is_border[:-1], -1, label),
     }
 
 

@@ -40,9 +40,11 @@ from .tables import PREFIX, VALUE, Table, Tables, reads_table
 from .templates import Atom, Template, parse_templates
 from .units import UNIT_ATTRIBUTES, Segments, UnitReader, kind_of_unit
 
-# Features of tokens in a segment, then of the segment as a unit.
+# Features of tokens in a segment: as the potentials have them, then those that are read
+# only where there are templates; and of the segment as a unit.
 TOKEN_ROLES = ("inside", "start", "end")
-ROLES = (*TOKEN_ROLES, "whole")
+MORE_ROLES = ("within",)
+ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
 
@@ -68,8 +70,9 @@ class Reading:
 class FeatureSet:
     """What is read, and in which role.
 
-    inside, start, end, whole (Iterable[str]): Templates read at each token of a
-        segment, at its first token, at its last one, and of the segment as a unit.
+    inside, start, end, whole, within (Iterable[str]): Templates read at each token of a
+        segment, at its first token, at its last one, of the segment as a unit, and at
+        each token but the first.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
@@ -82,6 +85,7 @@ class FeatureSet:
         start: Iterable[str] = (),
         end: Iterable[str] = (),
         whole: Iterable[str] = (),
+        within: Iterable[str] = (),
         *,
         min_count: int = 2,
         width: int = 6,
@@ -90,6 +94,7 @@ class FeatureSet:
             if value < 1:
                 raise ValueError(Errors.HS033.format(name=name, found=value))
         texts = {"inside": inside, "start": start, "end": end, "whole": whole}
+        texts["within"] = within
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
@@ -132,9 +137,15 @@ class FeatureSet:
                         )
 
     @property
+    def token_roles(self) -> tuple[str, ...]:
+        """The roles of tokens: of MORE_ROLES those with templates."""
+        return (*TOKEN_ROLES, *(role for role in MORE_ROLES if self.roles[role]))
+
+    @property
     def templates(self) -> tuple[Template, ...]:
         """All templates that are read at tokens, each once."""
-        return tuple(dict.fromkeys(t for role in TOKEN_ROLES for t in self.roles[role]))
+        roles = self.token_roles
+        return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
         """All templates in the role inside: segments of one token have no borders."""
@@ -209,13 +220,14 @@ def make_features(
     start: list[str] = [],  # noqa: B006
     end: list[str] = [],  # noqa: B006
     whole: list[str] = [],  # noqa: B006
+    within: list[str] = [],  # noqa: B006
     min_count: int = 2,
     width: int = 6,
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
     preset (str): "default", or "none" to begin with nothing.
-    inside, start, end, whole (List[str]): Templates to add to the preset.
+    inside, start, end, whole, within (List[str]): Templates to add to the preset.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
     RETURNS (FeatureSet): The features.
@@ -224,6 +236,7 @@ def make_features(
     if preset not in PRESETS:
         raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
     given = {"inside": inside, "start": start, "end": end, "whole": whole}
+    given["within"] = within
     texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
     return FeatureSet(**texts, min_count=min_count, width=width)
 
@@ -280,7 +293,7 @@ class Extractor:
         self.n_lexical = len(self._lexical)
         self._plans = {
             role: self.plan([(role, template) for template in features.roles[role]])
-            for role in TOKEN_ROLES
+            for role in features.token_roles
         }
         self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
@@ -306,7 +319,8 @@ class Extractor:
         RETURNS (Reading): Those of tokens by role, and those of segments.
         """
         values, segments = self.read_values(doc, is_train)
-        keys = {role: template_keys(values, *self._plans[role]) for role in TOKEN_ROLES}
+        plans = self._plans.items()
+        keys = {role: template_keys(values, *plan) for role, plan in plans}
         return Reading(keys, segments)
 
     def read_values(
@@ -385,7 +399,7 @@ class Extractor:
         """Readable features of one role, parallel to `Reading.keys`.
 
         doc (Doc): n tokens.
-        role (str): "inside", "start" or "end".
+        role (str): One of `FeatureSet.token_roles`.
         is_train (bool): As for `read`.
         YIELDS (List[Optional[str]]): For each token T names.
         """
@@ -400,7 +414,7 @@ class Extractor:
         is_train (bool): As for `read`.
         RETURNS (List[List[str]]): n lists of names, without roles and repetitions.
         """
-        by_role = [list(self.names(doc, role, is_train)) for role in TOKEN_ROLES]
+        by_role = [list(self.names(doc, role, is_train)) for role in self._plans]
         return [
             list(dict.fromkeys(name for names in token for name in names if name))
             for token in zip(*by_role)

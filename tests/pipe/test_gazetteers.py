@@ -319,6 +319,7 @@ def test_a_model_of_before_there_were_lists(tmp_path):
     assert model.pop("tables") == {}
     assert model["features"].pop("whole") == []
     assert model["features"].pop("width") == 6
+    assert model["features"].pop("within") == []
     config.to_disk(tmp_path / "config.cfg")
     other = spacy.load(tmp_path)
     text = "Ada Lovelace wrote to Mary Somerville in Paris."
