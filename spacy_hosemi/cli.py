@@ -154,6 +154,8 @@ def weights_cli(
             report = _report_strongest(pipe, top=top, negative=negative, **which)
             if patterns and role is None:
                 report |= _report_patterns(pipe, label or [], top, negative)
+            if pipe.automaton.observed and role in (None, "transition"):
+                report |= _report_transitions(pipe, label or [], top, negative)
     except ValueError as e:
         _fail(str(e))
     if as_json:
@@ -537,6 +539,17 @@ def _report_patterns(
     }
 
 
+def _report_transitions(
+    pipe: HighOrderSemiCRF, labels: list[str], top: int, negative: bool
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from .explain import strongest_transitions
+
+    found = strongest_transitions(pipe, labels=labels, top=top, negative=negative)
+    return {"transitions": list(map(asdict, found))}
+
+
 def _report_matching(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
@@ -576,6 +589,8 @@ def _print_tables(pipe: HighOrderSemiCRF, report: dict[str, Any], text: str) -> 
         _print_table(name, ("weight", "docs", "feature"), rows, "rrl")
     if "patterns" in report:
         _print_patterns(report["patterns"], report["forbidden_patterns"])
+    if "transitions" in report:
+        _print_transitions(report["transitions"])
     if "features" in report:
         _print_features(report["features"], report["matching"], text)
     if "families" in report:
@@ -586,6 +601,15 @@ def _print_patterns(found: list[dict[str, Any]], forbidden: int) -> None:
     rows = [(_signed(x["weight"]), " ".join(x["pattern"])) for x in found]
     _print_table("label patterns", ("weight", "pattern"), rows, "rl")
     print(f"Forbidden label patterns: {forbidden:,}")
+
+
+def _print_transitions(found: list[dict[str, Any]]) -> None:
+    rows = [
+        (_signed(x["weight"]), x["docs"], " ".join(x["pattern"]), _clean(x["feature"]))
+        for x in found
+    ]
+    header = ("weight", "docs", "pattern", "feature")
+    _print_table("features and label patterns", header, rows, "rrll")
 
 
 def _print_features(found: list[dict[str, Any]], matching: int, text: str) -> None:

@@ -251,6 +251,11 @@ class Errors(metaclass=_Coded):
         'decoding is "mbr" and encoding is {found!r}; expected encoding = "segments", '
         'where each span is one segment. Use decoding = "viterbi" or the encoding.'
     )
+    HS090 = (
+        "features.transition names {found} and observed_order is 0; expected 1 or "
+        "more: transitions have weights for label patterns up to this order. Set it, "
+        "or remove the templates."
+    )
     HS079 = (
         'pattern_selection is "gain" and {found}; expected pattern_max, how many '
         "patterns to choose, and [initialize.components.{name}.fit], since gains are "

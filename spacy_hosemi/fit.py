@@ -55,8 +55,9 @@ class Batch:
         self._segments = [rows.segments for rows in by_doc]
         self._rows = {
             role: _join([rows.tokens[role] for rows in by_doc])
-            for role in weights.extractor.features.token_roles
+            for role in weights.extractor.features.scored_roles
         }
+        self._places = [rows.places for rows in by_doc]
 
     def value_and_gradient(self) -> tuple[float, Floats]:
         """Summed loss at the present weights.
@@ -73,9 +74,13 @@ class Batch:
         total = 0.0
         at = 0
         vector, d_matrix = self.weights.empty_gradient()
-        for size, gold, segments in zip(self._sizes, self._golds, self._segments):
+        for size, gold, segments, places in zip(
+            self._sizes, self._golds, self._segments, self._places
+        ):
             piece = {role: s[at : at + size] for role, s in scores.items()}
-            potentials = self.weights.with_scores(**piece, segments=segments)
+            potentials = self.weights.with_scores(
+                **piece, segments=segments, places=places
+            )
             loss, gradient = self._objective(self._automaton, potentials, gold)
             total += loss
             for role in piece:  # the scores have been read: their place is free
@@ -83,6 +88,7 @@ class Batch:
             pattern += gradient.pattern
             length += gradient.length
             self.weights.add_cell_gradient(segments, gradient.cells, d_matrix)
+            self.weights.add_entry_gradient(places, gradient.entries, d_matrix)
             at += size
         for role, rows in self._rows.items():
             self.weights.add_gradient(rows, scores[role], d_matrix)

@@ -161,11 +161,7 @@ def mine_patterns(
         forbidden ones. All label bigrams are patterns, not only those seen: that a
         bigram was not seen tells much, and without a weight it would cost nothing.
     """
-    counts: Counter[Pattern] = Counter()
-    for sequence in sequences:
-        names = (BEGIN, *(inventory.names[y] for y in sequence), END)
-        for size in range(2, max_order + 2):
-            counts.update(names[i : i + size] for i in range(len(names) - size + 1))
+    counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
     excluded = set(forbidden)
     bigrams = sorted(p for p in counts if len(p) == 2) if max_order > 0 else []
@@ -180,6 +176,37 @@ def mine_patterns(
     longer.sort(key=lambda p: (-counts[p], len(p), p))
     patterns = [p for p in bigrams if p not in excluded]
     return patterns + sorted(longer[:max_patterns]), forbidden
+
+
+def mine_observed(
+    inventory: LabelInventory,
+    sequences: Iterable[Sequence[int]],
+    *,
+    max_order: int,
+    min_count: int = 1,
+) -> list[Pattern]:
+    """Label patterns for which transitions have weights: all of them are seen.
+
+    inventory (LabelInventory): The labels.
+    sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
+    max_order (int): Longest pattern - 1; 0: none.
+    min_count (int): How often a pattern of three or more names must occur.
+    RETURNS (List[Pattern]): Short before long; "^" may stand first, no "$" last.
+    """
+    counts = _count_patterns(inventory, sequences, max_order)
+    found = [p for p, k in counts.items() if len(p) == 2 or k >= min_count]
+    return sorted((p for p in found if p[-1] != END), key=lambda p: (len(p), p))
+
+
+def _count_patterns(
+    inventory: LabelInventory, sequences: Iterable[Sequence[int]], max_order: int
+) -> Counter[Pattern]:
+    counts: Counter[Pattern] = Counter()
+    for sequence in sequences:
+        names = (BEGIN, *(inventory.names[y] for y in sequence), END)
+        for size in range(2, max_order + 2):
+            counts.update(names[i : i + size] for i in range(len(names) - size + 1))
+    return counts
 
 
 def possible_lengths(

@@ -2,6 +2,7 @@
 
     inside[i, y] = sum of weight[row, y] over the rows that token i reads as inside
     start, end   : likewise, in their roles
+    entries      : weights of transitions, for the label patterns of `transitions`
 
 What is read *within* a segment, at each token but the first, adds to inside and is
 taken back at the start.
@@ -50,6 +51,8 @@ from .packing import (
 )
 from .scores import TokenScores
 from .selection import Pairs, Selection
+from .transitions import NO_PLACES, PlaceRows, make_entries, place_rows
+from .transitions import ROLE as TRANSITION
 
 # 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
 # tables and extension attributes. Older ones are read, none of them is written.
@@ -89,10 +92,12 @@ class Rows:
     tokens (Dict[str, (first [n + 1], rows [K])]): By role; those of token i are
         rows[first[i]:first[i + 1]].
     segments (SegmentRows): In the role "whole".
+    places (PlaceRows): In the role "transition".
     """
 
     tokens: dict[str, RoleRows]
     segments: SegmentRows
+    places: PlaceRows
 
 
 L2 = float | dict[str, float]
@@ -203,6 +208,7 @@ class Weights(Shim):
     pairs (Optional[Pairs]): Which pairs; None: all.
     pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never changed.
     length (float64 [L, D]): Weights of lengths up to D, if they are learnt.
+    n_observed (int): Columns of `pairs` beyond L, which only transitions have.
     keep_scores (bool): Whether the scores of words are kept in prediction.
     """
 
@@ -226,6 +232,7 @@ class Weights(Shim):
         tail: Floats,
         *,
         learn_length: bool = False,
+        n_observed: int = 0,
     ) -> None:
         """Zero weights for these features, patterns and lengths.
 
@@ -234,6 +241,7 @@ class Weights(Shim):
         length (float64 [L, D]): Fixed part of the length potentials.
         tail (float64 [L]): Fixed.
         learn_length (bool): Whether lengths have weights too.
+        n_observed (int): Label patterns for which transitions have weights.
         """
         self._set_rows(selection.keys, selection.names, selection.pairs)
         self.counts = selection.counts
@@ -243,12 +251,19 @@ class Weights(Shim):
         self.length = np.array(length, np.float64)
         self.tail = tail
         self.learn_length = learn_length
+        self.n_observed = n_observed
         self.is_trained = False
         self._reset_optimizer()
 
     def put_features_on_tokens(self) -> None:
         """Read all features as inside ones: the segments are single tokens."""
-        features = self.extractor.features.on_tokens()
+        self._set_features(self.extractor.features.on_tokens())
+
+    def observe_patterns(self) -> None:
+        """Read features in the role transition, the usual ones if none are named."""
+        self._set_features(self.extractor.features.with_transitions())
+
+    def _set_features(self, features: FeatureSet) -> None:
         self.extractor = self.extractor.reading(features)
         self._scores = None
 
@@ -303,13 +318,21 @@ class Weights(Shim):
         orths = words_of(doc)
         values, segments = self.extractor.read_values(doc, orths=orths)
         of_roles = dict(zip(scores.roles, scores.of_values(doc, orths, values)))
-        return self.with_scores(**of_roles, segments=self._known(segments))
+        places = NO_PLACES
+        if self.extractor.features.roles[TRANSITION]:
+            keys = self.extractor.keys(values, TRANSITION)
+            places = place_rows(*self.table.rows(keys))
+        known = self._known(segments)
+        return self.with_scores(**of_roles, segments=known, places=places)
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
         reading = self.extractor.read(doc, is_train)
         tokens = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
-        return Rows(tokens, self._known(reading.segments))
+        places = NO_PLACES
+        if TRANSITION in tokens:
+            places = place_rows(*tokens.pop(TRANSITION))
+        return Rows(tokens, self._known(reading.segments), places)
 
     def _known(self, segments: Segments) -> SegmentRows:
         if not len(segments.keys):
@@ -324,7 +347,7 @@ class Weights(Shim):
         scores = {role: np.zeros((n_tokens, len(self.tail))) for role in rows.tokens}
         for role, of_role in rows.tokens.items():
             self.add_scores(of_role, scores[role])
-        return self.with_scores(**scores, segments=rows.segments)
+        return self.with_scores(**scores, segments=rows.segments, places=rows.places)
 
     def add_scores(self, rows: RoleRows, scores: Floats) -> None:
         """Add to scores [n, L] the weights of the rows of each token."""
@@ -350,9 +373,10 @@ class Weights(Shim):
         within: Floats | None = None,
         *,
         segments: SegmentRows,
+        places: PlaceRows = NO_PLACES,
     ) -> Potentials:
-        """RETURNS (Potentials): These scores, with those of segments as units and
-        weights of patterns and length."""
+        """RETURNS (Potentials): These scores, with those of segments as units and of
+        transitions, and weights of patterns and length."""
         if within is not None:
             inside, start = inside + within, start - within
         return Potentials(
@@ -363,7 +387,23 @@ class Weights(Shim):
             tail=self.tail,
             cells=self._cells(segments),
             pattern=self.pattern,
+            entries=self._entries(places) if self.n_observed else None,
         )
+
+    def _entries(self, places: PlaceRows) -> NDArray[Any]:
+        """One entry for each pattern for which a transition has a weight."""
+        feature, column, slot = self._slots(places.row)
+        return make_entries(
+            places.position[feature], column, self._matrix.ravel()[slot]
+        )
+
+    def add_entry_gradient(
+        self, places: PlaceRows, d_entries: NDArray[Any] | None, d_matrix: Floats
+    ) -> None:
+        """Transpose of the entries that `with_scores` makes."""
+        if d_entries is not None:
+            slot = self._slots(places.row)[2]
+            np.add.at(d_matrix.reshape(-1), slot, d_entries["score"])
 
     def _cells(self, segments: SegmentRows) -> NDArray[Any]:
         """One cell for each column in which a feature of a segment has a weight."""
@@ -405,7 +445,9 @@ class Weights(Shim):
         for role, of_role in rows.tokens.items():
             self.add_gradient(of_role, role_gradient(gradient, role), matrix.gradient)
         self.add_cell_gradient(rows.segments, gradient.cells, matrix.gradient)
-        for fired in (*(r for _, r in rows.tokens.values()), rows.segments.row):
+        self.add_entry_gradient(rows.places, gradient.entries, matrix.gradient)
+        of_tokens = (r for _, r in rows.tokens.values())
+        for fired in (*of_tokens, rows.segments.row, rows.places.row):
             matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)
         vector = np.concatenate([gradient.pattern, gradient.length.ravel()])
         dense.gradient[:, 0] += np.where(self.is_learnt, vector, 0.0)
@@ -568,6 +610,22 @@ class Weights(Shim):
         self.counts, self.matrix = self.counts[rows], matrix
         self._reset_optimizer()
 
+    def keep_observed(self) -> Ints:
+        """Forget the columns of observed patterns for which no weight is left.
+
+        RETURNS (int32): Which are kept, of 0 to n_observed - 1.
+        """
+        if not self.n_observed or self.pairs is None:
+            return np.zeros(0, np.int32)
+        columns, n_labels = self.pairs.columns, len(self.tail)
+        left = np.unique(columns[columns >= n_labels])
+        new = np.arange(n_labels + self.n_observed, dtype=np.int32)
+        new[left] = n_labels + np.arange(len(left))
+        self.pairs = Pairs(self.pairs.first, new[columns])
+        self.n_observed = len(left)
+        self._scores = None
+        return (left - n_labels).astype(np.int32)
+
     def set_pattern(self, pattern: Floats) -> None:
         """Weights for other label patterns, those of the automaton from now on."""
         self.pattern = pattern
@@ -597,6 +655,8 @@ class Weights(Shim):
         if self.pairs is not None:
             parts["first_pair"] = pack_counts(self.pairs.first)
             parts["columns"] = pack_counts(self.pairs.columns)
+        if self.n_observed:
+            parts["n_observed"] = self.n_observed
         for part in _PARTS:
             if data := getattr(self.extractor, part).to_dict():
                 parts[part] = data
@@ -641,6 +701,7 @@ class Weights(Shim):
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
+            self.n_observed = int(loaded.get("n_observed", 0))
             self.counts = np.array(loaded["counts"], np.int64)
             for name in _FLOATS:
                 setattr(self, name, unpack_floats(loaded[name]))
@@ -663,7 +724,11 @@ class Weights(Shim):
             if shape != expected:
                 raise ValueError(f"{name} has shape {shape}, expected {expected}")
         if self.pairs is not None:
-            self.pairs.check(n_rows, n_labels)
+            self.pairs.check(n_rows, n_labels + self.n_observed)
+            is_transition = self._row_family == FAMILIES.index(TRANSITION)
+            is_observed = self.pairs.columns >= n_labels
+            if (is_observed != is_transition.repeat(self.pairs.sizes)).any():
+                raise ValueError("weights in columns of another role")
 
     def __reduce__(self) -> tuple[Any, ...]:
         args = self.extractor, self.l2, self.learn_rate_scale, self.to_bytes()

@@ -41,7 +41,7 @@ def log_likelihood(
     RAISES (ValueError): HS056 if the gold is impossible under the model.
     """
     if gold.n_known == 0:
-        return 0.0, no_counts(automaton, potentials)
+        return 0.0, no_counts(potentials)
     if breaks_rules(automaton, gold):
         automaton = automaton.without_grammar
     everything = marginals(automaton, potentials)
@@ -63,6 +63,8 @@ def log_likelihood(
             array = getattr(gradient, name)
             array -= getattr(counts, name)
         gradient.cells["score"] -= counts.cells["score"]
+        if gradient.entries is not None and counts.entries is not None:
+            gradient.entries["score"] -= counts.entries["score"]
     return everything.log_z - score, gradient
 
 
@@ -73,12 +75,15 @@ def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
     return not automaton.grammar.permits([y for _, _, y in gold.segments])
 
 
-def no_counts(automaton: PatternAutomaton, potentials: Potentials) -> Potentials:
+def no_counts(potentials: Potentials) -> Potentials:
     """RETURNS (Potentials): Zeros in the shapes of the potentials."""
-    counts = Potentials.zeros(
-        automaton, potentials.n_tokens, potentials.length.shape[1]
+    names = ("inside", "start", "end", "length", "tail", "pattern")
+    counts = Potentials(
+        **{name: np.zeros_like(getattr(potentials, name)) for name in names},
+        cells=potentials.cells.copy(),
+        entries=None if potentials.entries is None else potentials.entries.copy(),
     )
-    counts.tail[:] = 0.0
-    counts.cells = potentials.cells.copy()
     counts.cells["score"] = 0.0
+    if counts.entries is not None:
+        counts.entries["score"] = 0.0
     return counts

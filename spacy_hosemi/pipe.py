@@ -49,6 +49,7 @@ from .labels import (
     LabelInventory,
     Pattern,
     check_choice,
+    mine_observed,
     mine_patterns,
     possible_lengths,
 )
@@ -88,6 +89,7 @@ max_order = 2
 pattern_min_count = 1
 pattern_max = null
 pattern_selection = "count"
+observed_order = 0
 label_rules = []
 explicit_length = 1
 max_length = null
@@ -115,6 +117,7 @@ start = []
 end = []
 whole = []
 within = []
+transition = []
 min_count = 2
 width = 6
 
@@ -154,6 +157,7 @@ def make_hosemi(
     pattern_min_count: int,
     pattern_max: int | None,
     pattern_selection: str,
+    observed_order: int,
     label_rules: list[str],
     explicit_length: int,
     max_length: int | None,
@@ -178,6 +182,7 @@ def make_hosemi(
         pattern_min_count=pattern_min_count,
         pattern_max=pattern_max,
         pattern_selection=pattern_selection,
+        observed_order=observed_order,
         label_rules=label_rules,
         explicit_length=explicit_length,
         max_length=max_length,
@@ -220,6 +225,8 @@ class HighOrderSemiCRF(TrainablePipe):
     pattern_selection (str): Which of them: the most frequent ("count"), or those that
         would add most to a model trained without them ("gain"), which is then trained
         on: batch training only, and for about 1.4 times the time.
+    observed_order (int): Above 0: label patterns up to this order have weights for the
+        features in the role transition, where they are seen in training.
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
@@ -237,7 +244,7 @@ class HighOrderSemiCRF(TrainablePipe):
     min_confidence (float): Drop entities that are less probable.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
-        HS047 decoding with tags on tokens.
+        HS047 decoding with tags on tokens; HS090 observed_order.
     """
 
     def __init__(
@@ -254,6 +261,7 @@ class HighOrderSemiCRF(TrainablePipe):
         pattern_min_count: int = 1,
         pattern_max: int | None = None,
         pattern_selection: str = "count",
+        observed_order: int = 0,
         label_rules: Sequence[str] = (),
         explicit_length: int = 1,
         max_length: int | None = None,
@@ -269,6 +277,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "max_order": (max_order, 0),
             "pattern_min_count": (pattern_min_count, 1),
             "pattern_max": (0 if pattern_max is None else pattern_max, 0),
+            "observed_order": (observed_order, 0),
             "explicit_length": (explicit_length, 1),
             "max_length": (1 if max_length is None else max_length, 1),
             "collective": (collective, 0),
@@ -302,6 +311,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "format": FORMAT,
             "labels": [],
             "patterns": [],
+            "observed": [],
             "scope": scope,
             "encoding": encoding,
             "outside": outside,
@@ -309,6 +319,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "pattern_min_count": pattern_min_count,
             "pattern_max": pattern_max,
             "pattern_selection": pattern_selection,
+            "observed_order": observed_order,
             "label_rules": list(label_rules),
             "explicit_length": explicit_length,
             "max_length": max_length,
@@ -320,6 +331,12 @@ class HighOrderSemiCRF(TrainablePipe):
         self.spans_key = spans_key
         self.confidence = confidence
         self.min_confidence = min_confidence
+        transitions = self.weights.extractor.features.roles["transition"]
+        if transitions and not observed_order:
+            names = ", ".join(map(str, transitions))
+            raise ValueError(Errors.HS090.format(found=names))
+        if observed_order:
+            self.weights.observe_patterns()
         self._set_labels([], [])
         self._id = uuid4().hex
 
@@ -464,14 +481,21 @@ class HighOrderSemiCRF(TrainablePipe):
         n_longer = 0 if by_gain else self.cfg["pattern_max"]
         patterns, forbidden = self._mine_patterns(golds, n_longer)
         self._n_forbidden = len(forbidden)
-        self._set_labels(self.labels, [*forbidden, *patterns], self.cfg["label_rules"])
+        patterns = [*forbidden, *patterns]
+        observed = mine_observed(
+            self.inventory,
+            _sequences(golds),
+            max_order=self.cfg["observed_order"],
+            min_count=self.cfg["pattern_min_count"],
+        )
+        self._set_labels(self.labels, patterns, self.cfg["label_rules"], observed)
 
     def _mine_patterns(
         self, golds: Sequence[Gold], max_patterns: int | None
     ) -> tuple[list[Pattern], list[Pattern]]:
         return mine_patterns(
             self.inventory,
-            [[y for _, _, y in gold.segments] for gold in golds if gold.segments],
+            _sequences(golds),
             max_order=self.cfg["max_order"],
             min_count=self.cfg["pattern_min_count"],
             max_patterns=max_patterns,
@@ -490,7 +514,8 @@ class HighOrderSemiCRF(TrainablePipe):
         chosen = [candidates[m] for m in sorted(best.tolist())]
         weights.set_pattern(np.concatenate([weights.pattern, np.zeros(len(chosen))]))
         patterns = [*map(tuple, self.cfg["patterns"]), *chosen]
-        self._set_labels(self.labels, patterns, self.cfg["label_rules"])
+        observed = self.cfg["observed"]
+        self._set_labels(self.labels, patterns, self.cfg["label_rules"], observed)
 
     def _check_selection(self, fit: Callable[..., Any] | None) -> None:
         """RAISES (ValueError): HS079 if gains are asked for and cannot be measured."""
@@ -514,11 +539,12 @@ class HighOrderSemiCRF(TrainablePipe):
             self.inventory, explicit, self.cfg["max_length"]
         )
         self.weights.allocate(
-            select_features(self.weights.extractor, docs, golds, len(tail)),
+            select_features(self.weights.extractor, docs, golds, self.automaton),
             pattern=pattern,
             length=length,
             tail=tail,
             learn_length=explicit > 1 and not self.inventory.on_tokens,
+            n_observed=len(self.cfg["observed"]),
         )
 
     def update(
@@ -620,7 +646,9 @@ class HighOrderSemiCRF(TrainablePipe):
         kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
         patterns = [p for p, keeps in zip(self.cfg["patterns"], kept) if keeps]
         weights.set_pattern(weights.pattern[kept])
-        self._set_labels(self.labels, patterns, self.cfg.get("label_rules", []))
+        observed = [self.cfg.get("observed", [])[c] for c in weights.keep_observed()]
+        rules = self.cfg.get("label_rules", [])
+        self._set_labels(self.labels, patterns, rules, observed)
 
     def _gold(
         self,
@@ -833,15 +861,20 @@ class HighOrderSemiCRF(TrainablePipe):
         labels: Iterable[str],
         patterns: Iterable[tuple[str, ...]],
         rules: Sequence[str] = (),
+        observed: Iterable[tuple[str, ...]] = (),
     ) -> None:
         """Labels, patterns and rules, and what follows from them."""
         inventory = LabelInventory(labels, self.cfg["encoding"], self.cfg["outside"])
         self.inventory = inventory
         self.cfg["labels"] = list(inventory.labels)
         self.cfg["patterns"] = [list(pattern) for pattern in patterns]
+        self.cfg["observed"] = [list(pattern) for pattern in observed]
         grammar = compile_grammar(inventory.names, rules) if rules else None
         self.automaton = PatternAutomaton(
-            inventory.names, self.cfg["patterns"], grammar=grammar
+            inventory.names,
+            self.cfg["patterns"],
+            observed=self.cfg["observed"],
+            grammar=grammar,
         )
 
     def from_bytes(
@@ -872,18 +905,22 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
         # Models of version 0.1 have no rules.
         rules = self.cfg.get("label_rules", []) if self.labels else []
-        self._set_labels(self.labels, self.cfg["patterns"], rules)
+        observed = self.cfg.get("observed", [])
+        self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
         weights = self.weights
+        if self.cfg.get("observed_order", 0):
+            weights.observe_patterns()
         if self.inventory.on_tokens:
             weights.put_features_on_tokens()
         if weights.is_trained:
             self._check_hard_lists()
-        expected = len(self.cfg["patterns"]), len(self.inventory.names)
-        found = len(weights.pattern), len(weights.tail)
+        expected = len(self.cfg["patterns"]), len(self.inventory.names), len(observed)
+        found = len(weights.pattern), len(weights.tail), weights.n_observed
         if weights.is_trained and found != expected:
             raise ValueError(
                 Errors.HS064.format(
-                    found=f"{found} patterns and labels of weights, {expected} in cfg"
+                    found=f"{found} patterns, labels and observed patterns of weights, "
+                    f"{expected} in cfg"
                 )
             )
         fitted.discard(self)
@@ -899,6 +936,11 @@ def _unreadable() -> Iterator[None]:
         if str(e).startswith("[HS"):
             raise
         raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
+
+
+def _sequences(golds: Iterable[Gold]) -> list[list[int]]:
+    """Labels of the segments of each document that is known as a whole."""
+    return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
 
 
 def _call_reader(

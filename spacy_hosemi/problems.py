@@ -58,6 +58,7 @@ class JointMarginals:
             tail=np.sum([g.tail for g in gradients], axis=0),
             cells=self._joined((g.cells for g in gradients), ("start", "end")),
             pattern=np.sum([g.pattern for g in gradients], axis=0),
+            entries=self._joined_entries([g.entries for g in gradients]),
         )
 
     def segment(self, start: int, end: int, label: int) -> float:
@@ -78,6 +79,12 @@ class JointMarginals:
             for low, part in zip(self._starts, self._parts)
             for i, j, label, prob in part.segments_above(p)
         ]
+
+    def _joined_entries(
+        self, arrays: Sequence[NDArray[np.void] | None]
+    ) -> NDArray[np.void] | None:
+        given = [array for array in arrays if array is not None]
+        return self._joined(given, ("position",)) if given else None
 
     def _joined(
         self, arrays: Iterable[NDArray[np.void]], offsets: Sequence[str]

@@ -54,7 +54,7 @@ class TokenScores:
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
         weights = (table, *places, matrix.reshape(-1))
         features = extractor.features
-        self.roles = features.token_roles
+        self.roles = features.scored_roles
         templates = [(r, t) for r in self.roles for t in features.roles[r]]
         is_lexical = [
             len(template.atoms) == 1

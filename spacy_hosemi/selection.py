@@ -5,6 +5,8 @@ else of the more frequent features  minimum count raised, up to RAISE times
 else only the pairs (row, column)   that occur in the gold: a feature and the label
                                     of the segment that reads it; the minimum count
                                     raised until they are no more than MAX_PAIRS
+
+Transitions only have weights for such pairs, with patterns in the place of labels.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from .core import PatternAutomaton
 from .errors import Warnings
 from .features import Extractor, Segments
 from .segmentation import Gold, known_labels
+from .transitions import ROLE as TRANSITION
+from .transitions import mine_transitions
 
 MAX_WEIGHTS = 5_000_000
 MAX_PAIRS = 30_000_000
@@ -92,25 +97,38 @@ def select_features(
     extractor: Extractor,
     docs: Sequence[Doc],
     golds: Sequence[Gold],
-    n_columns: int,
+    automaton: PatternAutomaton,
 ) -> Selection:
     """The features of training documents that get weights.
 
     extractor (Extractor): What is read, and how often it must occur.
     docs (Sequence[Doc]): Training documents.
     golds (Sequence[Gold]): What is known of each.
-    n_columns (int): Labels.
+    automaton (PatternAutomaton): Labels and observed patterns.
     RETURNS (Selection): See the head of this module.
     WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
     """
     keys, in_tokens, in_docs = count_features(extractor, docs)
     asked = extractor.features.min_count
-    weights_of_row = np.full(len(keys), n_columns)
+    n_labels, n_columns = automaton.n_labels, automaton.n_columns
+    has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
+    has_transitions = bool(extractor.features.roles[TRANSITION])
+    if has_transitions:
+        found = mine_transitions(extractor, docs, golds, keys, automaton)
+        has_patterns, of_patterns = found
+    weights_of_row = np.bincount(of_patterns // n_columns, minlength=len(keys))
+    weights_of_row[~has_patterns] = n_labels
     min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_WEIGHTS)
-    pairs = np.zeros(0, np.int64)
+    pairs = None
     only_pairs = min_count > RAISE * asked
     if only_pairs:
         pairs = mine_pairs(extractor, docs, golds, keys, n_columns)
+    elif has_transitions:
+        rows = np.flatnonzero(~has_patterns)
+        pairs = (rows[:, None] * n_columns + np.arange(n_labels)).ravel()
+    if pairs is not None:
+        pairs = np.union1d(pairs, of_patterns)
+    if only_pairs and pairs is not None:
         weights_of_row = np.bincount(pairs // n_columns, minlength=len(keys))
         min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)
     keep = (in_tokens >= min_count) & (weights_of_row > 0)
@@ -118,7 +136,7 @@ def select_features(
         message = Warnings.HSW03 if only_pairs else Warnings.HSW02
         message = message.format(
             found=(in_tokens >= asked).sum(),
-            columns=n_columns,
+            columns=n_labels,
             limit=MAX_WEIGHTS,
             min_count=min_count,
             left=weights_of_row[keep].sum(),
@@ -129,7 +147,7 @@ def select_features(
         name_features(extractor, docs, keys[keep]),
         in_docs[keep],
         max(len(docs), 1),
-        _as_pairs(pairs, keep, n_columns) if only_pairs else None,
+        None if pairs is None else _as_pairs(pairs, keep, n_columns),
     )
 
 
@@ -182,7 +200,7 @@ def mine_pairs(
     keys: Keys,
     n_columns: int,
 ) -> Counts:
-    """Pairs (row, column) that occur in the gold.
+    """Pairs (row, label) that occur in the gold.
 
     keys (uint64 [R]): Sorted.
     RETURNS (int64 [N]): row * n_columns + column, ascending.
@@ -192,7 +210,8 @@ def mine_pairs(
     for doc, gold in zip(docs, golds):
         labels = known_labels(gold, len(doc))
         reading = extractor.read(doc, is_train=True)
-        for role, of_role in reading.keys.items():
+        for role in extractor.features.scored_roles:
+            of_role = reading.keys[role]
             i, t = np.nonzero((of_role != 0) & (labels[role] >= 0)[:, None])
             rows = np.searchsorted(keys, of_role[i, t])
             found.append(np.unique(rows * n_columns + labels[role][i]))

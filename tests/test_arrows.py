@@ -46,6 +46,7 @@ ORDER = [
     "segmentation",
     "gains",
     "features.*",
+    "transitions",
     "selection",
     "optimizers",
     "packing",

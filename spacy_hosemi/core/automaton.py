@@ -162,6 +162,20 @@ class PatternAutomaton:
                 state = self._keys[target]
         return found
 
+    def columns_read(self, labels: Iterable[int]) -> list[list[int]]:
+        """Which columns the segments of a sequence read, whatever the grammar says.
+
+        labels (Iterable[int]): Label indices of the segments of a whole document.
+        RETURNS (List[List[int]]): For each segment its label, then the columns of the
+            observed patterns that it completes.
+        """
+        found = []
+        state: Key = (self.n_labels,)
+        for y in labels:
+            state = self._keys[int(self.edge_target[self._owner(state, y)])]
+            found.append([y, *(self.n_labels + c for c in self._reads[state])])
+        return found
+
     def _set_rules(self) -> None:
         """The grammar's tables; without one, a single state that permits all."""
         grammar = self.grammar
@@ -233,7 +247,7 @@ class PatternAutomaton:
 
     def _build_states(self, observed_keys: list[Key]) -> None:
         """Histories times states of the grammar, group by group."""
-        reads = {
+        self._reads = reads = {
             key: tuple(c for c, z in enumerate(observed_keys) if key[-len(z) :] == z)
             for key in self._keys
         }

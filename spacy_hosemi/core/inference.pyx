@@ -181,7 +181,8 @@ cdef class Marginals(Tables):
         """Take from the gradient how often one segmentation reads each potential.
 
         segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
-            right, covering every token. Without constraints and observed patterns.
+            right, covering every token. Without constraints; of observed columns only
+            entries are counted, none of cells and of dense potentials.
         RETURNS (float): The score of the segmentation; where that is -inf, the gradient
             stays as it is.
         """
@@ -206,7 +207,26 @@ cdef class Marginals(Tables):
             known = set(segments)
             places = (cells[name].tolist() for name in ("start", "end", "column"))
             cells["score"] -= [cell in known for cell in zip(*places)]
+        if self.gradient.entries is not None:
+            self._take_entries(segments)
         return total
+
+    def _take_entries(self, segments):
+        entries = self.gradient.entries
+        reads = np.zeros((len(segments), self.automaton.n_columns), bool)
+        columns = self.automaton.columns_read([y for _, _, y in segments])
+        for read, found in zip(reads, columns):
+            read[found] = True
+        starts, ends = np.array([(u, j) for u, j, _ in segments], np.intp).T
+        segment = np.repeat(np.arange(len(segments)), ends - starts)
+        is_there = np.ones((len(ROLES), self.n_tokens), bool)
+        is_there[1:] = False
+        is_there[1, starts] = True
+        is_there[2, ends - 1] = True
+        position, column = entries["position"], entries["column"]
+        entries["score"] -= (
+            is_there[entries["role"], position] & reads[segment[position], column]
+        )
 
     def _score_of(self, segments):
         cdef int32_t[::1] target = np.empty(self.n_labels, np.int32)

@@ -5,12 +5,14 @@ from .weights import (
     Family,
     FeatureWeight,
     PatternWeight,
+    TransitionWeight,
     WeightRow,
     count_features,
     count_forbidden,
     find_features,
     strongest_features,
     strongest_patterns,
+    strongest_transitions,
     weight_families,
 )
 
@@ -20,6 +22,7 @@ __all__ = [
     "FeatureWeight",
     "PatternWeight",
     "Pruned",
+    "TransitionWeight",
     "WeightRow",
     "choose",
     "count_features",
@@ -28,6 +31,7 @@ __all__ = [
     "find_threshold",
     "strongest_features",
     "strongest_patterns",
+    "strongest_transitions",
     "try_pruning",
     "weight_families",
 ]

@@ -2,7 +2,8 @@
 
     name of a feature   role:TEMPLATE=value, such as "start:LOWER[-1] & LOWER=in & the"
     its family          role:TEMPLATE
-    name of a column    a label, "O" is outside; with tags on tokens a tag, as "B-PER"
+    name of a column    a label, "O" is outside; with tags on tokens a tag, as "B-PER";
+                        of transitions a label pattern, as "author title"
 
 The columns of a feature are compared as they are: what counts for a decision is the
 difference between two of them. Nothing is printed here; that is done in `cli`.
@@ -61,6 +62,22 @@ class PatternWeight:
     """
 
     pattern: tuple[str, ...]
+    weight: float
+
+
+@dataclass(frozen=True)
+class TransitionWeight:
+    """The weight of a feature in the role transition for a label pattern.
+
+    feature (str): "transition:TEMPLATE=value".
+    pattern (Tuple[str, ...]): Names of labels or tags; "^" is begin.
+    docs (int): In how many training documents the feature fires.
+    weight (float): Added where a segment that completes the pattern starts there.
+    """
+
+    feature: str
+    pattern: tuple[str, ...]
+    docs: int
     weight: float
 
 
@@ -130,8 +147,10 @@ def find_features(
     RETURNS (List[WeightRow]): At most `top`.
     RAISES (ValueError): HS042 unknown label or role.
     """
-    weights, names = pipe.weights, pipe.inventory.names
-    columns = _columns(pipe.inventory, labels)
+    weights = pipe.weights
+    patterns = [" ".join(pattern) for pattern in pipe.automaton.observed]
+    names = (*pipe.inventory.names, *patterns)
+    columns = _columns(pipe.inventory, labels) if labels else range(len(names))
     _, largest = _sizes(weights, columns)
     rows = np.flatnonzero(_matching(weights, role, text))
     rows = rows[np.argsort(-largest[rows], kind="stable")[:top]]
@@ -183,6 +202,38 @@ def strongest_patterns(
     return [patterns[k] for k in _strongest(values, top, negative)]
 
 
+def strongest_transitions(
+    pipe: HighOrderSemiCRF,
+    *,
+    labels: Sequence[str] = (),
+    top: int = 10,
+    text: str = "",
+    negative: bool = False,
+) -> list[TransitionWeight]:
+    """The largest weights of features for label patterns.
+
+    pipe (HighOrderSemiCRF): A trained component.
+    labels (Sequence[str]): Only patterns with one of these; empty: all.
+    top (int): How many.
+    text (str): Only features with this text in their name.
+    negative (bool): Also as many of those with the lowest weights below 0.
+    RETURNS (List[TransitionWeight]): Weights descend.
+    RAISES (ValueError): HS042 unknown label.
+    """
+    weights, names = pipe.weights, pipe.inventory.names
+    wanted = {names[y] for y in _columns(pipe.inventory, labels)} if labels else ()
+    known = _matching(weights, None, text)
+    found = [
+        TransitionWeight(weights.names[r], pattern, int(weights.counts[r]), value)
+        for c, pattern in enumerate(pipe.automaton.observed, len(names))
+        if not wanted or not wanted.isdisjoint(pattern)
+        for r, value in zip(*(x.tolist() for x in _column(weights, c)))
+        if known[r]
+    ]
+    values = np.array([one.weight for one in found])
+    return [found[k] for k in _strongest(values, top, negative)]
+
+
 def count_forbidden(pipe: HighOrderSemiCRF) -> int:
     """RETURNS (int): How many label patterns no segmentation may contain."""
     return int(np.isneginf(pipe.weights.pattern).sum())
@@ -206,7 +257,8 @@ def weight_families(
     """
     weights = pipe.weights
     columns = _columns(pipe.inventory, labels)
-    squares, largest = _sizes(weights, columns)
+    observed = [] if labels else range(len(weights.tail), pipe.automaton.n_columns)
+    squares, largest = _sizes(weights, [*columns, *observed])
     names = [name.partition("=")[0] for name in weights.names]
     known = _matching(weights, role, text)
     others = [

@@ -35,15 +35,17 @@ from .matches import (
     names_of,
     size_name,
 )
-from .presets import FUZZY_LISTS, LISTS, PRESETS, TABLES
+from .presets import FUZZY_LISTS, LISTS, PRESETS, TABLES, TRANSITION
 from .tables import PREFIX, VALUE, Table, Tables, reads_table
 from .templates import Atom, Template, parse_templates
 from .units import UNIT_ATTRIBUTES, Segments, UnitReader, kind_of_unit
 
-# Features of tokens in a segment: as the potentials have them, then those that are read
-# only where there are templates; and of the segment as a unit.
+# Features of tokens in a segment, as the potentials have them.
 TOKEN_ROLES = ("inside", "start", "end")
-MORE_ROLES = ("within",)
+# Of those that are read only where there are templates: at all tokens but the first; at
+# the first, with weights for label patterns.
+MORE_ROLES = ("within", "transition")
+# And those of the segment as a unit.
 ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
@@ -73,6 +75,8 @@ class FeatureSet:
     inside, start, end, whole, within (Iterable[str]): Templates read at each token of a
         segment, at its first token, at its last one, of the segment as a unit, and at
         each token but the first.
+    transition (Iterable[str]): Templates read at the first token, with weights for
+        label patterns that are completed there.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
@@ -86,6 +90,7 @@ class FeatureSet:
         end: Iterable[str] = (),
         whole: Iterable[str] = (),
         within: Iterable[str] = (),
+        transition: Iterable[str] = (),
         *,
         min_count: int = 2,
         width: int = 6,
@@ -94,7 +99,7 @@ class FeatureSet:
             if value < 1:
                 raise ValueError(Errors.HS033.format(name=name, found=value))
         texts = {"inside": inside, "start": start, "end": end, "whole": whole}
-        texts["within"] = within
+        texts |= {"within": within, "transition": transition}
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
@@ -144,13 +149,31 @@ class FeatureSet:
     @property
     def templates(self) -> tuple[Template, ...]:
         """All templates that are read at tokens, each once."""
-        roles = self.token_roles
+        return self._read_as(self.token_roles)
+
+    @property
+    def scored_roles(self) -> tuple[str, ...]:
+        """Those of them with weights for labels."""
+        return tuple(role for role in self.token_roles if role != "transition")
+
+    def _read_as(self, roles: Iterable[str]) -> tuple[Template, ...]:
         return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
-        """All templates in the role inside: segments of one token have no borders."""
+        """All templates in the role inside: segments of one token have no borders. Only
+        transitions are what they were."""
         merged = FeatureSet(min_count=self.min_count)
-        merged.roles["inside"] = self.templates
+        merged.roles["inside"] = self._read_as(self.scored_roles)
+        merged.roles["transition"] = self.roles["transition"]
+        return merged
+
+    def with_transitions(self) -> FeatureSet:
+        """With the usual features in the role transition, if there are none."""
+        merged = FeatureSet(min_count=self.min_count, width=self.width)
+        merged.roles = {**self.roles}
+        merged.roles["transition"] = self.roles["transition"] or parse_templates(
+            TRANSITION
+        )
         return merged
 
     def with_lists(
@@ -221,13 +244,15 @@ def make_features(
     end: list[str] = [],  # noqa: B006
     whole: list[str] = [],  # noqa: B006
     within: list[str] = [],  # noqa: B006
+    transition: list[str] = [],  # noqa: B006
     min_count: int = 2,
     width: int = 6,
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
     preset (str): "default", or "none" to begin with nothing.
-    inside, start, end, whole, within (List[str]): Templates to add to the preset.
+    inside, start, end, whole, within, transition (List[str]): Templates to add to the
+        preset.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
     RETURNS (FeatureSet): The features.
@@ -236,7 +261,7 @@ def make_features(
     if preset not in PRESETS:
         raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
     given = {"inside": inside, "start": start, "end": end, "whole": whole}
-    given["within"] = within
+    given |= {"within": within, "transition": transition}
     texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
     return FeatureSet(**texts, min_count=min_count, width=width)
 
@@ -319,9 +344,14 @@ class Extractor:
         RETURNS (Reading): Those of tokens by role, and those of segments.
         """
         values, segments = self.read_values(doc, is_train)
-        plans = self._plans.items()
-        keys = {role: template_keys(values, *plan) for role, plan in plans}
+        keys = {role: self.keys(values, role) for role in self._plans}
         return Reading(keys, segments)
+
+    def keys(self, values: Keys, role: str) -> Keys:
+        """RETURNS (uint64 [n, T]): What the templates of a role find in what was read
+        by `read_values`."""
+        found: Keys = template_keys(values, *self._plans[role])
+        return found
 
     def read_values(
         self, doc: Doc, is_train: bool = False, orths: Keys | None = None

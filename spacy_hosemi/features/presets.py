@@ -53,6 +53,9 @@ INSIDE = (
     "IS_STOP",
 )
 
+# Where label patterns are observed and no others are named.
+TRANSITION = ("LOWER", "LOWER[-1]", "SHORT_SHAPE", "PUNCTUATION[-1:0]")
+
 PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
     "default": {"inside": INSIDE, "start": BORDER, "end": BORDER},
     "none": {"inside": (), "start": (), "end": ()},

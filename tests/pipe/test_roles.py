@@ -5,12 +5,21 @@ from math import inf
 import numpy as np
 import pytest
 import spacy
+import srsly
+from spacy.util import load_config
 from thinc.api import Adam
+from typer.testing import CliRunner
 
-from spacy_hosemi.explain import find_features
+from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.explain import (
+    find_features,
+    strongest_transitions,
+    weight_families,
+)
 
 from .. import oracles
 from ..helpers import (
+    as_problem,
     initialize,
     lbfgs,
     make_doc,
@@ -53,7 +62,7 @@ def find(nlp, text):
 
 def weight_of(pipe):
     """(feature, column) -> weight, 0 for those that have none; by their names."""
-    columns = pipe.inventory.names
+    columns = (*pipe.inventory.names, *map(" ".join, pipe.automaton.observed))
     found = {
         row.feature: row.weights
         for row in find_features(pipe, top=len(pipe.weights.names))
@@ -83,7 +92,8 @@ def score_by_hand(pipe, features, words):
         history = ["^"]
         for start, end, y in segmentation:
             history.append(names[y])
-            if y == 0 and end - start > 1 and pipe.cfg["outside"] == "token":
+            is_short = pipe.cfg["outside"] == "token" and y == 0
+            if end - start > 1 and (is_short or pipe.inventory.on_tokens):
                 return -inf
             places = {
                 "inside": range(start, end),
@@ -92,10 +102,14 @@ def score_by_hand(pipe, features, words):
                 "within": range(start + 1, end),
             }
             for role, tokens in places.items():
-                for template in features.get(role, ()):
+                for template in map(str, features.get(role, ())):
                     for i in tokens:
                         name = f"{role}:{read(template, words, i)}"
                         total += weight(name, names[y])
+            for template in map(str, features.get("transition", ())):
+                name = f"transition:{read(template, words, start)}"
+                for k in range(len(history) - 1):
+                    total += weight(name, " ".join(history[k:]))
         history.append("$")
         for k in range(1, len(history) + 1):
             for z, w in pattern:
@@ -116,8 +130,7 @@ def assert_as_by_hand(pipe, features):
         log_z = np.logaddexp.reduce([x for x in scores.values() if x > -inf])
         assert pipe.marginals(doc).log_z == pytest.approx(log_z, abs=1e-9)
         best = max(scores, key=scores.get)
-        spans = [(i, j, pipe.inventory.names[y]) for i, j, y in best if y]
-        assert triples(pipe(doc).ents) == spans
+        assert triples(pipe(doc).ents) == pipe.inventory.decode(best)
 
 
 def assert_kept_scores_agree(pipe, examples):
@@ -262,3 +275,339 @@ def test_l2_of_within():
     sizes = np.abs(pipe.weights.matrix)
     assert 0.0 < sizes[_rows(pipe, "within")].max() < 0.01
     assert sizes[_rows(pipe, "inside")].max() > 0.1
+
+
+# --- transition: at the first token, with weights for label patterns --------------
+
+TRANSITION = {
+    "preset": "none",
+    "inside": ["BIAS"],
+    "start": ["LOWER"],
+    "transition": ["BIAS", "LOWER", "LOWER[-1] & LOWER"],
+    "min_count": 1,
+}
+
+
+def make_observed(marked=SHORT, features=TRANSITION, **config):
+    return make_random(marked, features, **{"observed_order": 1, **config})
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"observed_order": 2},
+        {"observed_order": 3, "max_order": 0},
+        {"max_order": 3},
+        {"outside": "token", "observed_order": 2},
+        {"encoding": "BIO", "observed_order": 2},
+    ],
+)
+def test_transitions_by_hand(config):
+    pipe, examples = make_observed(**config)
+    assert {name.partition(":")[0] for name in pipe.weights.names} >= {"transition"}
+    assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
+    assert_kept_scores_agree(pipe, examples)
+
+
+@pytest.mark.parametrize(
+    "config, decoding",
+    [({"observed_order": 2}, None), ({"label_rules": ["A at most once"]}, "mbr")],
+)
+def test_inference_with_transitions(config, decoding):
+    """All probabilities, with the constraints of the document."""
+    pipe, _ = make_observed(**config)
+    for text in TEXTS:
+        doc = make_doc(
+            NLP, *text.split(), sent_starts=[i == 1 for i in range(len(text.split()))]
+        )
+        potentials, constraints = pipe._potentials(doc)
+        assert len(potentials.entries) > 0
+        problem = as_problem(pipe.automaton, potentials, constraints)
+        scores = oracles.scored(problem)
+        if "label_rules" in config:
+            scores = {s: x for s, x in scores.items() if sum(y == 1 for *_, y in s) < 2}
+        marginals = pipe.marginals(doc)
+        assert marginals.log_z == pytest.approx(oracles.log_z(scores), abs=1e-9)
+        expected = oracles.marginals(problem, scores)
+        np.testing.assert_allclose(
+            marginals.gradient.entries["score"], expected.entries, atol=1e-9
+        )
+        for i, j, y in [(0, 1, 0), (0, 1, 1), (0, len(doc), 2)]:
+            found = marginals.segment(i, j, y)
+            assert found == pytest.approx(expected.segments[i, j, y], abs=1e-9)
+        best, _ = oracles.best(scores)
+        spans = [(i, j, pipe.inventory.names[y]) for i, j, y in best if y]
+        assert triples(pipe(doc).ents) == spans
+        pipe.decoding = decoding or "viterbi"
+        for ent in pipe(doc).ents:
+            y = pipe.inventory.names.index(ent.label_)
+            expected_one = expected.segments[ent.start, ent.end, y]
+            assert ent._.confidence == pytest.approx(expected_one, abs=1e-9)
+        pipe.decoding = "viterbi"
+
+
+@pytest.mark.parametrize("prepare", [list, hide])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"observed_order": 2, "max_order": 1},
+        {"encoding": "BILUO"},
+        {"explicit_length": 2, "observed_order": 2},
+    ],
+)
+def test_gradient_of_transitions(prepare, config):
+    pipe, examples = make_observed(**config)
+    rows = assert_gradient(pipe, prepare(examples))
+    of_transitions = np.repeat(_rows(pipe, "transition"), pipe.weights.pairs.sizes)
+    assert np.abs(rows[of_transitions]).max() > 0.01
+
+
+def test_gradient_where_nothing_is_known():
+    pipe, examples = make_observed()
+    doc = examples[0].reference
+    doc.set_ents([], missing=[doc[:]])
+    value, gradient = pipe.value_and_gradient(examples[:1])
+    assert value == 0.0 and not gradient.any()
+
+
+# Who comes first is told by a word between them, and only together with both labels.
+ORDERS = tuple(
+    f"[{left} {x}] {word} [{right} {y}] ."
+    for x, y in ("ab", "cd", "ba", "dc")
+    for left, right, word in (
+        *(("A", "B", "then"), ("B", "A", "then")),
+        *(("A", "A", "also"), ("B", "B", "also")),
+    )
+)
+
+
+def tell_orders(nlp):
+    """The second label where the first is given by its word."""
+    return {
+        (first, word): dict(find(nlp, f"{first} {word} x ."))["x"]
+        for first in ("left", "right")
+        for word in ("then", "also")
+    }
+
+
+@pytest.fixture(scope="module")
+def ordered():
+    return make_ordered(observed_order=2)
+
+
+def make_ordered(transition=("LOWER[-1]",), **config):
+    marked = [*ORDERS, *(f"[A left] {end}" for end in ". then also".split())]
+    marked += [f"[B right] {end}" for end in ". then also".split()]
+    words = {"preset": "none", "inside": ["BIAS", "LOWER"], "start": ["LOWER[-1]"]}
+    features = {**words, "min_count": 1}
+    if config:
+        features["transition"] = list(transition)
+    return make_trained(marked, features=features, fit={"l2": 0.01}, **config)
+
+
+def test_what_only_transitions_can_tell(ordered):
+    assert tell_orders(ordered) == {
+        ("left", "then"): "B",
+        ("left", "also"): "A",
+        ("right", "then"): "A",
+        ("right", "also"): "B",
+    }
+
+
+def test_without_transitions_nobody_could_know():
+    told = tell_orders(make_ordered())
+    assert len({told["left", "then"], told["left", "also"]}) == 1
+
+
+def test_names_and_weights(ordered):
+    pipe = ordered.get_pipe("hosemi")
+    found = strongest_transitions(pipe, text="=then", top=2)
+    patterns = {("A", "O", "B"), ("B", "O", "A")}
+    assert {one.pattern for one in found} == patterns
+    assert {one.feature for one in found} == {"transition:LOWER[-1]=then"}
+    assert found[0].docs == 8 and found[0].weight > 0.5
+    only_a = strongest_transitions(pipe, labels=["A"], top=1000, negative=True)
+    assert only_a and all("A" in one.pattern for one in only_a)
+    rows = find_features(pipe, role="transition", text="=then")
+    assert rows[0].weights["A O B"] > 0.5
+    families = {family.name: family for family in weight_families(pipe)}
+    assert families["transition:LOWER[-1]"].share > 0.05
+    assert sum(family.share for family in families.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("args", [[], ["--role", "transition"]])
+def test_command(ordered, tmp_path, args):
+    ordered.to_disk(tmp_path)
+    result = CliRunner().invoke(hosemi_cli, ["weights", str(tmp_path), *args])
+    assert result.exit_code == 0, result.output
+    line = next(x for x in result.output.split("\n") if "A O B" in x and "=then" in x)
+    assert "transition:LOWER[-1]=then" in line
+    result = CliRunner().invoke(hosemi_cli, ["weights", str(tmp_path), "--json"])
+    (first, *_) = srsly.json_loads(result.stdout)["transitions"]
+    assert set(first) == {"feature", "pattern", "docs", "weight"}
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_saved_models_with_transitions(through, ordered, tmp_path):
+    other = through(ordered, tmp_path)
+    assert tell_orders(other) == tell_orders(ordered)
+    left, right = ordered.get_pipe("hosemi"), other.get_pipe("hosemi")
+    assert right.model.to_bytes() == left.model.to_bytes()
+    assert right.automaton.observed == left.automaton.observed
+
+
+def test_models_of_before_there_were_transitions(tmp_path):
+    nlp = make_trained(SHORT, features=WITHIN)
+    nlp.to_disk(tmp_path)
+    path = tmp_path / "hosemi" / "cfg"
+    cfg = srsly.read_json(path)
+    assert cfg.pop("observed") == []
+    assert cfg.pop("observed_order") == 0
+    srsly.write_json(path, cfg)
+    config = load_config(tmp_path / "config.cfg")
+    del config["components"]["hosemi"]["observed_order"]
+    del config["components"]["hosemi"]["model"]["features"]["transition"]
+    config.to_disk(tmp_path / "config.cfg")
+    other = spacy.load(tmp_path)
+    for text in TEXTS:
+        assert find(other, text) == find(nlp, text)
+    pipe = other.get_pipe("hosemi")
+    assert "n_observed" not in srsly.msgpack_loads(pipe.weights.to_bytes())
+    pipe.prune(0.1)
+
+
+def test_a_cfg_with_other_patterns(ordered, tmp_path):
+    ordered.to_disk(tmp_path)
+    path = tmp_path / "hosemi" / "cfg"
+    cfg = srsly.read_json(path)
+    srsly.write_json(path, {**cfg, "observed": cfg["observed"][1:]})
+    with pytest.raises(ValueError, match="HS064"):
+        spacy.load(tmp_path)
+
+
+@pytest.mark.parametrize("role", ["inside", "transition"])
+def test_weights_in_columns_of_another_role(ordered, role):
+    """They would be read out of bounds."""
+    weights = ordered.get_pipe("hosemi").weights
+    loaded = srsly.msgpack_loads(weights.to_bytes())
+    columns = np.array(loaded["columns"])
+    is_theirs = np.repeat(_rows(ordered.get_pipe("hosemi"), role), weights.pairs.sizes)
+    columns[is_theirs] = 5 if role == "inside" else 0
+    loaded["columns"] = columns.astype(np.int32)
+    with pytest.raises(ValueError, match="HS062"):
+        weights.copy().from_bytes(srsly.msgpack_dumps(loaded))
+
+
+def test_pruning_drops_patterns_without_weights(ordered, tmp_path):
+    ordered.to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    pipe = nlp.get_pipe("hosemi")
+    before = pipe.automaton.observed
+    largest = max(one.weight for one in strongest_transitions(pipe, top=1))
+    pipe.prune(0.5 * largest)
+    assert set(pipe.automaton.observed) < set(before)
+    assert pipe.automaton.observed == tuple(map(tuple, pipe.cfg["observed"]))
+    assert pipe.weights.n_observed == len(pipe.automaton.observed) > 0
+    old = {
+        (one.feature, one.pattern, one.weight)
+        for one in strongest_transitions(ordered.get_pipe("hosemi"), top=10_000)
+    }
+    new = strongest_transitions(pipe, top=10_000)
+    assert {(one.feature, one.pattern, one.weight) for one in new} < old
+    copied = pipe.from_bytes(pipe.to_bytes())
+    assert len(copied.automaton.observed) == copied.weights.n_observed
+    pipe.prune(1e9)
+    assert pipe.automaton.observed == ()
+    assert len(pipe.predict([nlp.make_doc("a then b .")])) == 1
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"scope": "sents"},
+        {"collective": 0.5},
+        {"decoding": "mbr", "confidence": True},
+        {"label_rules": ["A at most once"], "spans_key": "sc"},
+        {"pattern_selection": "gain", "pattern_max": 3},
+        {"encoding": "IO"},
+    ],
+)
+def test_other_settings(config):
+    marked = SHORT if "label_rules" not in config else SHORT[:1]
+    nlp = make_nlp(features={"preset": "default"}, observed_order=1, **config)
+    if config.get("scope") == "sents":
+        nlp.add_pipe("sentencizer", first=True)
+        nlp.config["training"]["annotating_components"] = ["sentencizer"]
+    initialize(nlp, marked, fit=lbfgs(max_iter=10))
+    pipe = nlp.get_pipe("hosemi")
+    assert any(_rows(pipe, "transition"))
+    doc = nlp("a b c . b a")
+    assert np.isfinite(pipe.marginals(doc).log_z)
+    for ent in doc.ents:
+        assert 0.0 <= ent._.confidence <= 1.0
+
+
+def test_an_online_step_on_transitions():
+    nlp = make_nlp(features=TRANSITION, observed_order=2)
+    initialize(nlp, SHORT)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, SHORT)
+    losses = [nlp.update(examples, sgd=Adam(0.01))["hosemi"] for _ in range(8)]
+    assert losses[-1] < losses[0] / 2
+    of_transitions = np.repeat(_rows(pipe, "transition"), pipe.weights.pairs.sizes)
+    assert np.abs(pipe.weights.matrix[of_transitions]).min() > 0.0
+
+
+def test_pairs_of_transitions_are_those_of_the_gold():
+    pipe, _ = make_observed(["[A a b] [B c]"], observed_order=2)
+    found = {
+        (row.feature, pattern)
+        for row in find_features(pipe, role="transition", top=99)
+        for pattern in row.weights
+    }
+    assert found == {
+        ("transition:BIAS=1", "^ A"),
+        ("transition:LOWER=a", "^ A"),
+        ("transition:LOWER[-1] & LOWER=^ & a", "^ A"),
+        *(("transition:BIAS=1", p) for p in ("A B", "^ A B")),
+        *(("transition:LOWER=c", p) for p in ("A B", "^ A B")),
+        *(("transition:LOWER[-1] & LOWER=b & c", p) for p in ("A B", "^ A B")),
+    }
+
+
+def test_many_features_with_transitions(monkeypatch):
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    with pytest.warns(UserWarning, match="HSW03"):
+        pipe, examples = make_observed(observed_order=2)
+    assert_as_by_hand(pipe, TRANSITION)
+    assert_gradient(pipe, examples)
+
+
+def test_usual_transitions():
+    pipe, _ = make_random(features={"preset": "none"}, observed_order=1)
+    templates = pipe.weights.extractor.features.roles["transition"]
+    assert "LOWER" in map(str, templates)
+    assert make_random(features={"preset": "none"})[0].automaton.observed == ()
+
+
+def test_nothing_is_observed():
+    """No document is known as a whole."""
+    pipe = NLP.create_pipe(
+        "hosemi", config={"observed_order": 1, "model": {"features": TRANSITION}}
+    )
+    examples = make_examples(NLP, SHORT[:1])
+    doc = examples[0].reference
+    doc.set_ents(doc.ents[:1], missing=[doc[3:]], default="outside")
+    pipe.initialize(lambda: examples, nlp=NLP)
+    assert pipe.automaton.observed == ()
+    assert not any(_rows(pipe, "transition"))
+    randomize(pipe)
+    assert_gradient(pipe, examples)
+
+
+def test_transitions_need_patterns():
+    with pytest.raises(ValueError, match="HS090.*LOWER, SHAPE"):
+        make_nlp(features={"transition": ["LOWER", "SHAPE"]})
+    with pytest.raises(ValueError, match="HS043.*observed_order is -1"):
+        make_nlp(observed_order=-1)
