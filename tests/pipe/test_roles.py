@@ -310,6 +310,7 @@ def test_transitions_by_hand(config):
     assert_kept_scores_agree(pipe, examples)
 
 
+@pytest.mark.filterwarnings("ignore:.*HSW05")
 @pytest.mark.parametrize(
     "config, decoding",
     [({"observed_order": 2}, None), ({"label_rules": ["A at most once"]}, "mbr")],
@@ -523,6 +524,7 @@ def test_pruning_drops_patterns_without_weights(ordered, tmp_path):
     assert len(pipe.predict([nlp.make_doc("a then b .")])) == 1
 
 
+@pytest.mark.filterwarnings("ignore:.*HSW05")
 @pytest.mark.parametrize(
     "config",
     [
