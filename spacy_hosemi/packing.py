@@ -58,10 +58,11 @@ def pack_counts(counts: NDArray[Any]) -> NDArray[Any]:
 
 def pack_names(names: Sequence[str]) -> bytes:
     """RETURNS (bytes): Names, none of which has a line end, for `unpack_names`."""
-    return zlib.compress("\n".join(names).encode("utf8"))
+    return zlib.compress("\n".join(names).encode("utf8", "surrogatepass"))
 
 
 def unpack_names(packed: bytes | str) -> list[str]:
     """Inverse of `pack_names`; takes the plain text of older formats too."""
-    text = packed if isinstance(packed, str) else zlib.decompress(packed).decode("utf8")
-    return text.split("\n") if text else []
+    if isinstance(packed, bytes):
+        packed = zlib.decompress(packed).decode("utf8", "surrogatepass")
+    return packed.split("\n") if packed else []
