@@ -168,9 +168,9 @@ cdef class TemplateScores:
         cdef Py_ssize_t i, t, n = values.shape[0], n_templates = self._seeds.shape[0]
         cdef Py_ssize_t n_labels = scores.shape[2]
         cdef bint is_dense = self._first_weight.shape[0] == 0
-        cdef int32_t row
+        cdef int32_t row, first
         cdef double* target
-        if n == 0 or n_templates == 0:
+        if n == 0 or n_templates == 0 or self._weights.shape[0] == 0:
             return
         cdef int32_t[:, ::1] rows = np.empty((n, n_templates), np.int32)
         cdef uint64_t[:, ::1] keys = np.empty((n, n_templates), np.uint64)
@@ -186,7 +186,9 @@ cdef class TemplateScores:
                     if row >= 0 and is_dense:
                         _fetch(&self._weights[row * n_labels], n_labels)
                     elif row >= 0:
-                        _fetch(&self._weights[self._first_weight[row]], 1)
+                        first = self._first_weight[row]
+                        if first < self._first_weight[row + 1]:
+                            _fetch(&self._weights[first], 1)
                 for t in range(n_templates if i > 1 else 0):
                     row, target = rows[i - 2, t], &scores[self._roles[t], i - 2, 0]
                     if row >= 0 and is_dense:
