@@ -16,7 +16,6 @@ from .core import PatternAutomaton
 from .errors import Errors
 from .model import Weights, family_values, role_gradient
 from .objectives import Objective
-from .packing import to_single
 from .segmentation import Gold
 
 Floats = NDArray[np.float64]
@@ -214,7 +213,8 @@ def minimize(
             },
         )
     best = result.x[:n] - result.x[n:] if l1 else result.x
-    weights.set_vector(to_single(best))  # a saved model predicts the same
+    weights.set_vector(best, copy=False)
+    weights.round()  # a saved model predicts the same
     if progress:
         seconds = time.process_time() - began
         tqdm.write(

@@ -41,11 +41,13 @@ from .features import (
     make_features,
     words_of,
 )
+from .lengths import differences, gradient_of_sums, sums
 from .optimizers import SparseAdagrad
 from .packing import (
     pack_counts,
     pack_floats,
     pack_names,
+    to_single,
     unpack_floats,
     unpack_names,
 )
@@ -209,6 +211,8 @@ class Weights(Shim):
     pairs (Optional[Pairs]): Which pairs; None: all.
     pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never changed.
     length (float64 [L, D]): Weights of lengths up to D, if they are learnt.
+    length_smoothing (int): In the vector of weights stand so many times their
+        differences, see `lengths`.
     n_observed (int): Columns of `pairs` beyond L, which only transitions have.
     keep_scores (bool): Whether the scores of words are kept in prediction.
     """
@@ -233,6 +237,7 @@ class Weights(Shim):
         tail: Floats,
         *,
         learn_length: bool = False,
+        length_smoothing: int = 0,
         n_observed: int = 0,
     ) -> None:
         """Zero weights for these features, patterns and lengths.
@@ -242,6 +247,7 @@ class Weights(Shim):
         length (float64 [L, D]): Fixed part of the length potentials.
         tail (float64 [L]): Fixed.
         learn_length (bool): Whether lengths have weights too.
+        length_smoothing (int): See `lengths`.
         n_observed (int): Label patterns for which transitions have weights.
         """
         self._set_rows(selection.keys, selection.names, selection.pairs)
@@ -252,6 +258,7 @@ class Weights(Shim):
         self.length = np.array(length, np.float64)
         self.tail = tail
         self.learn_length = learn_length
+        self.length_smoothing = length_smoothing
         self.n_observed = n_observed
         self.is_trained = False
         self._reset_optimizer()
@@ -450,8 +457,7 @@ class Weights(Shim):
         of_tokens = (r for _, r in rows.tokens.values())
         for fired in (*of_tokens, rows.segments.row, rows.places.row):
             matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)
-        vector = np.concatenate([gradient.pattern, gradient.length.ravel()])
-        dense.gradient[:, 0] += np.where(self.is_learnt, vector, 0.0)
+        dense.gradient[:, 0] += self._dense_gradient(gradient.pattern, gradient.length)
         dense.touched.append(np.flatnonzero(self.is_learnt).astype(np.int32))
         self._n_gradients += 1
 
@@ -494,19 +500,30 @@ class Weights(Shim):
 
     def _steps(self) -> tuple[SparseAdagrad, SparseAdagrad]:
         if self._matrix_step is None or self._dense_step is None:
-            dense = np.concatenate([self.pattern, self.length.ravel()])
             self._matrix_step = SparseAdagrad(self.matrix)
-            self._dense_step = SparseAdagrad(
-                np.where(self.is_learnt, dense, 0.0)[:, None]
-            )
+            self._dense_step = SparseAdagrad(self._dense()[:, None])
         return self._matrix_step, self._dense_step
 
+    # pattern and length as one vector, 0 where nothing is learnt
+
+    def _dense(self) -> Floats:
+        length = differences(self.length, self.length_smoothing)
+        dense = np.concatenate([self.pattern, length.ravel()])
+        return np.where(self.is_learnt, dense, 0.0)
+
     def _write_dense(self, vector: Floats) -> None:
+        """Inverse of `_dense`."""
         learnt = self.is_learnt
-        split = len(self.pattern)
-        pattern = np.where(learnt[:split], vector[:split], self.pattern)
-        length = np.where(learnt[split:], vector[split:], self.length.ravel())
-        self.pattern, self.length = pattern, length.reshape(self.length.shape)
+        split, shape = len(self.pattern), self.length.shape
+        length = sums(vector[split:].reshape(shape), self.length_smoothing)
+        self.pattern = np.where(learnt[:split], vector[:split], self.pattern)
+        self.length = np.where(learnt[split:].reshape(shape), length, self.length)
+
+    def _dense_gradient(self, pattern: Floats, length: Floats) -> Floats:
+        """From derivatives by the weights to those by `_dense`."""
+        length = gradient_of_sums(length, self.length_smoothing)
+        gradient = np.concatenate([pattern, length.ravel()])
+        return np.where(self.is_learnt, gradient, 0.0)
 
     # all weights as one vector
 
@@ -528,8 +545,7 @@ class Weights(Shim):
 
     def vector(self) -> Floats:
         """RETURNS (float64 [N]): matrix, then what is learnt of pattern and length."""
-        dense = np.concatenate([self.pattern, self.length.ravel()])[self.is_learnt]
-        return np.concatenate([self.matrix.ravel(), dense])
+        return np.concatenate([self.matrix.ravel(), self._dense()[self.is_learnt]])
 
     def by_weight(self, of_row: NDArray[Any]) -> NDArray[Any]:
         """From one value for each feature to one for each weight of `matrix`."""
@@ -553,7 +569,7 @@ class Weights(Shim):
             raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
         matrix = vector[: self.matrix.size].reshape(self.matrix.shape)
         self.matrix = matrix.copy() if copy else matrix
-        dense = np.concatenate([self.pattern, self.length.ravel()])
+        dense = np.zeros(len(learnt))
         dense[learnt] = vector[self.matrix.size :]
         self._write_dense(dense)
         self.is_trained = True
@@ -570,8 +586,13 @@ class Weights(Shim):
         self, vector: Floats, pattern: Floats, length: Floats
     ) -> None:
         """Fill in the rest of what `empty_gradient` gave."""
-        dense = np.concatenate([pattern, length.ravel()])[self.is_learnt]
-        vector[self._matrix.size :] = dense
+        dense = self._dense_gradient(pattern, length)
+        vector[self._matrix.size :] = dense[self.is_learnt]
+
+    def round(self) -> None:
+        """Make all weights what they will be in a saved model."""
+        for name in _FLOATS:
+            setattr(self, name, to_single(getattr(self, name)))
 
     # how many weights
 
@@ -656,8 +677,9 @@ class Weights(Shim):
         if self.pairs is not None:
             parts["first_pair"] = pack_counts(self.pairs.first)
             parts["columns"] = pack_counts(self.pairs.columns)
-        if self.n_observed:
-            parts["n_observed"] = self.n_observed
+        for name in _COUNTS:
+            if count := getattr(self, name):
+                parts[name] = count
         for part in _PARTS:
             if data := getattr(self.extractor, part).to_dict():
                 parts[part] = data
@@ -702,7 +724,8 @@ class Weights(Shim):
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
-            self.n_observed = int(loaded.get("n_observed", 0))
+            for name in _COUNTS:
+                setattr(self, name, int(loaded.get(name, 0)))
             self.counts = np.array(loaded["counts"], np.int64)
             for name in _FLOATS:
                 setattr(self, name, unpack_floats(loaded[name]))
@@ -739,6 +762,7 @@ class Weights(Shim):
 # What the extractor must keep besides its settings.
 _PARTS = ("gazetteers", "tables", "extensions")
 _FLOATS = ("matrix", "pattern", "length", "tail")
+_COUNTS = ("n_observed", "length_smoothing")
 
 
 def _unpickle(

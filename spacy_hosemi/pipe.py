@@ -92,6 +92,7 @@ pattern_selection = "count"
 observed_order = 0
 label_rules = []
 explicit_length = 1
+length_smoothing = 0
 max_length = null
 decoding = "viterbi"
 expected_f1 = null
@@ -160,6 +161,7 @@ def make_hosemi(
     observed_order: int,
     label_rules: list[str],
     explicit_length: int,
+    length_smoothing: int,
     max_length: int | None,
     decoding: str,
     expected_f1: float | None,
@@ -185,6 +187,7 @@ def make_hosemi(
         observed_order=observed_order,
         label_rules=label_rules,
         explicit_length=explicit_length,
+        length_smoothing=length_smoothing,
         max_length=max_length,
         decoding=decoding,
         expected_f1=expected_f1,
@@ -230,6 +233,8 @@ class HighOrderSemiCRF(TrainablePipe):
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
+    length_smoothing (int): 0: the penalty draws each of these weights to 0; 1: to that
+        of the next shorter length; 2: to the line through those of the two before.
     max_length (Optional[int]): Longest span in tokens; null: no limit.
     decoding (str): "viterbi", the most probable segmentation; or "mbr", the spans with
         the highest expected F1, for about three times the time.
@@ -264,6 +269,7 @@ class HighOrderSemiCRF(TrainablePipe):
         observed_order: int = 0,
         label_rules: Sequence[str] = (),
         explicit_length: int = 1,
+        length_smoothing: int = 0,
         max_length: int | None = None,
         decoding: str = "viterbi",
         expected_f1: float | None = None,
@@ -279,6 +285,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "pattern_max": (0 if pattern_max is None else pattern_max, 0),
             "observed_order": (observed_order, 0),
             "explicit_length": (explicit_length, 1),
+            "length_smoothing": (length_smoothing, 0),
             "max_length": (1 if max_length is None else max_length, 1),
             "collective": (collective, 0),
         }
@@ -322,6 +329,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "observed_order": observed_order,
             "label_rules": list(label_rules),
             "explicit_length": explicit_length,
+            "length_smoothing": length_smoothing,
             "max_length": max_length,
         }
         # Not part of what was learnt: the config decides, after loading too.
@@ -535,6 +543,8 @@ class HighOrderSemiCRF(TrainablePipe):
         pattern = np.zeros(len(self.cfg["patterns"]))
         pattern[: self._n_forbidden] = -np.inf
         explicit = self.cfg["explicit_length"]
+        learn_length = explicit > 1 and not self.inventory.on_tokens
+        smoothing = self.cfg.get("length_smoothing", 0) if learn_length else 0
         length, tail = possible_lengths(
             self.inventory, explicit, self.cfg["max_length"]
         )
@@ -543,7 +553,8 @@ class HighOrderSemiCRF(TrainablePipe):
             pattern=pattern,
             length=length,
             tail=tail,
-            learn_length=explicit > 1 and not self.inventory.on_tokens,
+            learn_length=learn_length,
+            length_smoothing=smoothing,
             n_observed=len(self.cfg["observed"]),
         )
 

@@ -48,6 +48,7 @@ ORDER = [
     "features.*",
     "transitions",
     "selection",
+    "lengths",
     "optimizers",
     "packing",
     "scores",

@@ -40,7 +40,14 @@ def penalised(nlp, l2):
 
 
 @pytest.mark.parametrize(
-    "config", [{}, {"explicit_length": 2}, {"encoding": "BILUO"}, {"max_order": 0}]
+    "config",
+    [
+        {},
+        {"explicit_length": 2},
+        {"explicit_length": 3, "length_smoothing": 1},
+        {"encoding": "BILUO"},
+        {"max_order": 0},
+    ],
 )
 @pytest.mark.parametrize("l2", [0.3, L2])
 def test_stationary_point(config, l2):

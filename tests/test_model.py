@@ -95,6 +95,8 @@ def test_line_breaks_in_names():
     [
         {},
         {"explicit_length": 3},
+        {"explicit_length": 3, "length_smoothing": 1},
+        {"explicit_length": 3, "length_smoothing": 2, "outside": "token"},
         {"outside": "token", "explicit_length": 2},
         {"max_length": 2},
         {"encoding": "BIO"},
@@ -162,7 +164,15 @@ def simulate(pipe, batches, rates, l2):
 
 
 @pytest.mark.parametrize("l2", [0.0, L2])
-@pytest.mark.parametrize("config", [{}, {"explicit_length": 2}, {"encoding": "BIO"}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"explicit_length": 2},
+        {"explicit_length": 3, "length_smoothing": 1},
+        {"encoding": "BIO"},
+    ],
+)
 def test_updates_equal_plain_adagrad(l2, config):
     model = {"l2": l2, "learn_rate_scale": 50.0}
     nlp, pipe, examples = make_pipe(model=model, **config)

@@ -34,7 +34,15 @@ def through_deepcopy(nlp, folder):
 THROUGH = [through_disk, through_bytes, through_pickle, through_deepcopy]
 
 
-@pytest.mark.parametrize("config", [{}, {"encoding": "BILUO"}, {"explicit_length": 3}])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"encoding": "BILUO"},
+        {"explicit_length": 3},
+        {"explicit_length": 3, "length_smoothing": 1},
+    ],
+)
 @pytest.mark.parametrize("through", THROUGH)
 def test_round_trip(through, config, tmp_path):
     nlp = make_trained(**config)
