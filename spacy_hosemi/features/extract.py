@@ -250,7 +250,8 @@ def make_features(
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
-    preset (str): "default", or "none" to begin with nothing.
+    preset (str): "default"; "fields" of records; "names" in running text; "chinese",
+        where tokens are characters; or "none" to begin with nothing.
     inside, start, end, whole, within, transition (List[str]): Templates to add to the
         preset.
     min_count (int): How often a feature must occur in training to get weights.

@@ -56,9 +56,81 @@ INSIDE = (
 # Where label patterns are observed and no others are named.
 TRANSITION = ("LOWER", "LOWER[-1]", "SHORT_SHAPE", "PUNCTUATION[-1:0]")
 
+# Fields of records, such as references: pairs wholly inside, and words in threes.
+FIELD_BORDER = (
+    *BORDER,
+    "LOWER[-2] & LOWER[-1]",
+    "LOWER[1] & LOWER[2]",
+    "LOWER[-1] & LOWER & LOWER[1]",
+)
+FIELD_WITHIN = ("LOWER[-1] & LOWER", "SHORT_SHAPE[-1] & SHORT_SHAPE")
+
+# Names in running text: fewer signs and shapes, and neighbours of each word of a name.
+NAME_BORDER = (
+    "BIAS",
+    "LOWER[-2:2]",
+    "SHORT_SHAPE[-1:1]",
+    "SHAPE[-1:1]",
+    "CASE[-1:1]",
+    "PREFIX2",
+    "PREFIX3",
+    "PREFIX4",
+    "SUFFIX2",
+    "SUFFIX3[-1:1]",
+    "SUFFIX4",
+    "IS_STOP[-1:1]",
+    "LOWER[-1] & LOWER",
+    "LOWER & LOWER[1]",
+    "SHORT_SHAPE[-1] & SHORT_SHAPE & SHORT_SHAPE[1]",
+)
+NAME_INSIDE = (
+    "BIAS",
+    "LOWER[-1:1]",
+    "CORE",
+    "SHORT_SHAPE",
+    "SHAPE",
+    "CASE",
+    "PREFIX1",
+    "PREFIX2",
+    "PREFIX3",
+    "PREFIX4",
+    "SUFFIX1",
+    "SUFFIX2",
+    "SUFFIX3[-1:1]",
+    "SUFFIX4",
+    "IS_STOP",
+)
+
+# Tokens are characters: pairs of them at the borders, and the segment as a word.
+CHARACTER_BORDER = (
+    "BIAS",
+    "LOWER[-2:2]",
+    "LOWER[-1] & LOWER",
+    "LOWER & LOWER[1]",
+    "LOWER[-2] & LOWER[-1]",
+    "LOWER[1] & LOWER[2]",
+    "LOWER[-1] & LOWER[1]",
+    "SHORT_SHAPE[-1:1]",
+)
+CHARACTER_INSIDE = ("BIAS", "LOWER", "SHORT_SHAPE")
+CHARACTER_WHOLE = ("LOWER*", "SHORT_SHAPE+", "TOKENS")
+
 PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
     "default": {"inside": INSIDE, "start": BORDER, "end": BORDER},
-    "none": {"inside": (), "start": (), "end": ()},
+    "fields": {
+        "inside": INSIDE,
+        "start": FIELD_BORDER,
+        "end": FIELD_BORDER,
+        "within": FIELD_WITHIN,
+    },
+    "names": {"inside": NAME_INSIDE, "start": NAME_BORDER, "end": NAME_BORDER},
+    "chinese": {
+        "inside": CHARACTER_INSIDE,
+        "start": CHARACTER_BORDER,
+        "end": CHARACTER_BORDER,
+        "whole": CHARACTER_WHOLE,
+    },
+    "none": {},
 }
 
 # For each list of names; {} stands for the name of the list.

@@ -1,0 +1,57 @@
+"""Feature sets that come with the package."""
+
+import pytest
+import spacy
+
+from spacy_hosemi.features import make_features
+from spacy_hosemi.features.presets import PRESETS
+
+from ..helpers import initialize, lbfgs, make_examples, make_trained
+
+NAMED = sorted(set(PRESETS) - {"none"})
+
+
+def test_the_presets_are_there():
+    assert set(PRESETS) == {"default", "fields", "names", "chinese", "none"}
+    assert not any(make_features("none").roles.values())
+
+
+@pytest.mark.parametrize("preset", NAMED)
+def test_no_template_stands_twice(preset):
+    for role, templates in make_features(preset).roles.items():
+        assert len(set(templates)) == len(templates), role
+
+
+@pytest.mark.parametrize("preset", NAMED)
+def test_a_preset_learns(preset):
+    nlp = make_trained(features={"preset": preset, "min_count": 1})
+    assert nlp.evaluate(make_examples(nlp))["ents_f"] == 1.0
+
+
+@pytest.mark.parametrize("preset", NAMED)
+def test_templates_are_added_to_a_preset(preset):
+    added = make_features(preset, within=["POSITION"], whole=["BALANCED"])
+    for role, templates in make_features(preset).roles.items():
+        more = {"within": ["POSITION"], "whole": ["BALANCED"]}.get(role, [])
+        names = [*map(str, templates), *more]
+        assert list(map(str, added.roles[role])) == names
+
+
+CHINESE = (
+    "[LOC 北京]在[LOC 中國]的北邊。",
+    "[PER 王小明]住在[LOC 上海]。",
+    "他在[LOC 北京]見到[PER 李四]。",
+    "[PER 李四]不住在[LOC 中國]。",
+    "他們在一起。",
+)
+
+
+def test_characters():
+    """The whole text of a segment is a feature: a word, not its characters."""
+    nlp = spacy.blank("zh")
+    features = {"preset": "chinese", "min_count": 1}
+    hosemi = nlp.add_pipe("hosemi", config={"model": {"features": features}})
+    initialize(nlp, CHINESE, fit=lbfgs(max_iter=25))
+    assert nlp.evaluate(make_examples(nlp, CHINESE))["ents_f"] == 1.0
+    assert "whole:LOWER*=北 京" in hosemi.weights.names
+    assert {len(token) for token in nlp(CHINESE[0])} == {1}
