@@ -108,7 +108,7 @@ def make_lbfgs(
     l2: float | dict[str, float] = 0.1,
     l1: float = 0.0,
     max_iter: int = 200,
-    tolerance: float = 1e-5,
+    tolerance: float = 1e-4,
     progress: bool = True,
 ) -> Fit:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
