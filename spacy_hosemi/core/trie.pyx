@@ -57,10 +57,15 @@ cdef class Trie:
         """
         ways = np.empty(words.shape[0], np.uint64)
         _hash_ways(words, first, ways)
-        keys = np.unique(ways)
         first_ = np.asarray(first)
         full = np.flatnonzero(np.diff(first_))
-        rows = np.searchsorted(keys, ways[first_[full + 1] - 1])
+        ends = ways[first_[full + 1] - 1]
+        ways.sort()
+        is_new = np.ones(len(ways), bool)
+        is_new[1:] = ways[1:] != ways[:-1]
+        keys = ways[is_new]  # np.unique takes four times as long
+        order = np.argsort(ends)  # neighbours are looked up in the same place
+        full, rows = full[order], np.searchsorted(keys, ends[order])
         if sources is None:
             source = np.zeros(len(keys), np.uint8)
             source[rows] = SHARED

@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 
 from ..core.trie import NO_ENTRY, Trie
 from ..features.fuzzy import Fuzzy, FuzzyIndex
-from ..features.gazetteers import alnum_words
+from ..features.pieces import alnum_words
 from ..features.templates import parse_templates
 from ..model import Weights
 from ..pipe import HighOrderSemiCRF

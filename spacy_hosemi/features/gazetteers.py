@@ -10,7 +10,7 @@ one that ends in a token. With an attribute of tokens each token is one word.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ from .matches import (
     Words,
     nothing_similar,
 )
+from .pieces import CJK, WORD, entry_words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
 MODES = ("feature", "hard")
@@ -38,10 +39,7 @@ MODES = ("feature", "hard")
 # Tokens without letters and digits on each side of a match that a segment may include.
 _AROUND = 3
 
-# Chinese and Japanese characters are words of their own.
-_CJK = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
-_WORD = re.compile(rf"[{_CJK}]|[^\W_{_CJK}]+")
-_JOINING = re.compile(rf"[^\W_{_CJK}]")
+_JOINING = re.compile(rf"[^\W_{CJK}]")
 
 # Tokens whose words are kept; beyond that the cache begins anew.
 _CACHE_SIZE = 200_000
@@ -137,29 +135,19 @@ class Gazetteers:
             from, in which it will not be found in training.
         nlp (Language): Its tokenizer divides the texts, if the attribute needs it.
         """
-        to_words = _entry_words(self.settings[name].attr, nlp)
-        words: list[int] = []
-        texts: list[str] = []
-        first, sources = [0], []
-        has_sources = False
-        entries = list(entries)  # what makes documents must not do so in the zone
-        with nlp.memory_zone():  # the vocabulary stays as it is
-            for entry in entries:
-                text, doc = entry if isinstance(entry, tuple) else (entry, None)
-                of_entry = to_words(text)
-                words.extend(map(hash_string, of_entry))
-                if name in self.fuzzy:
-                    texts.append(" ".join(of_entry))
-                first.append(len(words))
-                sources.append(SHARED if doc is None else fingerprint(doc))
-                has_sources |= doc is not None
+        texts, sources = [], []
+        for entry in entries:
+            text, doc = entry if isinstance(entry, tuple) else (entry, None)
+            texts.append(text)
+            sources.append(SHARED if doc is None else fingerprint(doc))
+        attr, fuzzy = self.settings[name].attr, self.settings[name].fuzzy
+        words = entry_words(texts, attr, nlp, with_texts=fuzzy is not None)
+        by_entry = np.array(sources, np.uint64)
         self.tries[name] = Trie.build(
-            np.array(words, np.uint64),
-            np.array(first, np.int64),
-            np.array(sources, np.uint64) if has_sources else None,
+            words.values, words.first, by_entry if (by_entry != SHARED).any() else None
         )
-        if name in self.fuzzy:
-            self.fuzzy[name] = FuzzyIndex.build(self.fuzzy[name].fuzzy, texts, sources)
+        if fuzzy is not None:
+            self.fuzzy[name] = FuzzyIndex.build(fuzzy, words.texts, sources)
 
     def matches(self, doc: Doc, is_train: bool = False) -> Matches:
         """All matches of all lists.
@@ -357,7 +345,7 @@ class WordReader:
     def _add(self, text: str, orth: int) -> _TokenWords:
         if len(self._known) > _CACHE_SIZE:
             self._known.clear()
-        texts = tuple(match.group().lower() for match in _WORD.finditer(text))
+        texts = tuple(match.group().lower() for match in WORD.finditer(text))
         token = _TokenWords(
             texts,
             [hash_string(word) for word in texts],
@@ -403,12 +391,6 @@ def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
     return gazetteers
 
 
-def alnum_words(text: str) -> list[str]:
-    """The runs of letters and digits of a text, in lower case."""
-    # Lower case word by word: that of a sigma depends on what follows it.
-    return [word.lower() for word in _WORD.findall(text)]
-
-
 def _fate(mark: int, words: Iterable[int]) -> float:
     """From 0 to 1, for a document and an entry: the same wherever it occurs there."""
     return (hash((mark, *words)) % 1_000_003) / 1_000_003
@@ -418,22 +400,3 @@ def fingerprint(doc: Doc) -> int:
     """RETURNS (int): 64 bits that tell documents of different text apart; above 1. Of a
     sentence: that of its document."""
     return hash_string(doc.doc.text) | 2
-
-
-def _entry_words(attr: str, nlp: Language) -> Callable[[str], list[str]]:
-    """How the text of an entry becomes words."""
-    if attr == "ALNUM":
-        return alnum_words
-    attr = "ORTH" if attr == "LEMMA" else attr  # the entries are lemmas
-    known: dict[str, list[str]] = {}
-
-    def words_of(text: str) -> list[str]:
-        # Tokenizers divide at white space first, so each distinct piece is tokenized
-        # once only.
-        pieces = text.split()
-        for piece in set(pieces).difference(known):
-            doc = nlp.make_doc(piece)
-            known[piece] = [getattr(token, f"{attr.lower()}_") for token in doc]
-        return [word for piece in pieces for word in known[piece]]
-
-    return words_of

@@ -210,6 +210,15 @@ def test_empty_doc(attr):
         assert find(lists, make_doc(NLP), is_train) == []
 
 
+@pytest.mark.parametrize("attr", gazetteers.ATTRIBUTES)
+def test_words_that_are_symbols_of_spacy(attr):
+    """Their values in documents are not their hashes."""
+    words = ["Mark", "mark", "NOUN", "det"]
+    lists = make_lists(words, attr=attr)
+    doc = make_doc(NLP, *words, lemmas=words)
+    assert find(lists, doc) == [(i, i + 1, 1) for i in range(4)]
+
+
 # --- the vocabulary ---------------------------------------------------------------
 
 

@@ -1,0 +1,115 @@
+"""Texts of names as words: each piece between white space is read once.
+
+Tokenizers divide at white space first, and a list of a million names has a third as
+many distinct pieces as names.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import count, pairwise
+from operator import attrgetter
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+
+# Chinese and Japanese characters are words of their own.
+CJK = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
+WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+
+
+@dataclass(frozen=True)
+class EntryWords:
+    """The words of entries, one entry behind the other.
+
+    values (uint64 [T]): What is compared.
+    first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e.
+    texts (List[str]): Of each entry its words, joined by spaces; only if asked for.
+    """
+
+    values: NDArray[np.uint64]
+    first: NDArray[np.int64]
+    texts: list[str]
+
+
+def alnum_words(text: str) -> list[str]:
+    """The runs of letters and digits of a text, in lower case."""
+    # Lower case word by word: that of a sigma depends on what follows it.
+    return [word.lower() for word in WORD.findall(text)]
+
+
+def entry_words(
+    entries: Iterable[str], attr: str, nlp: Language, *, with_texts: bool = False
+) -> EntryWords:
+    """Divide entries into words.
+
+    entries (Iterable[str]): E texts.
+    attr (str): What is compared; see `Gazetteer`.
+    nlp (Language): Its tokenizer divides them, if the attribute needs it; its
+        vocabulary stays as it is.
+    with_texts (bool): Whether the words are wanted as texts, too.
+    RETURNS (EntryWords): All words.
+    """
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    pieces, first = array("q"), array("q", [0])
+    for entry in entries:
+        pieces.extend(map(numbers.__getitem__, entry.split()))
+        first.append(len(pieces))
+    read = _read_alnum if attr == "ALNUM" else _token_reader(attr, nlp)
+    with nlp.memory_zone():  # the vocabulary stays as it is
+        words = _words_of(numbers, read, with_texts)
+    return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
+
+
+# From a piece to its values and their texts, which are made when they are looked at.
+Read = Callable[[str], tuple[Iterable[int], Iterable[str]]]
+
+
+def _read_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
+    words = alnum_words(piece)
+    return map(hash_string, words), words
+
+
+def _token_reader(attr: str, nlp: Language) -> Read:
+    """Values are those of documents: no hashes where spaCy has symbols, as "mark"."""
+    attr = "orth" if attr == "LEMMA" else attr.lower()  # the entries are lemmas
+    value, text = attrgetter(attr), attrgetter(f"{attr}_")
+
+    def read(piece: str) -> tuple[Iterable[int], Iterable[str]]:
+        doc = nlp.make_doc(piece)
+        return map(value, doc), map(text, doc)
+
+    return read
+
+
+def _words_of(pieces: Iterable[str], read: Read, with_texts: bool) -> EntryWords:
+    values, first = array("Q"), array("q", [0])
+    texts = []
+    for piece in pieces:
+        of_piece, words = read(piece)
+        values.extend(of_piece)
+        first.append(len(values))
+        if with_texts:
+            texts.append(" ".join(words))
+    return EntryWords(np.array(values, np.uint64), np.array(first, np.int64), texts)
+
+
+def _compose(
+    words: EntryWords, pieces: NDArray[np.int64], first: NDArray[np.int64]
+) -> EntryWords:
+    """Words of entries from those of pieces: pieces[first[e]:first[e + 1]] are e's."""
+    sizes = np.diff(words.first)[pieces]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    index = np.repeat(words.first[pieces] - ends[:-1], sizes) + np.arange(ends[-1])
+    texts = []
+    if words.texts:
+        for i, j in pairwise(first.tolist()):
+            of_entry = (words.texts[p] for p in pieces[i:j].tolist())
+            texts.append(" ".join(filter(None, of_entry)))
+    return EntryWords(words.values[index], ends[first], texts)

@@ -1,0 +1,60 @@
+"""Entries as words: against reading each one for itself."""
+
+import re
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.strings import hash_string
+
+from spacy_hosemi.features.gazetteers import ATTRIBUTES
+from spacy_hosemi.features.pieces import alnum_words, entry_words
+
+NLP = spacy.blank("en")
+WORDS = ["a", "B.", "can't", "O'Neill", "(x)", "--", "mark", "NOUN", "Ⅷ", "東京", "_"]
+ENTRIES = st.lists(
+    st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
+    | st.text("aB.'- \t\n\u3000_", max_size=6)
+)
+
+
+def words_of(entry, attr):
+    """Values and texts of one entry, as those of a document are read."""
+    if attr == "ALNUM":
+        texts = alnum_words(entry)
+        return [hash_string(text) for text in texts], texts
+    attr = "ORTH" if attr == "LEMMA" else attr
+    values = []
+    for piece in re.findall(r"\S+", entry):
+        values += NLP.make_doc(piece).to_array(attr).tolist()
+    return values, [NLP.vocab.strings[value] for value in values]
+
+
+@pytest.mark.parametrize("attr", ATTRIBUTES)
+@pytest.mark.parametrize("with_texts", [False, True])
+@given(entries=ENTRIES)
+def test_as_one_by_one(attr, with_texts, entries):
+    found = entry_words(iter(entries), attr, NLP, with_texts=with_texts)
+    expected = [words_of(entry, attr) for entry in entries]
+    firsts = found.first.tolist()
+    values = found.values.tolist()
+    parts = [values[i:j] for i, j in zip(firsts, firsts[1:], strict=False)]
+    assert parts == [of_entry for of_entry, _ in expected]
+    if with_texts:
+        texts = [" ".join(texts) for _, texts in expected]
+        assert found.texts == texts or not any(texts)
+
+
+@pytest.mark.parametrize("attr", ATTRIBUTES)
+def test_each_piece_is_read_once(attr):
+    nlp = spacy.blank("en")
+    tokenizer, read = nlp.tokenizer, []
+
+    def recording(text):
+        read.append(text)
+        return tokenizer(text)
+
+    nlp.tokenizer = recording
+    entry_words(["a b", "b  a.", "a", ""], attr, nlp)
+    assert read == ([] if attr == "ALNUM" else ["a", "b", "a."])
