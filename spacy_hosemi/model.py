@@ -26,7 +26,15 @@ from spacy.tokens import Doc
 from thinc.api import Model, Optimizer, Shim
 
 from .core import CELLS, Potentials
-from .core.rows import RowTable, gather, gather_pairs, scatter, scatter_pairs
+from .core.rows import (
+    RowTable,
+    gather,
+    gather_cells,
+    gather_pairs,
+    scatter,
+    scatter_cells,
+    scatter_pairs,
+)
 from .errors import Errors
 from .features import (
     ROLES,
@@ -85,6 +93,7 @@ class SegmentRows:
 
 _NOTHING = np.zeros(0, np.int32)
 NO_ROWS = SegmentRows(_NOTHING, _NOTHING, _NOTHING, np.zeros(0))
+_NO_CELLS = np.zeros(0, CELLS)
 
 
 @dataclass(frozen=True)
@@ -416,22 +425,31 @@ class Weights(Shim):
     def _cells(self, segments: SegmentRows) -> NDArray[Any]:
         """One cell for each column in which a feature of a segment has a weight."""
         if not len(segments.row):
-            return np.zeros(0, CELLS)
-        feature, column, slot = self._slots(segments.row)
-        cells = np.empty(len(slot), CELLS)
-        cells["start"], cells["end"] = segments.start[feature], segments.end[feature]
-        cells["column"] = column
-        cells["score"] = self._matrix.ravel()[slot] * segments.strength[feature]
-        return cells
+            return _NO_CELLS
+        return gather_cells(
+            segments.start,
+            segments.end,
+            segments.row,
+            segments.strength,
+            *self._pair_arrays(),
+            self._matrix.reshape(-1),
+            len(self.tail),
+        )
 
     def add_cell_gradient(
         self, segments: SegmentRows, d_cells: NDArray[Any], d_matrix: Floats
     ) -> None:
         """Transpose of the cells that `with_scores` makes."""
         if len(segments.row):
-            feature, _, slot = self._slots(segments.row)
-            d_scores = d_cells["score"] * segments.strength[feature]
-            np.add.at(d_matrix.reshape(-1), slot, d_scores)
+            first, _ = self._pair_arrays()
+            d_weights = d_matrix.reshape(-1)
+            row, strength = segments.row, segments.strength
+            scatter_cells(row, strength, first, d_cells, len(self.tail), d_weights)
+
+    def _pair_arrays(self) -> tuple[Ints, Ints]:
+        """Those of `pairs`, empty where each row has all weights."""
+        pairs = self.pairs
+        return (_NOTHING, _NOTHING) if pairs is None else (pairs.first, pairs.columns)
 
     def _slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
         """For each weight of these rows: which of them, its column, its place."""

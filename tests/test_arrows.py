@@ -21,6 +21,7 @@ ORDER = [
     "core.grammar",
     "core.automaton",
     "core.potentials",
+    "core.cells",
     "core.chart",
     "core.tables",
     "core.logspace",

@@ -1,5 +1,7 @@
 from libc.stdint cimport int32_t, uint8_t
 
+from .cells cimport Cells
+
 
 cdef struct Sums:
     # a Schedule
@@ -39,9 +41,9 @@ cdef class Layout:
     cdef list spare                             # Completions of finished documents
 
 
-cdef class Chart:
+cdef class Chart(Cells):
     cdef readonly object automaton
-    cdef Py_ssize_t n_tokens, n_labels, n_groups, n_lengths, n_states, n_nodes
+    cdef Py_ssize_t n_labels, n_states, n_nodes
     # the automaton's arrays, as PatternAutomaton documents them
     cdef const int32_t[::1] first_state
     cdef const int32_t[::1] arc_node
@@ -81,32 +83,7 @@ cdef class Chart:
     cdef double[::1] length_backwards           # [G D] of D tokens, .., of 1
     cdef double[::1] tail                       # [G]
     cdef bint has_tail
-    # cells (start, end, group), duplicates merged
-    cdef readonly Py_ssize_t n_cells
     cdef object cells_as_given
-    cdef object cell_given                      # [K'] which given cell ..
-    cdef object cell_merged                     # [K'] .. counts in which merged one
-    # cells of up to D tokens, by end: slot[first_short[j]:first_short[j + 1]]
-    cdef const int32_t[::1] first_short         # [n + 2]
-    cdef const int32_t[::1] short_slot          # group * D + D - length
-    cdef const int32_t[::1] short_cell
-    cdef const double[::1] short_score
-    # explicit segments of more than D tokens, by end
-    cdef const int32_t[::1] first_long          # [n + 2]
-    cdef const int32_t[::1] long_start
-    cdef const int32_t[::1] long_group
-    cdef const int32_t[::1] long_cell           # merged cell, or -1
-    cdef const double[::1] long_score
-    cdef const double[::1] long_extra           # the part of the cell
-    # segments that enter the running sum later than others, by position
-    cdef const int32_t[::1] first_late          # [n + 2]
-    cdef const int32_t[::1] late_start
-    cdef const int32_t[::1] late_group
-    cdef const double[::1] late_score
-    cdef const int32_t[:, ::1] late_horizon     # [G, n] of their starts, others 0;
-    #                                             or no rows
-    cdef Py_ssize_t reach                       # tokens of the longest explicit one + 1
-    cdef const int32_t[::1] none                # [n + 2 or more] zeros
     # what `segments_ending_at` finds
     cdef double[::1] score                      # [G D] slot: group * D + D - length
     cdef double[::1] enter_score                # [G] start j - D - 1
@@ -115,7 +92,8 @@ cdef class Chart:
     cdef bint _read(self, potentials)
     cdef _set_document(self, potentials, constraints)
     cdef _set_lengths(self)
-    cdef _set_no_cells(self)
+    cdef _set_cells(self, cells)
+    cdef void _score_long(self) noexcept nogil
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil
     cdef Py_ssize_t segments_starting_at(
@@ -124,6 +102,7 @@ cdef class Chart:
     cdef void follow(
         self, Py_ssize_t state, int32_t[::1] target, double[::1] weight
     ) noexcept nogil
+    cdef Py_ssize_t edge_of(self, Py_ssize_t state, Py_ssize_t y) noexcept nogil
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil
     cdef double segment_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g

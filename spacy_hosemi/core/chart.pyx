@@ -26,6 +26,7 @@ from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
 from . cimport kernels
+from .cells cimport Cell, Cells, are_cells
 from .potentials import (
     CELLS,
     ROLES,
@@ -35,10 +36,6 @@ from .potentials import (
     check_entries,
     check_potentials,
 )
-
-
-cdef const double[::1] _NO_SCORES = np.zeros(0)
-cdef const int32_t[:, ::1] _NO_HORIZON = np.zeros((0, 0), np.int32)
 
 
 cdef class Layout:
@@ -77,12 +74,12 @@ cdef class Layout:
         self.spare = []
 
 
-cdef class Chart:
+cdef class Chart(Cells):
     """Automaton, potentials and constraints, checked and laid out for the sweeps."""
 
     def __init__(self, automaton, potentials, constraints=None):
         check_automaton(automaton)
-        self.sums = self.score = self.none = None
+        self.sums = self.score = None
         self._set_automaton(automaton)
         self._load(potentials, constraints)
 
@@ -165,7 +162,10 @@ cdef class Chart:
         cdef Py_ssize_t n_groups = self.n_groups, n_tokens = self.inside.shape[0]
         cdef Py_ssize_t n_columns = self.n_labels + len(automaton.observed)
         self.n_tokens = n_tokens
-        self.cells_as_given = cells = check_cells(potentials.cells, n_tokens, n_columns)
+        cells = potentials.cells
+        if not _are_checked(cells, n_tokens, n_columns):
+            cells = check_cells(cells, n_tokens, n_columns)
+        self.cells_as_given = cells
         if entries is not None:
             entries = check_entries(entries, n_tokens, n_columns)
         if not automaton.observed and entries is None:
@@ -216,104 +216,39 @@ cdef class Chart:
             self.pattern_weight, self.edge_pattern, self.edge_suffix, self.edge_weight
         )
 
-    def _set_cells(self, cells):
-        """Merge cells of the same segment, and list what they make explicit."""
-        n_lengths, n_after = self.n_lengths, self.n_tokens + 1
-        self.n_cells = len(cells)
+    cdef _set_cells(self, cells):
         if not len(cells):
-            self._set_no_cells()
+            self.set_no_cells()
             return
-        given, group = _groups_of_columns(self.automaton, cells["column"])
-        # by end, then group, then start
-        key = cells["end"][given].astype(np.int64) * self.n_groups + group
-        key, merged = np.unique(
-            key * n_after + cells["start"][given], return_inverse=True
-        )
-        self.cell_given, self.cell_merged = given, merged
-        place, start = np.divmod(key, n_after)
-        end, group = np.divmod(place, self.n_groups)
-        self.n_cells = len(end)
-        score = np.bincount(merged, cells["score"][given], len(end))
-        is_short = end - start <= n_lengths
-        short = np.flatnonzero(is_short)
-        self.first_short = _firsts(end[short], n_after)
-        slot = group[short] * n_lengths + n_lengths - (end - start)[short]
-        self.short_slot = slot.astype(np.int32)
-        self.short_cell = short.astype(np.int32)
-        self.short_score = score[short]
-        # A cell longer than D counts only where longer segments are possible at all.
-        is_long = ~is_short & (np.asarray(self.tail)[group] > -np.inf)
-        self._set_long(
-            *(x[is_long] for x in (start, end, group)),
-            np.flatnonzero(is_long).astype(np.int32),
-            score[is_long],
-        )
+        if self.automaton.observed:
+            given, group = _groups_of_columns(self.automaton, cells["column"])
+        else:
+            given, group = np.arange(len(cells)), cells["column"]
+        records = np.ascontiguousarray(cells, CELLS)
+        given, group = given.astype(np.int32), group.astype(np.int32)
+        self.set_cells(records, given, group, self.tail)
+        self._score_long()
 
-    cdef _set_no_cells(self):
-        if self.none is None or self.none.shape[0] < self.n_tokens + 2:
-            self.none = np.zeros(self.n_tokens + 2, np.int32)
-        cdef const int32_t[::1] none = self.none
-        self.cell_given = self.cell_merged = None
-        self.first_short = self.first_long = self.first_late = none
-        self.short_slot = self.short_cell = none[:0]
-        self.long_start = self.long_group = self.long_cell = none[:0]
-        self.late_start = self.late_group = none[:0]
-        self.short_score = self.long_score = _NO_SCORES
-        self.long_extra = self.late_score = _NO_SCORES
-        self.late_horizon = _NO_HORIZON
-        self.reach = self.n_lengths + 1
-
-    def _set_long(self, start, end, group, cell, score):
-        """All segments from the starts of long cells, up to the longest of them."""
-        n_lengths, n_after = self.n_lengths, self.n_tokens + 1
-        self.reach = n_lengths + 1
-        places, place_of = np.unique(group * n_after + start, return_inverse=True)
-        horizon = np.zeros(len(places), np.int32)
-        np.maximum.at(horizon, place_of, end - start)
-        sizes = horizon - n_lengths
-        total = int(sizes.sum())
-        before = np.cumsum(sizes) - sizes
-        u = np.repeat((places % n_after).astype(np.int32), sizes)
-        g = np.repeat((places // n_after).astype(np.int32), sizes)
-        ends = u + n_lengths + 1 + np.arange(total) - np.repeat(before, sizes)
-        cells, extra = np.full(total, -1, np.int32), np.zeros(total)
-        at = before[place_of] + (end - start) - n_lengths - 1
-        cells[at], extra[at] = cell, score
-        order = np.argsort(ends, kind="stable")
-        self.first_long = _firsts(ends[order], n_after)
-        self.long_start, self.long_group = u[order], g[order]
-        self.long_cell = cells[order]
-        self.long_extra = extra[order]
-        scores = extra[order]
-        late_start = (places % n_after).astype(np.int32)
-        late_group = (places // n_after).astype(np.int32)
-        late = late_start + horizon + 1
-        n_rows = self.n_groups if len(places) else 0
-        self.late_horizon = np.zeros((n_rows, self.n_tokens), np.int32)
-        np.asarray(self.late_horizon)[late_group, late_start] = horizon
-        inside = late <= self.n_tokens
-        order = np.flatnonzero(inside)[np.argsort(late[inside], kind="stable")]
-        self.first_late = _firsts(late[order], n_after)
-        self.late_start, self.late_group = late_start[order], late_group[order]
-        late_score = np.zeros(len(order))
-        if len(places):
-            self.reach = int(horizon.max()) + 1
-            self._score_long(scores, late_score)
-        self.long_score, self.late_score = scores, late_score
-
-    def _score_long(self, double[::1] scores, double[::1] late_scores):
+    cdef void _score_long(self) noexcept nogil:
         """Add to the cells of long segments everything else."""
-        cdef Py_ssize_t j, t
-        with nogil:
-            for j in range(self.n_tokens + 1):
-                for t in range(self.first_long[j], self.first_long[j + 1]):
-                    scores[t] += self.plain_score(
-                        self.long_start[t], j, self.long_group[t]
-                    )
-                for t in range(self.first_late[j], self.first_late[j + 1]):
-                    late_scores[t] = self.running_score(
-                        self.late_start[t], j, self.late_group[t]
-                    )
+        cdef Py_ssize_t p, i, u, g, d, t
+        cdef double score
+        for p in range(self.place_start.shape[0]):
+            u, g = self.place_start[p], self.place_group[p]
+            d = self.n_lengths
+            score = self.first[u, g]
+            for i in range(u + 1, u + d):
+                score += self.more[i, g]
+            for i in range(self.place_first[p], self.place_first[p + 1]):
+                t = self.place_long[i]
+                score += self.more[u + d, g]
+                d += 1
+                self.long_score[t] += score + self.end[u + d - 1, g]
+                self.long_score[t] += self.length_score(g, d)
+            t = self.place_late[p]
+            if t >= 0:
+                self.late_score[t] = score + self.more[u + d, g]
+                self.late_score[t] += self.length_score(g, d + 1)
 
     def cell_gradient(self, counts):
         """The cells as they were given, with expected counts as scores.
@@ -321,17 +256,12 @@ cdef class Chart:
         counts (float64 [K]): One for each merged cell.
         RETURNS (CELLS): A copy.
         """
-        cells = self.cells_as_given.copy()
-        n_cells = len(cells)
-        if not n_cells:
-            return cells
-        # Cells that constraints added stand behind the given ones.
-        keep = self.cell_given < n_cells
-        cells["score"] = np.bincount(
-            self.cell_given[keep],
-            weights=counts[self.cell_merged[keep]],
-            minlength=n_cells,
-        )
+        given = self.cells_as_given
+        if not len(given):
+            return given.copy()
+        cells = np.array(given, CELLS)
+        cells["score"] = 0.0
+        self.add_counts(counts, cells)
         return cells
 
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil:
@@ -404,6 +334,15 @@ cdef class Chart:
                         target[y] = self.state_of[self.edge_target[edge], target[y]]
             if key == n_keys:  # the root, which has an edge for every label
                 return
+            key = self.suffix_key[key]
+
+    cdef Py_ssize_t edge_of(self, Py_ssize_t state, Py_ssize_t y) noexcept nogil:
+        """The edge for a label that `follow` takes from `state`."""
+        cdef Py_ssize_t k, key = self.state_key[state]
+        while True:
+            for k in range(self.first_owned[key], self.first_owned[key + 1]):
+                if self.owned_label[k] == y:
+                    return self.owned_edge[k]
             key = self.suffix_key[key]
 
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil:
@@ -491,6 +430,20 @@ cdef bint _is_fit(
     if x.shape[0] == 0 or x.shape[1] == 0:
         return True
     return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0
+
+
+cdef bint _are_checked(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
+    """Whether these are records as the kernels read them, and all is well."""
+    cdef const Cell[::1] records
+    if getattr(cells, "dtype", None) is not CELLS:
+        return False
+    if not len(cells):
+        return cells.ndim == 1
+    try:
+        records = cells
+    except (TypeError, ValueError, BufferError):
+        return False
+    return are_cells(records, n_tokens, n_columns)
 
 
 cdef bint _are_numbers(const double[::1] x) noexcept nogil:
@@ -588,13 +541,6 @@ def _forbidden(constraints, n_labels):
         for y in (range(1, n_labels) if label == -1 else [label])
     ]
     return np.array(cells, CELLS)
-
-
-def _firsts(places, n_places):
-    """Where each of the places 0 .. n_places - 1 begins in a sorted list, and its end.
-    """
-    counts = np.bincount(places, minlength=n_places + 1)
-    return np.concatenate([[0], np.cumsum(counts[:n_places])]).astype(np.int32)
 
 
 cdef void _edge_weights(

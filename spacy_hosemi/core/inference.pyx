@@ -18,6 +18,7 @@ from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
+from .cells cimport Cell
 from .chart import by_column, set_entry_counts
 from .potentials import ROLES, Potentials
 from .tables cimport Tables
@@ -200,16 +201,34 @@ cdef class Marginals(Tables):
             end[j - 1, y] -= 1.0
             length[y, min(j - u, n_lengths) - 1] -= 1.0
             tail[y] -= max(j - u - n_lengths, 0)
-        for k in self.automaton.completed([y for _, _, y in segments]):
-            pattern[k] -= 1.0
-        cells = self.gradient.cells
-        if len(cells):
-            known = set(segments)
-            places = (cells[name].tolist() for name in ("start", "end", "column"))
-            cells["score"] -= [cell in known for cell in zip(*places)]
+        self._take_patterns(segments, pattern)
+        if len(self.gradient.cells):
+            self._take_cells(segments, self.gradient.cells)
         if self.gradient.entries is not None:
             self._take_entries(segments)
         return total
+
+    cdef _take_patterns(self, segments, double[::1] pattern):
+        """Those on the edges of the path, and on the suffixes of the edges."""
+        cdef Py_ssize_t state = 0, edge, y
+        for _, _, y in segments:
+            edge = self.edge_of(state, y)
+            state = self.state_of[
+                self.edge_target[edge], self.rule_next[self.state_rule[state], y]
+            ]
+            _take_suffixes(edge, self.edge_suffix, self.edge_pattern, pattern)
+        edge = self.final_edge[state]
+        _take_suffixes(edge, self.edge_suffix, self.edge_pattern, pattern)
+
+    cdef _take_cells(self, segments, Cell[::1] cells):
+        cdef int32_t[:, ::1] known = np.zeros((self.n_tokens, 2), np.int32)
+        cdef Py_ssize_t u, j, y, k
+        for u, j, y in segments:
+            known[u, 0], known[u, 1] = <int32_t>j, <int32_t>y
+        for k in range(cells.shape[0]):
+            u = cells[k].start
+            if known[u, 0] == cells[k].end and known[u, 1] == cells[k].column:
+                cells[k].score -= 1.0
 
     def _take_entries(self, segments):
         entries = self.gradient.entries
@@ -229,16 +248,16 @@ cdef class Marginals(Tables):
         )
 
     def _score_of(self, segments):
-        cdef int32_t[::1] target = np.empty(self.n_labels, np.int32)
-        cdef double[::1] weight = np.empty(self.n_labels)
-        cdef Py_ssize_t state = 0, u, j, y
+        cdef Py_ssize_t state = 0, edge, rule, u, j, y
         cdef double total = 0.0
         for u, j, y in segments:
-            self.follow(state, target, weight)
-            state = target[y]
+            rule = self.rule_next[self.state_rule[state], y]
+            edge = self.edge_of(state, y)
+            state = -1 if rule < 0 else self.state_of[self.edge_target[edge], rule]
             if state < 0:  # the grammar does not permit it
                 return -INFINITY
-            total += weight[y] + self.segment_score(u, j, self.state_group[state])
+            total += self.edge_weight[edge]
+            total += self.segment_score(u, j, self.state_group[state])
         return total + self.final_weight(state)
 
     def segments_above(self, p):
@@ -571,3 +590,16 @@ cdef class Marginals(Tables):
                 self.edge_count[self.edge_suffix[e]] += self.edge_count[e]
             if self.edge_pattern[e] >= 0:
                 self.pattern_count[self.edge_pattern[e]] = self.edge_count[e]
+
+
+cdef void _take_suffixes(
+    Py_ssize_t edge,
+    const int32_t[::1] edge_suffix,
+    const int32_t[::1] edge_pattern,
+    double[::1] pattern,
+) noexcept nogil:
+    """Take one from each pattern that is complete on the edge, if there is one."""
+    while edge >= 0:
+        if edge_pattern[edge] >= 0:
+            pattern[edge_pattern[edge]] -= 1.0
+        edge = edge_suffix[edge]

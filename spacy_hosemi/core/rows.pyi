@@ -36,6 +36,24 @@ def scatter_pairs(
     d_scores: Floats,
     d_weights: Floats,
 ) -> None: ...
+def gather_cells(
+    starts: Ints,
+    ends: Ints,
+    rows: Ints,
+    strength: Floats,
+    first_pair: Ints,
+    columns: Ints,
+    weights: Floats,
+    n_labels: int,
+) -> NDArray[Any]: ...
+def scatter_cells(
+    rows: Ints,
+    strength: Floats,
+    first_pair: Ints,
+    d_cells: NDArray[Any],
+    n_labels: int,
+    d_weights: Floats,
+) -> None: ...
 def adagrad_rows(
     touched: NDArray[Any],
     weights: Floats,

@@ -10,7 +10,9 @@ import numpy as np
 from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, uint64_t
 
+from .cells cimport Cell
 from .kernels cimport prefetch
+from .potentials import CELLS
 
 
 @cython.overflowcheck(False)  # wrapping around is the point
@@ -196,6 +198,56 @@ def scatter_pairs(
             for k in range(first[i], first[i + 1]):
                 for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
                     d_weights[a] += d_scores[i, columns[a]]
+
+
+def gather_cells(
+    const int32_t[::1] starts,          # IN  [K] of segments
+    const int32_t[::1] ends,            # IN  [K]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
+    const int32_t[::1] columns,         # IN  [N]; or [0]
+    const double[::1] weights,          # IN  [N]
+    Py_ssize_t n_labels,                # IN  L
+):
+    """RETURNS (CELLS): For each weight of each row strength * weight."""
+    cdef Py_ssize_t k, a, at = 0, n = 0
+    cdef bint is_dense = first_pair.shape[0] == 0
+    for k in range(rows.shape[0]):
+        n += n_labels if is_dense else first_pair[rows[k] + 1] - first_pair[rows[k]]
+    found = np.empty(n, CELLS)
+    cdef Cell[::1] cells = found
+    cdef Py_ssize_t begin, end
+    with nogil:
+        for k in range(rows.shape[0]):
+            begin = rows[k] * n_labels if is_dense else first_pair[rows[k]]
+            end = begin + n_labels if is_dense else first_pair[rows[k] + 1]
+            for a in range(begin, end):
+                cells[at].start, cells[at].end = starts[k], ends[k]
+                cells[at].column = <int32_t>(a - begin) if is_dense else columns[a]
+                cells[at].score = strength[k] * weights[a]
+                at += 1
+    return found
+
+
+def scatter_cells(
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1] or [0]
+    const Cell[::1] d_cells,            # IN  as `gather_cells` made them
+    Py_ssize_t n_labels,                # IN  L
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """Transpose of `gather_cells`."""
+    cdef Py_ssize_t k, a, at = 0, begin, end
+    cdef bint is_dense = first_pair.shape[0] == 0
+    with nogil:
+        for k in range(rows.shape[0]):
+            begin = rows[k] * n_labels if is_dense else first_pair[rows[k]]
+            end = begin + n_labels if is_dense else first_pair[rows[k] + 1]
+            for a in range(begin, end):
+                d_weights[a] += strength[k] * d_cells[at].score
+                at += 1
 
 
 def adagrad_rows(
