@@ -18,6 +18,13 @@ TRAIN = (
     "[PER Mary Somerville] was not in [LOC New York].",
     "Nobody wrote a letter.",
 )
+CHINESE = (
+    "[LOC 北京]在[LOC 中國]的北邊。",
+    "[PER 王小明]住在[LOC 上海]。",
+    "他在[LOC 北京]見到[PER 李四]。",
+    "[PER 李四]不住在[LOC 中國]。",
+    "他們在一起。",
+)
 SMALL = {
     "preset": "none",
     "inside": ["BIAS", "LOWER"],

@@ -10,10 +10,11 @@ from spacy.util import load_config
 from typer.testing import CliRunner
 
 from ..conftest import ROOT
-from ..helpers import triples
+from ..helpers import CHINESE, make_examples, triples
 
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
 NAMES = {"batch", "online", "linear_chain", "first_order", "high_order", "references"}
+NAMES |= {"names", "affiliations", "addresses", "chinese"}
 
 
 def test_the_configs_are_there():
@@ -44,8 +45,19 @@ def evaluate(path, corpus):
     return nlp, nlp.evaluate([Example(nlp.make_doc(d.text), d) for d in docs])
 
 
+@pytest.fixture(scope="session")
+def chinese(tmp_path_factory):
+    """A folder like `corpus`, where tokens are characters."""
+    folder = tmp_path_factory.mktemp("chinese")
+    docs = [eg.reference for eg in make_examples(spacy.blank("zh"), CHINESE)]
+    for name in ("train", "dev"):
+        DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
+    return folder
+
+
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_config_trains(path, corpus, tmp_path, capfd):
+def test_config_trains(path, corpus, chinese, tmp_path, capfd):
+    corpus = chinese if path.stem == "chinese" else corpus
     train(path, tmp_path, overrides=overrides(path, corpus))
     _, scores = evaluate(tmp_path / "model-last", corpus)
     _, best = evaluate(tmp_path / "model-best", corpus)

@@ -6,7 +6,7 @@ import spacy
 from spacy_hosemi.features import make_features
 from spacy_hosemi.features.presets import PRESETS
 
-from ..helpers import initialize, lbfgs, make_examples, make_trained
+from ..helpers import CHINESE, initialize, lbfgs, make_examples, make_trained
 
 NAMED = sorted(set(PRESETS) - {"none"})
 
@@ -35,15 +35,6 @@ def test_templates_are_added_to_a_preset(preset):
         more = {"within": ["POSITION"], "whole": ["BALANCED"]}.get(role, [])
         names = [*map(str, templates), *more]
         assert list(map(str, added.roles[role])) == names
-
-
-CHINESE = (
-    "[LOC 北京]在[LOC 中國]的北邊。",
-    "[PER 王小明]住在[LOC 上海]。",
-    "他在[LOC 北京]見到[PER 李四]。",
-    "[PER 李四]不住在[LOC 中國]。",
-    "他們在一起。",
-)
 
 
 def test_characters():
