@@ -1,6 +1,6 @@
 """The cells of one document, merged and listed as the sweeps meet them.
 
-Cells of up to D tokens add to segments that are explicit anyway. A longer cell makes all
+Cells of up to D tokens add to segments that are explicit anyway. A longer one makes all
 segments from its start explicit, up to the longest cell there: see `Chart`.
 """
 

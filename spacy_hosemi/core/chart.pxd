@@ -93,6 +93,7 @@ cdef class Chart(Cells):
     cdef _set_document(self, potentials, constraints)
     cdef _set_lengths(self)
     cdef _set_cells(self, cells)
+    cdef cell_gradient(self, const double[::1] counts)
     cdef void _score_long(self) noexcept nogil
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil

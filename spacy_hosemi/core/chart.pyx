@@ -250,7 +250,7 @@ cdef class Chart(Cells):
                 self.late_score[t] = score + self.more[u + d, g]
                 self.late_score[t] += self.length_score(g, d + 1)
 
-    def cell_gradient(self, counts):
+    cdef cell_gradient(self, const double[::1] counts):
         """The cells as they were given, with expected counts as scores.
 
         counts (float64 [K]): One for each merged cell.

@@ -84,8 +84,8 @@ cdef class Marginals(Tables):
 
     cdef readonly object gradient
     cdef readonly object tokens
+    cdef dict counts                    # the arrays of some that follow
     cdef double[:, ::1] inside_count    # [G, n]
-    cdef double[:, ::1] start_count     # [n, G]
     cdef double[:, ::1] end_count       # [n, G]
     cdef double[::1] slot_count         # [G D] by group and length, as scores
     cdef double[::1] tail_count         # [G]
@@ -113,7 +113,7 @@ cdef class Marginals(Tables):
         if counts:
             self._set_gradient(potentials)
 
-    def _set_gradient(self, potentials):
+    cdef _set_gradient(self, potentials):
         """From groups back to columns."""
         automaton = self.automaton
         entries = None if potentials.entries is None else potentials.entries.copy()
@@ -128,31 +128,31 @@ cdef class Marginals(Tables):
         self.tokens = dense["inside"]
         if self.tokens.shape[1] > self.n_labels:
             self.tokens = self.tokens[:, : self.n_labels].copy()
-        length = np.asarray(self.slot_count).reshape(self.n_groups, self.n_lengths)
-        length, tail = length[:, ::-1], np.asarray(self.tail_count)
+        length = self.counts["length"].reshape(self.n_groups, self.n_lengths)
+        length, tail = length[:, ::-1], self.counts["tail"]
         if automaton.observed:
             length = by_column(automaton, length, self.n_labels).T
             tail = by_column(automaton, tail[:, None], self.n_labels)[0]
         self.gradient = Potentials(
             **dense,
-            length=np.ascontiguousarray(length),
+            length=length.copy(),
             tail=tail,
-            cells=self.cell_gradient(np.asarray(self.cell_count)),
-            pattern=np.asarray(self.pattern_count),
+            cells=self.cell_gradient(self.cell_count),
+            pattern=self.counts["pattern"],
             entries=entries,
         )
 
-    def _take_counts(self, role):
+    cdef _take_counts(self, role):
         """RETURNS (float64 [G, n]): Expected counts, which are forgotten here."""
         if role == "inside":
-            counts, self.inside_count = np.asarray(self.inside_count), None
-            return counts
+            self.inside_count = None
+            return self.counts.pop(role)
         if role == "end":
-            counts, self.end_count = np.asarray(self.end_count), None
+            self.end_count = None
         else:
-            self._count_starts()
-            counts, self.start_count = np.asarray(self.start_count), None
-        return counts.T
+            self.counts["start"] = counts = np.zeros((self.n_tokens, self.n_groups))
+            self._count_starts(counts)
+        return self.counts.pop(role).T
 
     def segment(self, start, end, label):
         """Probability of exactly this segment.
@@ -338,19 +338,28 @@ cdef class Marginals(Tables):
         score += self.opened_scale[u] - self.alpha_scale[j]
         return min(exp(score + log(top) + log(beta_top)) * total, 1.0)
 
-    def _clear_counts(self):
+    cdef _clear_counts(self):
         if not self.has_counts:
             return
-        shape = self.n_groups, self.n_tokens
-        self.inside_count = np.zeros(shape)
-        self.end_count = np.zeros(shape[::-1])
-        self.slot_count = np.zeros(self.n_groups * self.n_lengths)
-        self.tail_count = np.zeros(self.n_groups)
-        self.cell_count = np.zeros(self.n_cells)
-        self.pattern_count = np.zeros(self.pattern_weight.shape[0])
-        self.arc_count = np.zeros(self.arc_edge.shape[0])
-        self.edge_count = np.zeros(self.edge_weight.shape[0])
-        self.prob = np.zeros(self.n_groups * self.n_lengths)
+        cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
+        cdef Py_ssize_t n_edges = self.edge_weight.shape[0]
+        cdef Py_ssize_t n_slots = self.n_groups * self.n_lengths
+        cdef double[::1] room
+        counts = {
+            "inside": np.zeros((self.n_groups, self.n_tokens)),
+            "end": np.zeros((self.n_tokens, self.n_groups)),
+            "length": np.zeros(n_slots),
+            "tail": np.zeros(self.n_groups),
+            "pattern": np.zeros(self.pattern_weight.shape[0]),
+        }
+        self.counts = counts
+        self.inside_count, self.end_count = counts["inside"], counts["end"]
+        self.slot_count, self.tail_count = counts["length"], counts["tail"]
+        self.pattern_count = counts["pattern"]
+        room = np.zeros(n_arcs + n_edges + n_slots + self.n_cells)
+        self.arc_count, room = room[:n_arcs], room[n_arcs:]
+        self.edge_count, room = room[:n_edges], room[n_edges:]
+        self.prob, self.cell_count = room[:n_slots], room[n_slots:]
 
     cdef bint _backward(self) noexcept nogil:
         """Backward sweep; expected counts at each boundary while its row is at hand."""
@@ -455,16 +464,15 @@ cdef class Marginals(Tables):
     cdef double _one_weight(self) noexcept nogil:
         return 0.0 if self.in_logs else 1.0
 
-    def _count_starts(self):
+    cdef _count_starts(self, double[:, ::1] start_count):
         # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
         cdef Py_ssize_t g, u
-        self.start_count = np.zeros((self.n_tokens, self.n_groups))
         if self.log_z == -INFINITY:
             return
         with nogil:
             for u in range(self.n_tokens):
                 for g in range(self.n_groups):
-                    self.start_count[u, g] = self._product(
+                    start_count[u, g] = self._product(
                         g, self._one_weight(), &self.opened[u, 0], &self.closing[u, 0]
                     )
 

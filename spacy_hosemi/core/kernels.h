@@ -39,6 +39,7 @@
 #endif
 
 #define HOSEMI_CHUNK 64
+#define HOSEMI_AHEAD 8  /* how many rows ahead of their use memory is fetched */
 #define HOSEMI_LOWEST (-708.0)  /* e^x is a normal number from here on */
 #define HOSEMI_HIGHEST 700.0
 
@@ -283,6 +284,36 @@ HOSEMI_COMPARING ptrdiff_t hosemi_count_bad(const double *x, ptrdiff_t n) {
 /* x[i] = 0 where x[i] < least */
 HOSEMI_COMPARING void hosemi_flush(double *x, ptrdiff_t n, double least) {
     for (ptrdiff_t i = 0; i < n; i++) x[i] = x[i] >= least ? x[i] : 0.0;
+}
+
+/* scores[i] += sum_k weights[rows[k]] for k = first[i] .. first[i + 1], and the transpose.
+   Rows lie anywhere in memory: those that are needed next are fetched meanwhile. */
+HOSEMI_KERNEL void hosemi_gather(
+    const int32_t *first, const int32_t *rows, ptrdiff_t n,
+    const double *weights, double *scores, ptrdiff_t width
+) {
+    for (ptrdiff_t i = 0; i < n; i++, scores += width)
+        for (ptrdiff_t k = first[i]; k < first[i + 1]; k++) {
+            const double *row = weights + rows[k] * width;
+            const ptrdiff_t next = k + HOSEMI_AHEAD < first[n] ? k + HOSEMI_AHEAD : k;
+            for (ptrdiff_t y = 0; y < width; y += 8)
+                HOSEMI_PREFETCH(weights + rows[next] * width + y);
+            for (ptrdiff_t y = 0; y < width; y++) scores[y] += row[y];
+        }
+}
+
+HOSEMI_KERNEL void hosemi_scatter(
+    const int32_t *first, const int32_t *rows, ptrdiff_t n,
+    const double *scores, double *weights, ptrdiff_t width
+) {
+    for (ptrdiff_t i = 0; i < n; i++, scores += width)
+        for (ptrdiff_t k = first[i]; k < first[i + 1]; k++) {
+            double *row = weights + rows[k] * width;
+            const ptrdiff_t next = k + HOSEMI_AHEAD < first[n] ? k + HOSEMI_AHEAD : k;
+            for (ptrdiff_t y = 0; y < width; y += 8)
+                HOSEMI_PREFETCH(weights + rows[next] * width + y);
+            for (ptrdiff_t y = 0; y < width; y++) row[y] += scores[y];
+        }
 }
 
 /* A bound on log x from above, for x > 0: less than log 2 too high. */

@@ -5,6 +5,22 @@ cdef extern from "kernels.h" nogil:
     const double HOSEMI_LOWEST
     const double HOSEMI_HIGHEST
     void prefetch "HOSEMI_PREFETCH"(const void* x)
+    void gather "hosemi_gather"(
+        const int32_t* first,
+        const int32_t* rows,
+        Py_ssize_t n,
+        const double* weights,
+        double* scores,
+        Py_ssize_t width,
+    )
+    void scatter "hosemi_scatter"(
+        const int32_t* first,
+        const int32_t* rows,
+        Py_ssize_t n,
+        const double* scores,
+        double* weights,
+        Py_ssize_t width,
+    )
     void exp_all "hosemi_exp"(double* x, Py_ssize_t n)
     double shift "hosemi_shift"(
         const double* score,

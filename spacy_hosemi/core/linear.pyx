@@ -239,9 +239,11 @@ cdef void _add_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
                 b - a,
             )
         weight += n_lengths
+    t = tables.first_long[j]
+    if t < tables.first_long[j + 1]:
+        kernels.exp_all(&tables.long_weight[t], tables.first_long[j + 1] - t)
     for t in range(tables.first_long[j], tables.first_long[j + 1]):
         g, u = tables.long_group[t], tables.long_start[t]
-        kernels.exp_all(&tables.long_weight[t], 1)
         _add(tables, g, &tables.long_weight[t], u, alpha)
 
 
@@ -259,9 +261,11 @@ cdef void _add_running(Tables tables, Py_ssize_t j) noexcept nogil:
             )
         if enter[g] > 0.0:
             _add(tables, g, &enter[g], u, running)
+    t = tables.first_late[j]
+    if t < tables.first_late[j + 1]:
+        kernels.exp_all(&tables.late_weight[t], tables.first_late[j + 1] - t)
     for t in range(tables.first_late[j], tables.first_late[j + 1]):
         g, u = tables.late_group[t], tables.late_start[t]
-        kernels.exp_all(&tables.late_weight[t], 1)
         _add(tables, g, &tables.late_weight[t], u, running)
     _tops(tables, running, &tables.running_top[0])
     for g in range(tables.n_groups):

@@ -10,6 +10,7 @@ import numpy as np
 from libc.math cimport exp, sqrt
 from libc.stdint cimport int32_t, uint64_t
 
+from . cimport kernels
 from .cells cimport Cell
 from .kernels cimport prefetch
 from .potentials import CELLS
@@ -143,12 +144,12 @@ def gather(
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
     """scores[i] += sum of weights[row] over the rows of token i."""
-    cdef Py_ssize_t i, k, y, n_labels = weights.shape[1]
-    with nogil:
-        for i in range(scores.shape[0]):
-            for k in range(first[i], first[i + 1]):
-                for y in range(n_labels):
-                    scores[i, y] += weights[rows[k], y]
+    cdef Py_ssize_t n = scores.shape[0], n_labels = weights.shape[1]
+    if rows.shape[0] and n_labels:
+        with nogil:
+            kernels.gather(
+                &first[0], &rows[0], n, &weights[0, 0], &scores[0, 0], n_labels
+            )
 
 
 def scatter(
@@ -158,12 +159,12 @@ def scatter(
     double[:, ::1] d_weights,           # OUT [R, L] added to
 ):
     """d_weights[row] += d_scores[i] for the rows of token i."""
-    cdef Py_ssize_t i, k, y, n_labels = d_weights.shape[1]
-    with nogil:
-        for i in range(d_scores.shape[0]):
-            for k in range(first[i], first[i + 1]):
-                for y in range(n_labels):
-                    d_weights[rows[k], y] += d_scores[i, y]
+    cdef Py_ssize_t n = d_scores.shape[0], n_labels = d_weights.shape[1]
+    if rows.shape[0] and n_labels:
+        with nogil:
+            kernels.scatter(
+                &first[0], &rows[0], n, &d_scores[0, 0], &d_weights[0, 0], n_labels
+            )
 
 
 def gather_pairs(

@@ -141,11 +141,13 @@ cdef class Tables(Chart):
 
     cdef double[:, ::1] take_rows(self, Py_ssize_t n):
         """The next rows of the array, still empty."""
-        rows, self._rows = self._rows[:n], self._rows[n:]
+        cdef double[:, ::1] rows = self._rows[:n]
+        self._rows = self._rows[n:]
         return rows
 
     cdef double[::1] _take(self, Py_ssize_t n):
-        vector, self._vectors = self._vectors[:n], self._vectors[n:]
+        cdef double[::1] vector = self._vectors[:n]
+        self._vectors = self._vectors[n:]
         return vector
 
     cdef Py_ssize_t _size_of_vectors(self) noexcept nogil:

@@ -10,7 +10,9 @@ from spacy_hosemi.core.rows import (
     RowTable,
     adagrad_rows,
     gather,
+    gather_cells,
     scatter,
+    scatter_cells,
     template_keys,
 )
 from spacy_hosemi.optimizers import SparseAdagrad
@@ -166,6 +168,34 @@ def test_scatter_is_the_transpose_of_gather(problem):
     np.testing.assert_allclose(
         (gathered * scores).sum(), (scattered * weights).sum(), atol=1e-12
     )
+
+
+@given(sparse_nRL(), st.booleans())
+def test_cells_of_segments(problem, is_dense):
+    _, _, rows, _, weights = problem
+    n_rows, n_labels = weights.shape
+    rng = np.random.default_rng(len(rows))
+    has_weight = rng.random(weights.shape) < (1.0 if is_dense else 0.5)
+    pairs = np.zeros(0, np.int32), np.zeros(0, np.int32)
+    if not is_dense:
+        first = np.cumsum([0, *has_weight.sum(axis=1)]).astype(np.int32)
+        pairs = first, np.nonzero(has_weight)[1].astype(np.int32)
+    starts = rng.integers(0, 9, len(rows)).astype(np.int32)
+    ends = starts + rng.integers(1, 9, len(rows)).astype(np.int32)
+    strength = rng.normal(size=len(rows))
+    kept = weights[has_weight]
+    found = gather_cells(starts, ends, rows, strength, *pairs, kept, n_labels)
+    expected, d_weights = [], np.zeros_like(weights)
+    for start, end, row, times in zip(starts, ends, rows, strength):
+        for y in range(n_labels):
+            if has_weight[row, y]:
+                expected.append((start, end, y, times * weights[row, y]))
+                d_weights[row, y] += times * len(expected)
+    assert found.tolist() == expected
+    found["score"] = np.arange(1, len(found) + 1)
+    d_kept = np.zeros_like(kept)
+    scatter_cells(rows, strength, pairs[0], found, n_labels, d_kept)
+    np.testing.assert_allclose(d_kept, d_weights[has_weight], atol=1e-12)
 
 
 def test_gather_reads_read_only_arrays():
