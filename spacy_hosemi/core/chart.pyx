@@ -79,7 +79,7 @@ cdef class Chart(Cells):
 
     def __init__(self, automaton, potentials, constraints=None):
         check_automaton(automaton)
-        self.sums = self.score = None
+        self.sums = self.score = self.none = None
         self._set_automaton(automaton)
         self._load(potentials, constraints)
 
