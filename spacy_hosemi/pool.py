@@ -51,7 +51,8 @@ def make_opinion_pool(fit: Fit, weight: float = 0.2) -> Fit:
             weights.set_vector(np.zeros(len(pooled)))
             fit(_Part(batch, is_learnt))
             pooled += share * weights.vector()
-        weights.set_vector(pooled)
+        weights.set_vector(pooled, copy=False)
+        weights.round()
 
     return pool
 

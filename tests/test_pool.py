@@ -59,6 +59,11 @@ def test_the_weights_are_the_mixture(pooled):
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_the_saved_mixture_is_the_same(pooled):
+    learnt = weights(pooled[0.3])
+    assert (learnt.copy().vector() == learnt.vector()).all()
+
+
 def test_each_model_has_its_features(pooled):
     without, mixed, alone = (weights(nlp) for nlp in pooled.values())
     assert not features_of_lists(without).any()
