@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -23,6 +20,13 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
+from .checks import (
+    check_fit,
+    is_init_labels,
+    warn_crossing,
+    warn_misaligned,
+    warn_rules,
+)
 from .collective import agree
 from .confidence import (
     find_span,
@@ -41,7 +45,7 @@ from .core import (
     mbr,
     viterbi,
 )
-from .errors import Errors, Warnings
+from .errors import Errors
 from .fit import Batch
 from .gains import pattern_gains
 from .labels import (
@@ -55,13 +59,12 @@ from .labels import (
 )
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
-from .objectives import Objective, breaks_rules
+from .objectives import Objective
 from .problems import JointMarginals, Problem
 from .segmentation import (
     Annotation,
     Gold,
     choose_spans,
-    count_misaligned,
     exactly,
     limits,
     make_gold,
@@ -70,6 +73,7 @@ from .segmentation import (
     whitespace,
 )
 from .selection import select_features
+from .sources import read_sources
 from .units import SCOPES, shift, units
 
 FORMAT = 1
@@ -410,21 +414,28 @@ class HighOrderSemiCRF(TrainablePipe):
         known = list(labels) if labels is not None else list(self.labels)
         if labels is None:
             known += sorted(found.difference(known))
-        if _is_init_labels():
+        if is_init_labels():
             fit = None
         else:
             self._check_selection(fit)
         if fit is not None:
-            _check_fit(examples, bool(found), nlp, self.name)
-            _warn_misaligned(examples)
+            check_fit(examples, bool(found), nlp, self.name)
+            warn_misaligned(examples)
         _annotate(nlp, examples)
         self._set_labels(known, [])
         self._check_hard_lists()
-        self._read_files(gazetteers or {}, tables or {}, nlp, examples)
+        read_sources(
+            self.weights.extractor,
+            gazetteers or {},
+            tables or {},
+            nlp or Language(self.vocab),
+            examples,
+            self.name,
+        )
         docs, golds = self._gold(examples, annotations)
-        _warn_crossing(examples, annotations, self.cfg["scope"])
+        warn_crossing(examples, annotations, self.cfg["scope"])
         self._initialize_patterns(golds)
-        _warn_rules(self.automaton, golds)
+        warn_rules(self.automaton, golds)
         self._initialize_weights(docs, golds)
         fitted.discard(self)
         if fit is not None:
@@ -440,39 +451,6 @@ class HighOrderSemiCRF(TrainablePipe):
             self._add_patterns(docs, golds)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
         self.prune()
-
-    def _read_files(
-        self,
-        gazetteers: Mapping[str, Callable[..., Iterable[Any]]],
-        tables: Mapping[str, Callable[..., Iterable[Any]]],
-        nlp: Language | None,
-        examples: Sequence[Example],
-    ) -> None:
-        """Store the entries of all lists and the rows of all tables in the model, and
-        forget what was read before."""
-        extractor = self.weights.extractor
-        for what, readers, settings in (
-            ("gazetteers", gazetteers, extractor.gazetteers.settings),
-            ("tables", tables, extractor.tables.settings),
-        ):
-            if set(readers) != set(settings):
-                found, given = list(settings), list(readers)
-                raise ValueError(
-                    Errors.HS035.format(
-                        what=what, found=found, given=given, name=self.name
-                    )
-                )
-        lists = extractor.gazetteers
-        for name, read in gazetteers.items():
-            entries = _call_reader(read, examples)
-            lists.compile(name, entries, nlp or Language(self.vocab))
-            if not len(lists.tries[name]):
-                attr = lists.settings[name].attr
-                warnings.warn(Warnings.HSW04.format(name=name, attr=attr), stacklevel=2)
-        for name, read in tables.items():
-            extractor.tables.compile(name, _call_reader(read, examples))
-        extractor.extensions.load({})
-        extractor.clear()
 
     def _check_hard_lists(self) -> None:
         """RAISES (ValueError): HS029 a list has a label that is none of ours."""
@@ -952,74 +930,6 @@ def _unreadable() -> Iterator[None]:
 def _sequences(golds: Iterable[Gold]) -> list[list[int]]:
     """Labels of the segments of each document that is known as a whole."""
     return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
-
-
-def _call_reader(
-    read: Callable[..., Iterable[Any]], examples: Sequence[Example]
-) -> Iterable[Any]:
-    """What comes from a file, or from the training examples, if it asks for them."""
-    parameters = signature(read).parameters.values()
-    wants_examples = any(p.default is p.empty for p in parameters)
-    return read(examples) if wants_examples else read()
-
-
-def _is_init_labels() -> bool:
-    """Whether `spacy init labels` is running: it wants the labels, not a fit.
-
-    spaCy hands the same arguments to `initialize` in both cases.
-    """
-    frame = sys._getframe()
-    while frame.f_back is not None:
-        frame = frame.f_back
-        if frame.f_code.co_name == "init_labels_cli":
-            return True
-    return False
-
-
-def _check_fit(
-    examples: Sequence[Example], has_spans: bool, nlp: Language | None, name: str
-) -> None:
-    if not any(len(eg.predicted) for eg in examples):
-        raise ValueError(Errors.HS050)
-    if not has_spans:
-        raise ValueError(Errors.HS051.format(found=len(examples)))
-    training = nlp.config.get("training", {}) if nlp is not None else {}
-    if training.get("max_epochs") == -1:
-        raise ValueError(Errors.HS052.format(name=name))
-
-
-def _warn_misaligned(examples: Iterable[Example]) -> None:
-    counts = np.array([count_misaligned(eg) for eg in examples]).sum(axis=0)
-    if counts[0] > 0:
-        warnings.warn(
-            Warnings.HSW01.format(found=counts[0], total=counts[1]), stacklevel=3
-        )
-
-
-def _warn_crossing(
-    examples: Iterable[Example], annotations: Iterable[Annotation], scope: str
-) -> None:
-    found = total = 0
-    for eg, known in zip(examples, annotations):
-        parts = [known.part(u.start, u.end) for u in units(eg.predicted, scope)]
-        found += len(known.spans) - sum(len(part.spans) for part in parts)
-        total += len(known.spans)
-    if found:
-        warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
-
-
-def _warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
-    breaking = [gold for gold in golds if breaks_rules(automaton, gold)]
-    if breaking and automaton.grammar is not None:
-        warnings.warn(
-            Warnings.HSW05.format(
-                found=len(breaking),
-                total=len(golds),
-                rules=list(automaton.grammar.rules),
-                text=breaking[0].text,
-            ),
-            stacklevel=3,
-        )
 
 
 def _annotate(nlp: Language | None, examples: Iterable[Example]) -> None:

@@ -60,6 +60,8 @@ ORDER = [
     "hierarchy",
     "collective",
     "confidence",
+    "checks",
+    "sources",
     "pipe",
     NAME,
     "explain.*",

@@ -1,0 +1,83 @@
+"""What is wrong with training data: errors, and warnings with counts."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example
+
+from .core import PatternAutomaton
+from .errors import Errors, Warnings
+from .objectives import breaks_rules
+from .segmentation import Annotation, Gold, count_misaligned
+from .units import units
+
+
+def check_fit(
+    examples: Sequence[Example], has_spans: bool, nlp: Language | None, name: str
+) -> None:
+    """Whether there is something to fit.
+
+    RAISES (ValueError): HS050 no text; HS051 no spans; HS052 a corpus without end.
+    """
+    if not any(len(eg.predicted) for eg in examples):
+        raise ValueError(Errors.HS050)
+    if not has_spans:
+        raise ValueError(Errors.HS051.format(found=len(examples)))
+    training = nlp.config.get("training", {}) if nlp is not None else {}
+    if training.get("max_epochs") == -1:
+        raise ValueError(Errors.HS052.format(name=name))
+
+
+def warn_misaligned(examples: Iterable[Example]) -> None:
+    """HSW01: spans that do not meet the borders of tokens."""
+    counts = np.array([count_misaligned(eg) for eg in examples]).sum(axis=0)
+    if counts[0] > 0:
+        warnings.warn(
+            Warnings.HSW01.format(found=counts[0], total=counts[1]), stacklevel=3
+        )
+
+
+def warn_crossing(
+    examples: Iterable[Example], annotations: Iterable[Annotation], scope: str
+) -> None:
+    """HSW07: spans that cross the border of a unit."""
+    found = total = 0
+    for eg, known in zip(examples, annotations):
+        parts = [known.part(u.start, u.end) for u in units(eg.predicted, scope)]
+        found += len(known.spans) - sum(len(part.spans) for part in parts)
+        total += len(known.spans)
+    if found:
+        warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
+
+
+def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
+    """HSW05: documents that break label rules."""
+    breaking = [gold for gold in golds if breaks_rules(automaton, gold)]
+    if breaking and automaton.grammar is not None:
+        warnings.warn(
+            Warnings.HSW05.format(
+                found=len(breaking),
+                total=len(golds),
+                rules=list(automaton.grammar.rules),
+                text=breaking[0].text,
+            ),
+            stacklevel=3,
+        )
+
+
+def is_init_labels() -> bool:
+    """Whether `spacy init labels` is running: it wants the labels, not a fit.
+
+    spaCy hands the same arguments to `initialize` in both cases.
+    """
+    frame = sys._getframe()
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name == "init_labels_cli":
+            return True
+    return False
