@@ -30,6 +30,9 @@ _FUZZY = (FUZZY_MATCH, SIMILARITY)
 _COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2, FUZZY_MATCH: 2, SIMILARITY: 3}
 _ONE = 10  # the value of SIMILARITY: its degrees are the strength of the feature
 
+# Which segments a template sees: all up to a width, or those that a list has.
+WINDOWS, MATCHES, SIMILAR = "windows", "matches", "similar"
+
 _KINDS = {"": AT, "*": ALL, "+": RUNS}
 _BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
 
@@ -74,9 +77,11 @@ NO_SEGMENTS = Segments(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Templates that see the same segments, as arrays for `unit_keys`."""
+    """Templates that see the same segments, but for those of other `lists`, as arrays
+    for `unit_keys`."""
 
     templates: Ints
+    lists: Ints
     seeds: Keys
     first_atom: Ints
     kinds: NDArray[np.uint8]
@@ -107,12 +112,16 @@ class UnitReader:
     ) -> None:
         self.templates = templates
         self.width = width
-        by_list: dict[tuple[int, bool], list[int]] = {}
-        for t, template in enumerate(templates):
-            by_list.setdefault(_list_of(template, lists), []).append(t)
+        seen = [_what_is_seen(template, lists) for template in templates]
         self._plans = {
-            of_list: _plan(templates, seeds, chosen, columns)
-            for of_list, chosen in by_list.items()
+            what: _plan(
+                templates,
+                seeds,
+                [t for t, (of, _) in enumerate(seen) if of == what],
+                [k for of, k in seen if of == what],
+                columns,
+            )
+            for what in dict.fromkeys(what for what, _ in seen)
         }
 
     def read(
@@ -129,16 +138,16 @@ class UnitReader:
         if not self._plans:
             return NO_SEGMENTS
         parts = []
-        for (of_list, is_fuzzy), plan in self._plans.items():
-            if of_list < 0:
+        for what, plan in self._plans.items():
+            if what == WINDOWS:
                 start, end = _windows(len(values), self.width)
                 value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
+                of_list = np.full(len(start), -1, np.int32)
             else:
-                found = similar if is_fuzzy else matches
-                found = found.where(found.lists == of_list)
+                found = similar if what == SIMILAR else matches
                 start, end, match = _around(found)
-                value = found.values[match]
-                strength = found.strength[match]
+                value, strength = found.values[match], found.strength[match]
+                of_list = found.lists[match]
             of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
             bucket = np.searchsorted(_LENGTHS, end - start, side="right")
             of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
@@ -157,7 +166,7 @@ class UnitReader:
                 plan.columns,
                 plan.offsets,
             )
-            k, t = np.nonzero(keys)
+            k, t = np.nonzero((keys != 0) & (of_list[:, None] == plan.lists))
             strengths = np.where(plan.has_degrees[t], strength[k], 1.0)
             parts.append(
                 (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
@@ -196,23 +205,24 @@ class UnitReader:
         return f"{template}={' & '.join(values)}"
 
 
-def _list_of(template: Template, lists: Sequence[str]) -> tuple[int, bool]:
-    """The list whose matches a template sees, and whether those that only resemble an
-    entry; -1: it sees all segments."""
+def _what_is_seen(template: Template, lists: Sequence[str]) -> tuple[str, int]:
+    """Which segments a template sees, and of which list; -1: of none."""
     found = {
-        (lists.index(atom.attribute.partition(":")[0]), kind in _FUZZY)
+        (SIMILAR if kind in _FUZZY else MATCHES, lists.index(name))
         for atom in template.atoms
-        if (kind := kind_of_unit(atom)) in (MATCH, *_FUZZY)
+        for name, _, kind in [atom.attribute.partition(":")]
+        if kind in (MATCH, *_FUZZY)
     }
     if len(found) > 1:
         raise ValueError(Errors.HS049.format(found=str(template)))
-    return found.pop() if found else (-1, False)
+    return found.pop() if found else (WINDOWS, -1)
 
 
 def _plan(
     templates: Sequence[Template],
     seeds: Sequence[int],
     chosen: Sequence[int],
+    lists: Sequence[int],
     columns: Mapping[str, int],
 ) -> _Plan:
     atoms = [atom for t in chosen for atom in templates[t].atoms]
@@ -220,6 +230,7 @@ def _plan(
     kinds = [kind_of_unit(atom) for atom in atoms]
     return _Plan(
         templates=np.array(chosen, np.int32),
+        lists=np.array(lists, np.int32),
         seeds=np.array([seeds[t] for t in chosen], np.uint64),
         first_atom=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
         kinds=np.array(
