@@ -114,8 +114,7 @@ def make_lbfgs(
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
     l2 (Union[float, Dict[str, float]]): Weight of half the squared norm (1 / sigma^2),
-        for all weights or by family (a role such as
-        inside, or pattern, or length).
+        for all weights or by family (a role such as inside, or pattern, or length).
     l1 (float): Weight of the sum of absolute values.
     max_iter (int): At most so many iterations.
     tolerance (float): Stop when an iteration lowers the objective by less than this

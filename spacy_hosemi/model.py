@@ -129,8 +129,7 @@ def build_span_scorer(
     gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
     tables (Dict[str, Table]): Tables of words, and how they are used.
     l2 (Union[float, Dict[str, float]]): Online training: weight of half the squared
-        norm, for all or by family (a role such as
-        inside, or pattern, or length).
+        norm, for all or by family (a role such as inside, or pattern, or length).
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
