@@ -104,11 +104,12 @@ cdef class Chart(Cells):
         self, Py_ssize_t state, int32_t[::1] target, double[::1] weight
     ) noexcept nogil
     cdef Py_ssize_t edge_of(self, Py_ssize_t state, Py_ssize_t y) noexcept nogil
+    cdef Py_ssize_t state_behind(
+        self, Py_ssize_t edge, Py_ssize_t state, Py_ssize_t y
+    ) noexcept nogil
+    cdef double path_score(self, segments)
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil
     cdef double segment_score(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
-    ) noexcept nogil
-    cdef double plain_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil
     cdef double running_score(

@@ -345,6 +345,26 @@ cdef class Chart(Cells):
                     return self.owned_edge[k]
             key = self.suffix_key[key]
 
+    cdef Py_ssize_t state_behind(
+        self, Py_ssize_t edge, Py_ssize_t state, Py_ssize_t y
+    ) noexcept nogil:
+        """Where the edge for a label leads from `state`; -1: the grammar forbids it."""
+        cdef Py_ssize_t rule = self.rule_next[self.state_rule[state], y]
+        return self.state_of[self.edge_target[edge], rule] if rule >= 0 else -1
+
+    cdef double path_score(self, segments):
+        """The score of segments (start, end, label) that cover every token."""
+        cdef Py_ssize_t state = 0, edge, u, j, y
+        cdef double total = 0.0
+        for u, j, y in segments:
+            edge = self.edge_of(state, y)
+            state = self.state_behind(edge, state, y)
+            if state < 0:
+                return -INFINITY
+            total += self.edge_weight[edge]
+            total += self.segment_score(u, j, self.state_group[state])
+        return total + self.final_weight(state)
+
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil:
         cdef Py_ssize_t n_lengths = self.n_lengths
         if d <= n_lengths:
@@ -363,17 +383,11 @@ cdef class Chart(Cells):
             more += self.more[k, g]
         return self.first[u, g] + more + self.length_score(g, j - u)
 
-    cdef double plain_score(
-        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
-    ) noexcept nogil:
-        """The score of one segment, without cells; O(length)."""
-        return self.running_score(u, j, g) + self.end[j - 1, g]
-
     cdef double segment_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
     ) noexcept nogil:
         """The score of one segment; O(length)."""
-        return self.plain_score(u, j, g) + self.cells_of(u, j, g)
+        return self.running_score(u, j, g) + self.end[j - 1, g] + self.cells_of(u, j, g)
 
     cdef double cells_of(self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
         """What the cells add to the score of one segment."""

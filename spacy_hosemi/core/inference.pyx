@@ -187,7 +187,7 @@ cdef class Marginals(Tables):
         RETURNS (float): The score of the segmentation; where that is -inf, the gradient
             stays as it is.
         """
-        cdef double total = self._score_of(segments)
+        cdef double total = self.path_score(segments)
         cdef double[:, ::1] inside = self.gradient.inside, start = self.gradient.start
         cdef double[:, ::1] end = self.gradient.end, length = self.gradient.length
         cdef double[::1] tail = self.gradient.tail, pattern = self.gradient.pattern
@@ -213,9 +213,7 @@ cdef class Marginals(Tables):
         cdef Py_ssize_t state = 0, edge, y
         for _, _, y in segments:
             edge = self.edge_of(state, y)
-            state = self.state_of[
-                self.edge_target[edge], self.rule_next[self.state_rule[state], y]
-            ]
+            state = self.state_behind(edge, state, y)
             _take_suffixes(edge, self.edge_suffix, self.edge_pattern, pattern)
         edge = self.final_edge[state]
         _take_suffixes(edge, self.edge_suffix, self.edge_pattern, pattern)
@@ -246,19 +244,6 @@ cdef class Marginals(Tables):
         entries["score"] -= (
             is_there[entries["role"], position] & reads[segment[position], column]
         )
-
-    def _score_of(self, segments):
-        cdef Py_ssize_t state = 0, edge, rule, u, j, y
-        cdef double total = 0.0
-        for u, j, y in segments:
-            rule = self.rule_next[self.state_rule[state], y]
-            edge = self.edge_of(state, y)
-            state = -1 if rule < 0 else self.state_of[self.edge_target[edge], rule]
-            if state < 0:  # the grammar does not permit it
-                return -INFINITY
-            total += self.edge_weight[edge]
-            total += self.segment_score(u, j, self.state_group[state])
-        return total + self.final_weight(state)
 
     def segments_above(self, p):
         """All segments with at least a given probability.

@@ -5,11 +5,6 @@ rule: among the best segmentations the one whose first segment has the smallest 
 index, then the greatest length; then likewise for the next segment.
 """
 
-import numpy as np
-
-from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
-
 from ..errors import Errors
 from .chart cimport Chart
 from .completions cimport Completions, best_completions, give_back
@@ -51,18 +46,7 @@ def score(automaton, potentials, segments):
     RAISES (ValueError): HS020 segments; and as `log_partition`.
     """
     cdef Chart chart = Chart(automaton, potentials)
-    segments = check_segments(segments, chart.n_tokens, chart.n_labels)
-    cdef int32_t[::1] target = np.empty(chart.n_labels, np.int32)
-    cdef double[::1] weight = np.empty(chart.n_labels)
-    cdef Py_ssize_t state = 0, u, j, y
-    cdef double total = 0.0
-    for u, j, y in segments:
-        chart.follow(state, target, weight)
-        state = target[y]
-        if state < 0:  # the grammar does not permit it
-            return -INFINITY
-        total += weight[y] + chart.segment_score(u, j, chart.state_group[state])
-    return total + chart.final_weight(state)
+    return chart.path_score(check_segments(segments, chart.n_tokens, chart.n_labels))
 
 
 def check_segments(segments, n_tokens, n_labels):
