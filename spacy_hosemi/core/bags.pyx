@@ -22,7 +22,8 @@ import numpy as np
 from libc.math cimport floor, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from .rows cimport RowTable, mix
+from .kernels cimport mix
+from .rows cimport RowTable
 
 cdef enum:
     JACCARD

@@ -39,6 +39,7 @@ cdef class Layout:
     cdef bint has_bounded_gap
     cdef list arc_weights                       # ArcWeights: linear domain, logs
     cdef list spare                             # Completions of finished documents
+    cdef object leaps                           # Leaps of the last weights of patterns
 
 
 cdef class Chart(Cells):

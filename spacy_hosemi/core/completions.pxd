@@ -6,6 +6,13 @@ cdef Completions best_completions(automaton, potentials, constraints)
 cdef give_back(Completions best)
 
 
+cdef class Leaps:
+    cdef double[::1] pattern            # [M] for which the others were made
+    cdef double[:, ::1] weight          # [L, P]
+    cdef int32_t[:, ::1] target         # [L, P]
+    cdef double[::1] most               # [L] the largest weight
+
+
 cdef class Completions(Tables):
     cdef readonly double total
     cdef readonly bint maximum
@@ -19,13 +26,20 @@ cdef class Completions(Tables):
     cdef int32_t[::1] next_target       # [L]
     cdef double[::1] next_weight        # [L]
     cdef int32_t[:, ::1] path           # [n, 4] start, end, label, state of segments
+    cdef double[::1] top                # [G]
+    cdef double[::1] bound              # [L]
+    cdef Leaps leaps                    # None: there would be too many
 
     cdef _solve(self, potentials, constraints)
     cdef _forget(self)
     cdef _complete(self)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)
+    cdef _set_leaps(self)
+    cdef Leaps _make_leaps(self)
     cdef void _sweep(self) noexcept nogil
+    cdef void _close(self, Py_ssize_t j) noexcept nogil
+    cdef void _bound_labels(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t _walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
     cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil

@@ -9,14 +9,17 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
-from . cimport logspace
+from . cimport kernels, logspace
 from .chart cimport Layout
 from .potentials import check_automaton
-from .tables cimport Tables
+from .tables cimport Tables, are_same
 
 
 # Entries of a table that may be kept without a thought.
 SMALL = 1_000_000
+
+# Pairs of a label and a state for which the edge may be written down.
+N_LEAPS = 200_000
 
 # For so many threads the room of a finished document is kept for the next one.
 N_SPARE = 4
@@ -44,6 +47,11 @@ cdef give_back(Completions best):
         layout.spare.append(best)
 
 
+cdef class Leaps:
+    """Where each label leads from each state, and the weight of that edge, which is
+    -inf where the grammar forbids it."""
+
+
 cdef class Completions(Tables):
     """What can follow after each boundary and state.
 
@@ -69,7 +77,7 @@ cdef class Completions(Tables):
     cdef _forget(self):
         """Let go of the document, and of the automaton, which owns the room now."""
         self.automaton = self.cells_as_given = None
-        self.more = self.end = self.length = None
+        self.more = self.end = self.length = self.leaps = None
         self.given_tail = self.pattern_weight = None
 
     cdef _complete(self):
@@ -78,6 +86,8 @@ cdef class Completions(Tables):
             self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
         else:
             self._make_room()
+        if self.maximum:
+            self._set_leaps()
         with nogil:
             self._sweep()
         self.total = self.beta[0]
@@ -97,13 +107,43 @@ cdef class Completions(Tables):
             n_betas = self.n_tokens + 1
         self.allocate(in_logs=True, forward=False, n_more=n_rests + n_betas)
         self.rests, self.betas = self.take_rows(n_rests), self.take_rows(n_betas)
-        cdef double[::1] scores = np.empty(self.reach + 1 + 2 * self.n_labels)
+        cdef double[::1] scores = np.empty(
+            self.reach + 1 + 3 * self.n_labels + self.n_groups
+        )
         cdef int32_t[:, ::1] targets = np.empty((2, self.n_labels), np.int32)
         self.target, self.next_target = targets[0], targets[1]
         self.weight_of = scores[: self.n_labels]
         self.next_weight = scores[self.n_labels : 2 * self.n_labels]
-        self.from_start = scores[2 * self.n_labels :]
+        self.bound = scores[2 * self.n_labels : 3 * self.n_labels]
+        scores = scores[3 * self.n_labels :]
+        self.top, self.from_start = scores[: self.n_groups], scores[self.n_groups :]
         self.path = np.empty((self.n_tokens, 4), np.int32)
+
+    cdef _set_leaps(self):
+        """Those of the last document, if the patterns have the same weights."""
+        cdef Layout layout = self.automaton.layout
+        cdef Leaps known = layout.leaps
+        if self.n_labels * self.n_states > N_LEAPS:
+            return
+        if known is None or not are_same(known.pattern, self.pattern_weight):
+            layout.leaps = known = self._make_leaps()
+        self.leaps = known
+
+    cdef Leaps _make_leaps(self):
+        cdef Leaps made = Leaps()
+        cdef Py_ssize_t y, q, n_labels = self.n_labels
+        made.pattern = np.array(self.pattern_weight)
+        made.weight = np.full((n_labels, self.n_states), -np.inf)
+        made.target = np.zeros((n_labels, self.n_states), np.int32)
+        made.most = np.full(n_labels, -np.inf)
+        for q in range(self.n_states):
+            self.follow(q, self.target, self.weight_of)
+            for y in range(n_labels):
+                if self.target[y] >= 0:
+                    made.target[y, q] = self.target[y]
+                    made.weight[y, q] = self.weight_of[y]
+                    made.most[y] = max(made.most[y], self.weight_of[y])
+        return made
 
     cdef void _sweep(self) noexcept nogil:
         cdef Py_ssize_t j
@@ -119,9 +159,52 @@ cdef class Completions(Tables):
                 )
                 rest = &self.rests[j, 0]
             logspace.push_row(self, j, rest, self.maximum)
-            logspace.close_row(self, j - 1, self.maximum)
+            self._close(j - 1)
         if self.betas.shape[0]:
             self.betas[0, :] = self.beta
+
+    cdef void _close(self, Py_ssize_t j) noexcept nogil:
+        """beta[j, p] = max over y of weight[y, p] + B[j, target[y, p]]
+
+        Labels come in the order of a bound on what they give. As a rule two or three of
+        them leave all others behind at every state; where they do not, and if it is a
+        sum, all arcs are gone through.
+        """
+        cdef Py_ssize_t k, y, n_states = self.n_states
+        cdef double least = -INFINITY
+        if self.leaps is None:
+            logspace.close_row(self, j, self.maximum)
+            return
+        self._bound_labels(j)
+        for k in range(n_states):
+            self.beta[k] = -INFINITY
+        for _ in range(1 + self.arcs_out.n_terms // (2 * n_states)):
+            y = _place_of_largest(&self.bound[0], self.n_labels)
+            if self.bound[y] == -INFINITY or self.bound[y] < least:
+                return
+            self.bound[y] = -INFINITY
+            least = kernels.leap_max(
+                &self.leaps.weight[y, 0],
+                &self.leaps.target[y, 0],
+                &self.closing[j, 0],
+                n_states,
+                &self.beta[0],
+            )
+        logspace.close_row(self, j, self.maximum)
+
+    cdef void _bound_labels(self, Py_ssize_t j) noexcept nogil:
+        """bound[y] >= weight[y, p] + B[j, target[y, p]] for all p"""
+        cdef Py_ssize_t g, y
+        cdef double* bound = &self.bound[0]
+        cdef const int32_t* label = &self.group_label[0]
+        cdef double* top = &self.top[0]
+        kernels.tops(&self.first_state[0], self.n_groups, &self.closing[j, 0], top)
+        for y in range(self.n_labels):
+            bound[y] = -INFINITY
+        for g in range(self.n_groups):
+            bound[label[g]] = max(bound[label[g]], top[g])
+        for y in range(self.n_labels):
+            bound[y] += self.leaps.most[y]
 
     def follow_best(self, Py_ssize_t u, Py_ssize_t state, bint with_states=False):
         """The best completion, by the tie rule of `viterbi`; needs `maximum`.
@@ -218,3 +301,11 @@ cdef class Completions(Tables):
             return n
         value[n] = self.running_score(u, j, g) + self.rests[j, q]
         return n + 1
+
+
+cdef Py_ssize_t _place_of_largest(const double* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, best = 0
+    for i in range(1, n):
+        if x[i] > x[best]:
+            best = i
+    return best

@@ -443,7 +443,7 @@ cdef class Marginals(Tables):
             return exp(logspace.log_dot(x + a, y + a, b - a) + (weight - self.log_z))
         if weight == 0.0:
             return 0.0
-        kernels.pair(&weight, y + a, b - a, 1, x + a, 0, &prob)
+        kernels.pair(&self.first_state[g], 1, &weight, 1, y, 1, x, 0, &prob)
         return prob
 
     cdef double _one_weight(self) noexcept nogil:
@@ -544,27 +544,28 @@ cdef class Marginals(Tables):
 
     cdef void _set_probs(self, Py_ssize_t j) noexcept nogil:
         """Probabilities of the explicit segments that end at j, by slot."""
-        cdef Py_ssize_t g, i, a, b, n_lengths = self.n_lengths
+        cdef Py_ssize_t g, i, n_lengths = self.n_lengths
         cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
-        cdef double* prob
+        cdef double* prob = &self.prob[0]
         for g in range(self.n_groups):
-            a, b = self.first_state[g], self.first_state[g + 1]
-            prob = &self.prob[g * n_lengths]
             for i in range(low):
-                prob[i] = 0.0
-            if not self.in_logs:
-                kernels.pair(
-                    self.row_weight(j) + g * n_lengths + low,
-                    &self.beta[0] + a,
-                    b - a,
-                    n_lengths - low,
-                    &self.opened[first, 0] + a,
-                    self.n_states,
-                    prob + low,
-                )
-                continue
+                prob[g * n_lengths + i] = 0.0
+        if not self.in_logs:
+            kernels.pair(
+                &self.first_state[0],
+                self.n_groups,
+                self.row_weight(j) + low,
+                n_lengths,
+                &self.beta[0],
+                n_lengths - low,
+                &self.opened[first, 0],
+                self.n_states,
+                prob + low,
+            )
+            return
+        for g in range(self.n_groups):
             for i in range(low, n_lengths):
-                prob[i] = self._product(
+                prob[g * n_lengths + i] = self._product(
                     g,
                     self.score[g * n_lengths + i],
                     &self.opened[first + i - low, 0],

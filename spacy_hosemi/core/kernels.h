@@ -1,10 +1,13 @@
-/* The inner loops of the sweeps, in a form that compilers vectorise.
+/* The inner loops of the sweeps, in a form that compilers vectorise, and of the tables
+   of features, to be inlined.
 
    No -ffast-math and no -march=native: each function is compiled for the base of the
    architecture and, where the loader can choose, for AVX2 as well. Both do the same
    operations in the same order (no fused multiply-add), so results do not depend on
-   the processor. `rows` point to the first state of a group in the row of the first
-   segment's start; the rows of later starts follow at a distance of `stride`.  */
+   the processor. For short documents calls would cost as much as loops: a kernel goes
+   through all groups of states g, first[g] .. first[g + 1]. Group g has n weights from
+   w[g * step] on, one for each segment; `rows` is the row of the first segment's start,
+   those of later starts follow at a distance of `stride`.  */
 
 #ifndef HOSEMI_KERNELS_H
 #define HOSEMI_KERNELS_H
@@ -29,6 +32,16 @@
 #define HOSEMI_COMPARING __attribute__((optimize("no-trapping-math"))) HOSEMI_KERNEL
 #else
 #define HOSEMI_COMPARING HOSEMI_KERNEL
+#endif
+
+#ifdef _MSC_VER
+#define restrict __restrict
+#endif
+
+#if defined(__GNUC__)
+#define HOSEMI_INLINE __attribute__((always_inline, unused)) static inline
+#else
+#define HOSEMI_INLINE static inline
 #endif
 
 /* Begin to read what will be needed soon. */
@@ -122,10 +135,14 @@ HOSEMI_COMPARING int hosemi_settle(
 }
 
 /* out[q] += sum_i w[i] rows[i][q] */
-HOSEMI_KERNEL void hosemi_pull(
-    const double *w, const double *rows, ptrdiff_t stride, ptrdiff_t n,
-    double *out, ptrdiff_t width
+HOSEMI_INLINE void hosemi_pull_group(
+    const double *restrict w, const double *restrict rows, ptrdiff_t stride, ptrdiff_t n,
+    double *restrict out, ptrdiff_t width
 ) {
+    if (n == 1) {
+        for (ptrdiff_t q = 0; q < width; q++) out[q] += w[0] * rows[q];
+        return;
+    }
     ptrdiff_t q = 0;
     for (; q + 8 <= width; q += 8) {
         double sum[8] = {0};
@@ -157,47 +174,69 @@ HOSEMI_KERNEL void hosemi_pull(
     }
 }
 
+HOSEMI_KERNEL void hosemi_pull(
+    const int32_t *first, ptrdiff_t n_groups, const double *w, ptrdiff_t step,
+    const double *rows, ptrdiff_t stride, ptrdiff_t n, double *out
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++, w += step)
+        hosemi_pull_group(
+            w, rows + first[g], stride, n, out + first[g], first[g + 1] - first[g]
+        );
+}
+
 /* rows[i][q] += w[i] in[q]: the transpose of hosemi_pull */
 HOSEMI_KERNEL void hosemi_push(
-    const double *w, const double *in, ptrdiff_t width, ptrdiff_t n,
-    double *rows, ptrdiff_t stride
+    const int32_t *first, ptrdiff_t n_groups, const double *w, ptrdiff_t step,
+    const double *in, ptrdiff_t n, double *rows, ptrdiff_t stride
 ) {
-    if (width == 1) {
-        for (ptrdiff_t i = 0; i < n; i++) rows[i * stride] += w[i] * in[0];
-        return;
-    }
-    for (ptrdiff_t i = 0; i < n; i++) {
-        double *row = rows + i * stride;
-        const double weight = w[i];
-        for (ptrdiff_t q = 0; q < width; q++) row[q] += weight * in[q];
+    for (ptrdiff_t g = 0; g < n_groups; g++, w += step) {
+        const ptrdiff_t width = first[g + 1] - first[g];
+        const double *restrict x = in + first[g];
+        for (ptrdiff_t i = 0; i < n; i++) {
+            double *restrict row = rows + i * stride + first[g];
+            for (ptrdiff_t q = 0; q < width; q++) row[q] += w[i] * x[q];
+        }
     }
 }
 
-/* prob[i] = w[i] sum_q rows[i][q] in[q] */
-HOSEMI_KERNEL void hosemi_pair(
-    const double *w, const double *in, ptrdiff_t width, ptrdiff_t n,
-    const double *rows, ptrdiff_t stride, double *prob
+/* out[q] = end[g] in[q] + keep[g] after[q] */
+HOSEMI_KERNEL void hosemi_rest(
+    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict end,
+    const double *restrict keep, const double *restrict in, const double *restrict after,
+    double *restrict out
 ) {
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const double *row = rows + i * stride;
-        double sum[4] = {0};
-        ptrdiff_t q = 0;
-        for (; q + 4 <= width; q += 4)
-            for (int a = 0; a < 4; a++) sum[a] += row[q + a] * in[q + a];
-        for (; q < width; q++) sum[0] += row[q] * in[q];
-        prob[i] = w[i] * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
-    }
+    for (ptrdiff_t g = 0; g < n_groups; g++)
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++)
+            out[q] = end[g] * in[q] + keep[g] * after[q];
+}
+
+/* prob[g * step + i] = w[i] sum_q rows[i][q] in[q] */
+HOSEMI_KERNEL void hosemi_pair(
+    const int32_t *first, ptrdiff_t n_groups, const double *w, ptrdiff_t step,
+    const double *in, ptrdiff_t n, const double *rows, ptrdiff_t stride, double *prob
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++, w += step, prob += step)
+        for (ptrdiff_t i = 0; i < n; i++) {
+            const double *row = rows + i * stride;
+            double sum[4] = {0};
+            ptrdiff_t q = first[g];
+            for (; q + 4 <= first[g + 1]; q += 4)
+                for (int a = 0; a < 4; a++) sum[a] += row[q + a] * in[q + a];
+            for (; q < first[g + 1]; q++) sum[0] += row[q] * in[q];
+            prob[i] = w[i] * ((sum[0] + sum[1]) + (sum[2] + sum[3]));
+        }
 }
 
 /* rows[i][q] = max(rows[i][q], w[g][i] + in[q]) for all groups g, whose states q are
    first[g] .. first[g + 1]; the weights of a group follow those before at `step`. */
 HOSEMI_COMPARING void hosemi_push_max(
-    const int32_t *first, ptrdiff_t n_groups, const double *w, ptrdiff_t step,
-    const double *in, ptrdiff_t n, double *rows, ptrdiff_t stride
+    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict w,
+    ptrdiff_t step, const double *restrict in, ptrdiff_t n, double *restrict rows,
+    ptrdiff_t stride
 ) {
     for (ptrdiff_t g = 0; g < n_groups; g++, w += step)
         for (ptrdiff_t i = 0; i < n; i++) {
-            double *row = rows + i * stride;
+            double *restrict row = rows + i * stride;
             const double weight = w[i];
             for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) {
                 const double value = weight + in[q];
@@ -207,19 +246,18 @@ HOSEMI_COMPARING void hosemi_push_max(
 }
 
 /* out[q] = max(end[g] + in[q], more[g] + tail[g] + after[q]) likewise; -inf where the
-   tail is. Without `more` nothing goes on. */
+   tail is. Without `more` nothing goes on (`after` is read all the same). */
 HOSEMI_COMPARING void hosemi_rest_max(
-    const int32_t *first, ptrdiff_t n_groups, const double *end, const double *more,
-    const double *tail, const double *in, const double *after, double *out
+    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict end,
+    const double *restrict more, const double *restrict tail, const double *restrict in,
+    const double *restrict after, double *restrict out
 ) {
     for (ptrdiff_t g = 0; g < n_groups; g++) {
         const double at_end = tail[g] > -INFINITY ? end[g] : -INFINITY;
-        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) out[q] = at_end + in[q];
-        if (more == NULL || !(tail[g] > -INFINITY)) continue;
-        const double weight = more[g] + tail[g];
+        const double goes_on = more == NULL ? -INFINITY : more[g] + tail[g];
         for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) {
-            const double value = weight + after[q];
-            out[q] = out[q] > value ? out[q] : value;
+            const double here = at_end + in[q], later = goes_on + after[q];
+            out[q] = here > later ? here : later;
         }
     }
 }
@@ -263,8 +301,50 @@ HOSEMI_COMPARING void hosemi_max(
     }
 }
 
+/* best[q] = max(best[q], weight[q] + next[target[q]]); returns the least of them. */
+HOSEMI_COMPARING double hosemi_leap_max(
+    const double *restrict weight, const int32_t *restrict target,
+    const double *restrict next, ptrdiff_t n, double *restrict best
+) {
+    double least[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
+    ptrdiff_t q = 0;
+    for (; q + 4 <= n; q += 4) {
+        const double x[4] = {
+            next[target[q]], next[target[q + 1]], next[target[q + 2]], next[target[q + 3]]
+        };
+        for (int a = 0; a < 4; a++) {
+            const double value = x[a] + weight[q + a];
+            best[q + a] = best[q + a] > value ? best[q + a] : value;
+            least[a] = least[a] < best[q + a] ? least[a] : best[q + a];
+        }
+    }
+    for (; q < n; q++) {
+        const double value = next[target[q]] + weight[q];
+        best[q] = best[q] > value ? best[q] : value;
+        least[0] = least[0] < best[q] ? least[0] : best[q];
+    }
+    for (int a = 1; a < 4; a++) least[0] = least[a] < least[0] ? least[a] : least[0];
+    return least[0];
+}
+
+/* top[g] = the largest of the states of group g, first[g] .. first[g + 1] */
+HOSEMI_COMPARING void hosemi_tops(
+    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict x,
+    double *restrict top
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++) {
+        double best[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+        ptrdiff_t q = first[g];
+        for (; q + 4 <= first[g + 1]; q += 4)
+            for (int a = 0; a < 4; a++) best[a] = x[q + a] > best[a] ? x[q + a] : best[a];
+        for (; q < first[g + 1]; q++) best[0] = x[q] > best[0] ? x[q] : best[0];
+        for (int a = 1; a < 4; a++) best[0] = best[a] > best[0] ? best[a] : best[0];
+        top[g] = best[0];
+    }
+}
+
 /* The largest of n numbers, none of them negative. */
-HOSEMI_COMPARING double hosemi_largest(const double *x, ptrdiff_t n) {
+HOSEMI_INLINE double hosemi_largest_of(const double *x, ptrdiff_t n) {
     double best[4] = {0.0, 0.0, 0.0, 0.0};
     ptrdiff_t i = 0;
     for (; i + 4 <= n; i += 4)
@@ -274,16 +354,41 @@ HOSEMI_COMPARING double hosemi_largest(const double *x, ptrdiff_t n) {
     return best[0];
 }
 
+HOSEMI_COMPARING double hosemi_largest(const double *x, ptrdiff_t n) {
+    return hosemi_largest_of(x, n);
+}
+
+/* A bound on log x from above, for x > 0: less than log 2 too high. */
+HOSEMI_INLINE double hosemi_log_bound(double x) {
+    uint64_t bits;
+    int exponent;
+    memcpy(&bits, &x, sizeof bits);
+    if (bits >> 52 == 0)  /* a subnormal number */
+        exponent = frexp(x, &exponent) == 0.5 ? exponent - 1 : exponent;
+    else
+        exponent = (int)(bits >> 52) - 1022 - ((bits << 12) == 0);
+    return exponent * 0.6931471805599453;
+}
+
+/* top[g] bounds the log of the largest x[q] >= 0 of the group, -inf if all are 0; what is
+   less than its share of that becomes 0. */
+HOSEMI_COMPARING void hosemi_bound(
+    const int32_t *first, ptrdiff_t n_groups, double share, double *x, double *top
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++) {
+        double *y = x + first[g];
+        const ptrdiff_t n = first[g + 1] - first[g];
+        const double largest = hosemi_largest_of(y, n), least = largest * share;
+        top[g] = largest > 0.0 ? hosemi_log_bound(largest) : -INFINITY;
+        for (ptrdiff_t i = 0; i < n; i++) y[i] = y[i] >= least ? y[i] : 0.0;
+    }
+}
+
 /* How many of n numbers are NaN or +inf. A NaN raises the flag of an invalid operation. */
 HOSEMI_COMPARING ptrdiff_t hosemi_count_bad(const double *x, ptrdiff_t n) {
     ptrdiff_t n_bad = 0;
     for (ptrdiff_t i = 0; i < n; i++) n_bad += !(x[i] < INFINITY);
     return n_bad;
-}
-
-/* x[i] = 0 where x[i] < least */
-HOSEMI_COMPARING void hosemi_flush(double *x, ptrdiff_t n, double least) {
-    for (ptrdiff_t i = 0; i < n; i++) x[i] = x[i] >= least ? x[i] : 0.0;
 }
 
 /* scores[i] += sum_k weights[rows[k]] for k = first[i] .. first[i + 1], and the transpose.
@@ -316,11 +421,27 @@ HOSEMI_KERNEL void hosemi_scatter(
         }
 }
 
-/* A bound on log x from above, for x > 0: less than log 2 too high. */
-static inline double hosemi_log_bound(double x) {
-    int exponent;
-    if (frexp(x, &exponent) == 0.5) exponent--;
-    return exponent * 0.6931471805599453;
+/* The running hash of values: the finaliser of MurmurHash3, so every bit of h and value
+   changes every bit of the result with probability near 1/2. */
+static inline uint64_t hosemi_mix(uint64_t h, uint64_t value) {
+    h ^= value + 0x9E3779B97F4A7C15u + (h << 6) + (h >> 2);
+    h ^= h >> 33;
+    h *= 0xFF51AFD7ED558CCDu;
+    h ^= h >> 33;
+    h *= 0xC4CEB9FE1A85EC53u;
+    return h ^ (h >> 33);
+}
+
+/* The number of a key in a table of mask + 1 places for a key, 0 if free, and its number;
+   -1 if it is not there. */
+static inline int32_t hosemi_find(const uint64_t *slots, uint64_t mask, uint64_t key) {
+    uint64_t at = key & mask;
+    if (key == 0) return -1;
+    while (slots[2 * at] != key) {
+        if (slots[2 * at] == 0) return -1;
+        at = (at + 1) & mask;
+    }
+    return (int32_t)slots[2 * at + 1];
 }
 
 #endif

@@ -1,10 +1,12 @@
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint64_t
 
 
 cdef extern from "kernels.h" nogil:
     const double HOSEMI_LOWEST
     const double HOSEMI_HIGHEST
     void prefetch "HOSEMI_PREFETCH"(const void* x)
+    uint64_t mix "hosemi_mix"(uint64_t h, uint64_t value)
+    int32_t find "hosemi_find"(const uint64_t* slots, uint64_t mask, uint64_t key)
     void gather "hosemi_gather"(
         const int32_t* first,
         const int32_t* rows,
@@ -33,25 +35,40 @@ cdef extern from "kernels.h" nogil:
         double* x, const double* top, Py_ssize_t n, double cut, double scale
     )
     void pull "hosemi_pull"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
         const double* w,
+        Py_ssize_t step,
         const double* rows,
         Py_ssize_t stride,
         Py_ssize_t n,
         double* out,
-        Py_ssize_t width,
     )
     void push "hosemi_push"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
         const double* w,
+        Py_ssize_t step,
         const double* in_,
-        Py_ssize_t width,
         Py_ssize_t n,
         double* rows,
         Py_ssize_t stride,
     )
-    void pair "hosemi_pair"(
-        const double* w,
+    void rest "hosemi_rest"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        const double* end,
+        const double* keep,
         const double* in_,
-        Py_ssize_t width,
+        const double* after,
+        double* out,
+    )
+    void pair "hosemi_pair"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        const double* w,
+        Py_ssize_t step,
+        const double* in_,
         Py_ssize_t n,
         const double* rows,
         Py_ssize_t stride,
@@ -93,7 +110,22 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t n_quads,
         double* slot,
     )
+    double leap_max "hosemi_leap_max"(
+        const double* weight,
+        const int32_t* target,
+        const double* next_,
+        Py_ssize_t n,
+        double* best,
+    )
+    void tops "hosemi_tops"(
+        const int32_t* first, Py_ssize_t n_groups, const double* x, double* top
+    )
     double largest "hosemi_largest"(const double* x, Py_ssize_t n)
     Py_ssize_t count_bad "hosemi_count_bad"(const double* x, Py_ssize_t n)
-    void flush "hosemi_flush"(double* x, Py_ssize_t n, double least)
-    double log_bound "hosemi_log_bound"(double x)
+    void bound "hosemi_bound"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        double share,
+        double* x,
+        double* top,
+    )

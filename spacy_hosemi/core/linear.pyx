@@ -48,6 +48,7 @@ cdef bint forward(Tables tables) noexcept nogil:
     if not tables.representable:
         return False
     clear_flags()
+    tables.share = exp(-70.0 - tables.gap)
     tables.base = 0
     tables.alpha[0, 0] = 1.0
     _open(tables, 0)
@@ -223,66 +224,60 @@ cdef inline bint _settle_one(double* x, double top) noexcept nogil:
 
 
 cdef void _add_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
-    cdef Py_ssize_t g, a, b, t, u, n_lengths = tables.n_lengths
+    cdef Py_ssize_t g, t, u, n_lengths = tables.n_lengths
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
-    cdef double* weight = tables.row_weight(j) + low
     cdef double* alpha = &tables.alpha[j - tables.base, 0]
-    for g in range(tables.n_groups):
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        if tables.group_top[g] > -INFINITY:
-            kernels.pull(
-                weight,
-                &tables.opened[first, 0] + a,
-                tables.n_states,
-                n_lengths - low,
-                alpha + a,
-                b - a,
-            )
-        weight += n_lengths
+    kernels.pull(
+        &tables.first_state[0],
+        tables.n_groups,
+        tables.row_weight(j) + low,
+        n_lengths,
+        &tables.opened[first, 0],
+        tables.n_states,
+        n_lengths - low,
+        alpha,
+    )
     t = tables.first_long[j]
     if t < tables.first_long[j + 1]:
         kernels.exp_all(&tables.long_weight[t], tables.first_long[j + 1] - t)
     for t in range(tables.first_long[j], tables.first_long[j + 1]):
         g, u = tables.long_group[t], tables.long_start[t]
-        _add(tables, g, &tables.long_weight[t], u, alpha)
+        _add(tables, g, 1, &tables.long_weight[t], &tables.opened[u, 0], alpha)
 
 
 cdef void _add_running(Tables tables, Py_ssize_t j) noexcept nogil:
-    cdef Py_ssize_t g, t, a, b, u = j - tables.n_lengths - 1, row = j - tables.base
-    cdef double* keep = tables.row_weight(j) + tables.at_keep()
-    cdef double* enter = tables.row_weight(j) + tables.at_enter()
-    cdef double* at_end = tables.row_weight(j) + tables.at_end()
+    cdef Py_ssize_t g, t, u = j - tables.n_lengths - 1, row = j - tables.base
+    cdef Py_ssize_t n_groups = tables.n_groups
+    cdef double* weight = tables.row_weight(j)
     cdef double* running = &tables.running[row, 0]
-    for g in range(tables.n_groups):
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        if keep[g] > 0.0:
-            kernels.pull(
-                &keep[g], &tables.running[row - 1, 0] + a, 0, 1, running + a, b - a
-            )
-        if enter[g] > 0.0:
-            _add(tables, g, &enter[g], u, running)
+    cdef const double* before = &tables.running[row - 1, 0]
+    _add(tables, 0, n_groups, weight + tables.at_keep(), before, running)
+    if u >= 0:
+        before = &tables.opened[u, 0]
+        _add(tables, 0, n_groups, weight + tables.at_enter(), before, running)
     t = tables.first_late[j]
     if t < tables.first_late[j + 1]:
         kernels.exp_all(&tables.late_weight[t], tables.first_late[j + 1] - t)
     for t in range(tables.first_late[j], tables.first_late[j + 1]):
         g, u = tables.late_group[t], tables.late_start[t]
-        _add(tables, g, &tables.late_weight[t], u, running)
+        _add(tables, g, 1, &tables.late_weight[t], &tables.opened[u, 0], running)
     _tops(tables, running, &tables.running_top[0])
-    for g in range(tables.n_groups):
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        if tables.running_top[g] > -INFINITY:
-            kernels.pull(
-                &at_end[g], running + a, 0, 1, &tables.alpha[row, 0] + a, b - a
-            )
+    before = running
+    _add(
+        tables, 0, n_groups, weight + tables.at_end(), before, &tables.alpha[row, 0]
+    )
 
 
 cdef void _add(
-    Tables tables, Py_ssize_t g, const double* weight, Py_ssize_t u, double* row
+    Tables tables,
+    Py_ssize_t g,               # the first of n groups
+    Py_ssize_t n,
+    const double* weight,       # of each of them
+    const double* x,
+    double* y,
 ) noexcept nogil:
-    """row += weight * A[u], for the states of one group."""
-    cdef Py_ssize_t a = tables.first_state[g], b = tables.first_state[g + 1]
-    if weight[0] > 0.0:
-        kernels.pull(weight, &tables.opened[u, 0] + a, 0, 1, row + a, b - a)
+    """y += weight * x, for the states of some groups."""
+    kernels.pull(&tables.first_state[g], n, weight, 1, x, 0, 1, y)
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
@@ -328,15 +323,9 @@ cdef void _opened_tops(Tables tables, Py_ssize_t j) noexcept nogil:
 
 cdef void _tops(Tables tables, double* row, double* tops) noexcept nogil:
     """Bound the log of the largest entry of each group; drop what is negligible."""
-    cdef Py_ssize_t g, a, b
-    cdef double top, least, share = exp(-70.0 - tables.gap)
-    for g in range(tables.n_groups):
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        top = kernels.largest(row + a, b - a)
-        tops[g] = kernels.log_bound(top) if top > 0.0 else -INFINITY
-        least = top * share
-        if least > 0.0:
-            kernels.flush(row + a, b - a, least)
+    kernels.bound(
+        &tables.first_state[0], tables.n_groups, tables.share, row, tops
+    )
 
 
 cdef bint _set_log_z(Tables tables) noexcept nogil:
@@ -393,56 +382,54 @@ cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
 
 cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:
     """T[j, q] = exp(end[j-1]) beta[j, q] + exp(more[j] + tail) T[j + 1, q]."""
-    cdef Py_ssize_t g, q
-    cdef const double* at_end = tables.row_weight(j) + tables.at_end()
-    cdef double* rest = &tables.rest[j % 2, 0]
-    cdef const double* after = &tables.rest[1 - j % 2, 0]
-    for g in range(tables.n_groups):
-        for q in range(tables.first_state[g], tables.first_state[g + 1]):
-            rest[q] = at_end[g] * tables.beta[q]
-            if tables.keep[g] > 0.0:
-                rest[q] += tables.keep[g] * after[q]
+    kernels.rest(
+        &tables.first_state[0],
+        tables.n_groups,
+        tables.row_weight(j) + tables.at_end(),
+        &tables.keep[0],
+        &tables.beta[0],
+        &tables.rest[1 - j % 2, 0],
+        &tables.rest[j % 2, 0],
+    )
 
 
 cdef void push_row(Tables tables, Py_ssize_t j) noexcept nogil:
     """Add to B[u] what the segments from u that end, or enter, at j give."""
-    cdef Py_ssize_t g, t, a, b, n_lengths = tables.n_lengths, n = tables.n_states
+    cdef Py_ssize_t t, n_lengths = tables.n_lengths, n_groups = tables.n_groups
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
-    cdef const double* weight = tables.row_weight(j) + low
-    cdef const double* enter = tables.row_weight(j) + tables.at_enter()
+    cdef double* weight = tables.row_weight(j)
     cdef const double* beta = &tables.beta[0]
     cdef const double* rest = &tables.rest[j % 2, 0]
-    for g in range(tables.n_groups):
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        kernels.push(
-            weight, beta + a, b - a, n_lengths - low, &tables.closing[first, 0] + a, n
-        )
-        weight += n_lengths
-        if tables.has_tail and enter[g] > 0.0:
-            first -= 1
-            kernels.push(
-                &enter[g], rest + a, b - a, 1, &tables.closing[first, 0] + a, n
-            )
-            first += 1
+    _push(tables, 0, n_groups, weight + low, n_lengths, beta, n_lengths - low, first)
+    if tables.has_tail and j > n_lengths:
+        weight += tables.at_enter()
+        _push(tables, 0, n_groups, weight, 1, rest, 1, first - 1)
     for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        g = tables.long_group[t]
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        kernels.push(
-            &tables.long_weight[t],
-            beta + a,
-            b - a,
-            1,
-            &tables.closing[tables.long_start[t], 0] + a,
-            n,
-        )
+        weight = &tables.long_weight[t]
+        _push(tables, tables.long_group[t], 1, weight, 1, beta, 1, tables.long_start[t])
     for t in range(tables.first_late[j], tables.first_late[j + 1]):
-        g = tables.late_group[t]
-        a, b = tables.first_state[g], tables.first_state[g + 1]
-        kernels.push(
-            &tables.late_weight[t],
-            rest + a,
-            b - a,
-            1,
-            &tables.closing[tables.late_start[t], 0] + a,
-            n,
-        )
+        weight = &tables.late_weight[t]
+        _push(tables, tables.late_group[t], 1, weight, 1, rest, 1, tables.late_start[t])
+
+
+cdef void _push(
+    Tables tables,
+    Py_ssize_t g,               # the first of n_groups
+    Py_ssize_t n_groups,
+    const double* weight,       # of n segments of each of them ..
+    Py_ssize_t step,            # .. so far behind those of the group before
+    const double* x,
+    Py_ssize_t n,
+    Py_ssize_t first,           # the start of the first segment
+) noexcept nogil:
+    """B[first + i] += weight[i] * x, for the states of some groups."""
+    kernels.push(
+        &tables.first_state[g],
+        n_groups,
+        weight,
+        step,
+        x,
+        n,
+        &tables.closing[first, 0],
+        tables.n_states,
+    )

@@ -4,7 +4,6 @@ A key is a 64-bit hash of (template, values); 0 means that the template does not
 A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
 """
 
-import cython
 import numpy as np
 
 from libc.math cimport exp, sqrt
@@ -12,20 +11,8 @@ from libc.stdint cimport int32_t, uint64_t
 
 from . cimport kernels
 from .cells cimport Cell
-from .kernels cimport prefetch
+from .kernels cimport mix
 from .potentials import CELLS
-
-
-@cython.overflowcheck(False)  # wrapping around is the point
-cdef uint64_t mix(uint64_t h, uint64_t value) noexcept nogil:
-    # The finaliser of MurmurHash3 on the running hash: every bit of h and value
-    # changes every bit of the result with probability near 1/2.
-    h ^= value + <uint64_t>0x9E3779B97F4A7C15 + (h << 6) + (h >> 2)
-    h ^= h >> 33
-    h *= <uint64_t>0xFF51AFD7ED558CCD
-    h ^= h >> 33
-    h *= <uint64_t>0xC4CEB9FE1A85EC53
-    return h ^ (h >> 33)
 
 
 def template_keys(
@@ -122,19 +109,7 @@ cdef class RowTable:
         return rows
 
     cdef int32_t row(self, uint64_t key) noexcept nogil:
-        cdef uint64_t slot = key & self._mask, found = self._slots[slot, 0]
-        if key == 0:
-            return -1
-        while found != key:
-            if found == 0:
-                return -1
-            slot = (slot + 1) & self._mask
-            found = self._slots[slot, 0]
-        return <int32_t>self._slots[slot, 1]
-
-    cdef void fetch(self, uint64_t key) noexcept nogil:
-        """Begin to read what `row` will read."""
-        prefetch(&self._slots[key & self._mask, 0])
+        return kernels.find(&self._slots[0, 0], self._mask, key)
 
 
 def gather(

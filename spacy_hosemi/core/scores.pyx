@@ -5,14 +5,18 @@
 
 A block holds the scores that all templates of one role and offset give, which read one
 attribute of a word: they are the same wherever the word stands, and are summed once.
+
+Weights and what is kept are in single precision, as in saved models: most of the time
+goes into waiting for them to come from memory. Sums are in double precision.
 """
 
 import numpy as np
 
 from libc.stdint cimport int32_t, uint64_t
 
-from .kernels cimport prefetch
-from .rows cimport RowTable, mix
+from . cimport kernels
+from .kernels cimport mix, prefetch
+from .rows cimport RowTable
 
 
 cdef class Numbering:
@@ -84,13 +88,13 @@ cdef class Numbering:
 cdef class BlockScores:
     """Where the scores that are kept of a word belong.
 
-    borders (float64 [2, B, L]): Of each block, before and behind the document.
+    borders (float32 [2, B, L]): Of each block, before and behind the document.
     roles (int32 [B]): Of each block.
     offsets (int32 [B]): How far from the token it reads.
     """
 
     # Views are made once: for short documents that is what counts.
-    cdef const double[:, :, ::1] _borders
+    cdef const float[:, :, ::1] _borders
     cdef const int32_t[::1] _roles, _offsets
     cdef Py_ssize_t _reach
 
@@ -101,24 +105,28 @@ cdef class BlockScores:
     def add(
         self,
         const int32_t[::1] words,           # IN  [n]
-        const double[:, :, ::1] kept,       # IN  [K, B, L] of each word
+        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
+        const float[:, :, ::1] kept,        # IN  [K, B, L] of each word
         double[:, :, ::1] scores,           # OUT [roles, n, L] added to
     ):
         """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
-        cdef Py_ssize_t at, b, i, n = words.shape[0], n_labels = scores.shape[2]
-        cdef const double* source
+        cdef Py_ssize_t d, at, b, i, start, end, n_labels = scores.shape[2]
+        cdef const float* source
         with nogil:
-            # By the word that is read, whose scores are in one piece, not by the token.
-            for at in range(-self._reach, n + self._reach):
-                for b in range(self._roles.shape[0]):
-                    i = at - self._offsets[b]
-                    if i < 0 or i >= n:
-                        continue
-                    if 0 <= at < n:
-                        source = &kept[words[at], b, 0]
-                    else:
-                        source = &self._borders[at >= n, b, 0]
-                    _add(source, &scores[self._roles[b], i, 0], n_labels)
+            for d in range(first.shape[0] - 1):
+                start, end = first[d], first[d + 1]
+                # By the word that is read, whose scores are in one piece, not by the
+                # token.
+                for at in range(start - self._reach, end + self._reach):
+                    for b in range(self._roles.shape[0]):
+                        i = at - self._offsets[b]
+                        if i < start or i >= end:
+                            continue
+                        if start <= at < end:
+                            source = &kept[words[at], b, 0]
+                        else:
+                            source = &self._borders[at >= end, b, 0]
+                        _add(source, &scores[self._roles[b], i, 0], n_labels)
 
 
 cdef class TemplateScores:
@@ -129,14 +137,15 @@ cdef class TemplateScores:
     table (RowTable): Rows of keys.
     first_weight (int32 [R + 1]): Or [0]: each row has L weights.
     labels (int32 [N]): Of each weight; or [0].
-    weights (float64 [N]): Row by row.
+    weights (float32 [N]): Row by row.
     """
 
     cdef const uint64_t[::1] _seeds
     cdef const int32_t[::1] _first_atom, _columns, _offsets, _roles
-    cdef RowTable _table
+    cdef uint64_t[:, ::1] _slots
+    cdef uint64_t _mask
     cdef const int32_t[::1] _first_weight, _labels
-    cdef const double[::1] _weights
+    cdef const float[::1] _weights
 
     def __init__(
         self,
@@ -145,20 +154,21 @@ cdef class TemplateScores:
         columns,
         offsets,
         roles,
-        table,
+        RowTable table,
         first_weight,
         labels,
         weights,
     ):
         self._seeds, self._first_atom = seeds, first_atom
         self._columns, self._offsets, self._roles = columns, offsets, roles
-        self._table = table
+        self._slots, self._mask = table._slots, table._mask
         self._first_weight, self._labels = first_weight, labels
         self._weights = weights
 
     def add(
         self,
         const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
+        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         double[:, :, ::1] scores,           # OUT [roles, n, L] added to
     ):
         """What `template_keys`, `RowTable.rows` and `gather` do, in one pass.
@@ -166,9 +176,11 @@ cdef class TemplateScores:
         scores[r, i] += sum of the weights of the rows of the templates of role r at i
         """
         cdef Py_ssize_t i, t, n = values.shape[0], n_templates = self._seeds.shape[0]
+        cdef Py_ssize_t d = 0, start = 0, end = 0
         cdef Py_ssize_t n_labels = scores.shape[2]
         cdef bint is_dense = self._first_weight.shape[0] == 0
-        cdef int32_t row, first
+        cdef const uint64_t* slots = &self._slots[0, 0]
+        cdef int32_t row, at
         cdef double* target
         if n == 0 or n_templates == 0 or self._weights.shape[0] == 0:
             return
@@ -178,17 +190,21 @@ cdef class TemplateScores:
             # What is read is fetched from memory while others are at work: the place of
             # the keys two tokens ahead, the weights one token ahead.
             for i in range(n + 2):
+                while i < n and i >= end:
+                    start, end = first[d], first[d + 1]
+                    d += 1
                 for t in range(n_templates if i < n else 0):
-                    keys[i, t] = self._key(values, i, t)
-                    self._table.fetch(keys[i, t])
+                    keys[i, t] = self._key(values, start, end, i, t)
+                    prefetch(slots + 2 * (keys[i, t] & self._mask))
                 for t in range(n_templates if 0 < i <= n else 0):
-                    row = rows[i - 1, t] = self._table.row(keys[i - 1, t])
+                    row = kernels.find(slots, self._mask, keys[i - 1, t])
+                    rows[i - 1, t] = row
                     if row >= 0 and is_dense:
                         _fetch(&self._weights[row * n_labels], n_labels)
                     elif row >= 0:
-                        first = self._first_weight[row]
-                        if first < self._first_weight[row + 1]:
-                            _fetch(&self._weights[first], 1)
+                        at = self._first_weight[row]
+                        if at < self._first_weight[row + 1]:
+                            _fetch(&self._weights[at], 1)
                 for t in range(n_templates if i > 1 else 0):
                     row, target = rows[i - 2, t], &scores[self._roles[t], i - 2, 0]
                     if row >= 0 and is_dense:
@@ -203,36 +219,42 @@ cdef class TemplateScores:
                         )
 
     cdef inline uint64_t _key(
-        self, const uint64_t[:, ::1] values, Py_ssize_t i, Py_ssize_t t
+        self,
+        const uint64_t[:, ::1] values,
+        Py_ssize_t start,
+        Py_ssize_t end,
+        Py_ssize_t i,
+        Py_ssize_t t,
     ) noexcept nogil:
-        """The key of template t at token i, as `template_keys` has it."""
+        """The key of template t at token i of the document from start to end, as
+        `template_keys` has it."""
         cdef Py_ssize_t k, at
         cdef uint64_t value, h = self._seeds[t]
         for k in range(self._first_atom[t], self._first_atom[t + 1]):
             at = i + self._offsets[k]
             value = 1
-            if at >= 0:
-                value = 2 if at >= values.shape[0] else values[at, self._columns[k]]
+            if at >= start:
+                value = 2 if at >= end else values[at, self._columns[k]]
             if value == 0:
                 return 0
             h = mix(h, value)
         return h
 
 
-cdef inline void _fetch(const double* x, Py_ssize_t n) noexcept nogil:
+cdef inline void _fetch(const float* x, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t k
-    for k in range(0, n, 8):
+    for k in range(0, n, 16):
         prefetch(x + k)
 
 
-cdef inline void _add(const double* x, double* y, Py_ssize_t n) noexcept nogil:
+cdef inline void _add(const float* x, double* y, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t k
     for k in range(n):
         y[k] += x[k]
 
 
 cdef inline void _add_some(
-    const double* x, const int32_t* place, Py_ssize_t a, Py_ssize_t b, double* y
+    const float* x, const int32_t* place, Py_ssize_t a, Py_ssize_t b, double* y
 ) noexcept nogil:
     cdef Py_ssize_t k
     for k in range(a, b):

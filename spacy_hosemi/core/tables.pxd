@@ -46,6 +46,7 @@ cdef class Tables(Chart):
     cdef double[::1] out_weight
     cdef double arc_scale
     cdef double gap                 # see `_future_gap`
+    cdef double share               # of the largest of a group is negligible
     cdef bint representable         # no arc weight underflows
     # log_z = z_scale + z_rest; linear domain: all scales are whole numbers
     cdef readonly double log_z
@@ -69,3 +70,6 @@ cdef class Tables(Chart):
     cdef Py_ssize_t at_keep(self) noexcept nogil
     cdef Py_ssize_t at_enter(self) noexcept nogil
     cdef Py_ssize_t at_end(self) noexcept nogil
+
+
+cdef bint are_same(const double[::1] x, const double[::1] y) noexcept nogil

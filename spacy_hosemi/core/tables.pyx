@@ -180,7 +180,7 @@ cdef class Tables(Chart):
         """Those of the last document, if the patterns have the same weights."""
         cdef Layout layout = self.automaton.layout
         cdef ArcWeights known = layout.arc_weights[self.in_logs]
-        if known is None or not _are_same(known.pattern, self.pattern_weight):
+        if known is None or not are_same(known.pattern, self.pattern_weight):
             layout.arc_weights[self.in_logs] = known = self._make_arc_weights()
         self.arc_weight, self.circuit_weight = known.arc, known.circuit
         self.in_weight, self.out_weight = known.arcs_in, known.arcs_out
@@ -290,7 +290,7 @@ cdef class Tables(Chart):
         return self.n_groups * (self.n_lengths + 2)
 
 
-cdef bint _are_same(const double[::1] x, const double[::1] y) noexcept nogil:
+cdef bint are_same(const double[::1] x, const double[::1] y) noexcept nogil:
     if x.shape[0] != y.shape[0]:
         return False
     return not x.shape[0] or not memcmp(&x[0], &y[0], x.shape[0] * sizeof(double))

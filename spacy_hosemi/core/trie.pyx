@@ -9,7 +9,8 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from .rows cimport RowTable, mix
+from .kernels cimport mix
+from .rows cimport RowTable
 
 # What `source` says of a node: no entry, or one that belongs to no single document.
 NO_ENTRY, SHARED = 0, 1

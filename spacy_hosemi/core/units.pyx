@@ -7,7 +7,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 
-from .rows cimport mix
+from .kernels cimport mix
 
 # How an atom reads a segment: the value of one token, counted from the segment's start
 # (AT), those of all tokens in order (ALL), the same with runs written once (RUNS), or a

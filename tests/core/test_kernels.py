@@ -23,9 +23,9 @@ if os.environ.get("HOSEMI_SANITIZE") == "1":
 # The loader chooses the version of a kernel. So there is only the base version:
 BASE = "-Dtarget_clones(...)=unused"
 RESULTS = {"shift": c_double, "settle": c_int, "largest": c_double}
-RESULTS |= {"log_bound": c_double, "count_bad": c_ssize_t}
-NAMES = [*RESULTS, "exp", "pull", "push", "pair", "push_max", "rest_max", "sum", "max"]
-NAMES += ["flush"]
+RESULTS |= {"log_bound": c_double, "count_bad": c_ssize_t, "leap_max": c_double}
+NAMES = [*RESULTS, "exp", "pull", "push", "rest", "pair", "push_max", "rest_max", "sum"]
+NAMES += ["max", "bound", "tops"]
 SOURCE = """
 #include <fenv.h>
 #include "kernels.h"
@@ -147,10 +147,14 @@ def test_shift_and_settle(call, forbidden):
                 assert fits == np.all((kept >= -708) & (kept <= 700))
 
 
+def one_group(width):
+    return np.array([0, width], np.int32), 1
+
+
 def test_pull(call):
     for w, out, flat, places, stride in problems():
         expected = out + w @ flat[places]
-        call("pull", w, flat, stride, len(w), out, len(out))
+        call("pull", *one_group(len(out)), w, 0, flat, stride, len(w), out)
         np.testing.assert_allclose(out, expected, atol=1e-13)
 
 
@@ -158,15 +162,48 @@ def test_push(call):
     for w, given, flat, places, stride in problems():
         expected = flat.copy()
         expected[places] += np.outer(w, given)
-        call("push", w, given, len(given), len(w), flat, stride)
+        call("push", *one_group(len(given)), w, 0, given, len(w), flat, stride)
         assert flat.tolist() == expected.tolist()
 
 
 def test_pair(call):
     for w, given, flat, places, stride in problems():
         prob = np.full(len(w), math.nan)
-        call("pair", w, given, len(given), len(w), flat, stride, prob)
+        call("pair", *one_group(len(given)), w, 0, given, len(w), flat, stride, prob)
         np.testing.assert_allclose(prob, w * (flat[places] @ given), atol=1e-13)
+
+
+def groups(rng):
+    """First states [G + 1] of some groups, and the group of each state."""
+    for n_groups in range(12):
+        sizes = rng.integers(1, 12, n_groups)
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        yield first, np.repeat(np.arange(n_groups), sizes)
+
+
+def test_sums_of_groups(call):
+    rng = np.random.default_rng(0)
+    for first, group in groups(rng):
+        n, n_groups = len(group), len(first) - 1
+        for k in (0, 1, 3):
+            w, x = rng.normal(size=(n_groups, k + 2)), rng.normal(size=n)
+            rows, used = rng.normal(size=(k, n)), w[:, :k]
+            out = rng.normal(size=n)
+            expected = out + (used[group].T * rows).sum(axis=0)
+            call("pull", first, n_groups, w, k + 2, rows, n, k, out)
+            np.testing.assert_allclose(out, expected, atol=1e-13)
+            prob, expected = np.zeros_like(w), np.zeros_like(w)
+            np.add.at(expected[:, :k], group, used[group] * (rows * x).T)
+            call("pair", first, n_groups, w, k + 2, x, k, rows, n, prob)
+            np.testing.assert_allclose(prob, expected, atol=1e-13)
+            expected = rows + used[group].T * x
+            call("push", first, n_groups, w, k + 2, x, k, rows, n)
+            np.testing.assert_allclose(rows, expected, atol=1e-13)
+        end, keep = rng.normal(size=(2, n_groups))
+        x, after, out = rng.normal(size=(3, n))
+        expected = end[group] * x + keep[group] * after
+        call("rest", first, n_groups, end, keep, x, after, out)
+        np.testing.assert_allclose(out, expected, atol=1e-13)
 
 
 @pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
@@ -174,20 +211,18 @@ def test_push_max(call, forbidden):
     for w, given, flat, places, stride in problems(forbidden):
         expected = flat.copy()
         expected[places] = np.maximum(flat[places], w[:, None] + given)
-        one = np.array([0, len(given)], np.int32)
-        call("push_max", one, 1, w, len(w), given, len(w), flat, stride)
+        one = one_group(len(given))
+        call("push_max", *one, w, len(w), given, len(w), flat, stride)
         assert flat.tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
 def test_max_of_groups(call, forbidden):
     rng = np.random.default_rng(0)
-    for n_groups in range(12):
-        sizes = rng.integers(1, 12, n_groups)
-        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    for first, group in groups(rng):
+        n_groups = len(first) - 1
         end, more, tail, score = numbers(rng, 4, n_groups, forbidden=forbidden)
         given, after, rows = numbers(rng, 3, first[-1], forbidden=forbidden)
-        group = np.repeat(np.arange(n_groups), sizes)
         expected = np.maximum(rows, score[group] + given)
         call("push_max", first, n_groups, score, 1, given, 1, rows, 0)
         assert rows.tolist() == expected.tolist()
@@ -198,6 +233,24 @@ def test_max_of_groups(call, forbidden):
             call("rest_max", first, n_groups, end, *arrays)
             expected = np.maximum(stops, goes_on) if has_more else stops
             assert rows.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_leaps_and_tops(call, forbidden):
+    rng = np.random.default_rng(0)
+    for first, group in groups(rng):
+        n, n_groups = len(group), len(first) - 1
+        weight, given, best = numbers(rng, 3, n, forbidden=forbidden)
+        top = np.zeros(n_groups)
+        call("tops", first, n_groups, given, top)
+        expected = np.full(n_groups, -INF)
+        np.maximum.at(expected, group, given)
+        assert top.tolist() == expected.tolist()
+        target = rng.integers(0, max(n, 1), n).astype(np.int32)
+        expected = np.maximum(best, weight + given[target])
+        least = call("leap_max", weight, target, given, n, best)
+        assert best.tolist() == expected.tolist()
+        assert least == np.min(best, initial=INF)
 
 
 def schedules(forbidden=0.0):
@@ -263,15 +316,26 @@ def test_count_bad(call):
         assert call("count_bad", x, n) == bad.sum()
 
 
-def test_largest_and_flush(call):
+def test_largest(call):
     rng = np.random.default_rng(0)
     for n in [*range(21)] * 20:
         x = np.exp(numbers(rng, n, forbidden=0.2) * 100)
         assert call("largest", x, n) == np.max(x, initial=0.0)
-        for least in (0.0, 1.0, INF, *x[:2].tolist()):
-            flushed = x.copy()
-            call("flush", flushed, n, least)
-            assert flushed.tolist() == np.where(x < least, 0.0, x).tolist()
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_bound(call, forbidden):
+    rng = np.random.default_rng(0)
+    for first, group in groups(rng):
+        for share in (0.0, 1e-3, 0.5, 1.0):
+            x = np.exp(numbers(rng, len(group), forbidden=forbidden) * 10)
+            largest, top = np.zeros(len(first) - 1), np.zeros(len(first) - 1)
+            np.maximum.at(largest, group, x)
+            expected = np.where(x >= share * largest[group], x, 0.0)
+            call("bound", first, len(top), share, x, top)
+            assert x.tolist() == expected.tolist()
+            for found, value in zip(top, largest):
+                assert found == (call("log_bound", value) if value else -INF)
 
 
 def test_log_bound(call):
