@@ -130,6 +130,7 @@ def crfsuite_systems(nlp: Language, chain: Path, path: Path) -> list[System]:
     def from_docs(docs: list[Doc]) -> None:
         for doc in docs:
             set_entities(doc, spans_of_tags(tagger.tag(read(doc, False))))
+            _ = doc.ents
 
     def ready() -> list[Any]:
         return [(doc, pycrfsuite.ItemSequence(read(doc, False))) for doc in fresh()]
@@ -137,6 +138,7 @@ def crfsuite_systems(nlp: Language, chain: Path, path: Path) -> list[System]:
     def from_items(inputs: list[Any]) -> None:
         for doc, items in inputs:
             set_entities(doc, spans_of_tags(tagger.tag(items)))
+            _ = doc.ents
 
     return [
         System("crfsuite", fresh, from_docs),

@@ -47,7 +47,6 @@ from .features import (
     Table,
     Tables,
     make_features,
-    words_of,
 )
 from .lengths import differences, gradient_of_sums, sums
 from .optimizers import SparseAdagrad
@@ -77,6 +76,7 @@ FAMILIES = (*ROLES, "pattern", "length")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
+Keys = NDArray[np.uint64]
 RoleRows = tuple[Ints, Ints]
 
 
@@ -165,7 +165,7 @@ def forward(
     """Potentials of each document; backprop takes gradients of the same shapes."""
     weights = weights_of(model)
     if not is_train and weights.keep_scores:
-        return [weights.potentials_of(doc) for doc in docs], lambda gradients: docs
+        return weights.potentials_of(docs), lambda gradients: docs
     rows = [weights.rows(doc, is_train) for doc in docs]
     potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
 
@@ -323,23 +323,36 @@ class Weights(Shim):
 
     # scores
 
-    def potentials_of(self, doc: Doc) -> Potentials:
-        """RETURNS (Potentials): As `potentials` of `rows`, but for rounding; what a
-        word brings is summed once, until the weights change."""
-        scores = self._scores
-        if scores is None:
-            self._scores = scores = TokenScores(
+    def potentials_of(self, docs: Sequence[Doc]) -> list[Potentials]:
+        """As `potentials` of `rows` of each document, but for rounding to single
+        precision; what a word brings is summed once, until the weights change.
+
+        docs (Sequence[Doc]): Of the same vocabulary.
+        RETURNS (List[Potentials]): One for each.
+        """
+        if not docs:
+            return []
+        kept = self._scores
+        if kept is None:
+            self._scores = kept = TokenScores(
                 self.extractor, self.table, self._matrix, self.pairs, len(self.tail)
             )
-        orths = words_of(doc)
-        values, segments = self.extractor.read_values(doc, orths=orths)
-        of_roles = dict(zip(scores.roles, scores.of_values(doc, orths, values)))
-        places = NO_PLACES
-        if self.extractor.features.roles[TRANSITION]:
-            keys = self.extractor.keys(values, TRANSITION)
-            places = place_rows(*self.table.rows(keys))
-        known = self._known(segments)
-        return self.with_scores(**of_roles, segments=known, places=places)
+        found = self.extractor.values_of(docs)
+        scores = kept.of_values(found)
+        borders = found.first.tolist()
+        return [
+            self.with_scores(
+                **dict(zip(kept.roles, scores[:, i:j])),
+                segments=self._known(segments),
+                places=self._places(found.values[i:j]),
+            )
+            for i, j, segments in zip(borders, borders[1:], found.segments)
+        ]
+
+    def _places(self, values: Keys) -> PlaceRows:
+        if not self.extractor.features.roles[TRANSITION]:
+            return NO_PLACES
+        return place_rows(*self.table.rows(self.extractor.keys(values, TRANSITION)))
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""

@@ -74,7 +74,7 @@ from .segmentation import (
 )
 from .selection import select_features
 from .sources import read_sources
-from .units import SCOPES, shift, units
+from .units import SCOPES, Unit, batches, shift, units
 
 FORMAT = 1
 
@@ -99,7 +99,7 @@ explicit_length = 1
 length_smoothing = 0
 max_length = null
 decoding = "viterbi"
-expected_f1 = null
+expected_f1 = 0.8
 collective = 0.0
 spans_key = null
 confidence = false
@@ -276,7 +276,7 @@ class HighOrderSemiCRF(TrainablePipe):
         length_smoothing: int = 0,
         max_length: int | None = None,
         decoding: str = "viterbi",
-        expected_f1: float | None = None,
+        expected_f1: float | None = 0.8,
         collective: float = 0.0,
         spans_key: str | None = None,
         confidence: bool = False,
@@ -656,15 +656,25 @@ class HighOrderSemiCRF(TrainablePipe):
     # prediction
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Apply the component to a stream, one document at a time.
+        """Apply the component to a stream.
 
         stream (Iterable[Doc]): Documents.
-        batch_size (int): Not used: a batch would only hold more in memory, and lose
-            all of its documents where one of them fails.
+        batch_size (int): At most so many are worked on at a time; fewer where they are
+            long, for more would only take memory.
         YIELDS (Doc): In their order; those that fail go to the error handler.
         """
         error_handler = self.get_error_handler()
-        for doc in stream:
+        for docs in batches(stream, batch_size):
+            try:
+                self.set_annotations(docs, self.predict(docs))
+            except Exception:
+                yield from self._one_by_one(docs, error_handler)
+            else:
+                yield from docs
+
+    def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
+        """Documents some of which fail."""
+        for doc in docs:
             try:
                 self.set_annotations([doc], self.predict([doc]))
             except Exception as e:
@@ -673,33 +683,40 @@ class HighOrderSemiCRF(TrainablePipe):
                 yield doc
 
     def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
-        """Spans of each document, one document at a time: its potentials are large.
+        """Spans of each document.
 
         docs (Iterable[Doc]): Documents.
         RETURNS (List[Prediction]): Nothing for an untrained model.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
-        return [self._predict(doc) for doc in docs]
+        if not self.weights.is_trained:
+            return [Prediction([], []) for _ in docs]
+        return [x for some in batches(docs) for x in self._predict(some)]
 
-    def _predict(self, doc: Doc) -> Prediction:
-        if not len(doc) or not self.weights.is_trained:
-            return Prediction([], [])
-        problems = self._problems(doc)
-        found = [self._solve(problem) for problem in problems]
-        spans = [span for of_unit in found for span in of_unit]
+    def _predict(self, docs: Sequence[Doc]) -> list[Prediction]:
+        problems = self._problems(docs)
+        found = [[self._solve(problem) for problem in of_doc] for of_doc in problems]
+        spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         if not (self.confidence or self.spans_key or self.min_confidence):
-            return Prediction(spans, None)
+            return [Prediction(of_doc, None) for of_doc in spans]
+        # One loop after the other: each has the caches of the processor for itself.
         scores = [
-            score
-            for problem, of_unit in zip(problems, found)
-            for score in self._probabilities(problem, of_unit)
+            [p for pair in zip(*of_doc) for p in self._probabilities(*pair)]
+            for of_doc in zip(problems, found)
         ]
+        return [self._confident(*of_doc) for of_doc in zip(spans, scores)]
+
+    def _confident(
+        self, spans: Sequence[SpanTriple], scores: Sequence[float]
+    ) -> Prediction:
         kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
 
     def _solve(self, problem: Problem) -> list[SpanTriple]:
         """RETURNS (List[Tuple[int, int, str]]): In tokens of the document."""
         tokens = problem.unit.tokens
+        if not len(tokens):
+            return []
         segments = self._decode(problem.potentials, problem.constraints)
         if not segments:
             reasons = self._name_limits(problem.constraints)
@@ -724,14 +741,19 @@ class HighOrderSemiCRF(TrainablePipe):
             problem.constraints,
         )
 
-    def _problems(self, doc: Doc) -> list[Problem]:
-        """What there is to segment in a document, with all scores."""
+    def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
+        """What there is to segment in each document, with all scores."""
+        parts = [units(doc, self.cfg["scope"]) for doc in docs]
+        potentials = iter(
+            self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
+        )
         problems = [
-            Problem(unit, *self._potentials(unit.tokens))
-            for unit in units(doc, self.cfg["scope"])
+            [self._problem(unit, next(potentials)) for unit in of_doc]
+            for of_doc in parts
         ]
         if self.collective:
-            return agree(doc, problems, self.automaton, self.collective)
+            pairs = zip(docs, problems)
+            return [agree(doc, x, self.automaton, self.collective) for doc, x in pairs]
         return problems
 
     def _name_limits(self, constraints: Constraints | None) -> str:
@@ -760,14 +782,15 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         return viterbi(self.automaton, potentials, constraints)[0]
 
-    def _potentials(self, doc: Doc) -> tuple[Potentials, Constraints | None]:
-        (potentials,) = self.model.predict([doc])
-        spaces = whitespace(doc)
+    def _problem(self, unit: Unit, potentials: Potentials) -> Problem:
+        """With everything that limits what may be predicted."""
+        tokens = unit.tokens
+        spaces = whitespace(tokens)
         if spaces is not None and self.cfg["outside"] != "none":
             if not self.inventory.on_tokens:  # no span starts or ends on whitespace
                 potentials.start[spaces, 1:] = -np.inf
                 potentials.end[spaces, 1:] = -np.inf
-        return potentials, self._constraints(doc, potentials)
+        return Problem(unit, potentials, self._constraints(tokens, potentials))
 
     def _constraints(self, doc: Doc, potentials: Potentials) -> Constraints | None:
         """Limits of the document, and the matches of hard lists as its entities; but
@@ -814,7 +837,8 @@ class HighOrderSemiCRF(TrainablePipe):
         record = doc.user_data["hosemi"][self.name]["spans"]
         spans = {key: find_span(doc, key) for key in record}
         found = {key: span for key, span in spans.items() if span is not None}
-        for problem in self._problems(doc):
+        (problems,) = self._problems([doc])
+        for problem in problems:
             start, end = problem.unit.start, problem.unit.end
             keys = [key for key, (i, j, _) in found.items() if start <= i and j <= end]
             if keys:
@@ -840,7 +864,8 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
             "sents" with the same attributes, but for all sentences together.
         """
-        found = [p.marginals(self.automaton) for p in self._problems(doc)]
+        (problems,) = self._problems([doc])
+        found = [problem.marginals(self.automaton) for problem in problems]
         return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
 
     # state

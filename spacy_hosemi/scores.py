@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from .core.rows import RowTable
 from .core.scores import BlockScores, TemplateScores
-from .features import Extractor, Kept
+from .features import Extractor, Kept, Values
 from .selection import Pairs
 
 # So much is kept of the scores of words.
@@ -32,7 +31,7 @@ class TokenScores:
 
     extractor (Extractor): What is read.
     table (RowTable): Rows of keys.
-    matrix (float64 [R, L] or [N, 1]): Weights; not to be changed any more.
+    matrix (float64 [R, L] or [N, 1]): Weights; a copy in single precision is made.
     pairs (Optional[Pairs]): Which weights, if not all.
     n_labels (int): L.
     n_bytes (int): See `Kept`.
@@ -52,7 +51,7 @@ class TokenScores:
         self._extractor = extractor
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
-        weights = (table, *places, matrix.reshape(-1))
+        weights = (table, *places, matrix.reshape(-1).astype(np.float32))
         features = extractor.features
         self.roles = features.scored_roles
         templates = [(r, t) for r in self.roles for t in features.roles[r]]
@@ -77,29 +76,29 @@ class TokenScores:
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
         self._blocks = BlockScores(self._blocks_of(borders), roles, offsets)
         self._kept = Kept(
-            lambda doc, orths: self._blocks_of(extractor.lexical_values(doc, orths)),
+            lambda vocab, orths: self._blocks_of(
+                extractor.lexical_values(vocab, orths)
+            ),
             n_bytes,
         )
 
-    def of_values(self, doc: Doc, orths: Keys, values: Keys) -> Floats:
-        """Scores of a document.
+    def of_values(self, found: Values) -> Floats:
+        """Scores of documents, of n tokens together.
 
-        doc (Doc): n tokens.
-        orths (uint64 [n]): Their words, see `words_of`.
-        values (uint64 [n, A]): What is read of it, see `Extractor.read_values`.
+        found (Values): What is read of them, see `Extractor.values_of`.
         RETURNS (float64 [roles, n, L]): By role.
         """
-        scores = np.zeros((len(self.roles), len(doc), self._n_labels))
-        words, kept = self._kept.find(doc, orths)
-        self._blocks.add(words, kept, scores)
-        self._others.add(values, scores)
+        scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
+        words, kept = self._kept.find(found.vocab, found.orths)
+        self._blocks.add(words, found.first, kept, scores)
+        self._others.add(found.values, found.first, scores)
         return scores
 
-    def _blocks_of(self, values: Keys) -> Floats:
-        """RETURNS (float64 [K, B, L]): Scores of each block for K words."""
+    def _blocks_of(self, values: Keys) -> NDArray[np.float32]:
+        """RETURNS (float32 [K, B, L]): Scores of each block for K words."""
         scores = np.zeros((self._n_blocks, len(values), self._n_labels))
-        self._in_blocks.add(values, scores)
-        return np.ascontiguousarray(scores.swapaxes(0, 1))
+        self._in_blocks.add(values, np.array([0, len(values)], np.int32), scores)
+        return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
 
     def _indices(self, of_roles: Sequence[tuple[str, Any]]) -> NDArray[np.int32]:
         """The place of the role of each, of `roles`."""

@@ -20,6 +20,10 @@ from .errors import Errors
 
 SCOPES = ("doc", "sents")
 
+# So many documents, or tokens, are worked on together: enough for what a call costs not
+# to count, so few that their scores stay in the cache of the processor.
+BATCH, BATCH_TOKENS = 128, 1000
+
 
 @dataclass(frozen=True)
 class Unit:
@@ -37,6 +41,29 @@ class Unit:
         return self.start + len(self.tokens)
 
 
+def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
+    """Documents that are worked on together.
+
+    docs (Iterable[Doc]): A stream, which is read as far as needed.
+    size (int): At most so many.
+    YIELDS (List[Doc]): As many as have BATCH_TOKENS tokens together, or one.
+    """
+    batch: list[Doc] = []
+    n_tokens = 0
+    for doc in docs:
+        if batch and (
+            len(batch) >= size
+            or n_tokens + len(doc) > BATCH_TOKENS
+            or doc.vocab is not batch[0].vocab
+        ):
+            yield batch
+            batch, n_tokens = [], 0
+        batch.append(doc)
+        n_tokens += len(doc)
+    if batch:
+        yield batch
+
+
 def units(doc: Doc, scope: str) -> list[Unit]:
     """The parts of a document that are segmented each for itself.
 
@@ -45,7 +72,7 @@ def units(doc: Doc, scope: str) -> list[Unit]:
     RETURNS (List[Unit]): From left to right; together they have all tokens.
     RAISES (ValueError): HS067 sentence starts are not set.
     """
-    if scope == "doc":
+    if scope == "doc" or not len(doc):
         return [Unit(doc, 0)]
     if not doc.has_annotation("SENT_START"):
         raise ValueError(Errors.HS067.format(text=doc[:8].text))

@@ -80,9 +80,13 @@ def make_trained(marked=TRAIN, *, fit=None, **config):
 
 
 def randomize(pipe, seed=0, size=1.0):
-    """Random weights for an initialized component: all predictions are uncertain."""
+    """Random weights for an initialized component: all predictions are uncertain.
+
+    They have so few digits that sums of them are exact in single precision.
+    """
     shape = pipe.get_weights().shape
-    pipe.set_weights(np.random.default_rng(seed).normal(0.0, size, shape))
+    weights = np.random.default_rng(seed).normal(0.0, size, shape)
+    pipe.set_weights(np.round(4096 * weights) / 4096)
 
 
 def old_bytes(weights) -> bytes:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from .rows import RowTable
 
 Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
 
@@ -16,8 +17,8 @@ class Numbering:
     def find(self, keys: Keys) -> tuple[Ints, int]: ...
 
 class BlockScores:
-    def __init__(self, borders: Floats, roles: Ints, offsets: Ints) -> None: ...
-    def add(self, words: Ints, kept: Floats, scores: Floats) -> None: ...
+    def __init__(self, borders: Singles, roles: Ints, offsets: Ints) -> None: ...
+    def add(self, words: Ints, first: Ints, kept: Singles, scores: Floats) -> None: ...
 
 class TemplateScores:
     def __init__(
@@ -30,6 +31,6 @@ class TemplateScores:
         table: RowTable,
         first_weight: Ints,
         labels: Ints,
-        weights: Floats,
+        weights: Singles,
     ) -> None: ...
-    def add(self, values: Keys, scores: Floats) -> None: ...
+    def add(self, values: Keys, first: Ints, scores: Floats) -> None: ...

@@ -7,10 +7,11 @@ from .extract import (
     Extractor,
     FeatureSet,
     Reading,
+    Values,
     make_features,
 )
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
-from .kept import Kept, words_of
+from .kept import Kept
 from .tables import Table, Tables, make_table
 from .units import Segments
 
@@ -27,8 +28,8 @@ __all__ = [
     "Segments",
     "Table",
     "Tables",
+    "Values",
     "make_features",
     "make_gazetteer",
     "make_table",
-    "words_of",
 ]

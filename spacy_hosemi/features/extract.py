@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.lexeme import Lexeme
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ..core.rows import template_keys
 from ..errors import Errors
@@ -38,7 +39,13 @@ from .matches import (
 from .presets import FUZZY_LISTS, LISTS, PRESETS, TABLES, TRANSITION
 from .tables import PREFIX, VALUE, Table, Tables, reads_table
 from .templates import Atom, Template, parse_templates
-from .units import UNIT_ATTRIBUTES, Segments, UnitReader, kind_of_unit
+from .units import (
+    NO_SEGMENTS,
+    UNIT_ATTRIBUTES,
+    Segments,
+    UnitReader,
+    kind_of_unit,
+)
 
 # Features of tokens in a segment, as the potentials have them.
 TOKEN_ROLES = ("inside", "start", "end")
@@ -67,6 +74,24 @@ class Reading:
 
     keys: dict[str, Keys]
     segments: Segments
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is read of documents of n tokens together, one behind the other.
+
+    vocab (Vocab): Of all of them.
+    orths (uint64 [n]): Their words.
+    first (int32 [D + 1]): The first token of each document, and n.
+    values (uint64 [n, A]): Attributes in the order of `Extractor.columns`.
+    segments (List[Segments]): Features of the role "whole", of each document.
+    """
+
+    vocab: Vocab
+    orths: Keys
+    first: Ints
+    values: Keys
+    segments: list[Segments]
 
 
 class FeatureSet:
@@ -344,30 +369,36 @@ class Extractor:
         is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
         RETURNS (Reading): Those of tokens by role, and those of segments.
         """
-        values, segments = self.read_values(doc, is_train)
-        keys = {role: self.keys(values, role) for role in self._plans}
-        return Reading(keys, segments)
+        found = self.values_of([doc], is_train)
+        keys = {role: self.keys(found.values, role) for role in self._plans}
+        return Reading(keys, found.segments[0])
 
     def keys(self, values: Keys, role: str) -> Keys:
-        """RETURNS (uint64 [n, T]): What the templates of a role find in what was read
-        by `read_values`."""
+        """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
+        a document."""
         found: Keys = template_keys(values, *self._plans[role])
         return found
 
-    def read_values(
-        self, doc: Doc, is_train: bool = False, orths: Keys | None = None
-    ) -> tuple[Keys, Segments]:
+    def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:
         """What the templates of tokens read, and the features of segments.
 
-        doc (Doc): n tokens.
+        docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
-        orths (Optional[uint64 [n]]): What `words_of` gives, if that is known.
-        RETURNS (Tuple[uint64 [n, A], Segments]): Attributes in the order of `columns`.
+        RETURNS (Values): Of all of them.
         """
+        vocab, (orths, first) = docs[0].vocab, words_of(docs)
+        numbers, table = self._kept.find(vocab, orths)
+        values = table[numbers]
+        if self.n_lexical == len(self.columns) and not self._units:
+            return Values(vocab, orths, first, values, [NO_SEGMENTS] * len(docs))
         lists = self.gazetteers
-        found = lists.matches(doc, is_train), lists.similar(doc, is_train)
-        values = self._values(doc, words_of(doc) if orths is None else orths, found)
-        return values, self._units.read(doc, values, *found)
+        parts, segments = [], []
+        for k, doc in enumerate(docs):
+            found = lists.matches(doc, is_train), lists.similar(doc, is_train)
+            of_doc = self._with_others(doc, values[first[k] : first[k + 1]], found)
+            parts.append(of_doc)
+            segments.append(self._units.read(doc, of_doc, *found))
+        return Values(vocab, orths, first, np.concatenate(parts), segments)
 
     def plan(
         self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
@@ -420,7 +451,7 @@ class Extractor:
         is_train (bool): As for `read`.
         RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
         """
-        _, segments = self.read_values(doc, is_train)
+        (segments,) = self.values_of([doc], is_train).segments
         texts = self._texts(doc, is_train)
         return lambda k: self._units.name(doc, segments, k, texts)
 
@@ -455,13 +486,12 @@ class Extractor:
         """Forget what is kept of words, after a table was replaced."""
         self._kept = Kept(self.lexical_values, CACHE_BYTES)
 
-    def _values(
-        self, doc: Doc, orths: Keys, found: tuple[Matches, FuzzyMatches]
+    def _with_others(
+        self, doc: Doc, lexical: Keys, found: tuple[Matches, FuzzyMatches]
     ) -> Keys:
-        numbers, table = self._kept.find(doc, orths)
-        values = table[numbers]
+        """RETURNS (uint64 [n, A]): Attributes of lexemes, and those that are not."""
         if self.n_lexical == len(self.columns):
-            return values
+            return lexical
         others = [
             *(doc.to_array(name) for name in self._of_token),
             *(DOC_ATTRIBUTES[name](doc) for name in self._of_doc),
@@ -469,23 +499,23 @@ class Extractor:
         ]
         if self._of_lists:
             others += [*self._list_values(len(doc), found).T]
-        return np.column_stack([values, *others])
+        return np.column_stack([lexical, *others])
 
     def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
         columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
         return columns[:, self._list_columns]
 
-    def lexical_values(self, doc: Doc, orths: Keys) -> Keys:
+    def lexical_values(self, vocab: Vocab, orths: Keys) -> Keys:
         """Attributes of lexemes.
 
-        doc (Doc): Its vocabulary knows them.
+        vocab (Vocab): It knows them.
         orths (uint64 [K]): Which lexemes.
         RETURNS (uint64 [K, n_lexical]): Hashes; 0 where there is nothing to read.
         """
         values = np.zeros((len(orths), self.n_lexical), np.uint64)
         for k, orth in enumerate(orths.tolist()):
-            lexeme = doc.vocab[orth]
+            lexeme = vocab[orth]
             for a, read in enumerate(self._lexical.values()):
                 values[k, a] = hash_or_0(read(lexeme))
         return values

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ..core.scores import Numbering
 
 Keys = NDArray[np.uint64]
-Make = Callable[[Doc, Keys], NDArray[Any]]
+Make = Callable[[Vocab, Keys], NDArray[Any]]
 
 
-def words_of(doc: Doc) -> Keys:
-    """RETURNS (uint64 [n]): The ORTH of each token."""
-    return doc.to_array("ORTH").astype(np.uint64, copy=False)
+def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
+    """The words of documents, one behind the other.
+
+    docs (Sequence[Doc]): One or more, of n tokens together.
+    RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token; the first token
+        of each document, and n.
+    """
+    parts = [doc.to_array("ORTH") for doc in docs]
+    first = np.zeros(len(parts) + 1, np.int32)
+    np.cumsum([*map(len, parts)], out=first[1:])
+    orths = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return orths.astype(np.uint64, copy=False), first
 
 
 class Kept:
@@ -27,9 +37,9 @@ class Kept:
     Words are known by their hash, which stays the same where the vocabulary forgets
     them. Several threads may ask.
 
-    make (Callable): (doc, ORTH of K distinct words in it) -> array [K, ..].
-    n_bytes (int): At most so much is kept: rows beyond it begin anew. Those of one
-        document are there in any case.
+    make (Callable): (vocab, ORTH of K distinct words) -> array [K, ..].
+    n_bytes (int): At most so much is kept: rows beyond it begin anew. Those that are
+        asked for at once are there in any case.
     """
 
     def __init__(self, make: Make, n_bytes: int) -> None:
@@ -38,25 +48,25 @@ class Kept:
         self._lock = Lock()
         self._now = _Generation()
 
-    def find(self, doc: Doc, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        """Rows of all words of a document.
+    def find(self, vocab: Vocab, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
+        """Rows of all words of some documents.
 
-        doc (Doc): n tokens.
-        orths (uint64 [n]): Their words, see `words_of`.
+        vocab (Vocab): It knows the words.
+        orths (uint64 [n]): See `words_of`.
         RETURNS (Tuple[int32 [n], array [K, ..]]): Which row is that of each token.
         """
         now = self._now
         numbers, n_unknown = now.numbering.find(orths)
         if n_unknown or now.table is None:
             with self._lock:
-                now = self._add(doc, orths)
+                now = self._add(vocab, orths)
             numbers, _ = now.numbering.find(orths)
         # Read after the numbers: the table may have grown with them.
         assert now.table is not None
         return numbers, now.table
 
-    def _add(self, doc: Doc, orths: Keys) -> _Generation:
-        """RETURNS (_Generation): One that knows all words of the document."""
+    def _add(self, vocab: Vocab, orths: Keys) -> _Generation:
+        """RETURNS (_Generation): One that knows all these words."""
         now = self._now
         numbers, _ = now.numbering.find(orths)
         words = np.unique(orths[numbers < 0])
@@ -64,7 +74,7 @@ class Kept:
             size = now.table[:1].nbytes * (len(now.numbering) + len(words))
             if size > self._n_bytes:
                 now, words = _Generation(), np.unique(orths)
-        now.append(words, self._make(doc, words))
+        now.append(words, self._make(vocab, words))
         self._now = now
         return now
 

@@ -124,6 +124,9 @@ class UnitReader:
             for what in dict.fromkeys(what for what, _ in seen)
         }
 
+    def __bool__(self) -> bool:
+        return bool(self._plans)
+
     def read(
         self, doc: Doc, values: Keys, matches: Matches, similar: FuzzyMatches
     ) -> Segments:

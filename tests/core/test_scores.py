@@ -33,27 +33,33 @@ def test_numbering_is_a_dictionary(parts, asked):
         assert len(numbering) == len(number_of)
 
 
+def float32s(rng, *shape) -> np.ndarray:
+    return rng.normal(size=shape).astype(np.float32)
+
+
 @given(
-    st.lists(st.integers(0, 3), max_size=6),
+    st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=3),
     st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3)), max_size=4),
 )
-def test_kept_scores(words, blocks):
+def test_kept_scores(docs, blocks):
     rng = np.random.default_rng(0)
-    kept = rng.normal(size=(4, len(blocks), 3))
-    borders = rng.normal(size=(2, len(blocks), 3))
+    kept, borders = float32s(rng, 4, len(blocks), 3), float32s(rng, 2, len(blocks), 3)
+    first = int32s(np.cumsum([0, *map(len, docs)]))
+    words = [word for doc in docs for word in doc]
     roles, offsets = int32s([r for r, _ in blocks]), int32s([o for _, o in blocks])
     expected = rng.normal(size=(3, len(words), 3))
     found = expected.copy()
-    for i in range(len(words)):
-        for b, (role, offset) in enumerate(blocks):
-            at = i + offset
-            if at < 0:
-                expected[role, i] += borders[0, b]
-            elif at >= len(words):
-                expected[role, i] += borders[1, b]
-            else:
-                expected[role, i] += kept[words[at], b]
-    BlockScores(borders, roles, offsets).add(int32s(words), kept, found)
+    for start, end in zip(first, first[1:]):
+        for i in range(start, end):
+            for b, (role, offset) in enumerate(blocks):
+                at = i + offset
+                if at < start:
+                    expected[role, i] += borders[0, b]
+                elif at >= end:
+                    expected[role, i] += borders[1, b]
+                else:
+                    expected[role, i] += kept[words[at], b]
+    BlockScores(borders, roles, offsets).add(int32s(words), first, kept, found)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -61,11 +67,12 @@ def test_kept_scores(words, blocks):
 def test_template_scores(data, is_dense):
     n_labels, n_roles = 3, 2
     value = st.sampled_from([0, 3, 4])
-    values = data.draw(st.lists(st.tuples(value, value), max_size=5))
+    docs = st.lists(st.lists(st.tuples(value, value), max_size=5), max_size=3)
+    docs = [uint64s(doc).reshape(len(doc), 2) for doc in data.draw(docs)]
     atom = st.tuples(st.integers(0, 1), st.integers(-2, 2))
     templates = data.draw(st.lists(st.lists(atom, min_size=1, max_size=2), max_size=4))
     atoms = [atom for template in templates for atom in template]
-    values = uint64s(values).reshape(len(values), 2)
+    values = np.concatenate([np.zeros((0, 2), np.uint64), *docs])
     plan = (
         uint64s(range(100, 100 + len(templates))),
         int32s(np.cumsum([0, *map(len, templates)])),
@@ -73,21 +80,23 @@ def test_template_scores(data, is_dense):
         int32s([offset for _, offset in atoms]),
     )
     roles = int32s([t % n_roles for t in range(len(templates))])
-    keys = template_keys(values, *plan)
+    no_keys = np.zeros((0, len(templates)), np.uint64)
+    keys = np.concatenate([no_keys, *(template_keys(doc, *plan) for doc in docs)])
     known = np.unique(keys[keys != 0])[::2]
     rng = np.random.default_rng(1)
-    weights = rng.normal(size=(len(known), n_labels))
+    weights = float32s(rng, len(known), n_labels)
     is_weight = rng.random(weights.shape) < (1.1 if is_dense else 0.5)
     weights[~is_weight] = 0.0
     expected = rng.normal(size=(n_roles, len(values), n_labels))
     found = expected.copy()
     for i, t in np.argwhere(np.isin(keys, known)):
         expected[roles[t], i] += weights[known.tolist().index(keys[i, t])]
-    first = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
+    first = int32s(np.cumsum([0, *map(len, docs)]))
+    first_weight = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
     places = (int32s([]), int32s([]))
     if not is_dense:
-        places = (first, int32s(np.nonzero(is_weight)[1]))
+        places = (first_weight, int32s(np.nonzero(is_weight)[1]))
     flat = weights[is_weight]
     templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
-    templates.add(values, found)
+    templates.add(values, first, found)
     np.testing.assert_allclose(found, expected, atol=1e-12)

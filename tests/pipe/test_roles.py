@@ -322,7 +322,8 @@ def test_inference_with_transitions(config, decoding):
         doc = make_doc(
             NLP, *text.split(), sent_starts=[i == 1 for i in range(len(text.split()))]
         )
-        potentials, constraints = pipe._potentials(doc)
+        ((problem,),) = pipe._problems([doc])
+        potentials, constraints = problem.potentials, problem.constraints
         assert len(potentials.entries) > 0
         problem = as_problem(pipe.automaton, potentials, constraints)
         scores = oracles.scored(problem)
