@@ -225,7 +225,8 @@ class Errors(metaclass=_Coded):
     # labels
     HS040 = (
         "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "
-        "and the end in patterns. Rename it in the training data."
+        "and the end in patterns, and '!' before a label once said that a span has not "
+        "got it, see incorrect_spans_key. Rename it in the training data."
     )
     HS041 = (
         "the label {found!r} is unknown; labels are {expected}. Give all labels in "
@@ -238,11 +239,6 @@ class Errors(metaclass=_Coded):
         'token {index} ({text!r}) is outside all spans, but outside = "none" says that '
         'every token is in one. Set outside = "run" or "token".'
     )
-    HS045 = (
-        "the label {found!r} cannot be added to a component that is initialized: its "
-        "weights have a column for each label. Add it before initialize, or train anew "
-        "with the label in the data."
-    )
     HS046 = (
         "label_rules are set and encoding is {found!r}; expected encoding = "
         '"segments", where each span is one label. Remove the rules or the encoding.'
@@ -250,6 +246,16 @@ class Errors(metaclass=_Coded):
     HS047 = (
         'decoding is "mbr" and encoding is {found!r}; expected encoding = "segments", '
         'where each span is one segment. Use decoding = "viterbi" or the encoding.'
+    )
+    HS094 = (
+        "the span {text!r} is an entity with the label {label!r} and also one of the "
+        "incorrect spans; expected one of both. Remove it from doc.ents or from the "
+        "group that incorrect_spans_key of the component {name!r} names."
+    )
+    HS095 = (
+        "incorrect_spans_key is {key!r} and encoding is {found!r}; expected encoding = "
+        '"segments", where each span is one segment. Set it to null or change the '
+        "encoding."
     )
     HS090 = (
         "features.transition names {found} and observed_order is 0; expected 1 or "

@@ -47,7 +47,7 @@ class LabelInventory:
         check_choice("outside", outside, OUTSIDES)
         self.labels = tuple(labels)
         for label in self.labels:
-            if label in (OUTSIDE, BEGIN, END, ""):
+            if label in (OUTSIDE, BEGIN, END, "") or label.startswith("!"):
                 raise ValueError(Errors.HS040.format(found=label))
         self.encoding = encoding
         self.outside = outside

@@ -73,6 +73,7 @@ SPARSE = 1 / 8
 
 # What a regularisation weight may be given for.
 FAMILIES = (*ROLES, "pattern", "length")
+_TRANSITIONS = FAMILIES.index(TRANSITION)
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -507,10 +508,10 @@ class Weights(Shim):
         self._n_gradients = 0
         self._scores = None
         self.is_trained = True
-        if optimizer.averages is not None:
-            # Thinc's averages are arrays by key; ours are brought up to date only when
-            # they are used.
-            averages: dict[Any, Any] = optimizer.averages
+        # What `nlp.rehearse` passes for an optimizer has a learn rate only. Averages
+        # are arrays by key; ours are brought up to date only when they are used.
+        averages: dict[Any, Any] | None = getattr(optimizer, "averages", None)
+        if averages is not None:
             averages[(self.id, "hosemi")] = np.zeros(0, "f")
 
     @contextlib.contextmanager
@@ -677,6 +678,31 @@ class Weights(Shim):
         self.n_observed = len(left)
         self._scores = None
         return (left - n_labels).astype(np.int32)
+
+    def add_labels(
+        self, is_forbidden: NDArray[np.bool_], length: Floats, tail: Floats
+    ) -> None:
+        """Weights for more labels, which come last: the least that any other has.
+
+        is_forbidden (bool [K]): Of the patterns that are added.
+        length (float64 [L, D]): Fixed part of the length potentials, of all labels.
+        tail (float64 [L]): Fixed, of all labels.
+        """
+        n_old, n_new = len(self.tail), len(tail) - len(self.tail)
+        if self.pairs is None:
+            least = self._matrix.min(axis=1, keepdims=True, initial=0.0)
+            self.matrix = np.hstack([self._matrix, least.repeat(n_new, axis=1)])
+        else:
+            self.pairs, weights = self.pairs.with_columns(
+                self._matrix[:, 0], n_old, n_new, self._row_family != _TRANSITIONS
+            )
+            self.matrix = weights[:, None]
+        least = self.pattern.min(initial=0.0, where=np.isfinite(self.pattern))
+        more = np.where(is_forbidden, -np.inf, least)
+        self.pattern = np.concatenate([self.pattern, more])
+        self.length = np.vstack([self.length, length[n_old:]])
+        self.tail = tail
+        self._reset_optimizer()
 
     def set_pattern(self, pattern: Floats) -> None:
         """Weights for other label patterns, those of the automaton from now on."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .core import PatternAutomaton, Potentials, marginals
 from .errors import Errors
 from .segmentation import Gold
 
 Objective = Callable[[PatternAutomaton, Potentials, Gold], tuple[float, Potentials]]
+
+_DENSE = ("inside", "start", "end", "length", "tail", "pattern")
 
 
 def make_log_likelihood() -> Objective:
@@ -59,13 +62,41 @@ def log_likelihood(
             )
         )
     if counts is not None:
-        for name in ("inside", "start", "end", "length", "tail", "pattern"):
-            array = getattr(gradient, name)
-            array -= getattr(counts, name)
-        gradient.cells["score"] -= counts.cells["score"]
-        if gradient.entries is not None and counts.entries is not None:
-            gradient.entries["score"] -= counts.entries["score"]
+        for mine, other in zip(_arrays(gradient), _arrays(counts)):
+            mine -= other
     return everything.log_z - score, gradient
+
+
+def divergence(
+    automaton: PatternAutomaton, potentials: Potentials, before: Potentials
+) -> tuple[float, Potentials]:
+    """How far the distribution has moved from an earlier one.
+
+        KL(before || now) = log Z - log Z' + sum of E'[count] (score' - score)
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens; of now.
+    before (Potentials): The same places with earlier scores.
+    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by those of now.
+    """
+    now, then = marginals(automaton, potentials), marginals(automaton, before)
+    loss = now.log_z - then.log_z
+    for count, mine, other, gradient in zip(
+        *map(_arrays, (then.gradient, potentials, before, now.gradient))
+    ):
+        is_seen = count > 0.0  # elsewhere scores may be -inf
+        loss += float((count[is_seen] * (other[is_seen] - mine[is_seen])).sum())
+        gradient -= count
+    return max(loss, 0.0), now.gradient
+
+
+def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
+    """Everything that has scores, or derivatives by them: views."""
+    arrays = [getattr(potentials, name) for name in _DENSE]
+    arrays.append(potentials.cells["score"])
+    if potentials.entries is not None:
+        arrays.append(potentials.entries["score"])
+    return arrays
 
 
 def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
@@ -77,9 +108,8 @@ def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
 
 def no_counts(potentials: Potentials) -> Potentials:
     """RETURNS (Potentials): Zeros in the shapes of the potentials."""
-    names = ("inside", "start", "end", "length", "tail", "pattern")
     counts = Potentials(
-        **{name: np.zeros_like(getattr(potentials, name)) for name in names},
+        **{name: np.zeros_like(getattr(potentials, name)) for name in _DENSE},
         cells=potentials.cells.copy(),
         entries=None if potentials.entries is None else potentials.entries.copy(),
     )

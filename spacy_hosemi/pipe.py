@@ -59,13 +59,15 @@ from .labels import (
 )
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
-from .objectives import Objective
-from .problems import JointMarginals, Problem
+from .objectives import Objective, divergence
+from .preset import is_blocked, leave_free, preset_entities, read_preset
+from .problems import JointMarginals, Preset, Problem
 from .segmentation import (
     Annotation,
     Gold,
     choose_spans,
     exactly,
+    labels_of,
     limits,
     make_gold,
     read_annotation,
@@ -102,6 +104,7 @@ decoding = "viterbi"
 expected_f1 = 0.8
 collective = 0.0
 spans_key = null
+incorrect_spans_key = null
 confidence = false
 min_confidence = 0.0
 scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
@@ -171,6 +174,7 @@ def make_hosemi(
     expected_f1: float | None,
     collective: float,
     spans_key: str | None,
+    incorrect_spans_key: str | None,
     confidence: bool,
     min_confidence: float,
     scorer: Callable[..., Any] | None,
@@ -197,6 +201,7 @@ def make_hosemi(
         expected_f1=expected_f1,
         collective=collective,
         spans_key=spans_key,
+        incorrect_spans_key=incorrect_spans_key,
         confidence=confidence,
         min_confidence=min_confidence,
         scorer=scorer,
@@ -248,12 +253,15 @@ class HighOrderSemiCRF(TrainablePipe):
     collective (float): Above 0: a second pass, in which a word counts with this weight
         for the same word elsewhere in the document; see `collective`.
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
+    incorrect_spans_key (Optional[str]): In training documents the spans of this group
+        are known not to be entities with their label, whatever else is missing.
     confidence (bool): Store the probability of each entity with the doc; else it is
         computed when `span._.confidence` is read.
     min_confidence (float): Drop entities that are less probable.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
-        HS047 decoding with tags on tokens; HS090 observed_order.
+        HS047 decoding, HS095 incorrect_spans_key with tags on tokens; HS090
+        observed_order.
     """
 
     def __init__(
@@ -279,6 +287,7 @@ class HighOrderSemiCRF(TrainablePipe):
         expected_f1: float | None = 0.8,
         collective: float = 0.0,
         spans_key: str | None = None,
+        incorrect_spans_key: str | None = None,
         confidence: bool = False,
         min_confidence: float = 0.0,
         scorer: Callable[..., Any] | None = score_entities,
@@ -313,6 +322,10 @@ class HighOrderSemiCRF(TrainablePipe):
         check_choice("pattern_selection", pattern_selection, SELECTIONS)
         if decoding == "mbr" and encoding != "segments":
             raise ValueError(Errors.HS047.format(found=encoding))
+        if incorrect_spans_key is not None and encoding != "segments":
+            raise ValueError(
+                Errors.HS095.format(key=incorrect_spans_key, found=encoding)
+            )
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -341,6 +354,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self.expected_f1 = expected_f1
         self.collective = collective
         self.spans_key = spans_key
+        self.incorrect_spans_key = incorrect_spans_key
         self.confidence = confidence
         self.min_confidence = min_confidence
         transitions = self.weights.extractor.features.roles["transition"]
@@ -351,6 +365,8 @@ class HighOrderSemiCRF(TrainablePipe):
             self.weights.observe_patterns()
         self._set_labels([], [])
         self._id = uuid4().hex
+        # A copy of the model that `nlp.resume_training` makes.
+        self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -368,17 +384,32 @@ class HighOrderSemiCRF(TrainablePipe):
         return weights_of(self.model)
 
     def add_label(self, label: str) -> int:
-        """Add a label before initialization.
+        """Add a label: before initialization, or to a trained model.
+
+        There it begins as unlikely as the least likely label, so that predictions stay
+        as they are until it is trained; what the optimizer remembers is forgotten.
 
         label (str): Its name.
         RETURNS (int): 0 if it is present already, otherwise 1.
-        RAISES (ValueError): HS040 reserved name; HS045 after initialization.
+        RAISES (ValueError): HS040 reserved name.
         """
         if label in self.labels:
             return 0
-        if len(self.weights.tail):
-            raise ValueError(Errors.HS045.format(found=label))
-        self._set_labels([*self.labels, label], [])
+        n_names = len(self.inventory.names)
+        labels, rules = [*self.labels, label], self.cfg.get("label_rules", [])
+        if not len(self.weights.tail):
+            self._set_labels(labels, [])
+            return 1
+        observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
+        self._set_labels(labels, patterns, rules, observed)
+        new = set(self.inventory.names[n_names:])
+        mined, forbidden = self._mine_patterns([], None)
+        more = [p for p in (*forbidden, *mined) if new.intersection(p)]
+        self._set_labels(labels, [*map(tuple, patterns), *more], rules, observed)
+        is_forbidden = np.array([pattern in forbidden for pattern in more], bool)
+        for model in (self.model, self._rehearsal_model):
+            if model is not None:
+                weights_of(model).add_labels(is_forbidden, *self._possible_lengths())
         return 1
 
     # training
@@ -409,8 +440,8 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
-        annotations = [read_annotation(eg) for eg in examples]
-        found = {label for a in annotations for _, _, label in a.spans}
+        annotations = self._annotations(examples)
+        found = labels_of(annotations)
         known = list(labels) if labels is not None else list(self.labels)
         if labels is None:
             known += sorted(found.difference(known))
@@ -520,12 +551,9 @@ class HighOrderSemiCRF(TrainablePipe):
             self.weights.put_features_on_tokens()
         pattern = np.zeros(len(self.cfg["patterns"]))
         pattern[: self._n_forbidden] = -np.inf
-        explicit = self.cfg["explicit_length"]
-        learn_length = explicit > 1 and not self.inventory.on_tokens
+        learn_length = self.cfg["explicit_length"] > 1 and not self.inventory.on_tokens
         smoothing = self.cfg.get("length_smoothing", 0) if learn_length else 0
-        length, tail = possible_lengths(
-            self.inventory, explicit, self.cfg["max_length"]
-        )
+        length, tail = self._possible_lengths()
         self.weights.allocate(
             select_features(self.weights.extractor, docs, golds, self.automaton),
             pattern=pattern,
@@ -535,6 +563,10 @@ class HighOrderSemiCRF(TrainablePipe):
             length_smoothing=smoothing,
             n_observed=len(self.cfg["observed"]),
         )
+
+    def _possible_lengths(self) -> tuple[Floats, Floats]:
+        explicit, limit = self.cfg["explicit_length"], self.cfg["max_length"]
+        return possible_lengths(self.inventory, explicit, limit)
 
     def update(
         self,
@@ -546,12 +578,14 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> dict[str, float]:
         """One online step; nothing, if a batch fit has just found the best weights.
 
+        Labels that are met first are added, see `add_label`; features are not.
+
         examples (Iterable[Example]): A batch.
         drop (float): Not used.
         sgd (Optional[Optimizer]): Gives learn rate and averages.
         losses (Optional[Dict[str, float]]): Added to under the component's name.
         RETURNS (Dict[str, float]): The losses.
-        RAISES (ValueError): HS041 unknown label; HS056 impossible gold.
+        RAISES (ValueError): HS056 impossible gold.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -559,7 +593,9 @@ class HighOrderSemiCRF(TrainablePipe):
             return losses
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.update")
-        docs, golds = self._gold(examples)
+        annotations = self._annotations(examples)
+        self._add_labels(labels_of(annotations))
+        docs, golds = self._gold(examples, annotations)
         if not any(map(len, docs)):
             return losses
         scores, backprop = self.model.begin_update(docs)
@@ -568,6 +604,38 @@ class HighOrderSemiCRF(TrainablePipe):
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
+        return losses
+
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+        **config: Any,
+    ) -> dict[str, float]:
+        """A step back to what was predicted when training was resumed, so that it is
+        not forgotten: see `objectives.divergence`.
+
+        examples (Iterable[Example]): A batch; only the predicted documents are read.
+        sgd (Optional[Optimizer]): Gives learn rate and averages.
+        losses (Optional[Dict[str, float]]): Added to under the component's name.
+        RETURNS (Dict[str, float]): The losses; as they were before
+            `nlp.resume_training`.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        if self._rehearsal_model is None:
+            return losses
+        scope = self.cfg["scope"]
+        docs = [u.tokens for eg in examples for u in units(eg.predicted, scope)]
+        scores, backprop = self.model.begin_update(docs)
+        before = self._rehearsal_model.predict(docs)
+        found = [divergence(self.automaton, *pair) for pair in zip(scores, before)]
+        backprop([gradient for _, gradient in found])
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += float(sum(loss for loss, _ in found))
         return losses
 
     def get_loss(
@@ -646,12 +714,15 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> tuple[list[Doc], list[Gold]]:
         """What is segmented, documents or sentences, and what is known of each."""
         docs, golds = [], []
-        for eg, known in zip(examples, annotations or map(read_annotation, examples)):
+        for eg, known in zip(examples, annotations or self._annotations(examples)):
             for unit in units(eg.predicted, self.cfg["scope"]):
                 part = known.part(unit.start, unit.end)
                 docs.append(unit.tokens)
                 golds.append(make_gold(part, self.inventory, unit.tokens, self.name))
         return docs, golds
+
+    def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
+        return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
 
     # prediction
 
@@ -726,6 +797,8 @@ class HighOrderSemiCRF(TrainablePipe):
         spans = self.inventory.decode(segments)
         if self.inventory.on_tokens:  # tags may run on over whitespace
             spans = trim_whitespace(spans, tokens)
+        if problem.preset:
+            spans = [span for span in spans if problem.preset.is_free(span)]
         return shift(spans, problem.unit.start)
 
     def _probabilities(
@@ -743,13 +816,15 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
+        presets = [read_preset(doc, self.name) for doc in docs]
+        self._add_labels({y for preset in presets if preset for *_, y in preset.spans})
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
         )
         problems = [
-            [self._problem(unit, next(potentials)) for unit in of_doc]
-            for of_doc in parts
+            [self._problem(unit, next(potentials), preset) for unit in of_doc]
+            for of_doc, preset in zip(parts, presets)
         ]
         if self.collective:
             pairs = zip(docs, problems)
@@ -782,36 +857,70 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         return viterbi(self.automaton, potentials, constraints)[0]
 
-    def _problem(self, unit: Unit, potentials: Potentials) -> Problem:
+    def _add_labels(self, found: set[str]) -> None:
+        """Labels that are first met in preset entities, or in an update."""
+        for label in sorted(found.difference(self.labels)):
+            self.add_label(label)
+
+    def _problem(
+        self, unit: Unit, potentials: Potentials, preset: Preset | None
+    ) -> Problem:
         """With everything that limits what may be predicted."""
         tokens = unit.tokens
+        if preset:
+            preset = preset.part(unit.start, unit.end)
         spaces = whitespace(tokens)
         if spaces is not None and self.cfg["outside"] != "none":
             if not self.inventory.on_tokens:  # no span starts or ends on whitespace
-                potentials.start[spaces, 1:] = -np.inf
-                potentials.end[spaces, 1:] = -np.inf
-        return Problem(unit, potentials, self._constraints(tokens, potentials))
+                starts, ends = preset.borders() if preset else ([], [])
+                potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
+                potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
+        constraints = self._constraints(tokens, potentials, preset)
+        return Problem(unit, potentials, constraints, preset)
 
-    def _constraints(self, doc: Doc, potentials: Potentials) -> Constraints | None:
-        """Limits of the document, and the matches of hard lists as its entities; but
-        those that make a segmentation impossible, such as by label rules."""
+    def _constraints(
+        self, doc: Doc, potentials: Potentials, preset: Preset | None
+    ) -> Constraints | None:
+        """Limits of the document, preset entities, and the matches of hard lists."""
         base = limits(doc, self.inventory)
-        entities = self.weights.extractor.gazetteers.entities(doc)
-        spans = choose_spans(entities, doc, base) if entities else []
-        if not spans:
-            return base
+        is_taken = preset.is_taken if preset else np.zeros(len(doc), bool)
         kept = base
-        # All at once, as a rule; else one by one, those that go first are preferred.
-        for some in (spans, *([span] for span in spans)):
-            tried = exactly(some, self.inventory, kept, len(doc))
-            if viterbi(self.automaton, potentials, tried)[0]:
-                kept = tried
-                if len(some) == len(spans):
-                    break
+        if preset:
+            kept, spans = self._with_spans(preset.spans, potentials, base)
+            is_free = is_taken.copy()
+            for start, end, _ in spans:
+                is_free[start:end] = False
+            kept = leave_free(is_free, self.inventory, kept)
+        entities = self.weights.extractor.gazetteers.entities(doc)
+        if entities:
+            chosen = choose_spans(entities, is_taken, base)
+            kept, _ = self._with_spans(chosen, potentials, kept)
         return kept
 
+    def _with_spans(
+        self,
+        spans: Sequence[SpanTriple],
+        potentials: Potentials,
+        constraints: Constraints | None,
+    ) -> tuple[Constraints | None, list[SpanTriple]]:
+        """Also with these spans as entities, but for those that make a segmentation
+        impossible, such as by label rules. RETURNS: those that are left, too."""
+        kept: list[SpanTriple] = []
+        n_tokens = len(potentials.inside)
+        # All at once, as a rule; else one by one, those that go first are preferred.
+        for some in (list(spans), *([span] for span in spans)):
+            if not some:
+                break
+            tried = exactly(some, self.inventory, constraints, n_tokens)
+            if viterbi(self.automaton, potentials, tried)[0]:
+                constraints = tried
+                kept += some
+                if len(some) == len(spans):
+                    break
+        return constraints, kept
+
     def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
-        """Write entities, their probabilities and the span group.
+        """Write entities beside the preset ones, their probabilities, the span group.
 
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
@@ -819,7 +928,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self._id = register_component(self, self._id)
         for doc, prediction in zip(docs, scores):
             ents = [Span(doc, i, j, label=y) for i, j, y in prediction.spans]
-            doc.set_ents(ents)
+            self._set_entities(doc, ents)
             known: dict[str, float | None] = dict.fromkeys(map(span_key, ents))
             if prediction.scores is not None:
                 known.update(zip(known, prediction.scores))
@@ -828,6 +937,14 @@ class HighOrderSemiCRF(TrainablePipe):
                 group = SpanGroup(doc, name=self.spans_key, spans=ents)
                 group.attrs["scores"] = np.array(prediction.scores, "f")
                 doc.spans[self.spans_key] = group
+
+    def _set_entities(self, doc: Doc, ents: list[Span]) -> None:
+        """Beside the preset ones and blocked tokens; no token will be missing."""
+        if not doc.has_annotation("ENT_IOB"):
+            doc.set_ents(ents)
+            return
+        blocked = [doc[i : i + 1] for i in np.flatnonzero(is_blocked(doc)).tolist()]
+        doc.set_ents([*preset_entities(doc, self.name), *ents], blocked=blocked)
 
     def score_spans(self, doc: Doc) -> None:
         """Compute the probabilities that the record of a document still lacks.

@@ -10,7 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
+from .labels import Span
 from .units import Unit
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What is preset in a document, or in a part of it.
+
+    spans (List[Tuple[int, int, str]]): Entities.
+    is_taken (bool [n]): Tokens of these, and blocked ones: no other entity covers them.
+    """
+
+    spans: list[Span]
+    is_taken: Bools
+
+    def part(self, start: int, end: int) -> Preset:
+        """That of the tokens from start to end: an entity that crosses one of the two
+        borders leaves its tokens taken."""
+        within = [x for x in self.spans if start <= x[0] and x[1] <= end]
+        spans = [(i - start, j - start, label) for i, j, label in within]
+        return Preset(spans, self.is_taken[start:end])
+
+    def borders(self) -> tuple[list[int], list[int]]:
+        """RETURNS (Tuple[List[int], List[int]]): First and last token of each span."""
+        return [i for i, _, _ in self.spans], [j - 1 for _, j, _ in self.spans]
+
+    def is_free(self, span: Span) -> bool:
+        """Whether no token of a span is taken."""
+        return not self.is_taken[span[0] : span[1]].any()
 
 
 @dataclass(frozen=True)
@@ -20,6 +50,7 @@ class Problem:
     unit: Unit
     potentials: Potentials
     constraints: Constraints | None
+    preset: Preset | None = None
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this unit."""

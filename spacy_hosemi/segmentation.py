@@ -19,7 +19,7 @@ from spacy.training import Example
 from .core import Constraints
 from .errors import Errors
 from .labels import LabelInventory, Segment, Span
-from .units import entities, sentence_starts
+from .units import sentence_starts
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Gold:
 
     segments (Optional[List[Segment]]): The segmentation, where all tokens are known.
     constraints (Optional[Constraints]): Else what the segmentations must agree with.
-    n_known (int): Tokens with annotation.
+    n_known (int): Tokens with annotation, and spans known to be wrong.
     text (str): How the document begins, for messages.
     """
 
@@ -40,10 +40,12 @@ class Gold:
 
 @dataclass(frozen=True)
 class Annotation:
-    """Aligned annotation: spans, and which tokens have none at all."""
+    """Aligned annotation: spans, and which tokens have none at all; and spans of which
+    only that is known that they are wrong."""
 
     spans: list[Span]
     is_missing: NDArray[np.bool_]
+    incorrect: Sequence[Span] = ()
 
     def part(self, start: int, end: int) -> Annotation:
         """That of the tokens from start to end, as if they were a document.
@@ -58,13 +60,19 @@ class Annotation:
                 spans.append((i - start, j - start, label))
             elif i < end and start < j:
                 is_missing[max(i - start, 0) : j - start] = True
-        return Annotation(spans, is_missing)
+        incorrect = [
+            (i - start, j - start, label)
+            for i, j, label in self.incorrect
+            if start <= i and j <= end
+        ]
+        return Annotation(spans, is_missing, incorrect)
 
 
-def read_annotation(example: Example) -> Annotation:
+def read_annotation(example: Example, incorrect_key: str | None = None) -> Annotation:
     """Spans of the reference on the tokens of the predicted document.
 
     example (Example): Predicted and reference document.
+    incorrect_key (Optional[str]): Of the wrong spans in reference.spans.
     RETURNS (Annotation): A token of a reference span that does not fall on token
         borders is missing, never outside.
     """
@@ -82,7 +90,21 @@ def read_annotation(example: Example) -> Annotation:
     for i, token in enumerate(example.predicted):
         if token.is_space and tags[i] == "O":
             is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
-    return Annotation(spans, is_missing)
+    return Annotation(spans, is_missing, _incorrect_spans(example, incorrect_key))
+
+
+def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
+    """Those that fall on token borders: any other is no span of the document."""
+    if key is None or key not in example.reference.spans:
+        return []
+    group = example.reference.spans[key]
+    aligned = example.get_aligned_spans_y2x(group, allow_overlap=True)
+    return [(span.start, span.end, span.label_) for span in aligned]
+
+
+def labels_of(annotations: Iterable[Annotation]) -> set[str]:
+    """RETURNS (Set[str]): Labels of all spans, incorrect ones too."""
+    return {label for a in annotations for *_, label in (*a.spans, *a.incorrect)}
 
 
 def count_misaligned(example: Example) -> tuple[int, int]:
@@ -103,9 +125,10 @@ def make_gold(
     doc (Doc): n tokens.
     name (str): Of the component, for messages.
     RETURNS (Gold): Segments or constraints.
-    RAISES (ValueError): HS041 unknown label; HS044 outside token where there is none.
+    RAISES (ValueError): HS041 unknown label; HS044 outside token where there is none;
+        HS094 a span is both an entity and incorrect.
     """
-    for _, _, label in annotation.spans:
+    for _, _, label in (*annotation.spans, *annotation.incorrect):
         if label not in inventory.labels:
             raise ValueError(
                 Errors.HS041.format(found=label, expected=inventory.labels, name=name)
@@ -113,12 +136,19 @@ def make_gold(
     missing = annotation.is_missing.copy()
     if inventory.outside == "none":
         missing |= _check_covered(annotation, doc)
+    for start, end, label in set(annotation.spans).intersection(annotation.incorrect):
+        text = doc[start:end].text
+        raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
     n_known = int((~missing).sum())
     if not missing.any():
         segments = inventory.encode(annotation.spans, len(doc))
         return Gold(segments, None, n_known, doc[:8].text)
     constraints = _agreeing(annotation.spans, missing, inventory)
-    return Gold(None, constraints, n_known, doc[:8].text)
+    forbidden = [
+        (i, j, inventory.names.index(label)) for i, j, label in annotation.incorrect
+    ]
+    constraints = replace(constraints, forbidden=forbidden)
+    return Gold(None, constraints, n_known + len(forbidden), doc[:8].text)
 
 
 def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
@@ -287,27 +317,24 @@ def exactly(
 
 
 def choose_spans(
-    spans: Iterable[Span], doc: Doc, constraints: Constraints | None
+    spans: Iterable[Span],
+    is_taken: NDArray[np.bool_],
+    constraints: Constraints | None,
 ) -> list[Span]:
     """Which matches of lists can be entities together.
 
     spans (Iterable[Tuple[int, int, str]]): Those that go first are preferred.
-    doc (Doc): An entity that it has already goes before those that overlap it.
+    is_taken (bool [n]): Tokens that no match may cover.
     constraints (Optional[Constraints]): From `limits`: no entity crosses these borders.
     RETURNS (List[Tuple[int, int, str]]): In the given order; no two overlap.
     """
-    preset = set(entities(doc))
-    is_taken = np.zeros(len(doc), bool)
-    crosses = np.zeros(len(doc) + 1, bool)
+    is_taken = is_taken.copy()
+    crosses = np.zeros(len(is_taken) + 1, bool)
     if constraints is not None and constraints.boundary is not None:
         crosses = constraints.boundary > 0
     chosen = []
     for start, end, label in spans:
-        # Entities that this component has written itself are among the preset ones.
-        others = preset - {(start, end, label)}
-        is_preset = any(i < end and start < j for i, j, _ in others)
-        is_free = not is_taken[start:end].any() and not crosses[start + 1 : end].any()
-        if is_free and not is_preset:
+        if not is_taken[start:end].any() and not crosses[start + 1 : end].any():
             is_taken[start:end] = True
             chosen.append((start, end, label))
     return chosen

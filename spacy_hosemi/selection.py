@@ -53,6 +53,34 @@ class Pairs:
         """RETURNS (int32 [R]): How many weights each row has."""
         return np.diff(self.first)
 
+    def with_columns(
+        self,
+        weights: NDArray[np.float64],
+        at: int,
+        n_new: int,
+        is_wanted: NDArray[np.bool_],
+    ) -> tuple[Pairs, NDArray[np.float64]]:
+        """With more columns, whose weights are the least of their row.
+
+        weights (float64 [N]): Of the pairs; 0 where there is none.
+        at (int): Before which column; those behind move on.
+        n_new (int): How many.
+        is_wanted (bool [R]): Rows that get them.
+        RETURNS (Tuple[Pairs, float64 [N']]): And their weights.
+        """
+        row = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        column = self.columns + np.where(self.columns >= at, n_new, 0)
+        least = np.zeros(len(self.sizes))
+        np.minimum.at(least, row, weights)
+        rows = np.flatnonzero(is_wanted).repeat(n_new)
+        columns = np.tile(np.arange(at, at + n_new), int(is_wanted.sum()))
+        row, column = np.concatenate([row, rows]), np.concatenate([column, columns])
+        order = np.lexsort((column, row))
+        sizes = np.bincount(row, minlength=len(least))
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        pairs = Pairs(first, column[order].astype(np.int32))
+        return pairs, np.concatenate([weights, least[rows]])[order]
+
     def check(self, n_rows: int, n_columns: int) -> None:
         """RAISES (ValueError): Something would be read out of bounds."""
         columns = self.columns

@@ -95,13 +95,6 @@ def shift(spans: Iterable[tuple[int, int, str]], by: int) -> list[tuple[int, int
     return [(i + by, j + by, label) for i, j, label in spans]
 
 
-def entities(tokens: Doc | Sentence) -> list[tuple[int, int, str]]:
-    """RETURNS (List[Tuple[int, int, str]]): Entities that are set, within the unit."""
-    if isinstance(tokens, Sentence):
-        return tokens.entities
-    return [(ent.start, ent.end, ent.label_) for ent in tokens.ents]
-
-
 class _Document:
     """What has been read of a document, for all of its sentences."""
 
@@ -134,12 +127,6 @@ class Sentence:
 
     def __len__(self) -> int:
         return len(self._tokens)
-
-    @property
-    def entities(self) -> list[tuple[int, int, str]]:
-        start, end = self._tokens.start, self._tokens.stop
-        within = [x for x in entities(self.doc.doc) if start < x[1] and x[0] < end]
-        return shift(within, -start)
 
     def __getitem__(self, key: int | slice) -> Token | Span:
         found = self._tokens[key]

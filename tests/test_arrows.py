@@ -60,6 +60,7 @@ ORDER = [
     "hierarchy",
     "collective",
     "confidence",
+    "preset",
     "checks",
     "sources",
     "pipe",

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spacy_hosemi.core import Constraints, Potentials
-from spacy_hosemi.objectives import log_likelihood, make_log_likelihood
+from spacy_hosemi.core import Constraints, Potentials, log_partition, score
+from spacy_hosemi.objectives import divergence, log_likelihood, make_log_likelihood
 from spacy_hosemi.segmentation import Gold
 
 from . import oracles
@@ -129,3 +129,47 @@ def test_potentials_are_only_read():
     assert isinstance(loss, float)
     assert isinstance(gradient, Potentials)
     assert make_log_likelihood() is log_likelihood
+
+
+@settings(max_examples=50)
+@given(seeds)
+def test_divergence(seed):
+    """KL by enumeration, and its derivatives by differences."""
+    rng = np.random.default_rng(seed)
+    automaton, potentials, *_ = make_problem(seed, is_complete=True)
+    if log_partition(automaton, potentials) == -math.inf:
+        return
+    moved = {
+        name: array + rng.normal(size=array.shape)
+        for name in FIELDS
+        for array in [getattr(potentials, name)]
+    }
+    now = replace(potentials, **moved)
+    loss, gradient = divergence(automaton, now, potentials)
+    assert divergence(automaton, potentials, potentials)[0] == pytest.approx(
+        0, abs=1e-9
+    )
+    expected = 0.0
+    for segments in every_segmentation(len(now.inside), automaton.n_labels):
+        before = score(automaton, potentials, segments)
+        if before > -math.inf:
+            log_p = before - log_partition(automaton, potentials)
+            log_q = score(automaton, now, segments) - log_partition(automaton, now)
+            expected += math.exp(log_p) * (log_p - log_q)
+    assert loss == pytest.approx(expected, abs=1e-8)
+    for name in FIELDS:
+
+        def loss_at(array, name=name):
+            return divergence(automaton, replace(now, **{name: array}), potentials)[0]
+
+        found = numeric_gradient(loss_at, getattr(now, name))
+        np.testing.assert_allclose(getattr(gradient, name), found, atol=1e-5)
+
+
+def every_segmentation(n_tokens, n_labels, at=0):
+    if at == n_tokens:
+        yield []
+    for end in range(at + 1, n_tokens + 1):
+        for y in range(n_labels):
+            for rest in every_segmentation(n_tokens, n_labels, end):
+                yield [(at, end, y), *rest]

@@ -1,0 +1,333 @@
+"""Entities and blocked tokens that a document has before prediction."""
+
+import itertools
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Span
+from spacy.training import Example
+
+from .. import oracles
+from ..helpers import SMALL, as_problem, make_doc, make_examples, randomize, triples
+
+NLP = spacy.blank("en")
+MARKED = ("[A a b] c [B b] .", "a [B b a] c - [A c]", "c [A c c] a [B a]")
+
+
+def make_pipe(seed=0, **config):
+    nlp = spacy.blank("en")
+    model = {"features": SMALL}
+    pipe = nlp.add_pipe("hosemi", config={"model": model, **config})
+    examples = make_examples(NLP, MARKED)
+    pipe.initialize(lambda: examples, nlp=NLP)
+    randomize(pipe, seed)
+    return pipe
+
+
+def docs_of(n_tokens, n_docs=8):
+    rng = np.random.default_rng(n_tokens)
+    for _ in range(n_docs):
+        yield make_doc(NLP, *rng.choice(list("abc."), n_tokens).tolist())
+
+
+def draw_preset(rng, n_tokens):
+    """Random spans that do not overlap, and blocked tokens."""
+    spans, blocked, at = [], [], 0
+    while at < n_tokens:
+        size = int(rng.integers(1, 3))
+        kind = rng.integers(4)
+        if kind == 0 and at + size <= n_tokens:
+            spans.append((at, at + size, str(rng.choice(["A", "B"]))))
+        elif kind == 1:
+            size = 1
+            blocked.append(at)
+        at += size
+    return spans, blocked
+
+
+def write(doc, spans, blocked):
+    doc.set_ents(
+        [Span(doc, i, j, label, kb_id="Q7", span_id="x") for i, j, label in spans],
+        blocked=[doc[i : i + 1] for i in blocked],
+        default="missing",
+    )
+
+
+def agrees(segments, names, spans, blocked) -> bool:
+    """Whether a segmentation has the spans, and the blocked tokens outside."""
+    found = [(i, j, names[y]) for i, j, y in segments if y]
+    return set(spans) <= set(found) and not any(
+        i <= at < j for i, j, _ in found for at in blocked
+    )
+
+
+@pytest.mark.parametrize("outside", ["run", "token"])
+@pytest.mark.parametrize("order", [0, 2])
+def test_the_rest_is_decoded_exactly(outside, order):
+    pipe = make_pipe(outside=outside, max_order=order, confidence=True)
+    free = make_pipe(outside=outside, max_order=order)
+    rng = np.random.default_rng(order)
+    n_preset = 0
+    for n_tokens, doc in itertools.chain.from_iterable(
+        zip(itertools.repeat(n), docs_of(n)) for n in (1, 3, 5)
+    ):
+        spans, blocked = draw_preset(rng, n_tokens)
+        n_preset += len(spans)
+        ((problem,),) = free._problems([doc])
+        problem = as_problem(free.automaton, problem.potentials)
+        names = free.inventory.names
+        scores = {
+            segments: score
+            for segments, score in oracles.scored(problem).items()
+            if agrees(segments, names, spans, blocked)
+        }
+        best, _ = oracles.best(scores)
+        write(doc, spans, blocked)
+        pipe(doc)
+        assert triples(doc.ents) == [(i, j, names[y]) for i, j, y in best if y]
+        probs = oracles.span_probabilities(scores)
+        for ent in doc.ents:
+            is_preset = (ent.start, ent.end, ent.label_) in spans
+            assert (ent.kb_id_, ent.ent_id_) == (("Q7", "x") if is_preset else ("", ""))
+            if is_preset:
+                assert ent._.confidence is None
+            else:
+                key = ent.start, ent.end, names.index(ent.label_)
+                assert ent._.confidence == pytest.approx(probs[key], abs=1e-6)
+        assert all(token.ent_iob for token in doc)
+        for i in blocked:
+            assert (doc[i].ent_iob, doc[i].ent_type) == (3, 0)
+        once = doc.to_bytes()
+        assert pipe(doc).to_bytes() == once  # its own entities are not preset
+    assert n_preset > 5
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_with_tags(encoding):
+    pipe = make_pipe(encoding=encoding)
+    rng = np.random.default_rng(0)
+    for n_tokens in (1, 2, 4, 7):
+        for doc in docs_of(n_tokens):
+            spans, blocked = draw_preset(rng, n_tokens)
+            if encoding == "IO":  # two spans side by side would be one
+                spans = spans[:1]
+            write(doc, spans, blocked)
+            found = triples(pipe(doc).ents)
+            assert set(spans) <= set(found)
+            assert not any(i <= at < j for i, j, _ in found for at in blocked)
+
+
+def test_what_cannot_be_segmented_stays_all_the_same():
+    pipe = make_pipe(max_length=2, label_rules=["A at most once"])
+    doc = make_doc(NLP, *"abcabc.")
+    spans = [(0, 3, "B"), (3, 4, "A"), (5, 6, "A")]
+    write(doc, spans, [])
+    assert set(spans) <= set(triples(pipe(doc).ents))
+
+
+def test_where_nothing_is_outside():
+    nlp = spacy.blank("en")
+    config = {"model": {"features": SMALL}, "outside": "none"}
+    pipe = nlp.add_pipe("hosemi", config=config)
+    examples = make_examples(NLP, ["[A a b] [B c]", "[B c] [A a]"])
+    pipe.initialize(lambda: examples, nlp=NLP)
+    randomize(pipe)
+    doc = make_doc(NLP, "a", "b", "c", "a")
+    write(doc, [(1, 2, "B")], [3])
+    ents = triples(pipe(doc).ents)
+    assert (1, 2, "B") in ents and doc[3].ent_type == 0
+    assert doc[0].ent_type and doc[2].ent_type
+
+
+def test_across_sentences_and_on_whitespace():
+    for scope in ("doc", "sents"):
+        pipe = make_pipe()
+        pipe.cfg["scope"] = scope
+        starts = [True, False, True, False, False]
+        doc = make_doc(NLP, "a", "b", "c", " ", "a", sent_starts=starts)
+        write(doc, [(1, 4, "A")], [])
+        assert (1, 4, "A") in triples(pipe(doc).ents)
+
+
+def test_outside_may_be_overwritten():
+    pipe = make_pipe()
+    for doc in docs_of(4):
+        expected = triples(pipe(doc).ents)
+        other = make_doc(NLP, *(token.text for token in doc))
+        other.set_ents([], default="outside")
+        assert triples(pipe(other).ents) == expected
+
+
+# --- labels that come late ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {},
+        {"encoding": "BILUO"},
+        {"observed_order": 1},
+        {"explicit_length": 3, "length_smoothing": 1},
+        {"label_rules": ["A at most once"]},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*HSW0")
+def test_a_new_label_changes_no_prediction(config, is_sparse, monkeypatch):
+    if is_sparse:
+        monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    pipe = make_pipe(**config)
+    docs = [doc for n in (1, 4, 6) for doc in docs_of(n)]
+    expected = [triples(pipe(doc).ents) for doc in docs]
+    log_zs = [pipe.marginals(doc).log_z for doc in docs]
+    assert pipe.add_label("NEW") == 1
+    assert pipe.add_label("NEW") == 0
+    assert pipe.labels[-1] == "NEW"
+    assert len(pipe.weights.tail) == len(pipe.inventory.names)
+    assert [triples(pipe(doc).ents) for doc in docs] == expected
+    for doc, log_z in zip(docs, log_zs):
+        assert pipe.marginals(doc).log_z >= log_z - 1e-9
+    other = make_pipe(**config)
+    other.from_bytes(pipe.to_bytes())
+    assert [triples(other(doc).ents) for doc in docs] == expected
+
+
+def test_a_label_that_is_preset_is_added():
+    pipe = make_pipe()
+    doc = make_doc(NLP, "a", "b", "c")
+    write(doc, [(0, 2, "NEW")], [])
+    assert triples(pipe(doc).ents)[0] == (0, 2, "NEW")
+    assert pipe.labels == ("A", "B", "NEW")
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.filterwarnings("ignore:.*HSW0")
+def test_a_label_is_learnt_late(is_sparse, monkeypatch):
+    if is_sparse:
+        monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hosemi", config={"model": {"features": SMALL}})
+    first = make_examples(nlp, MARKED)
+    optimizer = nlp.initialize(lambda: first)
+    for _ in range(60):
+        nlp.update(first, sgd=optimizer)
+    assert [triples(nlp(eg.text).ents) for eg in first] == [
+        triples(eg.reference.ents) for eg in first
+    ]
+    late = make_examples(nlp, [*MARKED, ". [NEW - -] a", "- b [NEW - -]"])
+    for _ in range(60):
+        nlp.update(late, sgd=optimizer)
+    assert pipe.labels == ("A", "B", "NEW")
+    assert [triples(nlp(eg.text).ents) for eg in late] == [
+        triples(eg.reference.ents) for eg in late
+    ]
+
+
+# --- spans known to be wrong ----------------------------------------------------------
+
+
+def make_incorrect(words, spans, incorrect, missing=()):
+    """An example: entities, spans that are none, and tokens without annotation."""
+    reference = make_doc(NLP, *words)
+    ents = [Span(reference, *span) for span in spans]
+    unknown = [reference[i : i + 1] for i in missing]
+    reference.set_ents(ents, missing=unknown, default="outside")
+    reference.spans["wrong"] = [Span(reference, *span) for span in incorrect]
+    return Example(make_doc(NLP, *words), reference)
+
+
+def test_incorrect_spans_are_learnt_from():
+    """The loss is that of all segmentations that agree: checked by enumeration."""
+    pipe = make_pipe(incorrect_spans_key="wrong")
+    eg = make_incorrect(
+        "abca", [(0, 1, "B")], [(1, 3, "A"), (2, 3, "B")], missing=[1, 2, 3]
+    )
+    names = pipe.inventory.names
+    potentials = pipe.model.predict([eg.predicted])
+    loss, gradients = pipe.get_loss([eg], potentials)
+    scores = oracles.scored(as_problem(pipe.automaton, potentials[0]))
+    agreeing = {
+        segments: score
+        for segments, score in scores.items()
+        if {(i, j, names[y]) for i, j, y in segments} >= {(0, 1, "B")}
+        and not {(1, 3, "A"), (2, 3, "B")} & {(i, j, names[y]) for i, j, y in segments}
+    }
+    expected = oracles.log_z(scores) - oracles.log_z(agreeing)
+    assert loss == pytest.approx(expected, abs=1e-6)
+    plain = make_pipe()
+    assert plain.get_loss([eg], potentials)[0] < loss
+
+
+def test_incorrect_spans_of_a_known_document_say_nothing():
+    pipe = make_pipe(incorrect_spans_key="wrong")
+    left = make_incorrect("abc", [(0, 2, "A")], [(1, 2, "B")])
+    right = make_incorrect("abc", [(0, 2, "A")], [])
+    potentials = pipe.model.predict([left.predicted])
+    assert pipe.get_loss([left], potentials)[0] == pipe.get_loss([right], potentials)[0]
+
+
+@pytest.mark.parametrize("missing", [[], [1, 2]])
+def test_wrong_incorrect_spans(missing):
+    pipe = make_pipe(incorrect_spans_key="wrong")
+    eg = make_incorrect("abc", [(0, 1, "A")], [(0, 1, "A")], missing)
+    with pytest.raises(ValueError, match="HS094.*'a'.*'A'"):
+        pipe.update([eg])
+    eg = make_incorrect("abc", [(0, 1, "A")], [(0, 1, "NEW")], missing)
+    with pytest.raises(ValueError, match="HS041.*'NEW'"):
+        pipe.get_loss([eg], pipe.model.predict([eg.predicted]))
+
+
+def test_incorrect_spans_need_segments():
+    with pytest.raises(ValueError, match="HS095.*'wrong'.*'BIO'"):
+        make_pipe(incorrect_spans_key="wrong", encoding="BIO")
+
+
+@pytest.mark.parametrize("scope", ["doc", "sents"])
+def test_what_is_wrong_is_unlearnt(scope):
+    """As spaCy's users do it: a span that was predicted is marked as wrong."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    config = {"incorrect_spans_key": "wrong", "model": {"features": SMALL}}
+    pipe = nlp.add_pipe("hosemi", config={**config, "scope": scope})
+    examples = make_examples(nlp, MARKED)
+    for eg in examples:
+        eg.predicted = nlp.get_pipe("sentencizer")(eg.predicted)
+    optimizer = nlp.initialize(lambda: examples)
+    for _ in range(60):
+        pipe.update(examples, sgd=optimizer)
+    doc = nlp("a b c b .")
+    assert triples(doc.ents) == [(0, 2, "A"), (3, 4, "B")]
+    eg = make_incorrect("abcb.", [(3, 4, "B")], [(0, 2, "A")], missing=[0, 1])
+    eg.predicted = nlp.get_pipe("sentencizer")(eg.predicted)
+    for _ in range(20):
+        pipe.update([eg], sgd=optimizer)
+    ents = triples(nlp("a b c b .").ents)
+    assert (0, 2, "A") not in ents and (3, 4, "B") in ents
+
+
+# --- rehearsal ------------------------------------------------------------------------
+
+
+def test_rehearsal_brings_predictions_back():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hosemi", config={"model": {"features": SMALL}})
+    examples = make_examples(nlp, MARKED)
+    optimizer = nlp.initialize(lambda: examples)
+    assert nlp.rehearse(examples, sgd=optimizer) == {"hosemi": 0.0}
+    for _ in range(60):
+        nlp.update(examples, sgd=optimizer)
+    gold = [triples(eg.reference.ents) for eg in examples]
+    assert [triples(nlp(eg.text).ents) for eg in examples] == gold
+    optimizer = nlp.resume_training()
+    assert nlp.rehearse(examples)["hosemi"] == pytest.approx(0.0, abs=1e-6)
+    others = make_examples(nlp, ["a b c b .", "[NEW a b b a c] - c", "c c a a"])
+    for _ in range(30):
+        nlp.update(others, sgd=optimizer)
+    assert [triples(nlp(eg.text).ents) for eg in examples] != gold
+    first = nlp.rehearse(examples)["hosemi"]
+    pipe.model.shims[0]._reset_optimizer()
+    for _ in range(30):
+        last = nlp.rehearse(examples, sgd=optimizer)["hosemi"]
+    assert last < first / 4
+    assert [triples(nlp(eg.text).ents) for eg in examples] == gold
