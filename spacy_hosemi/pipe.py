@@ -20,6 +20,7 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
+from .answers import Alternative, make_rows, most_probable, total_entropy
 from .checks import (
     check_fit,
     is_init_labels,
@@ -42,6 +43,7 @@ from .core import (
     PatternAutomaton,
     Potentials,
     compile_grammar,
+    log_partition,
     mbr,
     viterbi,
 )
@@ -69,7 +71,7 @@ from .segmentation import (
     limits,
     make_gold,
     read_annotation,
-    trim_whitespace,
+    read_segments,
     whitespace,
 )
 from .selection import select_features
@@ -719,13 +721,8 @@ class HighOrderSemiCRF(TrainablePipe):
             return []
         segments = self._decode(problem.potentials, problem.constraints)
         if not segments:
-            reasons = self._name_limits(problem.constraints)
-            raise ValueError(
-                Errors.HS060.format(text=tokens.text[:40], constraints=reasons)
-            )
-        spans = self.inventory.decode(segments)
-        if self.inventory.on_tokens:  # tags may run on over whitespace
-            spans = trim_whitespace(spans, tokens)
+            raise self._impossible(problem)
+        spans = read_segments(segments, self.inventory, tokens)
         return shift(spans, problem.unit.start)
 
     def _probabilities(
@@ -755,6 +752,25 @@ class HighOrderSemiCRF(TrainablePipe):
             pairs = zip(docs, problems)
             return [agree(doc, x, self.automaton, self.collective) for doc, x in pairs]
         return problems
+
+    def _possible(self, doc: Doc) -> list[Problem]:
+        """The problems that have answers: none for an untrained model.
+
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        if not self.weights.is_trained:
+            return []
+        (problems,) = self._problems([doc])
+        problems = [problem for problem in problems if len(problem.unit.tokens)]
+        for problem in problems:
+            args = self.automaton, problem.potentials, problem.constraints
+            if log_partition(*args) == -np.inf:
+                raise self._impossible(problem)
+        return problems
+
+    def _impossible(self, problem: Problem) -> ValueError:
+        text, reasons = problem.unit.tokens.text, self._name_limits(problem.constraints)
+        return ValueError(Errors.HS060.format(text=text[:40], constraints=reasons))
 
     def _name_limits(self, constraints: Constraints | None) -> str:
         """What can make a segmentation impossible, where it is in force."""
@@ -867,6 +883,50 @@ class HighOrderSemiCRF(TrainablePipe):
         (problems,) = self._problems([doc])
         found = [problem.marginals(self.automaton) for problem in problems]
         return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
+
+    def kbest(self, doc: Doc, k: int) -> list[Alternative]:
+        """The k most probable segmentations of a document.
+
+        What is most probable is not what decoding = "mbr" predicts, and min_confidence
+        drops nothing. In the scope "sents" they are the best combinations of those of
+        the sentences. With tags on tokens, where whitespace at the ends of spans is cut
+        off, several of the k best may mean the same spans; they are one alternative
+        then, with the sum of their probabilities.
+
+        doc (Doc): n tokens.
+        k (int): How many; fewer if no more are possible.
+        RETURNS (List[Alternative]): Spans in tokens of the document, probability; best
+            first. Of an untrained model no spans, with probability 1.
+        RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
+        """
+        problems = self._possible(doc)
+        return most_probable(problems, self.automaton, self.inventory, k)
+
+    def entropy(self, doc: Doc) -> float:
+        """How uncertain the segmentation of a document is.
+
+        doc (Doc): n tokens.
+        RETURNS (float): Entropy of the distribution over segmentations in nats, from 0;
+            in the scope "sents" the sum over the sentences. With tags on tokens that
+            over sequences of tags. Of an untrained model 0.
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        return total_entropy(self._possible(doc), self.automaton)
+
+    def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
+        """The spans of the k most probable segmentations, as rows of a table.
+
+        doc (Doc): n tokens.
+        k (int): How many segmentations, as for `kbest`.
+        RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
+            segmentation from 1 and its "probability"; of the span "start" and "end" in
+            tokens, "start_char" and "end_char", "label", "text", and as "confidence"
+            the probability of the span itself, in whatever segmentation. A segmentation
+            without spans has no row.
+        RAISES (ValueError): As `kbest`.
+        """
+        problems = self._possible(doc)
+        return make_rows(doc, problems, self.automaton, self.inventory, k)
 
     # state
 

@@ -60,6 +60,7 @@ ORDER = [
     "hierarchy",
     "collective",
     "confidence",
+    "answers",
     "checks",
     "sources",
     "pipe",
