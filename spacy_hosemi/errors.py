@@ -311,6 +311,23 @@ class Errors(metaclass=_Coded):
         "cfg and weights of the component do not fit together: {found}. They belong to "
         "different models."
     )
+    HS095 = (
+        "{name} has {found}, {reason}; expected (start, end, label) or a Span of this "
+        "document, with whole numbers 0 <= start < end <= {n_tokens}, in tokens, and "
+        "no whitespace at the ends of what is kept. Correct or remove it."
+    )
+    HS096 = (
+        "{name} has {found}, whose label is unknown; expected one of {expected}, or in "
+        "forbid None for any label. Correct it."
+    )
+    HS097 = (
+        "keep has {found} and {other}, which overlap; expected spans that can be "
+        "entities together. Remove one of them."
+    )
+    HS098 = (
+        "keep has {found}, and forbid has it too; expected it in one of them. Remove "
+        "it from the other."
+    )
     HS067 = (
         'scope is "sents" and the document that begins with {text!r} has no sentence '
         "starts. Add a component before this one that sets them, such as "

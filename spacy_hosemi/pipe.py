@@ -49,6 +49,7 @@ from .core import (
 )
 from .errors import Errors
 from .fit import Batch
+from .fixed import best_permitted, constrain, read_fixed
 from .gains import pattern_gains
 from .labels import (
     SELECTIONS,
@@ -62,7 +63,7 @@ from .labels import (
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
 from .objectives import Objective
-from .problems import JointMarginals, Problem
+from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Problem
 from .segmentation import (
     Annotation,
     Gold,
@@ -695,11 +696,12 @@ class HighOrderSemiCRF(TrainablePipe):
             return [Prediction([], []) for _ in docs]
         return [x for some in batches(docs) for x in self._predict(some)]
 
-    def _predict(self, docs: Sequence[Doc]) -> list[Prediction]:
-        problems = self._problems(docs)
+    def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
+        problems = self._problems(docs, fixed)
         found = [[self._solve(problem) for problem in of_doc] for of_doc in problems]
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
-        if not (self.confidence or self.spans_key or self.min_confidence):
+        # What is computed later would not know what is fixed.
+        if not (fixed or self.confidence or self.spans_key or self.min_confidence):
             return [Prediction(of_doc, None) for of_doc in spans]
         # One loop after the other: each has the caches of the processor for itself.
         scores = [
@@ -719,7 +721,7 @@ class HighOrderSemiCRF(TrainablePipe):
         tokens = problem.unit.tokens
         if not len(tokens):
             return []
-        segments = self._decode(problem.potentials, problem.constraints)
+        segments = self._decode(problem)
         if not segments:
             raise self._impossible(problem)
         spans = read_segments(segments, self.inventory, tokens)
@@ -738,14 +740,16 @@ class HighOrderSemiCRF(TrainablePipe):
             problem.constraints,
         )
 
-    def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
+    def _problems(
+        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+    ) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
         )
         problems = [
-            [self._problem(unit, next(potentials)) for unit in of_doc]
+            [self._problem(unit, next(potentials), fixed) for unit in of_doc]
             for of_doc in parts
         ]
         if self.collective:
@@ -769,14 +773,17 @@ class HighOrderSemiCRF(TrainablePipe):
         return problems
 
     def _impossible(self, problem: Problem) -> ValueError:
-        text, reasons = problem.unit.tokens.text, self._name_limits(problem.constraints)
+        text, reasons = problem.unit.tokens.text, self._name_limits(problem)
         return ValueError(Errors.HS060.format(text=text[:40], constraints=reasons))
 
-    def _name_limits(self, constraints: Constraints | None) -> str:
+    def _name_limits(self, problem: Problem) -> str:
         """What can make a segmentation impossible, where it is in force."""
         cfg, rules = self.cfg, self.cfg.get("label_rules", [])
+        fixed, tokens = problem.fixed, problem.unit.tokens
         is_in_force = {
-            "sentence starts": constraints is not None,
+            f"keep = {list(fixed.keep)}": bool(fixed.keep),
+            f"forbid = {list(fixed.forbid)}": bool(fixed.forbid),
+            "sentence starts": limits(tokens, self.inventory) is not None,
             f"max_length = {cfg['max_length']}": cfg["max_length"] is not None,
             f"label_rules = {rules}": bool(rules),
             'outside = "none"': cfg["outside"] == "none",
@@ -784,10 +791,11 @@ class HighOrderSemiCRF(TrainablePipe):
         names = [name for name, holds in is_in_force.items() if holds]
         return " and ".join(names) or "weights of -inf"
 
-    def _decode(
-        self, potentials: Potentials, constraints: Constraints | None
-    ) -> list[tuple[int, int, int]]:
+    def _decode(self, problem: Problem) -> list[tuple[int, int, int]]:
         """RETURNS (list): Segments; none if no segmentation is possible."""
+        potentials, constraints = problem.potentials, problem.constraints
+        if problem.fixed.forbid and self.inventory.on_tokens:
+            return best_permitted(problem, self.automaton, self.inventory)
         if self.decoding == "mbr":
             return mbr(
                 self.automaton,
@@ -798,7 +806,7 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         return viterbi(self.automaton, potentials, constraints)[0]
 
-    def _problem(self, unit: Unit, potentials: Potentials) -> Problem:
+    def _problem(self, unit: Unit, potentials: Potentials, fixed: Fixed) -> Problem:
         """With everything that limits what may be predicted."""
         tokens = unit.tokens
         spaces = whitespace(tokens)
@@ -806,13 +814,18 @@ class HighOrderSemiCRF(TrainablePipe):
             if not self.inventory.on_tokens:  # no span starts or ends on whitespace
                 potentials.start[spaces, 1:] = -np.inf
                 potentials.end[spaces, 1:] = -np.inf
-        return Problem(unit, potentials, self._constraints(tokens, potentials))
+        fixed = fixed.part(unit.start, unit.end)
+        constraints = self._constraints(tokens, potentials, fixed)
+        return Problem(unit, potentials, constraints, fixed)
 
-    def _constraints(self, doc: Doc, potentials: Potentials) -> Constraints | None:
-        """Limits of the document, and the matches of hard lists as its entities; but
-        those that make a segmentation impossible, such as by label rules."""
-        base = limits(doc, self.inventory)
+    def _constraints(
+        self, doc: Doc, potentials: Potentials, fixed: Fixed
+    ) -> Constraints | None:
+        """Limits of the document, what is fixed, and the matches of hard lists as its
+        entities; but those that make a segmentation impossible, such as by rules."""
+        base = constrain(fixed, limits(doc, self.inventory), self.inventory, len(doc))
         entities = self.weights.extractor.gazetteers.entities(doc)
+        entities = list(filter(fixed.permits, entities))
         spans = choose_spans(entities, doc, base) if entities else []
         if not spans:
             return base
@@ -912,6 +925,42 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         return total_entropy(self._possible(doc), self.automaton)
+
+    def redecode(
+        self,
+        doc: Doc,
+        keep: Iterable[Span | SpanTriple] = (),
+        forbid: Iterable[Span | AnySpan] = (),
+    ) -> Doc:
+        """Predict once more, given what a user has corrected.
+
+        All other spans are decoded anew, exactly, and their confidence is that given
+        what is fixed; but with tags on tokens what is forbidden does not count there.
+        What is fixed goes before hard lists, and what is kept before sentence starts in
+        the scope "doc"; with `collective` it speaks for the same words elsewhere. Each
+        call is for itself: give what was fixed before again.
+
+        doc (Doc): n tokens.
+        keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
+        forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are
+            no entities; label None: whatever their label.
+        RETURNS (Doc): The same document, with entities as the component writes them.
+        RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
+            possible; the document is as it was then.
+        """
+        fixed = read_fixed(doc, keep, forbid, self.inventory, self.cfg["scope"])
+        prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
+        if self.weights.is_trained:
+            (prediction,) = self._predict([self._without_own(doc)], fixed)
+        self.set_annotations([doc], [prediction])
+        return doc
+
+    def _without_own(self, doc: Doc) -> Doc:
+        """A copy without the entities that this component has written."""
+        known = doc.user_data.get("hosemi", {}).get(self.name, {"spans": {}})["spans"]
+        bare = doc.copy()
+        bare.set_ents([ent for ent in bare.ents if span_key(ent) not in known])
+        return bare
 
     def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
         """The spans of the k most probable segmentations, as rows of a table.

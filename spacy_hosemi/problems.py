@@ -10,7 +10,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
+from .labels import Span
 from .units import Unit
+
+AnySpan = tuple[int, int, str | None]  # None: of any label
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What a user knows of a document, or of a unit of it.
+
+    keep (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
+        overlap.
+    forbid (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are none; without a
+        label: whatever theirs is.
+    """
+
+    keep: tuple[Span, ...] = ()
+    forbid: tuple[AnySpan, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.keep or self.forbid)
+
+    def forbids(self, span: Span) -> bool:
+        """Whether it is no entity."""
+        return span in self.forbid or (*span[:2], None) in self.forbid
+
+    def permits(self, span: Span) -> bool:
+        """Whether it may be an entity."""
+        is_free = all(span[1] <= i or j <= span[0] for i, j, _ in self.keep)
+        return (is_free or span in self.keep) and not self.forbids(span)
+
+    def part(self, start: int, end: int) -> Fixed:
+        """That of the tokens from start to end, as if they were a document."""
+        return Fixed(
+            tuple(
+                (i - start, j - start, y)
+                for i, j, y in self.keep
+                if start <= i and j <= end
+            ),
+            tuple(
+                (i - start, j - start, y)
+                for i, j, y in self.forbid
+                if start <= i and j <= end
+            ),
+        )
+
+
+NOTHING = Fixed()
 
 
 @dataclass(frozen=True)
@@ -20,6 +67,7 @@ class Problem:
     unit: Unit
     potentials: Potentials
     constraints: Constraints | None
+    fixed: Fixed = NOTHING
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this unit."""

@@ -61,6 +61,7 @@ ORDER = [
     "collective",
     "confidence",
     "answers",
+    "fixed",
     "checks",
     "sources",
     "pipe",

@@ -41,12 +41,13 @@ CONFIGS = {
 PIPES = {}
 
 
-def make_pipe(*, hard=None, seed=0, size=1.0, is_random=True, **config):
+def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, is_random=True, **config):
     """A component with random weights; hard: entries of a list of As."""
     model, readers = {"features": SMALL}, {}
     if hard:
         list_ = {"@misc": "spacy_hosemi.gazetteer.v1", "attr": "LOWER"}
-        model["gazetteers"] = {"x": {**list_, "mode": "hard", "label": "A"}}
+        label = "A" if mode == "hard" else None
+        model["gazetteers"] = {"x": {**list_, "mode": mode, "label": label}}
         readers["x"] = lambda: hard
     pipe = spacy.blank("en").add_pipe("hosemi", config={"model": model, **config})
     marked = MARKED
