@@ -328,6 +328,12 @@ class Errors(metaclass=_Coded):
         "keep has {found}, and forbid has it too; expected it in one of them. Remove "
         "it from the other."
     )
+    HS099 = (
+        "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "
+        "expected a spans_key under which the spans are written, and encoding = "
+        '"segments", where each span is one segment. Set both, or spans_threshold = '
+        "null."
+    )
     HS067 = (
         'scope is "sents" and the document that begins with {text!r} has no sentence '
         "starts. Add a component before this one that sets them, such as "

@@ -20,7 +20,13 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
-from .answers import Alternative, make_rows, most_probable, total_entropy
+from .answers import (
+    Alternative,
+    make_rows,
+    most_probable,
+    spans_above,
+    total_entropy,
+)
 from .checks import (
     check_fit,
     is_init_labels,
@@ -105,6 +111,7 @@ decoding = "viterbi"
 expected_f1 = 0.8
 collective = 0.0
 spans_key = null
+spans_threshold = null
 confidence = false
 min_confidence = 0.0
 scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
@@ -136,10 +143,15 @@ width = 6
 
 @dataclass(frozen=True)
 class Prediction:
-    """Spans of one document; probabilities where they were needed."""
+    """Spans of one document; probabilities where they were needed.
+
+    listed (Optional[List[Tuple[SpanTriple, float]]]): What the span group has, if that
+        is not the spans.
+    """
 
     spans: list[SpanTriple]
     scores: list[float] | None
+    listed: list[tuple[SpanTriple, float]] | None = None
 
 
 @Language.factory(
@@ -174,6 +186,7 @@ def make_hosemi(
     expected_f1: float | None,
     collective: float,
     spans_key: str | None,
+    spans_threshold: float | None,
     confidence: bool,
     min_confidence: float,
     scorer: Callable[..., Any] | None,
@@ -200,6 +213,7 @@ def make_hosemi(
         expected_f1=expected_f1,
         collective=collective,
         spans_key=spans_key,
+        spans_threshold=spans_threshold,
         confidence=confidence,
         min_confidence=min_confidence,
         scorer=scorer,
@@ -251,12 +265,14 @@ class HighOrderSemiCRF(TrainablePipe):
     collective (float): Above 0: a second pass, in which a word counts with this weight
         for the same word elsewhere in the document; see `collective`.
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
+    spans_threshold (Optional[float]): There not the entities, but all spans with at
+        least this probability, sorted; they may overlap. Above 0, up to 1.
     confidence (bool): Store the probability of each entity with the doc; else it is
         computed when `span._.confidence` is read.
     min_confidence (float): Drop entities that are less probable.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
-        HS047 decoding with tags on tokens; HS090 observed_order.
+        HS047 decoding with tags on tokens; HS090 observed_order; HS099 spans_threshold.
     """
 
     def __init__(
@@ -282,6 +298,7 @@ class HighOrderSemiCRF(TrainablePipe):
         expected_f1: float | None = 0.8,
         collective: float = 0.0,
         spans_key: str | None = None,
+        spans_threshold: float | None = None,
         confidence: bool = False,
         min_confidence: float = 0.0,
         scorer: Callable[..., Any] | None = score_entities,
@@ -309,6 +326,7 @@ class HighOrderSemiCRF(TrainablePipe):
                 raise ValueError(
                     Errors.HS043.format(name=key, found=share, expected="0 to 1")
                 )
+        _check_threshold(spans_threshold, spans_key, encoding)
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
         check_choice("scope", scope, SCOPES)
@@ -344,6 +362,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self.expected_f1 = expected_f1
         self.collective = collective
         self.spans_key = spans_key
+        self.spans_threshold = spans_threshold
         self.confidence = confidence
         self.min_confidence = min_confidence
         transitions = self.weights.extractor.features.roles["transition"]
@@ -700,21 +719,34 @@ class HighOrderSemiCRF(TrainablePipe):
         problems = self._problems(docs, fixed)
         found = [[self._solve(problem) for problem in of_doc] for of_doc in problems]
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
+        listed = [self._listed(of_doc) for of_doc in problems]
+        lists_ents = self.spans_key and self.spans_threshold is None
         # What is computed later would not know what is fixed.
-        if not (fixed or self.confidence or self.spans_key or self.min_confidence):
-            return [Prediction(of_doc, None) for of_doc in spans]
+        if not (fixed or self.confidence or lists_ents or self.min_confidence):
+            return [Prediction(x, None, more) for x, more in zip(spans, listed)]
         # One loop after the other: each has the caches of the processor for itself.
         scores = [
             [p for pair in zip(*of_doc) for p in self._probabilities(*pair)]
             for of_doc in zip(problems, found)
         ]
-        return [self._confident(*of_doc) for of_doc in zip(spans, scores)]
+        return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
+
+    def _listed(
+        self, problems: Sequence[Problem]
+    ) -> list[tuple[SpanTriple, float]] | None:
+        if self.spans_threshold is None:
+            return None
+        some = [problem for problem in problems if len(problem.unit.tokens)]
+        return spans_above(some, self.automaton, self.inventory, self.spans_threshold)
 
     def _confident(
-        self, spans: Sequence[SpanTriple], scores: Sequence[float]
+        self,
+        spans: Sequence[SpanTriple],
+        scores: Sequence[float],
+        listed: list[tuple[SpanTriple, float]] | None,
     ) -> Prediction:
         kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
-        return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+        return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
     def _solve(self, problem: Problem) -> list[SpanTriple]:
         """RETURNS (List[Tuple[int, int, str]]): In tokens of the document."""
@@ -854,8 +886,12 @@ class HighOrderSemiCRF(TrainablePipe):
                 known.update(zip(known, prediction.scores))
             leave_record(doc, self.name, self._id, known)
             if self.spans_key:
-                group = SpanGroup(doc, name=self.spans_key, spans=ents)
-                group.attrs["scores"] = np.array(prediction.scores, "f")
+                listed = prediction.listed
+                if listed is None:
+                    listed = list(zip(prediction.spans, prediction.scores or ()))
+                spans = [Span(doc, i, j, label=y) for (i, j, y), _ in listed]
+                group = SpanGroup(doc, name=self.spans_key, spans=spans)
+                group.attrs["scores"] = np.array([p for _, p in listed], "f")
                 doc.spans[self.spans_key] = group
 
     def score_spans(self, doc: Doc) -> None:
@@ -1059,6 +1095,23 @@ def _unreadable() -> Iterator[None]:
         if str(e).startswith("[HS"):
             raise
         raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
+
+
+def _check_threshold(
+    threshold: float | None, spans_key: str | None, encoding: str
+) -> None:
+    """RAISES (ValueError): HS043, HS099 spans_threshold."""
+    if threshold is None:
+        return
+    if not 0.0 < threshold <= 1.0:
+        expected = "above 0 and at most 1, or null"
+        raise ValueError(
+            Errors.HS043.format(
+                name="spans_threshold", found=threshold, expected=expected
+            )
+        )
+    if spans_key is None or encoding != "segments":
+        raise ValueError(Errors.HS099.format(key=spans_key, encoding=encoding))
 
 
 def _sequences(golds: Iterable[Gold]) -> list[list[int]]:

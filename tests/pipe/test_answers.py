@@ -6,7 +6,7 @@ import math
 import hypothesis.strategies as st
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from spacy.tokens import Doc
 
 from .. import oracles
@@ -283,3 +283,64 @@ def test_a_trained_pipeline():
         assert (ent.start_char, ent.end_char) == (row["start_char"], row["end_char"])
     confidences = [row["confidence"] for row in rows[: len(doc.ents)]]
     assert confidences == pytest.approx([ent._.confidence for ent in doc.ents])
+
+
+@pytest.mark.parametrize("name", [x for x in CONFIGS if "encoding" not in CONFIGS[x]])
+@settings(max_examples=12)
+@given(parts=UNITS, threshold=st.sampled_from([1e-6, 0.05, 0.3, 0.7]))
+def test_spans_above_a_threshold(name, parts, threshold):
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    everything = by_spans(pipe, doc)
+    expected = {}
+    for spans, p in everything.items():
+        for span in spans:
+            expected[span] = expected.get(span, 0.0) + p
+    assume(all(abs(p - threshold) > 1e-9 for p in expected.values()))
+    above = {x: p for x, p in sorted(expected.items()) if p > threshold}
+    plain = triples(pipe(doc.copy()).ents)
+    pipe.spans_key, pipe.spans_threshold = "all", threshold
+    try:
+        pipe(doc)
+    finally:
+        pipe.spans_key = pipe.spans_threshold = None
+    assert triples(doc.ents) == plain
+    assert triples(doc.spans["all"]) == list(above)
+    scores = doc.spans["all"].attrs["scores"].tolist()
+    assert scores == pytest.approx(list(above.values()), abs=1e-6)
+
+
+def test_the_threshold_of_a_pipeline():
+    config = {"spans_key": "all", "spans_threshold": 0.01, "confidence": True}
+    nlp = make_trained(**config)
+    doc = nlp("Ada Lovelace wrote to Łukasz in London.")
+    found = dict(zip(triples(doc.spans["all"]), doc.spans["all"].attrs["scores"]))
+    assert len(found) > len(doc.ents) > 0
+    for ent in doc.ents:
+        score = found[ent.start, ent.end, ent.label_]
+        assert ent._.confidence == pytest.approx(score, rel=1e-6)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.redecode(doc, forbid=[(0, 2, None)])
+    assert (0, 2, "PER") not in triples(doc.spans["all"])
+    for words in ([], ["Ada"]):
+        pipe(make_doc(nlp, *words))
+    assert len(nlp("").spans["all"]) == 0
+    untrained = make_nlp(**config).get_pipe("hosemi")
+    assert len(untrained(make_doc(nlp, "Ada")).spans["all"]) == 0
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.1])
+def test_a_threshold_out_of_range(value):
+    with pytest.raises(ValueError, match=f"HS043.*spans_threshold is {value}"):
+        make_nlp(spans_key="all", spans_threshold=value)
+
+
+@pytest.mark.parametrize(
+    "config, found",
+    [
+        ({}, "spans_key is None"),
+        ({"spans_key": "all", "encoding": "BIO"}, "encoding is 'BIO'"),
+    ],
+)
+def test_a_threshold_needs_a_key_and_segments(config, found):
+    with pytest.raises(ValueError, match=f"HS099.*{found}"):
+        make_nlp(spans_threshold=0.5, **config)
