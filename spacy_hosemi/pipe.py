@@ -763,14 +763,19 @@ class HighOrderSemiCRF(TrainablePipe):
         self, problem: Problem, spans: Sequence[SpanTriple]
     ) -> list[float]:
         """Of spans of the document that lie in the unit."""
-        return span_probabilities(
-            shift(spans, -problem.unit.start),
+        moved = shift(spans, -problem.unit.start)
+        scores = span_probabilities(
+            moved,
             problem.unit.tokens,
             self.automaton,
             self.inventory,
             problem.potentials,
             problem.constraints,
         )
+        kept = (
+            problem.fixed.keep
+        )  # 1 up to rounding, which min_confidence = 1 would see
+        return [1.0 if x in kept else p for x, p in zip(moved, scores)]
 
     def _problems(
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
@@ -992,10 +997,13 @@ class HighOrderSemiCRF(TrainablePipe):
         return doc
 
     def _without_own(self, doc: Doc) -> Doc:
-        """A copy without the entities that this component has written."""
+        """As it was before this component wrote entities, in a copy if it did."""
         known = doc.user_data.get("hosemi", {}).get(self.name, {"spans": {}})["spans"]
+        if not known:
+            return doc
         bare = doc.copy()
-        bare.set_ents([ent for ent in bare.ents if span_key(ent) not in known])
+        others = [ent for ent in bare.ents if span_key(ent) not in known]
+        bare.set_ents(others, default="missing")
         return bare
 
     def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:

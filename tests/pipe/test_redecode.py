@@ -289,3 +289,13 @@ def test_other_entities_stay_out_of_it():
     doc.set_ents([Span(doc, 1, 2, label="OTHER")])
     once = triples(pipe(doc.copy()).ents)
     assert triples(pipe.redecode(doc).ents) == once
+
+
+def test_what_is_kept_is_never_dropped():
+    for encoding in ("segments", "BIO"):
+        pipe = make_pipe(min_confidence=1.0, encoding=encoding)
+        for k in range(1, 9):
+            doc = make_doc(NLP, *"abc-abcaa")
+            keep = [(k - 1, k, "A"), (k, k + 1, "B")]
+            assert triples(pipe.redecode(doc, keep).ents) == keep
+            assert [ent._.confidence for ent in doc.ents] == [1.0, 1.0]
