@@ -6,7 +6,7 @@ spacy.cli are imported here; all else is imported where it is used.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -15,11 +15,15 @@ from spacy.cli._util import app, import_code
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
 
     from .features import Gazetteers
     from .pipe import HighOrderSemiCRF
 
-HELP = "Look into hosemi components, what they learnt, their lists; make them smaller."
+HELP = (
+    "Look into hosemi components, what they learnt, their lists; make them smaller; "
+    "choose what to annotate next."
+)
 LISTS_HELP = "Look into the lists of names of a trained pipeline, and replace them."
 
 # Smaller weights of a feature are left out of tables that show those of all labels.
@@ -272,6 +276,124 @@ def _check_strength(
         _fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
     if data is not None and not data.is_file():
         _fail(f"There is no file {str(data)!r}", "Expected a .spacy file as --data.")
+
+
+@hosemi_cli.command("select", no_args_is_help=True)
+def select_cli(
+    model: Model,
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="CORPUS", help=".spacy file of documents."),
+    ],
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, metavar="N", help="How many to choose.")
+    ] = 10,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="MEASURE",
+            help="entropy: of the distribution over segmentations; least-confident: "
+            "- log of the probability of the best one. Both in nats.",
+        ),
+    ] = "entropy",
+    total: Annotated[
+        bool,
+        typer.Option(
+            "--total",
+            help="Compare whole documents, not the average of their tokens: where one "
+            "costs as much to annotate as another, however long.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the chosen documents to this .spacy file, the first one first.",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", "-f", help="Write to FILE even if it exists."),
+    ] = False,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Choose the documents to annotate next: those of which a pipeline is least sure.
+
+    By default that is measured per token, since long documents have more to be unsure
+    of and cost more to annotate. The documents are written as they are in CORPUS, with
+    the annotation that they have there; it is not read.
+
+    \b
+    Examples:
+      python -m spacy hosemi select model/model-last pool.spacy --n 100 --out next.spacy
+      python -m spacy hosemi select model/model-last pool.spacy --by least-confident
+    """
+    from .explain.uncertainty import MEASURES, choose, measure, read_docs
+
+    import_code(code_path)
+    if by not in MEASURES:
+        _fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
+    if not data.is_file():
+        _fail(f"There is no file {str(data)!r}", "Expected a .spacy file as CORPUS.")
+    if output is not None:
+        _check_output_file(output, overwrite)
+    nlp, pipe = _load_component(model, component)
+    try:
+        docs = read_docs(data, nlp)
+    except Exception as e:  # whatever msgpack and zlib say of other files
+        _fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
+    try:
+        measured = _with_progress(measure(nlp, pipe, docs, by), len(docs))
+        found = choose(measured, n, total)
+    except ValueError as e:
+        _fail("Cannot tell how sure the pipeline is", str(e))
+    if output is not None:
+        _save_docs([x.doc for x in found], output)
+    rows = [
+        {
+            **{"rank": rank, "index": x.index, "nats": x.uncertainty},
+            **{"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text},
+        }
+        for rank, x in enumerate(found, start=1)
+    ]
+    if as_json:
+        _print_json({"component": pipe.name, "by": by, "total": total, "docs": rows})
+    else:
+        _print_selected(by, len(docs), rows, output)
+
+
+def _check_output_file(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        _fail(f"{str(path)!r} is a folder", "Expected a .spacy file as --out.")
+    if path.exists() and not overwrite:
+        _fail(
+            f"{str(path)!r} exists already",
+            "Choose another --out, or give --overwrite to write to it.",
+        )
+
+
+def _with_progress(stream: Iterable[Any], total: int) -> Iterable[Any]:
+    from tqdm import tqdm
+
+    # disable=None: shown on a terminal only.
+    return tqdm(stream, total=total, unit=" docs", leave=False, disable=None)
+
+
+def _save_docs(docs: Sequence[Doc], output: Path) -> None:
+    from spacy.tokens import DocBin
+
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        DocBin(docs=docs, store_user_data=True).to_disk(output)
+    except OSError as e:
+        _fail(f"Cannot write {str(output)!r}", str(e))
 
 
 @gazetteer_cli.command("info", no_args_is_help=True)
@@ -651,6 +773,24 @@ def _print_pruned(
     _print_table(f"{component}, smaller and smaller", header, rows, "lrrrrrrrr")
     if output is not None:
         msg.good(f"Saved the pipeline to {output}")
+
+
+def _print_selected(
+    by: str, n_docs: int, found: list[dict[str, Any]], output: Path | None
+) -> None:
+    from wasabi import msg
+
+    rows = [
+        (
+            *(x["rank"], f"{x['nats']:.3f}", f"{x['per_token']:.4f}", x["tokens"]),
+            _clean(x["text"][:50]),
+        )
+        for x in found
+    ]
+    header = ("rank", by, "per token", "tokens", "text")
+    _print_table(f"{len(found):,} of {n_docs:,} documents", header, rows, "rrrrl")
+    if output is not None:
+        msg.good(f"Wrote {len(found):,} documents to {output}")
 
 
 def _print_lists(component: str | None, found: list[dict[str, Any]]) -> None:

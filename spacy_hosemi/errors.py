@@ -252,7 +252,7 @@ class Errors(metaclass=_Coded):
         "incorrect spans; expected one of both. Remove it from doc.ents or from the "
         "group that incorrect_spans_key of the component {name!r} names."
     )
-    HS095 = (
+    HS093 = (
         "incorrect_spans_key is {key!r} and encoding is {found!r}; expected encoding = "
         '"segments", where each span is one segment. Set it to null or change the '
         "encoding."
@@ -316,6 +316,29 @@ class Errors(metaclass=_Coded):
     HS064 = (
         "cfg and weights of the component do not fit together: {found}. They belong to "
         "different models."
+    )
+    HS095 = (
+        "{name} has {found}, {reason}; expected (start, end, label) or a Span of this "
+        "document, with whole numbers 0 <= start < end <= {n_tokens}, in tokens, and "
+        "no whitespace at the ends of what is kept. Correct or remove it."
+    )
+    HS096 = (
+        "{name} has {found}, whose label is unknown; expected one of {expected}, or in "
+        "forbid None for any label. Correct it."
+    )
+    HS097 = (
+        "keep has {found} and {other}, which overlap; expected spans that can be "
+        "entities together. Remove one of them."
+    )
+    HS098 = (
+        "keep has {found}, and forbid has it too; expected it in one of them. Remove "
+        "it from the other."
+    )
+    HS099 = (
+        "spans_threshold is set, spans_key is {key!r} and encoding is {encoding!r}; "
+        "expected a spans_key under which the spans are written, and encoding = "
+        '"segments", where each span is one segment. Set both, or spans_threshold = '
+        "null."
     )
     HS067 = (
         'scope is "sents" and the document that begins with {text!r} has no sentence '

@@ -20,6 +20,13 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
+from .answers import (
+    Alternative,
+    make_rows,
+    most_probable,
+    spans_above,
+    total_entropy,
+)
 from .checks import (
     check_fit,
     is_init_labels,
@@ -42,11 +49,13 @@ from .core import (
     PatternAutomaton,
     Potentials,
     compile_grammar,
+    log_partition,
     mbr,
     viterbi,
 )
 from .errors import Errors
 from .fit import Batch
+from .fixed import best_permitted, constrain, read_fixed
 from .gains import pattern_gains
 from .labels import (
     SELECTIONS,
@@ -61,7 +70,7 @@ from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
 from .objectives import Objective, divergence
 from .preset import is_blocked, leave_free, preset_entities, read_preset
-from .problems import JointMarginals, Preset, Problem
+from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
 from .segmentation import (
     Annotation,
     Gold,
@@ -71,7 +80,7 @@ from .segmentation import (
     limits,
     make_gold,
     read_annotation,
-    trim_whitespace,
+    read_segments,
     whitespace,
 )
 from .selection import select_features
@@ -105,6 +114,7 @@ expected_f1 = 0.8
 collective = 0.0
 spans_key = null
 incorrect_spans_key = null
+spans_threshold = null
 confidence = false
 min_confidence = 0.0
 scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
@@ -136,10 +146,15 @@ width = 6
 
 @dataclass(frozen=True)
 class Prediction:
-    """Spans of one document; probabilities where they were needed."""
+    """Spans of one document; probabilities where they were needed.
+
+    listed (Optional[List[Tuple[SpanTriple, float]]]): What the span group has, if that
+        is not the spans.
+    """
 
     spans: list[SpanTriple]
     scores: list[float] | None
+    listed: list[tuple[SpanTriple, float]] | None = None
 
 
 @Language.factory(
@@ -175,6 +190,7 @@ def make_hosemi(
     collective: float,
     spans_key: str | None,
     incorrect_spans_key: str | None,
+    spans_threshold: float | None,
     confidence: bool,
     min_confidence: float,
     scorer: Callable[..., Any] | None,
@@ -202,6 +218,7 @@ def make_hosemi(
         collective=collective,
         spans_key=spans_key,
         incorrect_spans_key=incorrect_spans_key,
+        spans_threshold=spans_threshold,
         confidence=confidence,
         min_confidence=min_confidence,
         scorer=scorer,
@@ -255,13 +272,15 @@ class HighOrderSemiCRF(TrainablePipe):
     spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
     incorrect_spans_key (Optional[str]): In training documents the spans of this group
         are known not to be entities with their label, whatever else is missing.
+    spans_threshold (Optional[float]): There not the entities, but all spans with at
+        least this probability, sorted; they may overlap. Above 0, up to 1.
     confidence (bool): Store the probability of each entity with the doc; else it is
         computed when `span._.confidence` is read.
     min_confidence (float): Drop entities that are less probable.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
-        HS047 decoding, HS095 incorrect_spans_key with tags on tokens; HS090
-        observed_order.
+        HS047 decoding, HS093 incorrect_spans_key with tags on tokens; HS090
+        observed_order; HS099 spans_threshold.
     """
 
     def __init__(
@@ -288,6 +307,7 @@ class HighOrderSemiCRF(TrainablePipe):
         collective: float = 0.0,
         spans_key: str | None = None,
         incorrect_spans_key: str | None = None,
+        spans_threshold: float | None = None,
         confidence: bool = False,
         min_confidence: float = 0.0,
         scorer: Callable[..., Any] | None = score_entities,
@@ -315,6 +335,7 @@ class HighOrderSemiCRF(TrainablePipe):
                 raise ValueError(
                     Errors.HS043.format(name=key, found=share, expected="0 to 1")
                 )
+        _check_threshold(spans_threshold, spans_key, encoding)
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
         check_choice("scope", scope, SCOPES)
@@ -324,7 +345,7 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(Errors.HS047.format(found=encoding))
         if incorrect_spans_key is not None and encoding != "segments":
             raise ValueError(
-                Errors.HS095.format(key=incorrect_spans_key, found=encoding)
+                Errors.HS093.format(key=incorrect_spans_key, found=encoding)
             )
         self.vocab = vocab
         self.model = model
@@ -355,6 +376,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self.collective = collective
         self.spans_key = spans_key
         self.incorrect_spans_key = incorrect_spans_key
+        self.spans_threshold = spans_threshold
         self.confidence = confidence
         self.min_confidence = min_confidence
         transitions = self.weights.extractor.features.roles["transition"]
@@ -764,39 +786,48 @@ class HighOrderSemiCRF(TrainablePipe):
             return [Prediction([], []) for _ in docs]
         return [x for some in batches(docs) for x in self._predict(some)]
 
-    def _predict(self, docs: Sequence[Doc]) -> list[Prediction]:
-        problems = self._problems(docs)
+    def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
+        problems = self._problems(docs, fixed)
         found = [[self._solve(problem) for problem in of_doc] for of_doc in problems]
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
-        if not (self.confidence or self.spans_key or self.min_confidence):
-            return [Prediction(of_doc, None) for of_doc in spans]
+        listed = [self._listed(of_doc) for of_doc in problems]
+        lists_ents = self.spans_key and self.spans_threshold is None
+        # What is computed later would not know what is fixed.
+        if not (fixed or self.confidence or lists_ents or self.min_confidence):
+            return [Prediction(x, None, more) for x, more in zip(spans, listed)]
         # One loop after the other: each has the caches of the processor for itself.
         scores = [
             [p for pair in zip(*of_doc) for p in self._probabilities(*pair)]
             for of_doc in zip(problems, found)
         ]
-        return [self._confident(*of_doc) for of_doc in zip(spans, scores)]
+        return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
+
+    def _listed(
+        self, problems: Sequence[Problem]
+    ) -> list[tuple[SpanTriple, float]] | None:
+        if self.spans_threshold is None:
+            return None
+        some = [problem for problem in problems if len(problem.unit.tokens)]
+        return spans_above(some, self.automaton, self.inventory, self.spans_threshold)
 
     def _confident(
-        self, spans: Sequence[SpanTriple], scores: Sequence[float]
+        self,
+        spans: Sequence[SpanTriple],
+        scores: Sequence[float],
+        listed: list[tuple[SpanTriple, float]] | None,
     ) -> Prediction:
         kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
-        return Prediction([spans[i] for i in kept], [scores[i] for i in kept])
+        return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
     def _solve(self, problem: Problem) -> list[SpanTriple]:
         """RETURNS (List[Tuple[int, int, str]]): In tokens of the document."""
         tokens = problem.unit.tokens
         if not len(tokens):
             return []
-        segments = self._decode(problem.potentials, problem.constraints)
+        segments = self._decode(problem)
         if not segments:
-            reasons = self._name_limits(problem.constraints)
-            raise ValueError(
-                Errors.HS060.format(text=tokens.text[:40], constraints=reasons)
-            )
-        spans = self.inventory.decode(segments)
-        if self.inventory.on_tokens:  # tags may run on over whitespace
-            spans = trim_whitespace(spans, tokens)
+            raise self._impossible(problem)
+        spans = read_segments(segments, self.inventory, tokens)
         if problem.preset:
             spans = [span for span in spans if problem.preset.is_free(span)]
         return shift(spans, problem.unit.start)
@@ -805,16 +836,23 @@ class HighOrderSemiCRF(TrainablePipe):
         self, problem: Problem, spans: Sequence[SpanTriple]
     ) -> list[float]:
         """Of spans of the document that lie in the unit."""
-        return span_probabilities(
-            shift(spans, -problem.unit.start),
+        moved = shift(spans, -problem.unit.start)
+        scores = span_probabilities(
+            moved,
             problem.unit.tokens,
             self.automaton,
             self.inventory,
             problem.potentials,
             problem.constraints,
         )
+        kept = (
+            problem.fixed.keep
+        )  # 1 up to rounding, which min_confidence = 1 would see
+        return [1.0 if x in kept else p for x, p in zip(moved, scores)]
 
-    def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
+    def _problems(
+        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+    ) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
         presets = [read_preset(doc, self.name) for doc in docs]
         self._add_labels({y for preset in presets if preset for *_, y in preset.spans})
@@ -823,7 +861,7 @@ class HighOrderSemiCRF(TrainablePipe):
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
         )
         problems = [
-            [self._problem(unit, next(potentials), preset) for unit in of_doc]
+            [self._problem(unit, next(potentials), preset, fixed) for unit in of_doc]
             for of_doc, preset in zip(parts, presets)
         ]
         if self.collective:
@@ -831,11 +869,33 @@ class HighOrderSemiCRF(TrainablePipe):
             return [agree(doc, x, self.automaton, self.collective) for doc, x in pairs]
         return problems
 
-    def _name_limits(self, constraints: Constraints | None) -> str:
+    def _possible(self, doc: Doc) -> list[Problem]:
+        """The problems that have answers: none for an untrained model.
+
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        if not self.weights.is_trained:
+            return []
+        (problems,) = self._problems([doc])
+        problems = [problem for problem in problems if len(problem.unit.tokens)]
+        for problem in problems:
+            args = self.automaton, problem.potentials, problem.constraints
+            if log_partition(*args) == -np.inf:
+                raise self._impossible(problem)
+        return problems
+
+    def _impossible(self, problem: Problem) -> ValueError:
+        text, reasons = problem.unit.tokens.text, self._name_limits(problem)
+        return ValueError(Errors.HS060.format(text=text[:40], constraints=reasons))
+
+    def _name_limits(self, problem: Problem) -> str:
         """What can make a segmentation impossible, where it is in force."""
         cfg, rules = self.cfg, self.cfg.get("label_rules", [])
+        fixed, tokens = problem.fixed, problem.unit.tokens
         is_in_force = {
-            "sentence starts": constraints is not None,
+            f"keep = {list(fixed.keep)}": bool(fixed.keep),
+            f"forbid = {list(fixed.forbid)}": bool(fixed.forbid),
+            "sentence starts": limits(tokens, self.inventory) is not None,
             f"max_length = {cfg['max_length']}": cfg["max_length"] is not None,
             f"label_rules = {rules}": bool(rules),
             'outside = "none"': cfg["outside"] == "none",
@@ -843,10 +903,11 @@ class HighOrderSemiCRF(TrainablePipe):
         names = [name for name, holds in is_in_force.items() if holds]
         return " and ".join(names) or "weights of -inf"
 
-    def _decode(
-        self, potentials: Potentials, constraints: Constraints | None
-    ) -> list[tuple[int, int, int]]:
+    def _decode(self, problem: Problem) -> list[tuple[int, int, int]]:
         """RETURNS (list): Segments; none if no segmentation is possible."""
+        potentials, constraints = problem.potentials, problem.constraints
+        if problem.fixed.forbid and self.inventory.on_tokens:
+            return best_permitted(problem, self.automaton, self.inventory)
         if self.decoding == "mbr":
             return mbr(
                 self.automaton,
@@ -863,26 +924,37 @@ class HighOrderSemiCRF(TrainablePipe):
             self.add_label(label)
 
     def _problem(
-        self, unit: Unit, potentials: Potentials, preset: Preset | None
+        self,
+        unit: Unit,
+        potentials: Potentials,
+        preset: Preset | None,
+        fixed: Fixed,
     ) -> Problem:
         """With everything that limits what may be predicted."""
         tokens = unit.tokens
+        fixed = fixed.part(unit.start, unit.end)
         if preset:
-            preset = preset.part(unit.start, unit.end)
+            preset = preset.part(unit.start, unit.end).beside(fixed)
         spaces = whitespace(tokens)
         if spaces is not None and self.cfg["outside"] != "none":
             if not self.inventory.on_tokens:  # no span starts or ends on whitespace
                 starts, ends = preset.borders() if preset else ([], [])
                 potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
                 potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-        constraints = self._constraints(tokens, potentials, preset)
-        return Problem(unit, potentials, constraints, preset)
+        constraints = self._constraints(tokens, potentials, preset, fixed)
+        return Problem(unit, potentials, constraints, preset, fixed)
 
     def _constraints(
-        self, doc: Doc, potentials: Potentials, preset: Preset | None
+        self,
+        doc: Doc,
+        potentials: Potentials,
+        preset: Preset | None,
+        fixed: Fixed,
     ) -> Constraints | None:
-        """Limits of the document, preset entities, and the matches of hard lists."""
-        base = limits(doc, self.inventory)
+        """Limits of the document, what a user has fixed, preset entities, and the
+        matches of hard lists; but of the last two not those that make a segmentation
+        impossible, such as by rules."""
+        base = constrain(fixed, limits(doc, self.inventory), self.inventory, len(doc))
         is_taken = preset.is_taken if preset else np.zeros(len(doc), bool)
         kept = base
         if preset:
@@ -892,6 +964,7 @@ class HighOrderSemiCRF(TrainablePipe):
                 is_free[start:end] = False
             kept = leave_free(is_free, self.inventory, kept)
         entities = self.weights.extractor.gazetteers.entities(doc)
+        entities = list(filter(fixed.permits, entities))
         if entities:
             chosen = choose_spans(entities, is_taken, base)
             kept, _ = self._with_spans(chosen, potentials, kept)
@@ -934,8 +1007,12 @@ class HighOrderSemiCRF(TrainablePipe):
                 known.update(zip(known, prediction.scores))
             leave_record(doc, self.name, self._id, known)
             if self.spans_key:
-                group = SpanGroup(doc, name=self.spans_key, spans=ents)
-                group.attrs["scores"] = np.array(prediction.scores, "f")
+                listed = prediction.listed
+                if listed is None:
+                    listed = list(zip(prediction.spans, prediction.scores or ()))
+                spans = [Span(doc, i, j, label=y) for (i, j, y), _ in listed]
+                group = SpanGroup(doc, name=self.spans_key, spans=spans)
+                group.attrs["scores"] = np.array([p for _, p in listed], "f")
                 doc.spans[self.spans_key] = group
 
     def _set_entities(self, doc: Doc, ents: list[Span]) -> None:
@@ -943,8 +1020,16 @@ class HighOrderSemiCRF(TrainablePipe):
         if not doc.has_annotation("ENT_IOB"):
             doc.set_ents(ents)
             return
-        blocked = [doc[i : i + 1] for i in np.flatnonzero(is_blocked(doc)).tolist()]
-        doc.set_ents([*preset_entities(doc, self.name), *ents], blocked=blocked)
+        is_taken = np.zeros(len(doc), bool)
+        for ent in ents:
+            is_taken[ent.start : ent.end] = True
+        others = [
+            ent
+            for ent in preset_entities(doc, self.name)
+            if not is_taken[ent.start : ent.end].any()
+        ]
+        free = np.flatnonzero(is_blocked(doc) & ~is_taken).tolist()
+        doc.set_ents([*others, *ents], blocked=[doc[i : i + 1] for i in free])
 
     def score_spans(self, doc: Doc) -> None:
         """Compute the probabilities that the record of a document still lacks.
@@ -984,6 +1069,85 @@ class HighOrderSemiCRF(TrainablePipe):
         (problems,) = self._problems([doc])
         found = [problem.marginals(self.automaton) for problem in problems]
         return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
+
+    def kbest(self, doc: Doc, k: int) -> list[Alternative]:
+        """The k most probable segmentations of a document.
+
+        What is most probable is not what decoding = "mbr" predicts, and min_confidence
+        drops nothing. In the scope "sents" they are the best combinations of those of
+        the sentences. With tags on tokens, where whitespace at the ends of spans is cut
+        off, several of the k best may mean the same spans; they are one alternative
+        then, with the sum of their probabilities.
+
+        doc (Doc): n tokens.
+        k (int): How many; fewer if no more are possible.
+        RETURNS (List[Alternative]): Spans in tokens of the document, probability; best
+            first. Of an untrained model no spans, with probability 1.
+        RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
+        """
+        problems = self._possible(doc)
+        return most_probable(problems, self.automaton, self.inventory, k)
+
+    def entropy(self, doc: Doc) -> float:
+        """How uncertain the segmentation of a document is.
+
+        doc (Doc): n tokens.
+        RETURNS (float): Entropy of the distribution over segmentations in nats, from 0;
+            in the scope "sents" the sum over the sentences. With tags on tokens that
+            over sequences of tags. Of an untrained model 0.
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        return total_entropy(self._possible(doc), self.automaton)
+
+    def redecode(
+        self,
+        doc: Doc,
+        keep: Iterable[Span | SpanTriple] = (),
+        forbid: Iterable[Span | AnySpan] = (),
+    ) -> Doc:
+        """Predict once more, given what a user has corrected.
+
+        All other spans are decoded anew, exactly, and their confidence is that given
+        what is fixed; but with tags on tokens what is forbidden does not count there.
+        What is fixed goes before hard lists, and what is kept before sentence starts in
+        the scope "doc"; with `collective` it speaks for the same words elsewhere. Each
+        call is for itself: give what was fixed before again.
+
+        doc (Doc): n tokens.
+        keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
+        forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are
+            no entities; label None: whatever their label.
+        RETURNS (Doc): The same document, with entities as the component writes them.
+        RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
+            possible; the document is as it was then.
+        """
+        fixed = read_fixed(doc, keep, forbid, self.inventory, self.cfg["scope"])
+        prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
+        if self.weights.is_trained:
+            (prediction,) = self._predict([doc], fixed)
+        self._forget(doc, fixed)
+        self.set_annotations([doc], [prediction])
+        return doc
+
+    def _forget(self, doc: Doc, fixed: Fixed) -> None:
+        """Preset entities that a user has said are none."""
+        wrong = [x for x in doc.ents if fixed.forbids((x.start, x.end, x.label_))]
+        doc.set_ents([], outside=wrong, default="unmodified")
+
+    def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
+        """The spans of the k most probable segmentations, as rows of a table.
+
+        doc (Doc): n tokens.
+        k (int): How many segmentations, as for `kbest`.
+        RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
+            segmentation from 1 and its "probability"; of the span "start" and "end" in
+            tokens, "start_char" and "end_char", "label", "text", and as "confidence"
+            the probability of the span itself, in whatever segmentation. A segmentation
+            without spans has no row.
+        RAISES (ValueError): As `kbest`.
+        """
+        problems = self._possible(doc)
+        return make_rows(doc, problems, self.automaton, self.inventory, k)
 
     # state
 
@@ -1067,6 +1231,23 @@ def _unreadable() -> Iterator[None]:
         if str(e).startswith("[HS"):
             raise
         raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
+
+
+def _check_threshold(
+    threshold: float | None, spans_key: str | None, encoding: str
+) -> None:
+    """RAISES (ValueError): HS043, HS099 spans_threshold."""
+    if threshold is None:
+        return
+    if not 0.0 < threshold <= 1.0:
+        expected = "above 0 and at most 1, or null"
+        raise ValueError(
+            Errors.HS043.format(
+                name="spans_threshold", found=threshold, expected=expected
+            )
+        )
+    if spans_key is None or encoding != "segments":
+        raise ValueError(Errors.HS099.format(key=spans_key, encoding=encoding))
 
 
 def _sequences(golds: Iterable[Gold]) -> list[list[int]]:

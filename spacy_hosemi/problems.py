@@ -14,6 +14,51 @@ from .labels import Span
 from .units import Unit
 
 Bools = NDArray[np.bool_]
+AnySpan = tuple[int, int, str | None]  # None: of any label
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What a user knows of a document, or of a unit of it.
+
+    keep (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
+        overlap.
+    forbid (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are none; without a
+        label: whatever theirs is.
+    """
+
+    keep: tuple[Span, ...] = ()
+    forbid: tuple[AnySpan, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.keep or self.forbid)
+
+    def forbids(self, span: Span) -> bool:
+        """Whether it is no entity."""
+        return span in self.forbid or (*span[:2], None) in self.forbid
+
+    def permits(self, span: Span) -> bool:
+        """Whether it may be an entity."""
+        is_free = all(span[1] <= i or j <= span[0] for i, j, _ in self.keep)
+        return (is_free or span in self.keep) and not self.forbids(span)
+
+    def part(self, start: int, end: int) -> Fixed:
+        """That of the tokens from start to end, as if they were a document."""
+        return Fixed(
+            tuple(
+                (i - start, j - start, y)
+                for i, j, y in self.keep
+                if start <= i and j <= end
+            ),
+            tuple(
+                (i - start, j - start, y)
+                for i, j, y in self.forbid
+                if start <= i and j <= end
+            ),
+        )
+
+
+NOTHING = Fixed()
 
 
 @dataclass(frozen=True)
@@ -34,6 +79,16 @@ class Preset:
         spans = [(i - start, j - start, label) for i, j, label in within]
         return Preset(spans, self.is_taken[start:end])
 
+    def beside(self, fixed: Fixed) -> Preset:
+        """What stays where a user has fixed spans."""
+        spans = [span for span in self.spans if fixed.permits(span)]
+        is_taken = self.is_taken.copy()
+        for start, end, _ in (*self.spans, *fixed.keep):
+            is_taken[start:end] = False
+        for start, end, _ in spans:
+            is_taken[start:end] = True
+        return Preset(spans, is_taken)
+
     def borders(self) -> tuple[list[int], list[int]]:
         """RETURNS (Tuple[List[int], List[int]]): First and last token of each span."""
         return [i for i, _, _ in self.spans], [j - 1 for _, j, _ in self.spans]
@@ -51,6 +106,7 @@ class Problem:
     potentials: Potentials
     constraints: Constraints | None
     preset: Preset | None = None
+    fixed: Fixed = NOTHING
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this unit."""

@@ -271,6 +271,21 @@ def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
     return trimmed
 
 
+def read_segments(
+    segments: Iterable[Segment], inventory: LabelInventory, doc: Doc
+) -> list[Span]:
+    """The spans that a segmentation stands for, as they are predicted.
+
+    segments (Iterable[Tuple[int, int, int]]): They cover all tokens.
+    inventory (LabelInventory): Labels and encoding.
+    doc (Doc): n tokens.
+    RETURNS (List[Tuple[int, int, str]]): From left to right.
+    """
+    spans = inventory.decode(segments)
+    # Tags may run on over whitespace.
+    return trim_whitespace(spans, doc) if inventory.on_tokens else spans
+
+
 def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
     """All spans that `trim_whitespace` makes this one of, itself included."""
     first, last, label = span

@@ -61,6 +61,8 @@ ORDER = [
     "collective",
     "confidence",
     "preset",
+    "answers",
+    "fixed",
     "checks",
     "sources",
     "pipe",

@@ -12,7 +12,7 @@ import pytest
 import spacy
 import srsly
 from spacy.cli._util import app
-from spacy.tokens import DocBin
+from spacy.tokens import DocBin, Span
 from spacy.training import Corpus
 from typer.testing import CliRunner
 
@@ -604,3 +604,115 @@ def test_prune_by_a_loss(model, dev, loss, tmp_path):
 )
 def test_prune_refuses(model, args, said):
     assert said in words(run("prune", model, *args, code=1))
+
+
+# --- what to annotate next --------------------------------------------------------
+
+POOL = (
+    "Nobody wrote a letter.",
+    "Somerville met Zoë in Rome and Paris, and Babbage.",
+    "",
+    "London Paris",
+    "Ada Lovelace wrote to Charles Babbage in London.",
+    "Quux!",
+    "\x1b[1m Mary",
+)
+
+
+@pytest.fixture
+def pool(tmp_path) -> str:
+    """A .spacy file, where one document has annotation."""
+    nlp = spacy.blank("en")
+    docs = [nlp(text) for text in POOL]
+    docs[3].set_ents([Span(docs[3], 0, 2, label="LOC")])
+    DocBin(docs=docs).to_disk(tmp_path / "pool.spacy")
+    return str(tmp_path / "pool.spacy")
+
+
+def select(*args) -> list:
+    return srsly.json_loads(run("select", *args, "--json"))["docs"]
+
+
+@pytest.mark.parametrize("by", ["entropy", "least-confident"])
+@pytest.mark.parametrize("total", [True, False])
+def test_select(model, pool, by, total):
+    nlp = spacy.load(model)
+    pipe, expected = nlp.get_pipe("hosemi"), []
+    for index, text in enumerate(POOL):
+        doc = nlp.make_doc(text)
+        value = pipe.entropy(doc)
+        if by == "least-confident":
+            value = -np.log(pipe.kbest(doc, 1)[0].probability)
+        if text:
+            expected.append((value if total else value / len(doc), index))
+    expected.sort(reverse=True)
+    args = [model, pool, "--n", "4", "--by", by] + ["--total"] * total
+    found = select(*args)
+    assert [one["index"] for one in found] == [index for _, index in expected[:4]]
+    assert [one["rank"] for one in found] == [1, 2, 3, 4]
+    values = [one["nats" if total else "per_token"] for one in found]
+    assert values == pytest.approx([value for value, _ in expected[:4]], abs=1e-9)
+    assert len(select(model, pool, "--n", "100")) == len(POOL) - 1
+
+
+def test_selected_documents_are_written_as_they_were(model, pool, tmp_path):
+    output = tmp_path / "new" / "next.spacy"
+    printed = words(run("select", model, pool, "-n", "99", "--out", str(output)))
+    assert "6 of 7 documents" in printed and "Wrote 6 documents to" in printed
+    assert "rank entropy per token tokens text" in printed
+    docs = list(DocBin().from_disk(output).get_docs(spacy.blank("en").vocab))
+    found = select(model, pool, "-n", "99")
+    assert [doc.text for doc in docs] == [one["text"] for one in found]
+    ents = {doc.text: [ent.text for ent in doc.ents] for doc in docs}
+    assert ents == {text: [text] * (text == POOL[3]) for text in POOL if text}
+    printed = run("select", model, pool, "--out", str(output), code=1)
+    assert "exists already" in printed and "--overwrite" in words(printed)
+    run("select", model, pool, "-n", "1", "--out", str(output), "--overwrite")
+    assert len(DocBin().from_disk(output)) == 1
+    printed = run("select", model, pool, "--out", str(tmp_path), code=1)
+    assert "is a folder" in words(printed)
+    below = str(tmp_path / "pool.spacy" / "next.spacy")
+    assert "Cannot write" in run("select", model, pool, "--out", below, code=1)
+
+
+def test_components_before_run_first(tmp_path, pool):
+    nlp = make_nlp(scope="sents")
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.config["training"]["annotating_components"] = ["sentencizer"]
+    initialize(nlp, fit=lbfgs(max_iter=5))
+    nlp.to_disk(tmp_path / "model")
+    assert len(select(str(tmp_path / "model"), pool)) == 6
+    nlp.remove_pipe("sentencizer")
+    nlp.to_disk(tmp_path / "without")
+    printed = words(run("select", str(tmp_path / "without"), pool, code=1))
+    assert "Cannot tell how sure the pipeline is" in printed and "HS067" in printed
+
+
+def test_select_refuses(model, pool, tmp_path):
+    printed = words(run("select", model, str(tmp_path / "no.spacy"), code=1))
+    assert "There is no file" in printed and "as CORPUS" in printed
+    (tmp_path / "text.spacy").write_text("text")
+    printed = words(run("select", model, str(tmp_path / "text.spacy"), code=1))
+    assert "Cannot read" in printed and "Expected a .spacy file" in printed
+    run("select", model, pool, "--n", "0", code=2)
+    printed = words(run("select", model, pool, "--by", "x", code=1))
+    assert "No measure 'x'" in printed and "entropy, least-confident" in printed
+    make_nlp().to_disk(tmp_path / "untrained")
+    printed = words(run("select", str(tmp_path / "untrained"), pool, code=1))
+    assert "is not trained" in printed
+    nlp = spacy.blank("en")
+    nlp.to_disk(tmp_path / "blank")
+    printed = words(run("select", str(tmp_path / "blank"), pool, code=1))
+    assert "No hosemi component in" in printed
+
+
+def test_help_of_select():
+    printed = words(run("select", "--help"))
+    for option in ("--n", "--by", "--total", "--out", "--overwrite", "--json"):
+        assert option in printed
+    assert "python -m spacy hosemi select model/model-last pool.spacy" in printed
+
+
+def test_an_empty_pool(model, tmp_path):
+    DocBin().to_disk(tmp_path / "pool.spacy")
+    assert "nothing" in run("select", model, str(tmp_path / "pool.spacy"))

@@ -279,7 +279,7 @@ def test_wrong_incorrect_spans(missing):
 
 
 def test_incorrect_spans_need_segments():
-    with pytest.raises(ValueError, match="HS095.*'wrong'.*'BIO'"):
+    with pytest.raises(ValueError, match="HS093.*'wrong'.*'BIO'"):
         make_pipe(incorrect_spans_key="wrong", encoding="BIO")
 
 

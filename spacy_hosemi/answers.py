@@ -1,0 +1,193 @@
+"""More than the best answer: alternatives, how uncertain they are, rows of them.
+
+Units of a document do not depend on each other, so that probabilities multiply and
+entropies add. Everything is asked of the distribution: `decoding` and `min_confidence`
+have no say. No units at all, such as those of an untrained model, have one answer, no
+span, which is certain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+
+from .confidence import span_probabilities
+from .core import PatternAutomaton, entropy, kbest, log_partition
+from .errors import Errors
+from .labels import LabelInventory, Span
+from .problems import Problem
+from .segmentation import read_segments
+from .units import shift
+
+Option = tuple[float, Any]  # log probability, and of what
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One of the segmentations of a document.
+
+    spans (List[Tuple[int, int, str]]): Tokens and label, from left to right.
+    probability (float): In [0, 1]; 0 if it is too small for a number above.
+    log_probability (float): In nats, up to 0.
+    """
+
+    spans: list[Span]
+    probability: float
+    log_probability: float
+
+
+def most_probable(
+    problems: Iterable[Problem],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+    k: int,
+) -> list[Alternative]:
+    """The k most probable segmentations of a document.
+
+    problems (Iterable[Problem]): Its units, each of which is possible.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    k (int): How many; fewer if no more are possible.
+    RETURNS (List[Alternative]): Best first.
+    RAISES (ValueError): HS043 k.
+    """
+    if k < 1:
+        raise ValueError(Errors.HS043.format(name="k", found=k, expected=">= 1"))
+    best: list[Option] = [(0.0, ())]
+    options = (_options(problem, automaton, inventory, k) for problem in problems)
+    best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)
+    return [_alternative(log_prob, parts) for log_prob, parts in best]
+
+
+def _options(
+    problem: Problem, automaton: PatternAutomaton, inventory: LabelInventory, k: int
+) -> list[Option]:
+    """Those of one unit; as one, where different tags mean the same spans."""
+    args = automaton, problem.potentials
+    log_z = log_partition(*args, problem.constraints)
+    merged: dict[tuple[Span, ...], float] = {}
+    for segments, score in kbest(*args, k, problem.constraints):
+        found = read_segments(segments, inventory, problem.unit.tokens)
+        spans = tuple(shift(found, problem.unit.start))
+        before = merged.get(spans, -math.inf)
+        merged[spans] = float(np.logaddexp(before, score - log_z))
+    pairs = ((log_prob, spans) for spans, log_prob in merged.items())
+    return sorted(pairs, key=lambda pair: -pair[0])
+
+
+def _best_pairs(
+    left: Sequence[Option], right: Sequence[Option], k: int
+) -> list[Option]:
+    """The k best of all pairs, both sides best first; (i, j) comes after (i, j - 1), or
+    after (i - 1, 0), so that few of them are looked at."""
+    candidates = [(-left[0][0] - right[0][0], 0, 0)]
+    found: list[Option] = []
+    while candidates and len(found) < k:
+        minus, i, j = heappop(candidates)
+        found.append((-minus, (left[i][1], right[j][1])))
+        after = [(i, j + 1)] + ([(i + 1, 0)] if j == 0 else [])
+        for a, b in after:
+            if a < len(left) and b < len(right):
+                heappush(candidates, (-left[a][0] - right[b][0], a, b))
+    return found
+
+
+def _alternative(log_prob: float, parts: Any) -> Alternative:
+    """parts: () or (those before, spans of the last unit)."""
+    units: list[tuple[Span, ...]] = []
+    while parts:
+        parts, last = parts
+        units.append(last)
+    log_prob = min(log_prob, 0.0)  # up to rounding
+    spans = [span for of_unit in reversed(units) for span in of_unit]
+    return Alternative(spans, math.exp(log_prob), log_prob)
+
+
+def total_entropy(problems: Iterable[Problem], automaton: PatternAutomaton) -> float:
+    """Of all units together, in nats."""
+    return math.fsum(
+        entropy(automaton, problem.potentials, problem.constraints)
+        for problem in problems
+    )
+
+
+def spans_above(
+    problems: Iterable[Problem],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+    p: float,
+) -> list[tuple[Span, float]]:
+    """All spans with at least a given probability.
+
+    problems (Iterable[Problem]): Units of a document, whose spans are segments.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    p (float): Least probability, above 0.
+    RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap.
+    """
+    return sorted(
+        ((i + low, j + low, inventory.names[y]), min(prob, 1.0))
+        for problem in problems
+        for low in [problem.unit.start]
+        for i, j, y, prob in problem.marginals(automaton).segments_above(p)
+        if y
+    )
+
+
+def make_rows(
+    doc: Doc,
+    problems: Iterable[Problem],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+    k: int,
+) -> list[dict[str, Any]]:
+    """The spans of the k most probable segmentations, as rows of a table.
+
+    The arguments are those of `most_probable`, and the document.
+    RETURNS (List[Dict[str, Any]]): See `HighOrderSemiCRF.to_rows`.
+    """
+    problems = list(problems)
+    found = most_probable(problems, automaton, inventory, k)
+    spans = {span for one in found for span in one.spans}
+    confidences = dict(_confidences(problems, automaton, inventory, sorted(spans)))
+    return [
+        {
+            "rank": rank,
+            "probability": one.probability,
+            "start": start,
+            "end": end,
+            "start_char": doc[start].idx,
+            "end_char": doc[end - 1].idx + len(doc[end - 1]),
+            "label": label,
+            "text": doc[start:end].text,
+            "confidence": confidences[start, end, label],
+        }
+        for rank, one in enumerate(found, start=1)
+        for start, end, label in one.spans
+    ]
+
+
+def _confidences(
+    problems: Iterable[Problem],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+    spans: Sequence[Span],
+) -> Iterable[tuple[Span, float]]:
+    """Each span with its probability."""
+    for problem in problems:
+        unit = problem.unit
+        within = [x for x in spans if unit.start <= x[0] and x[1] <= unit.end]
+        scores = span_probabilities(
+            shift(within, -unit.start),
+            unit.tokens,
+            automaton,
+            inventory,
+            problem.potentials,
+            problem.constraints,
+        )
+        yield from zip(within, scores)

@@ -1,0 +1,346 @@
+"""Alternatives, entropy and rows, against enumeration."""
+
+import itertools
+import math
+
+import hypothesis.strategies as st
+import pytest
+import spacy
+from hypothesis import assume, given, settings
+from spacy.tokens import Doc
+
+from .. import oracles
+from ..helpers import (
+    SMALL,
+    as_problem,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    randomize,
+    triples,
+)
+
+NLP = spacy.blank("en")
+MARKED = ("[A a b] c [B b] .", "a [B b a] c - [A c]", "c [A c c] a [B a]")
+CONFIGS = {
+    "segments": {},
+    "sents": {"scope": "sents"},
+    "token": {"outside": "token", "max_length": 2, "explicit_length": 2},
+    "none": {"outside": "none"},
+    "mbr": {"decoding": "mbr", "min_confidence": 0.9},
+    "collective": {"collective": 1.0},
+    "both": {"collective": 1.0, "scope": "sents"},
+    "hard": {"hard": ["a b", "c"]},
+    "hard sents": {"hard": ["a b", "c"], "scope": "sents"},
+    "IO": {"encoding": "IO"},
+    "BIO": {"encoding": "BIO"},
+    "BILUO": {"encoding": "BILUO"},
+    "BIO sents": {"encoding": "BIO", "scope": "sents"},
+}
+PIPES = {}
+
+
+def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, is_random=True, **config):
+    """A component with random weights; hard: entries of a list of As."""
+    model, readers = {"features": SMALL}, {}
+    if hard:
+        list_ = {"@misc": "spacy_hosemi.gazetteer.v1", "attr": "LOWER"}
+        label = "A" if mode == "hard" else None
+        model["gazetteers"] = {"x": {**list_, "mode": mode, "label": label}}
+        readers["x"] = lambda: hard
+    pipe = spacy.blank("en").add_pipe("hosemi", config={"model": model, **config})
+    marked = MARKED
+    if config.get("outside") == "none":
+        marked = ("[A a b] [B c b]", "[B a] [A b a c]", "[A c c a]")
+    examples = make_examples(NLP, marked)
+    for eg in examples if config.get("scope") == "sents" else ():
+        for token in eg.predicted:
+            token.is_sent_start = token.i == 0
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
+    if is_random:
+        randomize(pipe, seed, size)
+    return pipe
+
+
+def pipe_of(name):
+    if name not in PIPES:
+        PIPES[name] = make_pipe(**CONFIGS[name])
+    return PIPES[name]
+
+
+def doc_of(name, parts) -> Doc:
+    """As much of it as can be enumerated: with L tags there are (L + 1)^n."""
+    if "encoding" in CONFIGS[name]:
+        parts = [parts[0][:3], *(part[:1] for part in parts[1:] if "sents" in name)]
+    return joined(parts)
+
+
+def joined(parts) -> Doc:
+    """Sentences of words as a document."""
+    words = sum(parts, [])
+    starts = [i == 0 for part in parts for i in range(len(part))]
+    return Doc(NLP.vocab, words=words, sent_starts=starts)
+
+
+def distributions(pipe, doc) -> list[oracles.Scores]:
+    """The scored segmentations of each unit, and its first token."""
+    found = []
+    for problem in pipe._problems([doc])[0]:
+        given = as_problem(pipe.automaton, problem.potentials, problem.constraints)
+        found.append((problem.unit.start, oracles.scored(given)))
+    return found
+
+
+def by_spans(pipe, doc) -> dict:
+    """P(spans) of all sets of spans that a document may have."""
+    whole = {(): 1.0}
+    for low, scores in distributions(pipe, doc):
+        unit = {}
+        for segments, p in oracles.probabilities(scores).items():
+            spans = tuple(
+                (i + low, j + low, y) for i, j, y in pipe.inventory.decode(segments)
+            )
+            unit[spans] = unit.get(spans, 0.0) + p
+        pairs = itertools.product(whole.items(), unit.items())
+        whole = {(*x, *y): p * q for (x, p), (y, q) in pairs}
+    return whole
+
+
+UNITS = st.lists(
+    st.lists(st.sampled_from(["a", "b", "c", "-"]), min_size=1, max_size=3),
+    min_size=1,
+    max_size=2,
+)
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(max_examples=12)
+@given(parts=UNITS, k=st.sampled_from([1, 2, 3, 7, 10_000]))
+def test_kbest_equals_enumeration(name, parts, k):
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    expected = by_spans(pipe, doc)
+    found = pipe.kbest(doc, k)
+    n_possible = sum(p > 0 for p in expected.values())
+    assert len(found) == min(k, n_possible)
+    for one in found:
+        assert one.probability == pytest.approx(expected[tuple(one.spans)], abs=1e-12)
+        assert one.probability == pytest.approx(math.exp(one.log_probability))
+    probs = [one.probability for one in found]
+    assert probs == sorted(probs, reverse=True)
+    best = sorted(expected.values(), reverse=True)[: len(found)]
+    assert probs == pytest.approx(best, abs=1e-12)
+    assert len({tuple(one.spans) for one in found}) == len(found)
+    if k > n_possible:
+        assert sum(probs) == pytest.approx(1.0)
+    if pipe.decoding == "viterbi":
+        assert triples(pipe(doc.copy()).ents) == found[0].spans
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(max_examples=12)
+@given(parts=UNITS)
+def test_entropy_equals_enumeration(name, parts):
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    expected = sum(oracles.entropy(scores) for _, scores in distributions(pipe, doc))
+    assert pipe.entropy(doc) == pytest.approx(expected, abs=1e-9)
+    probs = [p for p in by_spans(pipe, doc).values() if p > 0]
+    assert pipe.entropy(doc) == pytest.approx(-sum(p * math.log(p) for p in probs))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(max_examples=8)
+@given(parts=UNITS, k=st.sampled_from([1, 3, 10_000]))
+def test_rows_equal_enumeration(name, parts, k):
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    everything = by_spans(pipe, doc)
+    found = pipe.kbest(doc, k)
+    rows = pipe.to_rows(doc, k)
+    assert len(rows) == sum(len(one.spans) for one in found)
+    for row in rows:
+        span = row["start"], row["end"], row["label"]
+        assert span in found[row["rank"] - 1].spans
+        assert row["probability"] == found[row["rank"] - 1].probability
+        assert row["text"] == doc[row["start"] : row["end"]].text
+        assert row["text"] == doc.text[row["start_char"] : row["end_char"]]
+        expected = sum(p for spans, p in everything.items() if span in spans)
+        assert row["confidence"] == pytest.approx(expected, abs=1e-9)
+        kinds = {type(value) for value in row.values()}
+        assert kinds == {int, float, str}
+    assert pipe.to_rows(doc) == [row for row in rows if row["rank"] == 1]
+
+
+@pytest.mark.parametrize("n_sents, k", [(1, 9), (7, 5), (40, 3), (40, 30)])
+def test_many_sentences(n_sents, k):
+    """The best combinations, found by trying all with one more sentence each time."""
+    pipe = pipe_of("sents")
+    doc = joined([["a", "b", "-"], ["c"], ["b", "a"]] * n_sents)
+    sums = [(0.0, ())]
+    for low, scores in distributions(pipe, doc):
+        log_z = oracles.log_z(scores)
+        pairs = itertools.product(sums, oracles.ranked(scores)[:k])
+        more = [
+            (
+                x + score - log_z,
+                (*spans, *((i + low, j + low, y) for i, j, y in s if y)),
+            )
+            for (x, spans), (s, score) in pairs
+        ]
+        sums = sorted(more, key=lambda pair: -pair[0])[:k]
+    found = pipe.kbest(doc, k)
+    logs = [one.log_probability for one in found]
+    assert logs == pytest.approx([x for x, _ in sums], abs=1e-9)
+    names = pipe.inventory.names
+    best = [(i, j, names[y]) for i, j, y in sums[0][1]]
+    assert found[0].spans == best
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_tags_over_whitespace_are_one_alternative(encoding):
+    pipe = make_pipe(encoding=encoding)
+    doc = make_doc(NLP, "a", "\n", "b")
+    ((_, scores),) = distributions(pipe, doc)
+    expected = {}
+    for segments, p in oracles.probabilities(scores).items():
+        spans = []
+        for i, j, y in pipe.inventory.decode(segments):
+            i, j = i + (i == 1), j - (j == 2)  # without "\n"
+            spans += [(i, j, y)] if i < j else []
+        expected[tuple(spans)] = expected.get(tuple(spans), 0.0) + p
+    assert len(expected) < len(oracles.possible(scores))
+    found = pipe.kbest(doc, 10_000)
+    assert {tuple(x.spans): x.probability for x in found} == pytest.approx(expected)
+    some = pipe.kbest(doc, 4)
+    assert len(some) <= 4
+    for one in some:  # of those found
+        assert one.probability <= expected[tuple(one.spans)] + 1e-12
+
+
+def test_extreme_scores():
+    """Probabilities that no number can hold; nothing but one segmentation."""
+    pipe = make_pipe(size=200.0)
+    doc = make_doc(NLP, *"abc-" * 300)
+    found = pipe.kbest(doc, 3)
+    logs = [one.log_probability for one in found]
+    assert logs == sorted(logs, reverse=True) and logs[0] <= 0.0
+    assert 0.0 <= pipe.entropy(doc) < math.inf
+    flat = make_pipe(size=1e-3)
+    best = flat.kbest(doc, 1)[0]
+    assert best.log_probability < -800 and best.probability == 0.0
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_an_empty_doc(name):
+    pipe, doc = pipe_of(name), make_doc(NLP)
+    (one,) = pipe.kbest(doc, 3)
+    assert (one.spans, one.probability) == ([], 1.0)
+    assert pipe.entropy(doc) == 0.0
+    assert pipe.to_rows(doc, 3) == []
+
+
+def test_an_untrained_model():
+    before = make_nlp().get_pipe("hosemi")
+    for pipe in (before, make_pipe(is_random=False)):
+        doc = make_doc(NLP, "a", "b")
+        (one,) = pipe.kbest(doc, 3)
+        assert (one.spans, one.probability) == ([], 1.0)
+        assert pipe.entropy(doc) == 0.0
+        assert pipe.to_rows(doc, 3) == []
+
+
+@pytest.mark.parametrize("k", [0, -1])
+def test_k_out_of_range(k):
+    pipe, doc = pipe_of("segments"), make_doc(NLP, "a")
+    for of_doc in (doc, make_doc(NLP)):
+        with pytest.raises(ValueError, match=f"HS043.*k is {k}; expected >= 1"):
+            pipe.kbest(of_doc, k)
+        with pytest.raises(ValueError, match="HS043"):
+            pipe.to_rows(of_doc, k)
+
+
+def test_nothing_is_possible():
+    pipe = make_pipe(outside="none", max_length=1, label_rules=["A at most once"])
+    pipe.cfg["label_rules"] = rules = ["A or B at most once"]
+    pipe._set_labels(pipe.labels, pipe.cfg["patterns"], rules)
+    doc = make_doc(NLP, "a", "b")
+    for ask in (pipe.entropy, lambda x: pipe.kbest(x, 2), lambda x: pipe.to_rows(x)):
+        with pytest.raises(ValueError, match="HS060.*'a b ?'.*label_rules"):
+            ask(doc)
+
+
+def test_a_trained_pipeline():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    doc = nlp("Ada Lovelace wrote to Łukasz in London.")
+    found = pipe.kbest(doc, 4)
+    assert triples(doc.ents) == found[0].spans
+    assert found[0].probability > found[1].probability > 0.0
+    before = doc.to_bytes()
+    rows = pipe.to_rows(doc, 4)
+    assert doc.to_bytes() == before
+    for row in rows[: len(doc.ents)]:
+        ent = doc[row["start"] : row["end"]]
+        assert (ent.start_char, ent.end_char) == (row["start_char"], row["end_char"])
+    confidences = [row["confidence"] for row in rows[: len(doc.ents)]]
+    assert confidences == pytest.approx([ent._.confidence for ent in doc.ents])
+
+
+@pytest.mark.parametrize("name", [x for x in CONFIGS if "encoding" not in CONFIGS[x]])
+@settings(max_examples=12)
+@given(parts=UNITS, threshold=st.sampled_from([1e-6, 0.05, 0.3, 0.7]))
+def test_spans_above_a_threshold(name, parts, threshold):
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    everything = by_spans(pipe, doc)
+    expected = {}
+    for spans, p in everything.items():
+        for span in spans:
+            expected[span] = expected.get(span, 0.0) + p
+    assume(all(abs(p - threshold) > 1e-9 for p in expected.values()))
+    above = {x: p for x, p in sorted(expected.items()) if p > threshold}
+    plain = triples(pipe(doc.copy()).ents)
+    pipe.spans_key, pipe.spans_threshold = "all", threshold
+    try:
+        pipe(doc)
+    finally:
+        pipe.spans_key = pipe.spans_threshold = None
+    assert triples(doc.ents) == plain
+    assert triples(doc.spans["all"]) == list(above)
+    scores = doc.spans["all"].attrs["scores"].tolist()
+    assert scores == pytest.approx(list(above.values()), abs=1e-6)
+
+
+def test_the_threshold_of_a_pipeline():
+    config = {"spans_key": "all", "spans_threshold": 0.01, "confidence": True}
+    nlp = make_trained(**config)
+    doc = nlp("Ada Lovelace wrote to Łukasz in London.")
+    found = dict(zip(triples(doc.spans["all"]), doc.spans["all"].attrs["scores"]))
+    assert len(found) > len(doc.ents) > 0
+    for ent in doc.ents:
+        score = found[ent.start, ent.end, ent.label_]
+        assert ent._.confidence == pytest.approx(score, rel=1e-6)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.redecode(doc, forbid=[(0, 2, None)])
+    assert (0, 2, "PER") not in triples(doc.spans["all"])
+    for words in ([], ["Ada"]):
+        pipe(make_doc(nlp, *words))
+    assert len(nlp("").spans["all"]) == 0
+    untrained = make_nlp(**config).get_pipe("hosemi")
+    assert len(untrained(make_doc(nlp, "Ada")).spans["all"]) == 0
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.1])
+def test_a_threshold_out_of_range(value):
+    with pytest.raises(ValueError, match=f"HS043.*spans_threshold is {value}"):
+        make_nlp(spans_key="all", spans_threshold=value)
+
+
+@pytest.mark.parametrize(
+    "config, found",
+    [
+        ({}, "spans_key is None"),
+        ({"spans_key": "all", "encoding": "BIO"}, "encoding is 'BIO'"),
+    ],
+)
+def test_a_threshold_needs_a_key_and_segments(config, found):
+    with pytest.raises(ValueError, match=f"HS099.*{found}"):
+        make_nlp(spans_threshold=0.5, **config)

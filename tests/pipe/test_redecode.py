@@ -1,0 +1,301 @@
+"""Decoding given what a user knows, against enumeration."""
+
+import itertools
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import assume, given, settings
+from spacy.tokens import Span
+
+from .. import oracles
+from ..helpers import make_doc, make_nlp, make_trained, triples
+from .test_answers import (
+    CONFIGS,
+    NLP,
+    PIPES,
+    UNITS,
+    by_spans,
+    distributions,
+    doc_of,
+    joined,
+    make_pipe,
+    pipe_of,
+)
+
+KNOWN = st.lists(
+    st.tuples(
+        st.integers(0, 4),
+        st.integers(1, 3),
+        st.sampled_from(["A", "B", None]),
+        st.sampled_from(["keep", "forbid", "forbid"]),
+    ),
+    max_size=4,
+)
+
+
+def overlap(x, y) -> bool:
+    return x[0] < y[1] and y[0] < x[1]
+
+
+def split_known(known, doc) -> tuple[list, list]:
+    """Spans that fit the document, each in one sentence; kept ones do not overlap."""
+    keep, forbid = [], []
+    for start, size, label, which in known:
+        span = (start, start + size, label)
+        if start + size > len(doc):
+            continue
+        if which == "forbid":
+            forbid.append(span)
+        elif label and not any(overlap(span, x) for x in keep):
+            if not any(t.is_sent_start for t in doc[start + 1 : start + size]):
+                keep.append(span)
+    forbid = [x for x in forbid if not any(x[:2] == y[:2] for y in keep)]
+    return keep, forbid
+
+
+def is_known(spans, keep, forbid) -> bool:
+    labelled = set(spans) | {(i, j, None) for i, j, _ in spans}
+    return set(keep) <= set(spans) and not labelled & set(forbid)
+
+
+@pytest.mark.parametrize("name", [x for x in CONFIGS if "hard" not in x])
+@settings(max_examples=25)
+@given(parts=UNITS, known=KNOWN)
+def test_equals_enumeration(name, parts, known):
+    if "collective" in CONFIGS[name]:
+        parts = [list(dict.fromkeys(sum(parts, [])))]  # no second pass
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    keep, forbid = split_known(known, doc)
+    everything = by_spans(pipe, doc)
+    left = {s: p for s, p in everything.items() if is_known(s, keep, forbid)}
+    if not any(left.values()):
+        # Sentence starts do not hold for what is kept.
+        assume(not any(t.is_sent_start for t in doc[1:]))
+        with pytest.raises(ValueError, match="HS060.*keep = |HS060.*forbid = "):
+            pipe.redecode(doc, keep, forbid)
+        return
+    assert pipe.redecode(doc, keep, forbid) is doc
+    found = tuple(triples(doc.ents))
+    if pipe.decoding == "viterbi":
+        assert is_known(found, keep, forbid)
+        assert left[found] == pytest.approx(max(left.values()))
+    for ent in doc.ents:
+        if pipe.inventory.on_tokens and forbid:
+            left = {s: p for s, p in everything.items() if is_known(s, keep, [])}
+        span = (ent.start, ent.end, ent.label_)
+        p = sum(p for s, p in left.items() if span in s) / sum(left.values())
+        assert ent._.confidence == pytest.approx(p, abs=1e-9)
+    assert set(keep) <= set(found)
+
+
+@pytest.mark.parametrize("encoding", ["segments", "IO", "BIO", "BILUO"])
+def test_all_predictions_in_turn_are_those_of_kbest(encoding):
+    """What is forbidden step by step: a different answer each time, never a better."""
+    pipe = make_pipe(encoding=encoding, max_length=None)
+    doc = make_doc(NLP, *"abc-abcaa")
+    forbid, before = [], 0.0
+    probs = {tuple(x.spans): x.log_probability for x in pipe.kbest(doc, 3000)}
+    for _ in range(6):
+        found = triples(pipe.redecode(doc, forbid=forbid).ents)
+        left = [x for s, x in probs.items() if is_known(s, [], forbid)]
+        assert probs[tuple(found)] == pytest.approx(max(left))
+        assert probs[tuple(found)] <= before + 1e-9
+        before = probs[tuple(found)]
+        if not found:
+            break
+        forbid.append(found[-1])
+    assert len(forbid) > 2
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_what_is_forbidden_beside_whitespace(encoding):
+    """Tags may cover whitespace, which is cut off from the span."""
+    pipe, doc = make_pipe(encoding=encoding), make_doc(NLP, "a", "\n", "b")
+    ((_, scores),) = distributions(pipe, doc)
+    spans_of = {
+        segments: [
+            (i + (i == 1), j - (j == 2), y)
+            for i, j, y in pipe.inventory.decode(segments)
+            if (i, j) != (1, 2)
+        ]
+        for segments in oracles.possible(scores)
+    }
+    for n in (1, 2):
+        known = itertools.product([(0, 1), (0, 3), (2, 3)], ["A", "B", None])
+        for some in itertools.combinations(known, n):
+            forbid = [(*span, y) for span, y in some]
+            left = {s for s, spans in spans_of.items() if is_known(spans, [], forbid)}
+            best = max(left, key=scores.get)
+            assert triples(pipe.redecode(doc, forbid=forbid).ents) == spans_of[best]
+
+
+@pytest.mark.parametrize("encoding", ["segments", "BIO", "BILUO"])
+def test_what_is_kept_goes_before_sentence_starts(encoding):
+    pipe = make_pipe(encoding=encoding)
+    doc = joined([["a"], ["b", "c"], ["a"]])
+    for span in [(0, 2, "A"), (0, 4, "B"), (1, 4, "A")]:
+        pipe.redecode(doc, [span])
+        assert span in triples(doc.ents)
+        others = [x for x in triples(doc.ents) if x != span]
+        assert not any(i < k < j for i, j, _ in others for k in (1, 3))
+
+
+def free_of(name):
+    """The same component, with the matches of the list as features alone."""
+    if name + " free" not in PIPES:
+        PIPES[name + " free"] = make_pipe(**CONFIGS[name], mode="feature")
+    return PIPES[name + " free"]
+
+
+@pytest.mark.parametrize("name", ["hard", "hard sents"])
+@settings(max_examples=25)
+@given(parts=UNITS, known=KNOWN)
+def test_hard_lists(name, parts, known):
+    """As without the list, where what it finds and may be an entity is kept too."""
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    free = free_of(name)
+    keep, forbid = split_known(known, doc)
+    hard = []
+    for i, j in sorted(
+        itertools.combinations(range(len(doc) + 1), 2), key=lambda s: (s[0] - s[1], s)
+    ):
+        crosses = any(t.is_sent_start for t in doc[i + 1 : j])
+        if doc[i:j].text in ("a b", "c") and not crosses:
+            span = (i, j, "A")
+            is_free = not any(overlap(span, x) for x in [*keep, *hard])
+            if is_free and not {span, (i, j, None)} & set(forbid):
+                hard.append(span)
+    try:
+        expected = triples(free.redecode(doc.copy(), [*keep, *hard], forbid).ents)
+    except ValueError:
+        assume(False)
+    assert triples(pipe.redecode(doc, keep, forbid).ents) == expected
+    # Once more, with its own entities there: the same.
+    assert triples(pipe.redecode(doc, keep, forbid).ents) == expected
+
+
+def test_what_is_given():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    doc = nlp("Ada Lovelace wrote to Charles Babbage.")
+    assert triples(doc.ents) == [(0, 2, "PER"), (4, 6, "PER")]
+    ada, charles = doc.ents
+    pipe.redecode(doc, keep=[Span(doc, 0, 1, "PER")], forbid=[charles, doc[1:2]])
+    assert triples(doc.ents)[0] == (0, 1, "PER")
+    assert (4, 6, "PER") not in triples(doc.ents)
+    assert doc.ents[0]._.confidence == pytest.approx(1.0)
+    pipe.redecode(doc, keep=[[0, 2, "LOC"]])
+    assert triples(doc.ents) == [(0, 2, "LOC"), (4, 6, "PER")]
+    pipe.redecode(doc)
+    assert triples(doc.ents) == [(0, 2, "PER"), (4, 6, "PER")]
+    pipe.redecode(doc, keep=[(0, 2, "PER"), ada])  # twice the same
+    assert triples(doc.ents) == [(0, 2, "PER"), (4, 6, "PER")]
+
+
+@pytest.mark.parametrize(
+    "keep, forbid, message",
+    [
+        ([(0, 9, "A")], [], r"HS095.*keep has \(0, 9, 'A'\), which is out of range.*4"),
+        ([], [(2, 2, "A")], "HS095.*forbid has.*which is out of range"),
+        ([], [(-1, 2, None)], "HS095.*forbid has.*which is out of range"),
+        ([(0.0, 2, "A")], [], "HS095.*no whole numbers"),
+        ([(0, 2)], [], "HS095.*which is no span"),
+        ([3], [], "HS095.*which is no span"),
+        ([(1, 3, "A")], [], "HS095.*begins or ends with whitespace"),
+        ([(0, 1, "X")], [], r"HS096.*keep has \(0, 1, 'X'\).*'A', 'B'"),
+        ([(0, 1, None)], [], "HS096.*keep has"),
+        ([(0, 1, "O")], [], "HS096.*keep has"),
+        ([], [(0, 1, "X")], "HS096.*forbid has.*in forbid None"),
+        ([(1, 2, "A"), (0, 2, "B")], [], r"HS097.*\(0, 2, 'B'\) and \(1, 2, 'A'\)"),
+        ([(0, 1, "A"), (0, 1, "B")], [], "HS097.*overlap"),
+        ([(0, 1, "A")], [(0, 1, "A")], r"HS098.*keep has \(0, 1, 'A'\)"),
+        ([(0, 1, "A")], [(0, 1, None)], "HS098"),
+    ],
+)
+def test_refused(keep, forbid, message):
+    pipe = pipe_of("segments")
+    doc = pipe(make_doc(NLP, "a", "b", "\n", "c"))
+    before = triples(doc.ents)
+    with pytest.raises(ValueError, match=message):
+        pipe.redecode(doc, keep, forbid)
+    assert triples(doc.ents) == before
+
+
+def test_spans_of_other_documents_are_refused():
+    doc, other = make_doc(NLP, "a", "b"), make_doc(NLP, "a", "b")
+    with pytest.raises(ValueError, match="HS095.*a span of another document"):
+        pipe_of("segments").redecode(doc, [Span(other, 0, 1, "A")])
+
+
+def test_nothing_crosses_a_sentence_in_that_scope():
+    doc = joined([["a"], ["b"]])
+    with pytest.raises(ValueError, match="HS095.*crosses a sentence"):
+        pipe_of("sents").redecode(doc, [(0, 2, "A")])
+    pipe_of("sents").redecode(doc, forbid=[(0, 2, "A")])  # that is none anyway
+
+
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"max_length": 1}, r"HS060.*keep = \[\(0, 2, 'A'\)\] and max_length = 1"),
+        ({"label_rules": ["A at most once"]}, "HS060.*keep = .*label_rules"),
+    ],
+)
+def test_impossible(config, message):
+    pipe = make_pipe(**config)
+    doc = pipe(make_doc(NLP, *"abcb"))
+    before = triples(doc.ents)
+    rules = "label_rules" in config
+    pipe._set_labels(pipe.labels, [], config.get("label_rules", []))
+    pipe.cfg["label_rules"] = config.get("label_rules", [])
+    pipe.weights.set_pattern(pipe.weights.pattern[:0])
+    keep = [(0, 2, "A"), (2, 4, "A")] if rules else [(0, 2, "A")]
+    with pytest.raises(ValueError, match=message):
+        pipe.redecode(doc, keep)
+    assert triples(doc.ents) == before
+
+
+def test_a_correction_speaks_for_equal_words():
+    marked = ["Dr. [PER Zed] met Dr. [PER Ada].", "Dr. [PER Bo] left.", "He met Bo ."]
+    features = {"preset": "none", "inside": ["BIAS"], "start": ["LOWER[-1]"]}
+    nlp = make_trained(marked, features={**features, "min_count": 1}, collective=4.0)
+    text = "He saw Kim , and then Kim left ."
+    doc = nlp(text)
+    assert triples(doc.ents) == []
+    nlp.get_pipe("hosemi").redecode(doc, [(2, 3, "PER")])
+    assert triples(doc.ents) == [(2, 3, "PER"), (6, 7, "PER")]
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_an_empty_doc(name):
+    assert pipe_of(name).redecode(make_doc(NLP)).ents == ()
+    with pytest.raises(ValueError, match="HS095"):
+        pipe_of(name).redecode(make_doc(NLP), [(0, 1, "A")])
+
+
+def test_an_untrained_model():
+    pipe = make_pipe(is_random=False)
+    doc = pipe.redecode(make_doc(NLP, "a", "b"), [(1, 2, "B")], [(0, 1, None)])
+    assert triples(doc.ents) == [(1, 2, "B")]
+    assert doc.ents[0]._.confidence == 1.0
+    with pytest.raises(ValueError, match="HS096.*expected one of \\(\\)"):
+        make_nlp().get_pipe("hosemi").redecode(doc, [(0, 1, "B")])
+
+
+def test_other_entities_stay_out_of_it():
+    """Those of another component go before the matches of lists, as in prediction."""
+    pipe = pipe_of("hard")
+    doc = make_doc(NLP, "a", "b", "c")
+    doc.set_ents([Span(doc, 1, 2, label="OTHER")])
+    once = triples(pipe(doc.copy()).ents)
+    assert triples(pipe.redecode(doc).ents) == once
+
+
+def test_what_is_kept_is_never_dropped():
+    for encoding in ("segments", "BIO"):
+        pipe = make_pipe(min_confidence=1.0, encoding=encoding)
+        for k in range(1, 9):
+            doc = make_doc(NLP, *"abc-abcaa")
+            keep = [(k - 1, k, "A"), (k, k + 1, "B")]
+            assert triples(pipe.redecode(doc, keep).ents) == keep
+            assert [ent._.confidence for ent in doc.ents] == [1.0, 1.0]
