@@ -607,7 +607,8 @@ class HighOrderSemiCRF(TrainablePipe):
         sgd (Optional[Optimizer]): Gives learn rate and averages.
         losses (Optional[Dict[str, float]]): Added to under the component's name.
         RETURNS (Dict[str, float]): The losses.
-        RAISES (ValueError): HS056 impossible gold.
+        RAISES (ValueError): HS041 unknown label of an incorrect span; HS056 impossible
+            gold; HS094 a span is both an entity and incorrect.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -845,9 +846,8 @@ class HighOrderSemiCRF(TrainablePipe):
             problem.potentials,
             problem.constraints,
         )
-        kept = (
-            problem.fixed.keep
-        )  # 1 up to rounding, which min_confidence = 1 would see
+        # These have 1 up to rounding, which min_confidence = 1 would see.
+        kept = problem.fixed.keep
         return [1.0 if x in kept else p for x, p in zip(moved, scores)]
 
     def _problems(

@@ -103,8 +103,9 @@ def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
 
 
 def labels_of(annotations: Iterable[Annotation]) -> set[str]:
-    """RETURNS (Set[str]): Labels of all spans, incorrect ones too."""
-    return {label for a in annotations for *_, label in (*a.spans, *a.incorrect)}
+    """RETURNS (Set[str]): Labels of entities; one that only incorrect spans have is a
+    mistake."""
+    return {label for a in annotations for *_, label in a.spans}
 
 
 def count_misaligned(example: Example) -> tuple[int, int]:

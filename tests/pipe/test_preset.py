@@ -275,7 +275,9 @@ def test_wrong_incorrect_spans(missing):
         pipe.update([eg])
     eg = make_incorrect("abc", [(0, 1, "A")], [(0, 1, "NEW")], missing)
     with pytest.raises(ValueError, match="HS041.*'NEW'"):
-        pipe.get_loss([eg], pipe.model.predict([eg.predicted]))
+        pipe.update([eg])
+    with pytest.raises(ValueError, match="HS041.*'NEW'"):
+        pipe.initialize(lambda: [eg], nlp=NLP)
 
 
 def test_incorrect_spans_need_segments():
