@@ -44,18 +44,16 @@ from .confidence import (
     span_probabilities,
 )
 from .core import (
-    Constraints,
     Marginals,
     PatternAutomaton,
     Potentials,
     compile_grammar,
     log_partition,
-    mbr,
-    viterbi,
 )
+from .decoding import best_spans, impossible, make_problem
 from .errors import Errors
 from .fit import Batch
-from .fixed import best_permitted, constrain, read_fixed
+from .fixed import read_fixed
 from .gains import pattern_gains
 from .labels import (
     SELECTIONS,
@@ -69,23 +67,18 @@ from .labels import (
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
 from .objectives import Objective, divergence
-from .preset import is_blocked, leave_free, preset_entities, read_preset
-from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
+from .preset import is_blocked, preset_entities, read_preset
+from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Problem
 from .segmentation import (
     Annotation,
     Gold,
-    choose_spans,
-    exactly,
     labels_of,
-    limits,
     make_gold,
     read_annotation,
-    read_segments,
-    whitespace,
 )
 from .selection import select_features
 from .sources import read_sources
-from .units import SCOPES, Unit, batches, shift, units
+from .units import SCOPES, batches, shift, units
 
 FORMAT = 1
 
@@ -822,16 +815,12 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _solve(self, problem: Problem) -> list[SpanTriple]:
         """RETURNS (List[Tuple[int, int, str]]): In tokens of the document."""
-        tokens = problem.unit.tokens
-        if not len(tokens):
-            return []
-        segments = self._decode(problem)
-        if not segments:
-            raise self._impossible(problem)
-        spans = read_segments(segments, self.inventory, tokens)
-        if problem.preset:
-            spans = [span for span in spans if problem.preset.is_free(span)]
-        return shift(spans, problem.unit.start)
+        spans = best_spans(
+            problem, self.automaton, self.inventory, self.decoding, self.expected_f1
+        )
+        if spans is None:
+            raise impossible(problem, self.inventory, self.cfg)
+        return spans
 
     def _probabilities(
         self, problem: Problem, spans: Sequence[SpanTriple]
@@ -860,8 +849,20 @@ class HighOrderSemiCRF(TrainablePipe):
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
         )
+        matches = self.weights.extractor.gazetteers.entities
         problems = [
-            [self._problem(unit, next(potentials), preset, fixed) for unit in of_doc]
+            [
+                make_problem(
+                    unit,
+                    next(potentials),
+                    preset,
+                    fixed,
+                    matches(unit.tokens),
+                    self.automaton,
+                    self.inventory,
+                )
+                for unit in of_doc
+            ]
             for of_doc, preset in zip(parts, presets)
         ]
         if self.collective:
@@ -881,116 +882,13 @@ class HighOrderSemiCRF(TrainablePipe):
         for problem in problems:
             args = self.automaton, problem.potentials, problem.constraints
             if log_partition(*args) == -np.inf:
-                raise self._impossible(problem)
+                raise impossible(problem, self.inventory, self.cfg)
         return problems
-
-    def _impossible(self, problem: Problem) -> ValueError:
-        text, reasons = problem.unit.tokens.text, self._name_limits(problem)
-        return ValueError(Errors.HS060.format(text=text[:40], constraints=reasons))
-
-    def _name_limits(self, problem: Problem) -> str:
-        """What can make a segmentation impossible, where it is in force."""
-        cfg, rules = self.cfg, self.cfg.get("label_rules", [])
-        fixed, tokens = problem.fixed, problem.unit.tokens
-        is_in_force = {
-            f"keep = {list(fixed.keep)}": bool(fixed.keep),
-            f"forbid = {list(fixed.forbid)}": bool(fixed.forbid),
-            "sentence starts": limits(tokens, self.inventory) is not None,
-            f"max_length = {cfg['max_length']}": cfg["max_length"] is not None,
-            f"label_rules = {rules}": bool(rules),
-            'outside = "none"': cfg["outside"] == "none",
-        }
-        names = [name for name, holds in is_in_force.items() if holds]
-        return " and ".join(names) or "weights of -inf"
-
-    def _decode(self, problem: Problem) -> list[tuple[int, int, int]]:
-        """RETURNS (list): Segments; none if no segmentation is possible."""
-        potentials, constraints = problem.potentials, problem.constraints
-        if problem.fixed.forbid and self.inventory.on_tokens:
-            return best_permitted(problem, self.automaton, self.inventory)
-        if self.decoding == "mbr":
-            return mbr(
-                self.automaton,
-                potentials,
-                "f1",
-                constraints,
-                expected_f1=self.expected_f1,
-            )
-        return viterbi(self.automaton, potentials, constraints)[0]
 
     def _add_labels(self, found: set[str]) -> None:
         """Labels that are first met in preset entities, or in an update."""
         for label in sorted(found.difference(self.labels)):
             self.add_label(label)
-
-    def _problem(
-        self,
-        unit: Unit,
-        potentials: Potentials,
-        preset: Preset | None,
-        fixed: Fixed,
-    ) -> Problem:
-        """With everything that limits what may be predicted."""
-        tokens = unit.tokens
-        fixed = fixed.part(unit.start, unit.end)
-        if preset:
-            preset = preset.part(unit.start, unit.end).beside(fixed)
-        spaces = whitespace(tokens)
-        if spaces is not None and self.cfg["outside"] != "none":
-            if not self.inventory.on_tokens:  # no span starts or ends on whitespace
-                starts, ends = preset.borders() if preset else ([], [])
-                potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
-                potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-        constraints = self._constraints(tokens, potentials, preset, fixed)
-        return Problem(unit, potentials, constraints, preset, fixed)
-
-    def _constraints(
-        self,
-        doc: Doc,
-        potentials: Potentials,
-        preset: Preset | None,
-        fixed: Fixed,
-    ) -> Constraints | None:
-        """Limits of the document, what a user has fixed, preset entities, and the
-        matches of hard lists; but of the last two not those that make a segmentation
-        impossible, such as by rules."""
-        base = constrain(fixed, limits(doc, self.inventory), self.inventory, len(doc))
-        is_taken = preset.is_taken if preset else np.zeros(len(doc), bool)
-        kept = base
-        if preset:
-            kept, spans = self._with_spans(preset.spans, potentials, base)
-            is_free = is_taken.copy()
-            for start, end, _ in spans:
-                is_free[start:end] = False
-            kept = leave_free(is_free, self.inventory, kept)
-        entities = self.weights.extractor.gazetteers.entities(doc)
-        entities = list(filter(fixed.permits, entities))
-        if entities:
-            chosen = choose_spans(entities, is_taken, base)
-            kept, _ = self._with_spans(chosen, potentials, kept)
-        return kept
-
-    def _with_spans(
-        self,
-        spans: Sequence[SpanTriple],
-        potentials: Potentials,
-        constraints: Constraints | None,
-    ) -> tuple[Constraints | None, list[SpanTriple]]:
-        """Also with these spans as entities, but for those that make a segmentation
-        impossible, such as by label rules. RETURNS: those that are left, too."""
-        kept: list[SpanTriple] = []
-        n_tokens = len(potentials.inside)
-        # All at once, as a rule; else one by one, those that go first are preferred.
-        for some in (list(spans), *([span] for span in spans)):
-            if not some:
-                break
-            tried = exactly(some, self.inventory, constraints, n_tokens)
-            if viterbi(self.automaton, potentials, tried)[0]:
-                constraints = tried
-                kept += some
-                if len(some) == len(spans):
-                    break
-        return constraints, kept
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
         """Write entities beside the preset ones, their probabilities, the span group.

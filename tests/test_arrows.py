@@ -63,6 +63,7 @@ ORDER = [
     "preset",
     "answers",
     "fixed",
+    "decoding",
     "checks",
     "sources",
     "pipe",
