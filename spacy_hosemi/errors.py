@@ -283,8 +283,9 @@ class Errors(metaclass=_Coded):
         "or leave the fit block out and train online."
     )
     HS053 = (
-        "model.tok2vec is set; expected null in this version. Leave it out of "
-        "[components.{name}.model]."
+        "{what} knows the weights of features alone, and the model has a tok2vec, too. "
+        "Leave out [initialize.components.{name}.fit] and train online, see "
+        "configs/neural.cfg; or set components.{name}.model.tok2vec = null."
     )
     HS054 = "{name} has the unknown feature family {found!r}; families are {expected}."
     HS055 = "the weights have {found} numbers, expected {expected}."

@@ -1,4 +1,4 @@
-"""Scores from features: the sparse linear model. The only file with weights.
+"""Scores from features: the sparse linear model, and what a tok2vec adds to it.
 
     inside[i, y] = sum of weight[row, y] over the rows that token i reads as inside
     start, end   : likewise, in their roles
@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,7 @@ from .features import (
     make_features,
 )
 from .lengths import differences, gradient_of_sums, sums
+from .neural import add_scores, make_output
 from .optimizers import SparseAdagrad
 from .packing import (
     pack_counts,
@@ -125,7 +126,8 @@ def build_span_scorer(
 ) -> Model[list[Doc], list[Potentials]]:
     """Registered as "spacy_hosemi.SpanScorer.v1" in `architectures`.
 
-    tok2vec (Optional[Model]): Reserved; null in this version.
+    tok2vec (Optional[Model]): Vectors of tokens, or a listener to those of another
+        component: scores from them are added, see `neural`. Online training only.
     features (Optional[FeatureSet]): What is read; by default the default preset.
     gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
     tables (Dict[str, Table]): Tables of words, and how they are used.
@@ -134,10 +136,8 @@ def build_span_scorer(
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS053 tok2vec; HS054 family.
+    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS054 family.
     """
-    if tok2vec is not None:
-        raise ValueError(Errors.HS053.format(name="hosemi"))
     _check_named("gazetteer", gazetteers, Gazetteer, others=tables)
     _check_named("table", tables, Table, others=gazetteers)
     lists = Gazetteers(gazetteers)
@@ -146,7 +146,26 @@ def build_span_scorer(
     features = features.with_lists(tuple(gazetteers), tables, fuzzy=fuzzy)
     extractor = Extractor(features, lists, Tables(tables))
     weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
-    return Model("span_scorer", forward, shims=[weights])
+    if tok2vec is None:
+        return Model("span_scorer", forward, shims=[weights])
+    output = make_output(width=tok2vec.maybe_get_dim("nO"))
+    return Model(
+        "span_scorer",
+        forward,
+        init=init_layers,
+        shims=[weights],
+        layers=[tok2vec, output],
+        refs={"tok2vec": tok2vec, "output": output},
+    )
+
+
+def init_layers(
+    model: Model[list[Doc], list[Potentials]], X: list[Doc] | None = None, Y: Any = None
+) -> None:
+    """Initialize the tok2vec, and the layer that makes scores of its vectors."""
+    tok2vec, output = model.layers
+    tok2vec.initialize(X=X)
+    output.initialize(X=output.ops.flatten(tok2vec.predict(X)) if X else None)
 
 
 def _check_named(
@@ -165,6 +184,22 @@ def forward(
 ) -> tuple[list[Potentials], Any]:
     """Potentials of each document; backprop takes gradients of the same shapes."""
     weights = weights_of(model)
+    potentials, backprop = _sparse(weights, docs, is_train)
+    if not model.layers:
+        return potentials, backprop
+    backprop_neural = add_scores(model, docs, potentials, is_train)
+
+    def backprop_both(gradients: Sequence[Potentials]) -> list[Doc]:
+        backprop_neural(gradients)
+        return backprop(gradients)
+
+    return potentials, backprop_both
+
+
+def _sparse(
+    weights: Weights, docs: list[Doc], is_train: bool
+) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
+    """Of the weights of features alone."""
     if not is_train and weights.keep_scores:
         return weights.potentials_of(docs), lambda gradients: docs
     rows = [weights.rows(doc, is_train) for doc in docs]

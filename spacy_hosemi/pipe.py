@@ -18,7 +18,7 @@ from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Config, Model
+from thinc.api import Config, Model, set_dropout_rate
 
 from .answers import (
     Alternative,
@@ -66,6 +66,7 @@ from .labels import (
 )
 from .labels import Span as SpanTriple
 from .model import Floats, Weights, weights_of
+from .neural import add_labels, set_output
 from .objectives import Objective, divergence
 from .preset import is_blocked, preset_entities, read_preset
 from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Problem
@@ -83,6 +84,9 @@ from .units import SCOPES, batches, shift, units
 FORMAT = 1
 
 DECODINGS = ("viterbi", "mbr")
+
+# From so many documents the layers of a tok2vec infer their shapes.
+N_SAMPLES = 10
 
 # Components that a batch fit has just given the best weights: online steps would only
 # lead away from them. Copies and saved models are not in it, so they train on.
@@ -425,6 +429,7 @@ class HighOrderSemiCRF(TrainablePipe):
         for model in (self.model, self._rehearsal_model):
             if model is not None:
                 weights_of(model).add_labels(is_forbidden, *self._possible_lengths())
+                add_labels(model, len(self.inventory.names))
         return 1
 
     # training
@@ -451,7 +456,7 @@ class HighOrderSemiCRF(TrainablePipe):
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
-            pattern_selection; HS050 to HS052 nothing to fit.
+            pattern_selection; HS050 to HS053 nothing to fit, or no fit is possible.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
@@ -465,6 +470,7 @@ class HighOrderSemiCRF(TrainablePipe):
         else:
             self._check_selection(fit)
         if fit is not None:
+            self._check_sparse("a fit")
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples)
         _annotate(nlp, examples)
@@ -483,6 +489,8 @@ class HighOrderSemiCRF(TrainablePipe):
         self._initialize_patterns(golds)
         warn_rules(self.automaton, golds)
         self._initialize_weights(docs, golds)
+        set_output(self.model, len(self.inventory.names))
+        self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
         if fit is not None:
             fitted.add(self)
@@ -507,6 +515,11 @@ class HighOrderSemiCRF(TrainablePipe):
                         name=name, found=gazetteer.label, expected=self.labels
                     )
                 )
+
+    def _check_sparse(self, what: str) -> None:
+        """RAISES (ValueError): HS053 the model has more than weights of features."""
+        if self.model.layers:
+            raise ValueError(Errors.HS053.format(what=what, name=self.name))
 
     def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
         by_gain = self.cfg["pattern_selection"] == "gain"
@@ -596,7 +609,7 @@ class HighOrderSemiCRF(TrainablePipe):
         Labels that are met first are added, see `add_label`; features are not.
 
         examples (Iterable[Example]): A batch.
-        drop (float): Not used.
+        drop (float): Dropout in the tok2vec.
         sgd (Optional[Optimizer]): Gives learn rate and averages.
         losses (Optional[Dict[str, float]]): Added to under the component's name.
         RETURNS (Dict[str, float]): The losses.
@@ -614,6 +627,7 @@ class HighOrderSemiCRF(TrainablePipe):
         docs, golds = self._gold(examples, annotations)
         if not any(map(len, docs)):
             return losses
+        set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
@@ -684,13 +698,16 @@ class HighOrderSemiCRF(TrainablePipe):
         examples (Iterable[Example]): Documents with gold.
         RETURNS (Tuple[float, float64 [N]]): Without regularisation; the gradient in
             the order of `get_weights`.
+        RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
         """
+        self._check_sparse("value_and_gradient")
         docs, golds = self._gold(list(examples))
         batch = Batch(self.weights, self.automaton, self.objective, docs, golds)
         return batch.value_and_gradient()
 
     def get_weights(self) -> Floats:
-        """RETURNS (float64 [N]): All weights that are learnt, as one vector."""
+        """RETURNS (float64 [N]): All weights of features, label patterns and lengths
+        that are learnt, as one vector."""
         return self.weights.vector()
 
     def set_weights(self, weights: Floats) -> None:
@@ -1075,6 +1092,7 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> HighOrderSemiCRF:
         """Load what `to_bytes` gave. RAISES (ValueError): HS061 to HS064."""
         with _unreadable():
+            self._forget_labels(exclude)
             super().from_bytes(bytes_data, exclude=exclude)
             return self._loaded()
 
@@ -1089,8 +1107,14 @@ class HighOrderSemiCRF(TrainablePipe):
         with _unreadable():
             if "cfg" not in exclude:
                 srsly.read_json(Path(path) / "cfg")
+            self._forget_labels(exclude)
             super().from_disk(path, exclude=exclude)
             return self._loaded()
+
+    def _forget_labels(self, exclude: Sequence[str]) -> None:
+        """The model that is going to be loaded may have others."""
+        if "model" not in exclude:
+            set_output(self.model, None)
 
     def _loaded(self) -> HighOrderSemiCRF:
         version = self.cfg.get("format", 0)

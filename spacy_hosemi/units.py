@@ -84,6 +84,26 @@ def units(doc: Doc, scope: str) -> list[Unit]:
     ]
 
 
+def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
+    """Whole documents, from what `units` made of them.
+
+    parts (Iterable[Doc]): All units of each document, one document after the other.
+    RETURNS (Tuple[List[Doc], List[int]]): The documents; where each part begins if all
+        tokens are counted together, and how many there are.
+    """
+    docs: list[Doc] = []
+    borders = [0]
+    last = None
+    for part in parts:
+        borders.append(borders[-1] + len(part))
+        if isinstance(part, Doc):
+            docs.append(part)
+        elif part.doc is not last:
+            docs.append(part.doc.doc)
+            last = part.doc
+    return docs, borders
+
+
 def sentence_starts(doc: Doc) -> NDArray[np.intp]:
     """RETURNS (int [K]): Tokens that begin a sentence, but for the first one."""
     starts = np.flatnonzero(doc.to_array("SENT_START").astype(np.int64) == 1)

@@ -53,6 +53,7 @@ ORDER = [
     "optimizers",
     "packing",
     "scores",
+    "neural",
     "model",
     "objectives",
     "fit",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from thinc.api import Adam, Model
+from thinc.api import Adam
 
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.model import (
@@ -325,11 +325,6 @@ def test_family_values():
     assert family_values("l2", {"end": 2}) == {**dict.fromkeys(every, 0.0), "end": 2.0}
     with pytest.raises(ValueError, match="HS054.*l2.*'begin'"):
         build_span_scorer(l2={"begin": 1.0})
-
-
-def test_tok2vec_is_for_later():
-    with pytest.raises(ValueError, match="HS053"):
-        build_span_scorer(tok2vec=Model("tok2vec", lambda *_: None))
 
 
 # --- persistence ------------------------------------------------------------------

@@ -147,21 +147,6 @@ def test_settings_out_of_range(code, setting):
         make_nlp(**setting)
 
 
-def test_tok2vec_is_for_later():
-    tok2vec = {
-        "@architectures": "spacy.HashEmbedCNN.v2",
-        "pretrained_vectors": None,
-        "width": 8,
-        "depth": 1,
-        "embed_size": 10,
-        "window_size": 1,
-        "maxout_pieces": 2,
-        "subword_features": False,
-    }
-    with pytest.raises(ValueError, match="HS053"):
-        make_nlp(model={"tok2vec": tok2vec})
-
-
 # --- training ---------------------------------------------------------------------
 
 
