@@ -65,6 +65,7 @@ ORDER = [
     "fixed",
     "checks",
     "sources",
+    "thresholds",
     "pipe",
     NAME,
     "explain.*",
