@@ -262,6 +262,25 @@ class Errors(metaclass=_Coded):
         "more: transitions have weights for label patterns up to this order. Set it, "
         "or remove the templates."
     )
+    HS091 = (
+        "min_confidence has a value for the label {found!r}; labels are {expected}. "
+        "Correct the name, upper and lower case differ, or give all labels in "
+        "[initialize.components.{name}] labels."
+    )
+    HS092 = (
+        "the component {name!r} predicts no entity where the {found} documents are "
+        "annotated, so there is nothing to measure. Check that they have entities, and "
+        "that the pipeline was trained on documents like these."
+    )
+    HS101 = (
+        "min_confidence is {found}, and not each of these labels can be a key of a "
+        "config file, such as one with ':' or '='; expected pairs. Write "
+        "min_confidence = {expected}."
+    )
+    HS100 = (
+        "matplotlib, which draws the picture, is not installed; expected it. Install "
+        "it: pip install 'spacy_hosemi[plot]', or go without the picture."
+    )
     HS079 = (
         'pattern_selection is "gain" and {found}; expected pattern_max, how many '
         "patterns to choose, and [initialize.components.{name}.fit], since gains are "

@@ -79,6 +79,14 @@ from .segmentation import (
 )
 from .selection import select_features
 from .sources import read_sources
+from .thresholds import (
+    LimitsConfig,
+    check_labels,
+    check_share,
+    check_temperature,
+    least_of,
+    read_limits,
+)
 from .units import SCOPES, batches, shift, units
 
 FORMAT = 1
@@ -114,6 +122,7 @@ incorrect_spans_key = null
 spans_threshold = null
 confidence = false
 min_confidence = 0.0
+temperature = 1.0
 scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
 
 [hosemi.model]
@@ -189,7 +198,8 @@ def make_hosemi(
     incorrect_spans_key: str | None,
     spans_threshold: float | None,
     confidence: bool,
-    min_confidence: float,
+    min_confidence: LimitsConfig,
+    temperature: float,
     scorer: Callable[..., Any] | None,
 ) -> HighOrderSemiCRF:
     """Make the component "hosemi"; the arguments are those of HighOrderSemiCRF."""
@@ -218,6 +228,7 @@ def make_hosemi(
         spans_threshold=spans_threshold,
         confidence=confidence,
         min_confidence=min_confidence,
+        temperature=temperature,
         scorer=scorer,
     )
 
@@ -273,11 +284,14 @@ class HighOrderSemiCRF(TrainablePipe):
         least this probability, sorted; they may overlap. Above 0, up to 1.
     confidence (bool): Store the probability of each entity with the doc; else it is
         computed when `span._.confidence` is read.
-    min_confidence (float): Drop entities that are less probable.
+    min_confidence (Union[float, Dict[str, float], List[List]]): Drop entities that are
+        less probable; by label, as keys or in pairs: those not named stay.
+    temperature (float): Scores are divided by it before anything is computed from them:
+        above 1 all confidences are nearer to each other. Viterbi finds the same.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
         HS047 decoding, HS093 incorrect_spans_key with tags on tokens; HS090
-        observed_order; HS099 spans_threshold.
+        observed_order; HS099 spans_threshold; HS101 min_confidence.
     """
 
     def __init__(
@@ -306,7 +320,8 @@ class HighOrderSemiCRF(TrainablePipe):
         incorrect_spans_key: str | None = None,
         spans_threshold: float | None = None,
         confidence: bool = False,
-        min_confidence: float = 0.0,
+        min_confidence: LimitsConfig = 0.0,
+        temperature: float = 1.0,
         scorer: Callable[..., Any] | None = score_entities,
     ) -> None:
         at_least = {
@@ -324,14 +339,8 @@ class HighOrderSemiCRF(TrainablePipe):
                 raise ValueError(
                     Errors.HS043.format(name=key, found=value, expected=f">= {least}")
                 )
-        for key, share in (
-            ("min_confidence", min_confidence),
-            ("expected_f1", 0.0 if expected_f1 is None else expected_f1),
-        ):
-            if not 0.0 <= share <= 1.0:
-                raise ValueError(
-                    Errors.HS043.format(name=key, found=share, expected="0 to 1")
-                )
+        check_share("expected_f1", 0.0 if expected_f1 is None else expected_f1)
+        check_temperature(temperature)
         _check_threshold(spans_threshold, spans_key, encoding)
         if label_rules and encoding != "segments":
             raise ValueError(Errors.HS046.format(found=encoding))
@@ -375,7 +384,8 @@ class HighOrderSemiCRF(TrainablePipe):
         self.incorrect_spans_key = incorrect_spans_key
         self.spans_threshold = spans_threshold
         self.confidence = confidence
-        self.min_confidence = min_confidence
+        self.min_confidence = read_limits(min_confidence)
+        self.temperature = temperature
         transitions = self.weights.extractor.features.roles["transition"]
         if transitions and not observed_order:
             names = ", ".join(map(str, transitions))
@@ -456,7 +466,8 @@ class HighOrderSemiCRF(TrainablePipe):
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
-            pattern_selection; HS050 to HS053 nothing to fit, or no fit is possible.
+            pattern_selection; HS091 min_confidence; HS050 to HS053 nothing to fit, or
+            no fit is possible.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
@@ -476,6 +487,7 @@ class HighOrderSemiCRF(TrainablePipe):
         _annotate(nlp, examples)
         self._set_labels(known, [])
         self._check_hard_lists()
+        check_labels(self.min_confidence, self.labels, self.name)
         read_sources(
             self.weights.extractor,
             gazetteers or {},
@@ -827,7 +839,8 @@ class HighOrderSemiCRF(TrainablePipe):
         scores: Sequence[float],
         listed: list[tuple[SpanTriple, float]] | None,
     ) -> Prediction:
-        kept = [i for i, p in enumerate(scores) if p >= self.min_confidence]
+        limits = (least_of(self.min_confidence, label) for *_, label in spans)
+        kept = [i for i, pair in enumerate(zip(scores, limits)) if pair[0] >= pair[1]]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
     def _solve(self, problem: Problem) -> list[SpanTriple]:
@@ -884,8 +897,9 @@ class HighOrderSemiCRF(TrainablePipe):
         ]
         if self.collective:
             pairs = zip(docs, problems)
-            return [agree(doc, x, self.automaton, self.collective) for doc, x in pairs]
-        return problems
+            weight = self.collective
+            problems = [agree(doc, x, self.automaton, weight) for doc, x in pairs]
+        return [[x.at_temperature(self.temperature) for x in some] for some in problems]
 
     def _possible(self, doc: Doc) -> list[Problem]:
         """The problems that have answers: none for an untrained model.
@@ -1131,6 +1145,7 @@ class HighOrderSemiCRF(TrainablePipe):
             weights.put_features_on_tokens()
         if weights.is_trained:
             self._check_hard_lists()
+            check_labels(self.min_confidence, self.labels, self.name)
         expected = len(self.cfg["patterns"]), len(self.inventory.names), len(observed)
         found = len(weights.pattern), len(weights.tail), weights.n_observed
         if weights.is_trained and found != expected:

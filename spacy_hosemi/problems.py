@@ -112,6 +112,12 @@ class Problem:
         """RETURNS (Marginals): Of this unit."""
         return marginals(automaton, self.potentials, self.constraints)
 
+    def at_temperature(self, temperature: float) -> Problem:
+        """With all scores divided by it; what is forbidden stays forbidden."""
+        if temperature == 1.0:
+            return self
+        return replace(self, potentials=self.potentials.times(1.0 / temperature))
+
     def with_more(self, scores: Mapping[str, NDArray[np.float64]]) -> Problem:
         """With scores of the tokens of the whole document added, by role."""
         unit, potentials = self.unit, self.potentials

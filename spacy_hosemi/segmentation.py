@@ -116,6 +116,29 @@ def count_misaligned(example: Example) -> tuple[int, int]:
     )
 
 
+def judge(
+    example: Example, spans: Iterable[Span]
+) -> tuple[list[bool | None], list[str]]:
+    """Which predicted spans are right, as spaCy's scorer of entities has it.
+
+    example (Example): Predicted and reference document.
+    spans (Iterable[Tuple[int, int, str]]): Of the predicted one.
+    RETURNS (Tuple[List[Optional[bool]], List[str]]): Of each whether it is a reference
+        entity, None where annotation is missing; the labels of the reference entities.
+    """
+    reference, align = example.reference, example.alignment.x2y
+    gold = {(ent.start, ent.end, ent.label_) for ent in reference.ents}
+    found: list[bool | None] = []
+    for start, end, label in spans:
+        places = align[start:end]
+        known = len(places) and all(
+            token.ent_iob for token in reference[places[0] : places[-1] + 1]
+        )
+        span = (places[0], places[-1] + 1, label) if known else None
+        found.append(span in gold if known else None)
+    return found, [ent.label_ for ent in reference.ents]
+
+
 def make_gold(
     annotation: Annotation, inventory: LabelInventory, doc: Doc, name: str
 ) -> Gold:

@@ -67,6 +67,7 @@ ORDER = [
     "decoding",
     "checks",
     "sources",
+    "thresholds",
     "pipe",
     NAME,
     "explain.*",

@@ -14,6 +14,7 @@ from .conftest import ROOT
 SCRIPTS = (
     "ablation",
     "accuracy",
+    "calibration",
     "characters",
     "gazetteers",
     "growth",

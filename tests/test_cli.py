@@ -19,7 +19,14 @@ from typer.testing import CliRunner
 from spacy_hosemi import cli
 from spacy_hosemi.explain import strongest_features, strongest_patterns
 
-from .helpers import initialize, lbfgs, make_examples, make_nlp, make_trained
+from .helpers import (
+    initialize,
+    lbfgs,
+    make_examples,
+    make_nlp,
+    make_trained,
+    randomize,
+)
 
 
 @pytest.fixture(scope="module")
@@ -716,3 +723,129 @@ def test_help_of_select():
 def test_an_empty_pool(model, tmp_path):
     DocBin().to_disk(tmp_path / "pool.spacy")
     assert "nothing" in run("select", model, str(tmp_path / "pool.spacy"))
+
+
+# --- how far confidences can be trusted -------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def unsure(tmp_path_factory) -> str:
+    """A folder with a pipeline that makes mistakes."""
+    folder = tmp_path_factory.mktemp("unsure")
+    nlp = make_nlp()
+    initialize(nlp)
+    randomize(nlp.get_pipe("hosemi"), seed=3)
+    nlp.to_disk(folder)
+    return str(folder)
+
+
+def calibrate(*args) -> dict:
+    return srsly.json_loads(run("calibrate", *args, "--json"))
+
+
+def ents_score(model, dev, figure) -> float:
+    nlp = spacy.load(model)
+    return nlp.evaluate(list(Corpus(dev)(nlp)))[f"ents_{figure}"]
+
+
+def test_calibrate_shows_and_saves(unsure, dev, tmp_path):
+    before = contents(unsure)
+    found = calibrate(unsure, dev)
+    assert found["reliability"][0]["temperature"] == 1.0
+    n = sum(b["n"] for b in found["reliability"][0]["bins"])
+    assert n == found["entities"]["predicted"] == found["limits"][0]["n"]
+    printed = words(run("calibrate", unsure, dev))
+    assert "Expected calibration error" in printed and "Saved" not in printed
+    limit = found["chosen"]["min_confidence"]
+    assert f"min_confidence = {limit:.15g}" in printed
+    assert f"temperature = {found['chosen']['temperature']}" in printed
+    best = max(x["f1"] for x in found["limits"])
+    output = str(tmp_path / "new" / "sure")
+    assert "Saved the pipeline" in run("calibrate", unsure, dev, "-o", output)
+    assert contents(unsure) == before
+    assert ents_score(output, dev, "f") == pytest.approx(best)
+    pipe = spacy.load(output).get_pipe("hosemi")
+    chosen = {"min_confidence": pipe.min_confidence, "temperature": pipe.temperature}
+    assert found["chosen"] == pytest.approx(chosen, abs=1e-9)
+    printed = words(run("calibrate", unsure, dev, "-o", output, code=1))
+    assert "exists already" in printed
+
+
+def test_calibrate_in_place(unsure, dev, tmp_path):
+    model = str(shutil.copytree(unsure, tmp_path / "model"))
+    args = model, dev, "--no-temperature", "--precision", "0.5"
+    assert calibrate(*args)["chosen"].keys() == {"min_confidence"}
+    run("calibrate", *args, "-o", model, "--overwrite")
+    assert ents_score(model, dev, "p") >= 0.5 > ents_score(unsure, dev, "p")
+    limit = spacy.load(model).get_pipe("hosemi").min_confidence
+    run("calibrate", model, dev, "--no-min-confidence", "-o", model, "-f")
+    pipe = spacy.load(model).get_pipe("hosemi")
+    assert pipe.min_confidence == limit > 0.0 and pipe.temperature != 1.0
+    assert (
+        calibrate(model, dev, "--no-temperature", "--no-min-confidence")["notes"] == []
+    )
+
+
+def test_calibrate_by_label(unsure, dev, tmp_path):
+    args = unsure, dev, "--per-label", "--precision", "1.0", "--bins", "3"
+    found = calibrate(*args)
+    assert found["labels"].keys() == {"LOC", "PER"}
+    assert found["limits"][-1]["min_confidence"] == found["chosen"]["min_confidence"]
+    assert len(found["reliability"][0]["bins"]) <= 3
+    output = str(tmp_path / "sure")
+    printed = words(run("calibrate", *args, "-o", output))
+    assert "by label" in printed and "what is left of each label" in printed
+    for note in found["notes"]:
+        assert note in printed
+    nlp = spacy.load(output)
+    limits = nlp.get_pipe("hosemi").min_confidence
+    assert limits == pytest.approx(found["chosen"]["min_confidence"], abs=1e-9)
+    scores = nlp.evaluate(list(Corpus(dev)(nlp)))["ents_per_type"]
+    for label, point in found["labels"].items():
+        assert point["f1"] == pytest.approx(scores.get(label, {"f": 0.0})["f"])
+
+
+def test_calibrate_draws(unsure, dev, tmp_path, monkeypatch):
+    path = tmp_path / "dev.svg"
+    args = "calibrate", unsure, dev, "--plot", str(path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "spacy_hosemi[plot]" in words(run(*args, code=1))
+    monkeypatch.undo()
+    pytest.importorskip("matplotlib")
+    run(*args)
+    assert path.read_text("utf8").startswith("<?xml")
+    elsewhere = str(tmp_path / "none" / "dev.png")
+    assert "Cannot draw" in run("calibrate", unsure, dev, "--plot", elsewhere, code=1)
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (["--precision", "0.9", "--recall", "0.9"], "at most one of them"),
+        (["--recall", "0.9", "--no-min-confidence"], "Leave out --no-min-confidence"),
+        (["--no-temperature", "--no-min-confidence", "-o", "x"], "Nothing is chosen"),
+        (["--plot", "x.bmp"], "Expected one of: .png, .svg, .pdf"),
+        (["--component", "x"], "No hosemi component 'x'"),
+    ],
+)
+def test_calibrate_refuses(unsure, dev, args, said):
+    assert said in words(run("calibrate", unsure, dev, *args, code=1))
+
+
+def test_calibrate_needs_a_corpus(unsure, tmp_path):
+    path = tmp_path / "dev.spacy"
+    assert "There is no file" in run("calibrate", unsure, str(path), code=1)
+    path.write_text("text")
+    printed = words(run("calibrate", unsure, str(path), code=1))
+    assert "Cannot read" in printed and "Expected a .spacy file" in printed
+    DocBin(docs=[]).to_disk(path)
+    assert "HS092" in run("calibrate", unsure, str(path), code=1)
+
+
+def test_help_of_calibrate():
+    printed = words(run("calibrate", "--help"))
+    for option in ("--precision", "--recall", "--per-label", "--bins", "--plot"):
+        assert option in printed
+    for option in ("--output", "--no-temperature", "--no-min-confidence", "--json"):
+        assert option in printed
+    assert "python -m spacy hosemi calibrate model/model-last dev.spacy" in printed

@@ -1,0 +1,223 @@
+"""How far confidences can be trusted, before and after a temperature is chosen.
+
+    python benchmarks/calibration.py ../data/anystyle
+    python benchmarks/calibration.py ../data/anystyle --max-train 300 --overrides \\
+        components.hosemi.decoding=mbr
+
+A config is trained by `spacy train`, and all entities that it predicts are judged, as
+by `spacy hosemi calibrate`. On dev, the temperature for one half of the documents is
+chosen on the other half, so that nothing is judged by what it was chosen on; with
+--test, that for test is chosen on dev. test.jsonl is read only then.
+What is printed, at temperature 1 ("before") and at the one chosen ("after"):
+
+- entities predicted, and their F1, in per cent: it changes with the temperature only
+  where decoding = "mbr";
+- error: the expected calibration error, in ten bins of equal width: the mean difference
+  between the confidence of entities and the share of them that is right; a few hundred
+  entities have .01 to .03 by chance;
+- log loss: mean - log of the probability that was given to what is the case;
+- what min_confidence = --at leaves: the share of the entities, and its precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from measuring import (
+    add_config_arguments,
+    append_json,
+    check_overrides,
+    check_system,
+    environment,
+    make_splits,
+    read_lines,
+    run_folder,
+    table,
+    training_lines,
+)
+from spacy.training import Example
+from spacy.util import load_model
+from tqdm import tqdm
+from training import config_lang, entity_component, train
+
+from spacy_hosemi.explain.calibration import choose_temperature, measure_reliability
+from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
+from spacy_hosemi.explain.limits import try_limits
+from spacy_hosemi.pipe import HighOrderSemiCRF
+
+
+@dataclass
+class Found:
+    """What was measured on one part, before or after."""
+
+    part: str
+    temperature: str
+    entities: int
+    f1: float
+    error: float
+    log_loss: float
+    kept: float
+    precision: float
+
+
+def joined(parts: Sequence[Judged]) -> Judged:
+    """Put what was judged in parts together."""
+    return Judged(
+        labels=np.concatenate([part.labels for part in parts]),
+        confidence=np.concatenate([part.confidence for part in parts]),
+        is_right=np.concatenate([part.is_right for part in parts]),
+        n_gold=sum((part.n_gold for part in parts), Counter()),
+    )
+
+
+def figures(part: str, judged: Judged, temperature: str, limit: float) -> Found:
+    """Measure one part."""
+    reliability = measure_reliability(judged, 1.0)
+    left = try_limits(judged, limit)
+    return Found(
+        part=part,
+        temperature=temperature,
+        entities=len(judged.labels),
+        f1=100 * try_limits(judged, 0.0).f1,
+        error=reliability.error,
+        log_loss=reliability.log_loss,
+        kept=100 * left.n / len(judged.labels),
+        precision=100 * left.precision,
+    )
+
+
+def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> float:
+    """Choose a temperature; 1 where there is nothing to choose by."""
+    found = choose_temperature(
+        lambda t: judge_all(pipe, examples, temperature=t, decoding="viterbi")
+    )
+    return 1.0 if found is None else found
+
+
+def compare(
+    pipe: HighOrderSemiCRF, parts: dict[str, list[Example]], limit: float
+) -> list[Found]:
+    """Measure on dev, each half with the temperature of the other, and on test.
+
+    parts (Dict[str, List[Example]]): "dev", and perhaps "test".
+    """
+    halves = parts["dev"][::2], parts["dev"][1::2]
+    others = [chosen(pipe, half) for half in reversed(halves)]
+    pairs = {"dev": list(zip(halves, others))}
+    if "test" in parts:
+        pairs["test"] = [(parts["test"], chosen(pipe, parts["dev"]))]
+    found = []
+    for part, of_part in tqdm(pairs.items(), disable=None):
+        before = joined([judge_all(pipe, some, temperature=1.0) for some, _ in of_part])
+        after = joined([judge_all(pipe, some, temperature=t) for some, t in of_part])
+        names = ", ".join(f"{t:g}" for _, t in of_part)
+        found.append(figures(f"{part}, before", before, "1", limit))
+        found.append(figures(f"{part}, after", after, names, limit))
+    return found
+
+
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Train, measure, and print the table."""
+    lines = {
+        name: read_lines(args.data / f"{name}.jsonl")
+        for name in ("train", "dev", *(["test"] if args.test else []))
+    }
+    lines["train"] = training_lines(lines["train"], args.max_train)
+    splits = make_splits(
+        folder,
+        config_lang(args.config),
+        lines["train"],
+        lines["dev"],
+        lines.get("test", lines["dev"]),
+    )
+    model, usage, _ = train(args.config, splits, args.overrides, quiet=True)
+    nlp = load_model(model)
+    pipe = nlp.get_pipe(entity_component(nlp))
+    paths = {name: getattr(splits, name) for name in lines if name != "train"}
+    parts = {name: read_examples(nlp, pipe, path) for name, path in paths.items()}
+    found = compare(pipe, parts, args.at)
+    where = environment()
+    print(
+        f"{args.data.resolve().name}, {splits.n_docs['train']:,} training documents, "
+        f"{args.config} {' '.join(args.overrides)}\n"
+        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}, "
+        f"trained in {usage.cpu_s:.0f} CPU s\n"
+    )
+    kept = f"kept at {args.at:g}"
+    header = ("part", "temperature", "entities", "F1", "error", "log loss", kept)
+    print(table((*header, "precision"), map(row, found)))
+    record = {
+        "data": args.data.resolve().name,
+        "config": str(args.config),
+        "overrides": args.overrides,
+        "n_docs": splits.n_docs,
+        "min_confidence": args.at,
+        "found": list(map(asdict, found)),
+    }
+    append_json(args.json, record)
+
+
+def row(one: Found) -> list[str]:
+    """Write the figures of one part."""
+    return [
+        *(one.part, one.temperature, f"{one.entities:,}", f"{one.f1:.2f}"),
+        *(f"{one.error:.4f}", f"{one.log_loss:.4f}", f"{one.kept:.1f}"),
+        f"{one.precision:.2f}",
+    ]
+
+
+def arguments() -> argparse.Namespace:
+    """Read and check the command line."""
+    parser = argparse.ArgumentParser(
+        description="Train a config; compare confidences with the share of entities "
+        "that is right, before and after a temperature is chosen.",
+        epilog="Example: python benchmarks/calibration.py ../data/anystyle",
+    )
+    add = parser.add_argument
+    add_config_arguments(parser)
+    add("--test", action="store_true", help="measure on test, too: once, in the end")
+    add(
+        "--at",
+        type=float,
+        default=0.9,
+        metavar="P",
+        help="min_confidence of the last two columns (default: %(default)s)",
+    )
+    add(
+        "--max-train",
+        type=int,
+        metavar="N",
+        help="train on N documents, drawn by a fixed seed",
+    )
+    add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
+    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
+    args = parser.parse_args()
+    check_system(parser)
+    check_overrides(parser, args.overrides)
+    if not 0.0 <= args.at <= 1.0:
+        parser.error("--at is 0 to 1")
+    for name in ("train", "dev", *(["test"] if args.test else [])):
+        if not (args.data / f"{name}.jsonl").is_file():
+            parser.error(f"there is no {args.data / name}.jsonl")
+    return args
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    args = arguments()
+    try:
+        with run_folder(args) as folder:
+            measure(args, folder)
+    except ValueError as error:  # from reading the data
+        sys.exit(f"{error}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

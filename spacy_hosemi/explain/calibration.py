@@ -1,0 +1,217 @@
+"""Whether eight of ten entities with confidence .8 are right, and what to do if not.
+
+Nothing is printed here; that is done in `cli`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example
+
+from ..pipe import HighOrderSemiCRF
+from ..thresholds import Limits, least_of, write_limits
+from .judging import Judged, Progress, judge_all
+from .limits import Point, choose_limits, try_limits
+
+# Where the temperature is looked for.
+TEMPERATURES = (0.2, 5.0)
+
+# What is left with these is shown.
+LIMITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Entities with about the same confidence.
+
+    low, high (float): From low on, below high; the last one up to 1.
+    n (int): How many, at least one.
+    confidence (float): Their mean.
+    right (float): The share that is right.
+    """
+
+    low: float
+    high: float
+    n: int
+    confidence: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far confidences can be trusted.
+
+    temperature (float): Of the component.
+    error (float): Expected calibration error: the mean difference of `confidence` and
+        `right` of the bins, weighted by `n`.
+    log_loss (float): Mean - log of the probability that was given to what is the case,
+        right or wrong, in nats.
+    bins (List[Bin]): Those with entities.
+    """
+
+    temperature: float
+    error: float
+    log_loss: float
+    bins: list[Bin]
+
+
+def measure_reliability(
+    judged: Judged, temperature: float, n_bins: int = 10
+) -> Reliability:
+    """How far confidences can be trusted.
+
+    judged (Judged): Entities, at this temperature.
+    temperature (float): Of the component.
+    n_bins (int): Bins of equal width from 0 to 1.
+    RETURNS (Reliability): See there.
+    """
+    p, right = judged.confidence, judged.is_right
+    index = np.minimum((p * n_bins).astype(int), n_bins - 1)
+    bins = [
+        Bin(
+            low=float(k) / n_bins,
+            high=float(k + 1) / n_bins,
+            n=int((index == k).sum()),
+            confidence=float(p[index == k].mean()),
+            right=float(right[index == k].mean()),
+        )
+        for k in np.unique(index)
+    ]
+    error = sum(b.n * abs(b.confidence - b.right) for b in bins) / len(p)
+    return Reliability(temperature, error, log_loss(judged), bins)
+
+
+def log_loss(judged: Judged) -> float:
+    """RETURNS (float): Mean - log of what was given to the truth, in nats."""
+    p = np.clip(judged.confidence, 1e-15, 1.0 - 1e-15)
+    return float(-np.log(np.where(judged.is_right, p, 1.0 - p)).mean())
+
+
+def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
+    """The temperature with the lowest log loss.
+
+    judge_at (Callable[[float], Judged]): Of a temperature: always the same entities.
+    RETURNS (Optional[float]): With two decimals; None if all entities are right, or
+        none is: they would be as sure as can be, which says nothing of others.
+    """
+    from scipy.optimize import minimize_scalar
+
+    right = judge_at(1.0).is_right
+    if right.all() or not right.any():
+        return None
+    found = minimize_scalar(
+        lambda x: log_loss(judge_at(float(np.exp(x)))),
+        bounds=tuple(np.log(TEMPERATURES)),
+        method="bounded",
+        options={"xatol": 0.005},
+    )
+    return round(float(np.exp(found.x)), 2)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured, and what follows.
+
+    judged (Judged): Entities, at the temperature that is chosen.
+    reliability (List[Reliability]): At that of the component, and at the one chosen.
+    chosen (Dict[str, Any]): Options: temperature, min_confidence.
+    limits (List[Tuple[Limits, Point]]): What is left with some min_confidence, that
+        which is chosen among them.
+    by_label (Dict[str, Tuple[float, Point]]): What is left of each label, if each has a
+        min_confidence of its own.
+    notes (List[str]): What could not be had.
+    """
+
+    judged: Judged
+    reliability: list[Reliability]
+    chosen: dict[str, Any]
+    limits: list[tuple[Limits, Point]]
+    by_label: dict[str, tuple[float, Point]]
+    notes: list[str]
+
+
+def calibrate(
+    pipe: HighOrderSemiCRF,
+    examples: Sequence[Example],
+    *,
+    n_bins: int = 10,
+    with_temperature: bool = True,
+    with_limit: bool = True,
+    labels: Sequence[str] | None = None,
+    progress: Progress = iter,
+    **wanted: float | None,
+) -> Calibration:
+    """How far confidences can be trusted; choose temperature and min_confidence.
+
+    pipe (HighOrderSemiCRF): A trained component, which stays as it is.
+    examples (Sequence[Example]): From `read_examples`.
+    n_bins (int): As for `measure_reliability`.
+    with_temperature, with_limit (bool): What is chosen.
+    labels (Optional[Sequence[str]]): As for `choose_limits`.
+    progress (Callable): As for `judge_all`, which is called a dozen times.
+    wanted (Optional[float]): As for `choose_limit`.
+    RETURNS (Calibration): See there.
+    RAISES (ValueError): HS092 there is nothing to judge.
+    """
+
+    def judge_at(temperature: float, **options: Any) -> Judged:
+        return judge_all(pipe, examples, progress, temperature=temperature, **options)
+
+    judged, notes = judge_at(pipe.temperature), []
+    chosen: dict[str, Any] = {}
+    reliability = [measure_reliability(judged, pipe.temperature, n_bins)]
+    if with_temperature:
+        # What "mbr" finds depends on the temperature.
+        found = choose_temperature(lambda t: judge_at(t, decoding="viterbi"))
+        if found is None:
+            notes.append("All entities are right, or none is: temperature stays.")
+        else:
+            judged = judge_at(found)
+            reliability.append(measure_reliability(judged, found, n_bins))
+            chosen["temperature"] = found
+    by_label: dict[str, tuple[float, Point]] = {}
+    if with_limit:
+        chosen["min_confidence"] = limits = choose_limits(judged, labels, **wanted)
+        for label in labels or ():
+            limit = least_of(limits, label)
+            by_label[label] = limit, try_limits(judged.of_label(label), limit)
+        points = {f" of {label}": point for label, (_, point) in by_label.items()}
+        notes += _missed(points or {"": try_limits(judged, limits)}, **wanted)
+    tried = _with(chosen.get("min_confidence", 0.0))
+    shown = [(limits, try_limits(judged, limits)) for limits in tried]
+    return Calibration(judged, reliability, chosen, shown, by_label, notes)
+
+
+def _with(chosen: Limits) -> Sequence[Limits]:
+    """What is shown, with what is chosen."""
+    if isinstance(chosen, float):
+        return sorted({*LIMITS, chosen})
+    return [*LIMITS, chosen]
+
+
+def _missed(points: Mapping[str, Point], **wanted: float | None) -> Iterator[str]:
+    """Where no min_confidence has what is wanted."""
+    for figure, least in wanted.items():
+        for of_what, point in points.items():
+            value = getattr(point, figure)
+            if least is not None and point.n and value < least:
+                yield f"The {figure}{of_what} is at most {value:.4f}, not {least:g}."
+
+
+def set_options(nlp: Language, pipe: HighOrderSemiCRF, **options: Any) -> None:
+    """Change options of a component, also in the config that is saved with it.
+
+    nlp (Language): The pipeline.
+    pipe (HighOrderSemiCRF): Its component.
+    options (Any): min_confidence, temperature.
+    """
+    name = next(name for name, component in nlp.components if component is pipe)
+    for key, value in options.items():
+        setattr(pipe, key, value)
+        is_limit = key == "min_confidence"
+        nlp.get_pipe_config(name)[key] = write_limits(value) if is_limit else value

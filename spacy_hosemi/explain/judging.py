@@ -1,0 +1,114 @@
+"""Which entities a component predicts in a corpus, how sure it is, which are right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.training import Corpus, Example
+
+from ..errors import Errors
+from ..pipe import HighOrderSemiCRF
+from ..preset import preset_entities
+from ..segmentation import judge
+
+Progress = Callable[[Sequence[Example]], Iterable[Example]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The entities that a component predicts in a corpus, whatever their confidence.
+
+    labels (str [K]), confidence (float64 [K]), is_right (bool [K]): Of each.
+    n_gold (Counter[str]): By label, how many there should be.
+    """
+
+    labels: NDArray[np.str_]
+    confidence: NDArray[np.float64]
+    is_right: NDArray[np.bool_]
+    n_gold: Counter[str]
+
+    def of_label(self, label: str) -> Judged:
+        """RETURNS (Judged): Those of one label."""
+        own = self.labels == label
+        n_gold = Counter({label: self.n_gold[label]})
+        return Judged(
+            self.labels[own], self.confidence[own], self.is_right[own], n_gold
+        )
+
+
+def read_examples(
+    nlp: Language, pipe: HighOrderSemiCRF, path: str | Path
+) -> list[Example]:
+    """The documents of a .spacy file as a component sees them, and their gold.
+
+    nlp (Language): The pipeline.
+    pipe (HighOrderSemiCRF): Its component; those before it are run.
+    path (Path): The file.
+    """
+    examples = list(Corpus(path)(nlp))
+    for _, component in nlp.pipeline:
+        if component is pipe:
+            break
+        for example in examples:
+            example.predicted = component(example.predicted)
+    return examples
+
+
+def judge_all(
+    pipe: HighOrderSemiCRF,
+    examples: Sequence[Example],
+    progress: Progress = iter,
+    **options: Any,
+) -> Judged:
+    """What a component predicts without min_confidence; it is as it was afterwards.
+
+    As in spaCy's scorer, entities where annotation is missing are left out.
+
+    pipe (HighOrderSemiCRF): A trained component.
+    examples (Sequence[Example]): From `read_examples`; they stay as they are.
+    progress (Callable): Called with the examples, yields them.
+    options (Any): Such as temperature.
+    RETURNS (Judged): Without entities that were preset, which are found already.
+    RAISES (ValueError): HS092 there is nothing to judge.
+    """
+    with _with_options(pipe, min_confidence=0.0, confidence=True, **options):
+        found = pipe.predict(example.predicted for example in progress(examples))
+    labels, confidence, is_right = [], [], []
+    n_gold: Counter[str] = Counter()
+    for example, prediction in zip(examples, found):
+        preset = preset_entities(example.predicted, pipe.name)
+        known = [(ent.start, ent.end, ent.label_) for ent in preset]
+        spans = prediction.spans
+        verdicts, gold = judge(example, spans)
+        of_known, _ = judge(example, known)
+        n_gold.update(gold)
+        n_gold.subtract(label for *_, label in compress(known, of_known))
+        for (*_, label), p, verdict in zip(spans, prediction.scores or (), verdicts):
+            if verdict is not None:
+                labels.append(label)
+                confidence.append(p)
+                is_right.append(verdict)
+    if not labels:
+        raise ValueError(Errors.HS092.format(name=pipe.name, found=len(examples)))
+    return Judged(np.array(labels), np.array(confidence), np.array(is_right), n_gold)
+
+
+@contextmanager
+def _with_options(pipe: HighOrderSemiCRF, **options: Any) -> Iterator[None]:
+    before = {name: getattr(pipe, name) for name in options}
+    try:
+        for name, value in options.items():
+            setattr(pipe, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(pipe, name, value)

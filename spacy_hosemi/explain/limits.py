@@ -1,0 +1,101 @@
+"""From which confidence on entities are kept: what that leaves, and the best choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..thresholds import Limits, least_of
+from .judging import Judged
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is left with a min_confidence.
+
+    n (int): Entities.
+    precision, recall, f1 (float): Of these; 0 if there are none.
+    """
+
+    n: int
+    precision: float
+    recall: float
+    f1: float
+
+
+def try_limits(judged: Judged, limits: Limits) -> Point:
+    """What is left with a min_confidence.
+
+    judged (Judged): Entities.
+    limits (Union[float, Dict[str, float]]): As `min_confidence`.
+    """
+    least = np.array([least_of(limits, label) for label in judged.labels])
+    kept = judged.is_right[judged.confidence >= least]
+    n_right, n_gold = int(kept.sum()), judged.n_gold.total()
+    return Point(
+        n=len(kept),
+        precision=n_right / max(len(kept), 1),
+        recall=n_right / max(n_gold, 1),
+        f1=2.0 * n_right / max(len(kept) + n_gold, 1),
+    )
+
+
+def choose_limit(
+    judged: Judged, *, precision: float | None = None, recall: float | None = None
+) -> float:
+    """The threshold with the highest F1, or with what is wanted; where no threshold
+    has that, the one that comes nearest.
+
+    judged (Judged): Entities.
+    precision (Optional[float]): Wanted: the lowest threshold that reaches it.
+    recall (Optional[float]): Wanted: the highest threshold that leaves it.
+    RETURNS (float): A short number between the least confident entity that stays and
+        the most confident that goes.
+    """
+    values, n_right, n_kept = _cumulated(judged)
+    if not len(values):
+        return 0.0
+    n_gold = max(judged.n_gold.total(), 1)
+    if recall is not None:  # the first of the best: fewest entities
+        best = int(np.argmax(np.minimum(n_right / n_gold, recall)))
+    else:  # the last of the best: most entities
+        found = 2.0 * n_right / (n_kept + n_gold)
+        if precision is not None:
+            found = np.minimum(n_right / n_kept, precision)
+        best = len(found) - 1 - int(np.argmax(found[::-1]))
+    return 0.0 if best + 1 == len(values) else short_between(*values[[best + 1, best]])
+
+
+def _cumulated(judged: Judged) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Distinct confidences, falling; right ones and all from each of them on."""
+    values, index = np.unique(-judged.confidence, return_inverse=True)
+    n_kept = np.cumsum(np.bincount(index, minlength=len(values)))
+    right = np.bincount(index, weights=judged.is_right, minlength=len(values))
+    return -values, np.cumsum(right), n_kept
+
+
+def short_between(low: float, high: float) -> float:
+    """A number between two others with as few decimals as that takes."""
+    middle = 0.5 * (low + high)
+    rounded = (round(float(middle), digits) for digits in range(1, 16))
+    return next((x for x in rounded if low < x < high), float(high))
+
+
+def choose_limits(
+    judged: Judged, labels: Iterable[str] | None = None, **wanted: float | None
+) -> Limits:
+    """A min_confidence for all, or for each label.
+
+    judged (Judged): Entities.
+    labels (Optional[Iterable[str]]): Each for itself; None: all together.
+    wanted (Optional[float]): As for `choose_limit`.
+    RETURNS (Union[float, Dict[str, float]]): Of labels those above 0.
+    """
+    if labels is None:
+        return choose_limit(judged, **wanted)
+    found = {label: choose_limit(judged.of_label(label), **wanted) for label in labels}
+    return {label: limit for label, limit in found.items() if limit > 0.0}

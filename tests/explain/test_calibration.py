@@ -1,0 +1,363 @@
+"""How far confidences can be trusted, and thresholds: against plain counting."""
+
+import math
+import sys
+from collections import Counter
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+
+from spacy_hosemi.explain.calibration import (
+    calibrate,
+    choose_temperature,
+    log_loss,
+    measure_reliability,
+    set_options,
+)
+from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
+from spacy_hosemi.explain.limits import (
+    choose_limit,
+    choose_limits,
+    short_between,
+    try_limits,
+)
+from spacy_hosemi.explain.pictures import ENDINGS, draw_calibration
+from spacy_hosemi.segmentation import judge
+
+from ..helpers import initialize, make_examples, make_nlp, make_trained, randomize
+
+P = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0]))
+ROWS = st.lists(st.tuples(st.sampled_from("AB"), P, st.booleans()), max_size=12)
+
+
+def make_judged(rows, missed=()) -> Judged:
+    """rows: (label, confidence, whether it is right)."""
+    return Judged(
+        np.array([label for label, _, _ in rows], str),
+        np.array([p for _, p, _ in rows], float),
+        np.array([right for *_, right in rows], bool),
+        Counter([label for label, _, right in rows if right] + list(missed)),
+    )
+
+
+def make_uncertain(seed=3, **config):
+    nlp = make_nlp(**config)
+    initialize(nlp)
+    randomize(nlp.get_pipe("hosemi"), seed)
+    return nlp
+
+
+@pytest.fixture
+def dev(tmp_path):
+    docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
+    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
+    return tmp_path / "dev.spacy"
+
+
+# --- reliability ------------------------------------------------------------------
+
+
+@given(ROWS.filter(bool), st.integers(1, 12))
+def test_error_equals_plain_counting(rows, n_bins):
+    found = measure_reliability(make_judged(rows), 1.5, n_bins)
+    members = {}
+    for _, p, right in rows:
+        k = 0
+        while k + 1 < n_bins and p * n_bins >= k + 1:
+            k += 1
+        members.setdefault(k, []).append((p, right))
+    error = 0.0
+    for b, k in zip(found.bins, sorted(members), strict=True):
+        some = members[k]
+        assert (b.low, b.high, b.n) == (k / n_bins, (k + 1) / n_bins, len(some))
+        assert b.confidence == pytest.approx(sum(p for p, _ in some) / len(some))
+        assert b.right == sum(right for _, right in some) / len(some)
+        error += abs(sum(p - right for p, right in some)) / len(rows)
+    assert found.error == pytest.approx(error, abs=1e-12)
+    assert found.temperature == 1.5
+
+
+def test_error_of_a_few():
+    """Four of confidence .9, three of which are right; two of .2, both wrong."""
+    rows = [("A", 0.9, x) for x in (True, True, True, False)]
+    found = measure_reliability(make_judged([*rows, *[("A", 0.2, False)] * 2]), 1.0)
+    assert found.error == pytest.approx((4 * 0.15 + 2 * 0.2) / 6)
+    loss = -(3 * math.log(0.9) + math.log(0.1) + 2 * math.log(0.8)) / 6
+    assert found.log_loss == pytest.approx(loss)
+
+
+def test_log_loss_is_finite():
+    judged = make_judged([("A", 1.0, False), ("A", 0.0, True), ("A", 1.0, True)])
+    assert 20.0 < log_loss(judged) < 40.0
+
+
+# --- temperature ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("truth", [0.6, 1.0, 1.8, 3.0])
+def test_the_temperature_is_found(truth):
+    """Scores as of two segmentations, right as often as at that temperature."""
+    rng = np.random.default_rng(0)
+    scores = rng.uniform(-1.0, 5.0, 4000)
+    right = rng.random(4000) < 1.0 / (1.0 + np.exp(-scores / truth))
+
+    def judge_at(temperature):
+        p = 1.0 / (1.0 + np.exp(-scores / temperature))
+        return Judged(np.full(len(p), "A"), p, right, Counter(A=4000))
+
+    found = choose_temperature(judge_at)
+    assert found == pytest.approx(truth, rel=0.1)
+    losses = [log_loss(judge_at(t)) for t in (found, 0.97 * found, 1.03 * found)]
+    assert losses[0] == min(losses)
+    before, after = (measure_reliability(judge_at(t), t).error for t in (1.0, found))
+    assert after < before or truth == 1.0
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_no_temperature_where_all_are_alike(right):
+    rows = [("A", 0.8, right), ("B", 0.3, right)]
+    assert choose_temperature(lambda _: make_judged(rows)) is None
+
+
+# --- thresholds -------------------------------------------------------------------
+
+
+def counted(rows, missed, limit):
+    """Right ones, and all that are left; how many there should be."""
+    kept = [right for _, p, right in rows if p >= limit]
+    return sum(kept), len(kept), sum(right for *_, right in rows) + missed
+
+
+def scored(rows, missed, limit):
+    n_right, n, n_gold = counted(rows, missed, limit)
+    p, r = n_right / n if n else 0.0, n_right / n_gold if n_gold else 0.0
+    return {"precision": p, "recall": r, "f1": 2 * p * r / (p + r) if p + r else 0.0}
+
+
+@given(ROWS, st.integers(0, 3), st.floats(0, 1))
+def test_what_is_left_equals_plain_counting(rows, missed, limit):
+    judged = make_judged(rows, "A" * missed)
+    found = try_limits(judged, limit)
+    assert found.n == counted(rows, missed, limit)[1]
+    for name, value in scored(rows, missed, limit).items():
+        assert getattr(found, name) == pytest.approx(value, abs=1e-12)
+    both = try_limits(judged, {"A": limit, "B": limit})
+    assert both == found
+    only = try_limits(judged, {"B": limit})
+    assert only.n == sum(x != "B" or p >= limit for x, p, _ in rows)
+
+
+@settings(max_examples=300)
+@given(
+    ROWS.filter(bool),
+    st.integers(0, 3),
+    st.sampled_from(["precision", "recall", "f1"]),
+    st.sampled_from([0.3, 0.5, 0.75, 0.9, 1.0]),
+)
+def test_the_best_threshold_equals_a_search(rows, missed, figure, wanted):
+    """Of all different sets of entities that a threshold can leave."""
+    judged = make_judged(rows, "A" * missed)
+    options = {} if figure == "f1" else {figure: wanted}
+    found = choose_limit(judged, **options)
+    tried = sorted({p for _, p, _ in rows})
+    values = {limit: scored(rows, missed, limit)[figure] for limit in tried}
+    enough = [limit for limit in tried if figure != "f1" and values[limit] >= wanted]
+    best = [x for x in tried if values[x] >= max(values.values()) - 1e-12]
+    choice = enough or best
+    expected = max(choice) if figure == "recall" else min(choice)
+    kept = counted(rows, missed, expected)
+    assert counted(rows, missed, found) == kept
+    assert 0.0 <= found <= 1.0 and (found == 0.0) == (kept[1] == len(rows))
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_a_short_number_between(x, y):
+    low, high = sorted([x, y])
+    if low < high:
+        assert low < short_between(low, high) <= high
+    assert short_between(0.31, 0.95) == 0.6
+    assert short_between(0.996, 0.999) == 0.998
+    assert short_between(0.5, np.nextafter(0.5, 1)) == np.nextafter(0.5, 1)
+
+
+@given(ROWS, st.sampled_from([{}, {"precision": 0.8}, {"recall": 0.5}]))
+def test_by_label(rows, wanted):
+    judged = make_judged(rows, "AB")
+    found = choose_limits(judged, "ABC", **wanted)
+    for label in "AB":
+        own = make_judged([x for x in rows if x[0] == label], label)
+        limit = choose_limit(own, **wanted)
+        assert found.get(label, 0.0) == limit
+        assert (label in found) == (limit > 0.0)
+    assert "C" not in found
+    assert choose_limits(judged, **wanted) == choose_limit(judged, **wanted)
+
+
+# --- a pipeline -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [{}, {"decoding": "mbr"}, {"encoding": "BIO"}])
+def test_what_is_judged_is_what_spacy_scores(config, dev):
+    for seed in range(4):
+        nlp = make_uncertain(seed, min_confidence=0.9, **config)
+        pipe = nlp.get_pipe("hosemi")
+        judged = judge_all(pipe, read_examples(nlp, pipe, dev))
+        assert (pipe.min_confidence, pipe.confidence) == (0.9, False)
+        for limit in (0.0, 0.5, {"PER": 0.3, "LOC": 0.7}):
+            pipe.min_confidence = limit
+            scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
+            point = try_limits(judged, limit)
+            for name, key in (("precision", "p"), ("recall", "r"), ("f1", "f")):
+                assert getattr(point, name) == pytest.approx(scores[f"ents_{key}"])
+            for label, found in scores["ents_per_type"].items():
+                own = try_limits(judged.of_label(label), limit)
+                assert own.f1 == pytest.approx(found["f"])
+
+
+def test_missing_annotation_is_not_judged():
+    nlp = spacy.blank("en")
+    words = "a b c d e f".split()
+    reference = Doc(nlp.vocab, words=words)
+    reference.set_ents(
+        [Span(reference, 0, 2, "X"), Span(reference, 5, 6, "Y")],
+        missing=[reference[2:3]],
+    )
+    spans = [(0, 2, "X"), (0, 1, "X"), (2, 3, "X"), (2, 5, "Y"), (3, 4, "Y")]
+    found, gold = judge(Example(Doc(nlp.vocab, words=words), reference), spans)
+    assert found == [True, False, None, None, False]
+    assert gold == ["X", "Y"]
+
+
+def test_other_tokens_are_aligned():
+    nlp = spacy.blank("en")
+    reference = Doc(nlp.vocab, words=["New", "York-", "Paris"], spaces=[True, False, 0])
+    reference.set_ents([Span(reference, 0, 2, "X"), Span(reference, 2, 3, "X")])
+    predicted = Doc(nlp.vocab, words=["New", "York", "-", "Paris"], spaces=[1, 0, 0, 0])
+    spans = [(0, 3, "X"), (3, 4, "X"), (3, 4, "Y")]
+    found, gold = judge(Example(predicted, reference), spans)
+    assert found == [True, True, False]
+    assert gold == ["X", "X"]
+
+
+def test_preset_entities_are_not_ours(dev):
+    nlp = make_uncertain()
+    ruler = nlp.add_pipe("entity_ruler", first=True)
+    ruler.add_patterns([{"label": "LOC", "pattern": "London"}])
+    ruler.add_patterns([{"label": "LOC", "pattern": "Nobody"}])
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    judged = judge_all(pipe, examples)
+    n_gold = Counter(ent.label_ for eg in examples for ent in eg.reference.ents)
+    n_london = sum(ent.text == "London" for eg in examples for ent in eg.reference.ents)
+    assert n_london > 0
+    assert judged.n_gold == n_gold - Counter(LOC=n_london)
+    found = [p for eg in examples for p in pipe(eg.predicted.copy()).ents]
+    ours = [ent for ent in found if ent.text not in ("London", "Nobody")]
+    assert len(judged.labels) == len(ours)
+
+
+def test_nothing_to_judge(dev):
+    nlp = make_uncertain()
+    pipe = nlp.get_pipe("hosemi")
+    with pytest.raises(ValueError, match="HS092.*'hosemi'.*the 0 documents"):
+        judge_all(pipe, [])
+    examples = [Example(nlp.make_doc("Ada"), nlp.make_doc("Ada"))]
+    with pytest.raises(ValueError, match="HS092.*the 1 documents"):
+        calibrate(pipe, examples)
+    assert pipe.temperature == 1.0
+
+
+@pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
+def test_calibrate(decoding, dev, tmp_path):
+    nlp = make_trained(decoding=decoding, temperature=2.0, min_confidence=0.3)
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    for i in (0, 3):  # two mistakes
+        examples[i].reference.set_ents(examples[i].reference.ents[1:])
+    DocBin(docs=[eg.reference for eg in examples]).to_disk(dev)
+    seen = []
+
+    def progress(some):
+        seen.append(len(some))
+        return some
+
+    found = calibrate(pipe, examples, labels=pipe.labels, progress=progress)
+    assert (pipe.temperature, pipe.min_confidence) == (2.0, 0.3)
+    assert pipe.decoding == decoding and set(seen) == {len(examples)}
+    before, after = found.reliability
+    assert before.temperature == 2.0
+    assert after.temperature == found.chosen["temperature"] != 2.0
+    if decoding == "viterbi":
+        losses = [
+            log_loss(judge_all(pipe, examples, temperature=t))
+            for t in (after.temperature, 1.1 * after.temperature, 3.0, 1.0, 0.3)
+        ]
+        assert min(losses) == losses[0] == after.log_loss
+    set_options(nlp, pipe, **found.chosen)
+    nlp.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model")
+    scores = loaded.evaluate(list(spacy.training.Corpus(dev)(loaded)))
+    limits, point = found.limits[-1]
+    assert limits == found.chosen["min_confidence"]
+    assert point.f1 == pytest.approx(scores["ents_f"])
+    again = calibrate(loaded.get_pipe("hosemi"), examples, labels=pipe.labels)
+    assert again.chosen == found.chosen  # what was there before does not matter
+    assert again.reliability[0] == again.reliability[1] == after
+
+
+def test_what_cannot_be_reached_is_said(dev):
+    nlp = make_uncertain()
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    found = calibrate(pipe, examples, with_temperature=False, recall=1.0)
+    recall = try_limits(found.judged, 0.0).recall
+    assert found.notes == [f"The recall is at most {recall:.4f}, not 1."]
+    found = calibrate(pipe, examples, labels=pipe.labels, precision=1.0)
+    missed = {label for label, (_, x) in found.by_label.items() if x.precision < 1.0}
+    assert missed and len(found.notes) == len(missed)
+    for label in missed:
+        assert any(f" of {label} " in note for note in found.notes)
+
+
+def test_labels_that_are_no_keys_are_saved(tmp_path):
+    marked = ("[A a] b c", "[B b] a c", "c [A a b]")
+    nlp = make_uncertain()
+    initialize(nlp, marked, labels=["A", "B", "x:y"])
+    limits = {"A": 0.25, "x:y": 0.5}
+    set_options(nlp, nlp.get_pipe("hosemi"), min_confidence=limits)
+    nlp.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("hosemi").min_confidence == limits
+
+
+# --- pictures ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_pictures(ending, dev, tmp_path):
+    pytest.importorskip("matplotlib")
+    nlp = make_uncertain()
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    path = tmp_path / f"found{ending}"
+    for labels in (None, pipe.labels):
+        draw_calibration(path, calibrate(pipe, examples, labels=labels))
+        first = path.read_bytes()
+        draw_calibration(path, calibrate(pipe, examples, labels=labels))
+        assert path.read_bytes() == first and len(first) > 1000
+    draw_calibration(
+        path, calibrate(pipe, examples, with_temperature=False, with_limit=False)
+    )
+
+
+def test_without_matplotlib(dev, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    nlp = make_uncertain()
+    pipe = nlp.get_pipe("hosemi")
+    found = calibrate(pipe, read_examples(nlp, pipe, dev))
+    with pytest.raises(ImportError, match=r"HS100.*pip install 'spacy_hosemi\[plot\]'"):
+        draw_calibration(tmp_path / "found.png", found)

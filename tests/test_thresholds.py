@@ -1,0 +1,154 @@
+"""min_confidence for all labels, and by label."""
+
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.cli.find_threshold import find_threshold
+from spacy.tokens import DocBin
+from thinc.api import Config
+
+from spacy_hosemi.thresholds import least_of, read_limits, write_limits
+
+from .helpers import (
+    initialize,
+    lbfgs,
+    make_examples,
+    make_nlp,
+    make_trained,
+    randomize,
+    triples,
+)
+
+# It holds both labels, of all confidences.
+TEXT = "Ada met Charles Babbage in Paris. Mary Somerville wrote to London, York, Ada."
+
+
+def make_uncertain(**config):
+    nlp = make_nlp(**config)
+    initialize(nlp)
+    randomize(nlp.get_pipe("hosemi"), seed=3)
+    return nlp
+
+
+@pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
+def test_each_label_has_its_own(decoding):
+    nlp = make_uncertain(decoding=decoding)
+    pipe, doc = nlp.get_pipe("hosemi"), nlp(TEXT)
+    spans = [(*x, ent._.confidence) for x, ent in zip(triples(doc.ents), doc.ents)]
+    assert {label for *_, label, _ in spans} == {"LOC", "PER"}
+    for limits in ({"PER": 0.5}, {"LOC": 0.2, "PER": 0.9}, {"LOC": 1.0}, {}, 0.4):
+        by_label = limits if isinstance(limits, dict) else {"LOC": 0.4, "PER": 0.4}
+        left = [x[:3] for x in spans if x[3] >= by_label.get(x[2], 0.0)]
+        for found in (limits, list(map(list, by_label.items()))):
+            pipe.min_confidence = read_limits(found)
+            assert triples(nlp(TEXT).ents) == left
+
+
+@pytest.mark.parametrize("through", ["disk", "bytes"])
+def test_saved_and_loaded(through, tmp_path):
+    limits = {"PER": 0.7, "LOC": 0.25}
+    nlp = make_uncertain(min_confidence=limits)
+    if through == "disk":
+        nlp.to_disk(tmp_path / "model")
+        other = spacy.load(tmp_path / "model")
+    else:
+        other = spacy.util.load_model_from_config(nlp.config)
+        other.from_bytes(nlp.to_bytes())
+    assert other.get_pipe("hosemi").min_confidence == limits
+    assert triples(other(TEXT).ents) == triples(nlp(TEXT).ents)
+
+
+def test_a_section_of_a_config():
+    text = """
+    [nlp]
+    lang = "en"
+    pipeline = ["hosemi"]
+    [components]
+    [components.hosemi]
+    factory = "hosemi"
+    [components.hosemi.min_confidence]
+    PER = 0.9
+    """
+    config = Config().from_str("\n".join(line.strip() for line in text.splitlines()))
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    assert nlp.get_pipe("hosemi").min_confidence == {"PER": 0.9}
+
+
+@pytest.mark.parametrize(
+    "limits", [{"PER": 1.5}, {"PER": 0.1, "LOC": -0.1}, [["PER", 1.1]], 2]
+)
+def test_out_of_range(limits):
+    with pytest.raises(ValueError, match="HS043.*min_confidence.*expected 0 to 1"):
+        make_nlp(min_confidence=limits)
+
+
+@pytest.mark.parametrize("limits", ["x", {"PER": "x"}, [0.5], [["PER", "x"]], None])
+def test_something_else(limits):
+    with pytest.raises(ValueError, match="min_confidence"):
+        make_nlp(min_confidence=limits)
+
+
+def test_an_unknown_label():
+    """It is seen before a fit, which takes long, and in a model whose config was
+    edited; but labels may be unknown until there are data."""
+    nlp = make_nlp(min_confidence={"PER": 0.5, "Per": 0.1})
+    assert triples(nlp(TEXT).ents) == []
+    with pytest.raises(ValueError, match=r"HS091.*'Per'.*\('LOC', 'PER'\).*hosemi"):
+        initialize(nlp, fit=lbfgs())
+    initialize(nlp, labels=["LOC", "PER", "Per"])
+
+
+def test_an_unknown_label_in_a_saved_config(tmp_path):
+    make_trained().to_disk(tmp_path / "model")
+    path = tmp_path / "model" / "config.cfg"
+    saved = path.read_text("utf8")
+    new = 'min_confidence = {"ORG": 0.5}'
+    path.write_text(saved.replace("min_confidence = 0.0", new), "utf8")
+    with pytest.raises(ValueError, match="HS091.*'ORG'"):
+        spacy.load(tmp_path / "model")
+
+
+# --- in a config ------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.text(max_size=4), st.floats(0, 1), max_size=3))
+def test_any_label_survives_a_config(limits):
+    config = Config({"hosemi": {"min_confidence": write_limits(limits)}})
+    loaded = Config().from_str(config.to_str())["hosemi"]["min_confidence"]
+    assert read_limits(loaded) == limits
+    for label, limit in limits.items():
+        assert least_of(limits, label) == limit
+    assert least_of(limits, "another") == 0.0
+
+
+@pytest.mark.parametrize("label", ["idno:DOI", "a=b", "#a", "[a]", " a", ""])
+def test_labels_that_are_no_keys(label):
+    with pytest.raises(ValueError, match="HS101") as raised:
+        make_nlp(min_confidence={"a": 0.1, label: 0.5})
+    pairs = [["a", 0.1], [label, 0.5]]
+    assert f"min_confidence = {pairs}" in str(raised.value)
+    nlp = make_nlp(min_confidence=pairs)
+    assert nlp.get_pipe("hosemi").min_confidence == {"a": 0.1, label: 0.5}
+    config = Config().from_str(nlp.config.to_str())
+    assert config["components"]["hosemi"]["min_confidence"] == pairs
+
+
+# --- spaCy's command ----------------------------------------------------------------
+
+
+def test_find_threshold(tmp_path, capsys):
+    nlp = make_uncertain()
+    nlp.to_disk(tmp_path / "model")
+    examples = make_examples(nlp)
+    DocBin(docs=[eg.reference for eg in examples]).to_disk(tmp_path / "dev.spacy")
+    args = tmp_path / "model", tmp_path / "dev.spacy", "hosemi", "min_confidence"
+    best, score, scores = find_threshold(*args, "ents_p", n_trials=6, silent=False)
+    for limit, found in scores.items():
+        nlp.get_pipe("hosemi").min_confidence = float(limit)
+        assert found == nlp.evaluate(examples)["ents_p"]
+    assert len(set(scores.values())) > 1 and score == scores[best] == max(
+        scores.values()
+    )
+    assert "Best threshold" in capsys.readouterr().out
