@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from .core import Constraints, PatternAutomaton, Potentials, mbr, viterbi
+from .core import (
+    Constraints,
+    PatternAutomaton,
+    Potentials,
+    mbr,
+    viterbi,
+    viterbi_many,
+)
 from .errors import Errors
 from .fixed import best_permitted, constrain
 from .labels import LabelInventory, Segment, Span
@@ -91,45 +98,43 @@ def _with_spans(
 
 
 def best_spans(
-    problem: Problem,
+    problems: Sequence[Problem],
     automaton: PatternAutomaton,
     inventory: LabelInventory,
     decoding: str,
     expected_f1: float | None,
-) -> list[Span] | None:
-    """The spans of a unit, without the preset ones.
+) -> list[list[Span] | None]:
+    """The spans of units, without the preset ones.
 
-    problem (Problem): Of the unit.
+    problems (Sequence[Problem]): Units, of one document or several.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
     decoding (str), expected_f1 (Optional[float]): See `HighOrderSemiCRF`.
-    RETURNS (Optional[List[Tuple[int, int, str]]]): In tokens of the document; None if
-        no segmentation is possible.
+    RETURNS (List[Optional[List[Tuple[int, int, str]]]]): In tokens of the document of
+        each; None if no segmentation is possible.
     """
+    if decoding == "mbr":
+        found = [
+            mbr(automaton, x.potentials, "f1", x.constraints, expected_f1=expected_f1)
+            for x in problems
+        ]
+    elif any(x.fixed.forbid for x in problems) and inventory.on_tokens:
+        found = [best_permitted(x, automaton, inventory) for x in problems]
+    else:
+        given = [x.potentials for x in problems], [x.constraints for x in problems]
+        found = [segments for segments, _ in viterbi_many(automaton, *given)]
+    return [_read(*pair, inventory) for pair in zip(problems, found)]
+
+
+def _read(
+    problem: Problem, segments: Sequence[Segment], inventory: LabelInventory
+) -> list[Span] | None:
     tokens = problem.unit.tokens
-    if not len(tokens):
-        return []
-    segments = _best_segments(problem, automaton, inventory, decoding, expected_f1)
     if not segments:
-        return None
+        return None if len(tokens) else []
     spans = read_segments(segments, inventory, tokens)
     if problem.preset:
         spans = [span for span in spans if problem.preset.is_free(span)]
     return shift(spans, problem.unit.start)
-
-
-def _best_segments(
-    problem: Problem,
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-    decoding: str,
-    expected_f1: float | None,
-) -> list[Segment]:
-    potentials, constraints = problem.potentials, problem.constraints
-    if problem.fixed.forbid and inventory.on_tokens:
-        return best_permitted(problem, automaton, inventory)
-    if decoding == "mbr":
-        return mbr(automaton, potentials, "f1", constraints, expected_f1=expected_f1)
-    return viterbi(automaton, potentials, constraints)[0]
 
 
 def impossible(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -123,6 +128,7 @@ spans_threshold = null
 confidence = false
 min_confidence = 0.0
 temperature = 1.0
+threads = 1
 scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
 
 [hosemi.model]
@@ -200,6 +206,7 @@ def make_hosemi(
     confidence: bool,
     min_confidence: LimitsConfig,
     temperature: float,
+    threads: int,
     scorer: Callable[..., Any] | None,
 ) -> HighOrderSemiCRF:
     """Make the component "hosemi"; the arguments are those of HighOrderSemiCRF."""
@@ -229,6 +236,7 @@ def make_hosemi(
         confidence=confidence,
         min_confidence=min_confidence,
         temperature=temperature,
+        threads=threads,
         scorer=scorer,
     )
 
@@ -288,6 +296,7 @@ class HighOrderSemiCRF(TrainablePipe):
         less probable; by label, as keys or in pairs: those not named stay.
     temperature (float): Scores are divided by it before anything is computed from them:
         above 1 all confidences are nearer to each other. Viterbi finds the same.
+    threads (int): So many batches of `pipe` are predicted at a time.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
         HS047 decoding, HS093 incorrect_spans_key with tags on tokens; HS090
@@ -322,6 +331,7 @@ class HighOrderSemiCRF(TrainablePipe):
         confidence: bool = False,
         min_confidence: LimitsConfig = 0.0,
         temperature: float = 1.0,
+        threads: int = 1,
         scorer: Callable[..., Any] | None = score_entities,
     ) -> None:
         at_least = {
@@ -333,6 +343,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "length_smoothing": (length_smoothing, 0),
             "max_length": (1 if max_length is None else max_length, 1),
             "collective": (collective, 0),
+            "threads": (threads, 1),
         }
         for key, (value, least) in at_least.items():
             if value < least:
@@ -386,6 +397,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self.confidence = confidence
         self.min_confidence = read_limits(min_confidence)
         self.temperature = temperature
+        self.threads = threads
         transitions = self.weights.extractor.features.roles["transition"]
         if transitions and not observed_order:
             names = ", ".join(map(str, transitions))
@@ -780,13 +792,41 @@ class HighOrderSemiCRF(TrainablePipe):
         YIELDS (Doc): In their order; those that fail go to the error handler.
         """
         error_handler = self.get_error_handler()
-        for docs in batches(stream, batch_size):
+        for docs, found in self._predict_stream(batches(stream, batch_size)):
             try:
-                self.set_annotations(docs, self.predict(docs))
+                self.set_annotations(docs, found())
             except Exception:
                 yield from self._one_by_one(docs, error_handler)
             else:
                 yield from docs
+
+    def _predict_stream(
+        self, stream: Iterable[list[Doc]]
+    ) -> Iterator[tuple[list[Doc], Callable[[], list[Prediction]]]]:
+        """Batches, and how to get what is predicted, which may be in work already."""
+        if self.threads == 1:
+            yield from ((docs, partial(self.predict, docs)) for docs in stream)
+            return
+        in_work: deque[tuple[list[Doc], Future[list[Prediction]]]] = deque()
+        with ThreadPoolExecutor(self.threads) as pool:
+            for docs in stream:
+                in_work.append((docs, self._start(pool, docs, in_work)))
+                if len(in_work) > 2 * self.threads:
+                    docs, found = in_work.popleft()
+                    yield docs, found.result
+            yield from ((docs, found.result) for docs, found in in_work)
+
+    def _start(
+        self, pool: ThreadPoolExecutor, docs: list[Doc], in_work: Iterable[Any]
+    ) -> Future[list[Prediction]]:
+        """Have a batch predicted by another thread."""
+        presets = [read_preset(doc, self.name) for doc in docs]
+        labels = {y for preset in presets if preset for *_, y in preset.spans}
+        if labels.difference(self.labels):  # others must not see the model change
+            wait([found for _, found in in_work])
+            self._add_labels(labels)
+        # The device for arrays is part of the context.
+        return pool.submit(copy_context().run, self.predict, docs)
 
     def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
         """Documents some of which fail."""
@@ -811,7 +851,7 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
         problems = self._problems(docs, fixed)
-        found = [[self._solve(problem) for problem in of_doc] for of_doc in problems]
+        found = self._solve(problems)
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         listed = [self._listed(of_doc) for of_doc in problems]
         lists_ents = self.spans_key and self.spans_threshold is None
@@ -843,14 +883,20 @@ class HighOrderSemiCRF(TrainablePipe):
         kept = [i for i, pair in enumerate(zip(scores, limits)) if pair[0] >= pair[1]]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
-    def _solve(self, problem: Problem) -> list[SpanTriple]:
-        """RETURNS (List[Tuple[int, int, str]]): In tokens of the document."""
-        spans = best_spans(
-            problem, self.automaton, self.inventory, self.decoding, self.expected_f1
-        )
-        if spans is None:
-            raise impossible(problem, self.inventory, self.cfg)
-        return spans
+    def _solve(
+        self, problems: Sequence[Sequence[Problem]]
+    ) -> list[list[list[SpanTriple]]]:
+        """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each unit of each
+        document, in tokens of the document."""
+        flat = [problem for of_doc in problems for problem in of_doc]
+        args = self.automaton, self.inventory, self.decoding, self.expected_f1
+        solved = []
+        for problem, spans in zip(flat, best_spans(flat, *args)):
+            if spans is None:
+                raise impossible(problem, self.inventory, self.cfg)
+            solved.append(spans)
+        of_units = iter(solved)
+        return [list(islice(of_units, len(of_doc))) for of_doc in problems]
 
     def _probabilities(
         self, problem: Problem, spans: Sequence[SpanTriple]

@@ -14,9 +14,12 @@ from ..errors import Errors
 from .automaton import PatternAutomaton
 from .inference import Marginals, marginals
 from .potentials import Constraints, Potentials
-from .viterbi import viterbi
+from .viterbi import viterbi_each
 
 Result = TypeVar("Result")
+
+# So many documents go to a thread at a time.
+PORTION = 32
 
 
 def viterbi_many(
@@ -34,7 +37,7 @@ def viterbi_many(
     RETURNS (List[Tuple[segments, score]]): In the order of the documents.
     RAISES (ValueError): HS026 threads; HS028 constraints; and as `viterbi`.
     """
-    return _map(viterbi, automaton, potentials_list, constraints, threads)
+    return _map(viterbi_each, automaton, potentials_list, constraints, threads)
 
 
 def marginals_many(
@@ -44,11 +47,20 @@ def marginals_many(
     threads: int = 1,
 ) -> list[Marginals]:
     """`marginals` of each document; see `viterbi_many`."""
-    return _map(marginals, automaton, potentials_list, constraints, threads)
+    return _map(_marginals_each, automaton, potentials_list, constraints, threads)
+
+
+def _marginals_each(
+    automaton: PatternAutomaton,
+    potentials_list: list[Potentials],
+    constraints: list[Constraints | None],
+) -> list[Marginals]:
+    pairs = zip(potentials_list, constraints)
+    return [marginals(automaton, *pair) for pair in pairs]
 
 
 def _map(
-    function: Callable[..., Result],
+    solve: Callable[..., list[Result]],
     automaton: PatternAutomaton,
     potentials_list: Sequence[Potentials],
     constraints: Sequence[Constraints | None] | None,
@@ -66,12 +78,13 @@ def _map(
         raise ValueError(
             Errors.HS028.format(found=len(limits), expected=len(documents))
         )
-
-    def solve(pair: tuple[Potentials, Constraints | None]) -> Result:
-        return function(automaton, *pair)
-
-    pairs = list(zip(documents, limits))
     if threads == 1:
-        return [solve(pair) for pair in pairs]
+        return solve(automaton, documents, limits)
+
+    def solve_some(at: int) -> list[Result]:
+        some = slice(at, at + PORTION)
+        return solve(automaton, documents[some], limits[some])
+
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(solve, pairs))
+        portions = pool.map(solve_some, range(0, len(documents), PORTION))
+        return [result for portion in portions for result in portion]

@@ -2,8 +2,7 @@ from libc.stdint cimport int32_t
 
 from .tables cimport Tables
 
-cdef Completions best_completions(automaton, potentials, constraints)
-cdef give_back(Completions best)
+cdef list best_segments(automaton, list potentials, list constraints)
 
 
 cdef class Leaps:
@@ -29,10 +28,17 @@ cdef class Completions(Tables):
     cdef double[::1] top                # [G]
     cdef double[::1] bound              # [L]
     cdef Leaps leaps                    # None: there would be too many
+    cdef Py_ssize_t n_best              # segments of the best segmentation
+    cdef Completions next               # what is solved with it
 
-    cdef _solve(self, potentials, constraints)
+    cdef _start(
+        self, automaton, potentials, constraints, bint maximum, bint keep_beta
+    )
+    cdef Py_ssize_t _size(self)
     cdef _forget(self)
-    cdef _complete(self)
+    cdef _prepare(self)
+    cdef void _solve_all(self) noexcept nogil
+    cdef list _best_path(self, Py_ssize_t n, bint with_states)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)
     cdef _set_leaps(self)

@@ -21,28 +21,55 @@ SMALL = 1_000_000
 # Pairs of a label and a state for which the edge may be written down.
 N_LEAPS = 200_000
 
-# For so many threads the room of a finished document is kept for the next one.
-N_SPARE = 4
+# So many documents are solved at a time without the GIL: enough for other threads to get
+# on with their work, so few that their rooms stay in the cache of the processor.
+N_TOGETHER = 8
+
+# Rooms of finished documents are kept for others, for some threads.
+N_SPARE = 4 * N_TOGETHER
 
 
-cdef Completions best_completions(automaton, potentials, constraints):
-    """The same as a new one with `maximum`, perhaps in the room of another document:
-    for short documents allocating takes as long as the sweep."""
+cdef list best_segments(automaton, list potentials, list constraints):
+    """The best segmentation of each document, and its score; see `viterbi`."""
+    cdef Completions last, best
+    cdef list found = [], rooms
     check_automaton(automaton)
+    for at in range(0, len(potentials), N_TOGETHER):
+        last, rooms = None, []
+        for k in range(at, min(at + N_TOGETHER, len(potentials))):
+            best = _completions(automaton, potentials[k], constraints[k])
+            best.next, last = last, best
+            rooms.append(best)
+        with nogil:
+            last._solve_all()
+        for best in rooms:
+            best.next = None
+            found.append((best._best_path(best.n_best, False), best.total))
+            _give_back(best)
+    return found
+
+
+cdef Completions _completions(automaton, potentials, constraints):
+    """Ready to be solved, perhaps in the room of another document: for short documents
+    allocating takes as long as the sweep."""
     cdef Layout layout = automaton.layout
     cdef Completions best
     if layout is None or not layout.spare:
-        return Completions(automaton, potentials, constraints, maximum=True)
+        best = Completions.__new__(Completions)
+        best._start(automaton, potentials, constraints, maximum=True, keep_beta=False)
+        return best
     best = layout.spare.pop()
     best.automaton = automaton
-    best._solve(potentials, constraints)
+    best._load(potentials, constraints)
+    best._prepare()
     return best
 
 
-cdef give_back(Completions best):
+cdef _give_back(Completions best):
     """Keep the room of completions that nobody will look at any more."""
     cdef Layout layout = best.automaton.layout
-    if best.closing.shape[0] * best.n_states <= SMALL and len(layout.spare) < N_SPARE:
+    cdef Py_ssize_t n_spare = len(layout.spare)
+    if n_spare < N_SPARE and best._size() * (n_spare + 1) <= 4 * SMALL:
         best._forget()
         layout.spare.append(best)
 
@@ -65,14 +92,20 @@ cdef class Completions(Tables):
     def __init__(
         self, automaton, potentials, constraints, *, bint maximum, bint keep_beta=False
     ):
+        self._start(automaton, potentials, constraints, maximum, keep_beta)
+        with nogil:
+            self._sweep()
+
+    cdef _start(
+        self, automaton, potentials, constraints, bint maximum, bint keep_beta
+    ):
         Tables.__init__(self, automaton, potentials, constraints)
         self.maximum, self.keep_beta = maximum, keep_beta
-        self._complete()
+        self._prepare()
 
-    cdef _solve(self, potentials, constraints):
-        """The same for another document, with the room that there is."""
-        self._load(potentials, constraints)
-        self._complete()
+    cdef Py_ssize_t _size(self):
+        """RETURNS: about how many numbers there is room for."""
+        return self.closing.shape[0] * self.n_states
 
     cdef _forget(self):
         """Let go of the document, and of the automaton, which owns the room now."""
@@ -80,7 +113,8 @@ cdef class Completions(Tables):
         self.more = self.end = self.length = self.leaps = None
         self.given_tail = self.pattern_weight = None
 
-    cdef _complete(self):
+    cdef _prepare(self):
+        """All that needs the GIL."""
         if self._has_room():
             self._set_arc_weights()
             self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
@@ -88,9 +122,13 @@ cdef class Completions(Tables):
             self._make_room()
         if self.maximum:
             self._set_leaps()
-        with nogil:
-            self._sweep()
-        self.total = self.beta[0]
+
+    cdef void _solve_all(self) noexcept nogil:
+        """This document and the next ones, each with its best segmentation."""
+        self._sweep()
+        self.n_best = self._walk(0, 0) if self.total > -INFINITY else 0
+        if self.next is not None:
+            self.next._solve_all()
 
     cdef bint _has_room(self) noexcept nogil:
         if self._lease is None or self.n_tokens >= self.closing.shape[0]:
@@ -162,6 +200,7 @@ cdef class Completions(Tables):
             self._close(j - 1)
         if self.betas.shape[0]:
             self.betas[0, :] = self.beta
+        self.total = self.beta[0]
 
     cdef void _close(self, Py_ssize_t j) noexcept nogil:
         """beta[j, p] = max over y of weight[y, p] + B[j, target[y, p]]
@@ -214,11 +253,16 @@ cdef class Completions(Tables):
         RETURNS (List[Tuple[int, int, int]]): start, end, label, and state; [] if none
             is possible.
         """
-        cdef Py_ssize_t n = 0, k
+        cdef Py_ssize_t n = 0
         if self.best_from(u, state) > -INFINITY:
             with nogil:
                 n = self._walk(u, state)
+        return self._best_path(n, with_states)
+
+    cdef list _best_path(self, Py_ssize_t n, bint with_states):
+        """The n segments of the last walk."""
         cdef const int32_t[:, ::1] path = self.path
+        cdef Py_ssize_t k
         if with_states:
             return [(path[k, 0], path[k, 1], path[k, 2], path[k, 3]) for k in range(n)]
         return [(path[k, 0], path[k, 1], path[k, 2]) for k in range(n)]

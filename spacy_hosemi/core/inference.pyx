@@ -256,17 +256,19 @@ cdef class Marginals(Tables):
         """
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
-        starts = self.gradient.start[:, : self.n_labels]
-        label = self.automaton.group_label
-        groups = [np.flatnonzero(label == y).tolist() for y in range(self.n_labels)]
-        least = p * (1.0 - 1e-9) - 1e-12
-        found, open_segments = [], []
+        cdef double[:, :] starts = self.gradient.start
+        cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
+        cdef Py_ssize_t j, y
+        cdef list found = [], open_segments = [], groups
         for j in range(1, self.n_tokens + 1):
-            for y in np.flatnonzero(starts[j - 1] >= p * (1.0 - 1e-9)).tolist():
-                more = dict.fromkeys(groups[y], 0.0)
-                open_segments.append([j - 1, y, starts[j - 1, y], more])
-            if open_segments:
-                self._set_beta(j)
+            for y in range(self.n_labels):
+                if starts[j - 1, y] >= some:
+                    groups = self._groups_of(y)
+                    more = dict.fromkeys(groups, 0.0)
+                    open_segments.append([j - 1, y, starts[j - 1, y], more])
+            if not open_segments:
+                continue
+            self._set_beta(j)
             for segment in open_segments:
                 prob = self._extend(segment, j)
                 if prob >= p * (1.0 - 1e-12):
@@ -274,20 +276,35 @@ cdef class Marginals(Tables):
             open_segments = [s for s in open_segments if s[2] >= least]
         return sorted(found)
 
-    def _extend(self, segment, Py_ssize_t j):
+    cdef list _groups_of(self, Py_ssize_t y):
+        cdef Py_ssize_t g
+        return [g for g in range(self.n_groups) if self.group_label[g] == y]
+
+    cdef double _extend(self, list segment, Py_ssize_t j):
         """Let a segment [start, label, probability that it is open, sums of `more` by
-        group] end at j. RETURNS (float): With which probability it does."""
+        group] end at j. RETURNS: with which probability it does."""
         cdef Py_ssize_t u = segment[0], g
-        cdef double total = 0.0, score
-        more = segment[3]
-        for g in more:
+        cdef double total = 0.0, score, running
+        cdef dict more = segment[3]
+        for g in list(more):
+            running = more[g]
             if j > u + 1:
-                more[g] += self.more[j - 1, g]
-            score = self.first[u, g] + more[g] + self.end[j - 1, g]
+                running += self.more[j - 1, g]
+                more[g] = running
+            score = self.first[u, g] + running + self.end[j - 1, g]
             score += self.length_score(g, j - u) + self.cells_of(u, j, g)
             total += self._one(u, g, score, j)
         segment[2] -= total
         return total
+
+    def is_possible(self, segments):
+        """Whether a segmentation has a probability above 0.
+
+        segments (Iterable[Tuple[int, int, int]]): (start, end, label index), from left
+            to right, covering every token.
+        RETURNS (bool): False, too, where no segmentation is possible.
+        """
+        return self.log_z > -INFINITY and self.path_score(segments) > -INFINITY
 
     def _set_beta(self, Py_ssize_t j):
         """beta of one boundary, from B."""

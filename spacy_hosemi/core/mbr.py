@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -77,9 +78,9 @@ def mbr(
     found = marginals(automaton, potentials, constraints)
     if found.log_z == -np.inf:
         return []
-    free = _without_preferences(check_potentials(automaton, potentials))
+    free = _Free(automaton, potentials, constraints)
     if objective == "spans":
-        return _best_gain(automaton, free, constraints, _candidates(found, LEAST))
+        return _best_gain(found, free, _candidates(found, LEAST))
 
     if expected_f1 is not None:
         ratio = expected_f1
@@ -94,7 +95,7 @@ def mbr(
     prob = _candidates(found, least)
     while True:
         gains = {segment: 2.0 * p - ratio for segment, p in prob.items()}
-        segments = _best_gain(automaton, free, constraints, gains)
+        segments = _best_gain(found, free, gains)
         is_closed = all(s in prob for s in segments if s[2] > 0)
         if not is_closed and least > LEAST:
             least = LEAST
@@ -120,40 +121,67 @@ def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
     return 2.0 * n_correct / size if size else 0.0
 
 
-def _without_preferences(potentials: Potentials) -> Potentials:
-    """What is forbidden stays so, everything else is worth nothing."""
+class _Free:
+    """A document without preferences: what is forbidden stays so, everything else is
+    worth nothing."""
 
-    def forbidden(name: str) -> np.ndarray:
-        return np.where(np.isneginf(getattr(potentials, name)), -np.inf, 0.0)
+    def __init__(
+        self,
+        automaton: PatternAutomaton,
+        potentials: Potentials,
+        constraints: Constraints | None,
+    ) -> None:
+        self.automaton = automaton
+        self.constraints = constraints
+        self._given = potentials
 
-    def forbidden_rows(rows: np.ndarray) -> np.ndarray:
-        return rows[np.isneginf(rows["score"])]
+    @cached_property
+    def potentials(self) -> Potentials:
+        """Scores of 0 or -inf."""
+        given = check_potentials(self.automaton, self._given)
 
-    return Potentials(
-        **{name: forbidden(name) for name in (*ROLES, "length", "tail", "pattern")},
-        cells=forbidden_rows(potentials.cells),
-        entries=(
-            None if potentials.entries is None else forbidden_rows(potentials.entries)
-        ),
-    )
+        def forbidden(name: str) -> np.ndarray:
+            return np.where(np.isneginf(getattr(given, name)), -np.inf, 0.0)
+
+        def forbidden_rows(rows: np.ndarray) -> np.ndarray:
+            return rows[np.isneginf(rows["score"])]
+
+        return Potentials(
+            **{name: forbidden(name) for name in (*ROLES, "length", "tail", "pattern")},
+            cells=forbidden_rows(given.cells),
+            entries=None if given.entries is None else forbidden_rows(given.entries),
+        )
 
 
-def _best_gain(
-    automaton: PatternAutomaton,
-    free: Potentials,
-    constraints: Constraints | None,
-    gains: Probabilities,
-) -> Segments:
+def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
     """The possible segmentation whose spans gain most together.
 
-    A span costs more than can be gained, and a cell gives that back where there is a
+    As a rule that has all spans that gain anything, and outside between them. Else a
+    span costs more than can be gained, and a cell gives that back where there is a
     gain: so others are only taken where nothing else is possible.
     """
-    start = free.start.copy()
-    start[:, 1 : automaton.n_labels] -= _COST
+    segments = _with_outside([x for x, gain in gains.items() if gain > 0.0], found)
+    if segments and found.is_possible(segments):
+        return segments
+    start = free.potentials.start.copy()
+    start[:, 1 : free.automaton.n_labels] -= _COST
     given_back = [(*segment, _COST + gain) for segment, gain in gains.items()]
-    cells = np.concatenate([free.cells, np.array(given_back, CELLS)])
-    segments, _ = viterbi(
-        automaton, replace(free, start=start, cells=cells), constraints
-    )
+    cells = np.concatenate([free.potentials.cells, np.array(given_back, CELLS)])
+    potentials = replace(free.potentials, start=start, cells=cells)
+    segments, _ = viterbi(free.automaton, potentials, free.constraints)
     return segments
+
+
+def _with_outside(spans: Segments, found: Marginals) -> Segments:
+    """Spans, and outside where none is; [] if two of them overlap."""
+    segments: Segments = []
+    at = 0
+    for start, end, label in sorted(spans):
+        if start < at:
+            return []
+        if start > at:
+            segments.append((at, start, 0))
+        segments.append((start, end, label))
+        at = end
+    n_tokens = len(found.tokens)
+    return [*segments, (at, n_tokens, 0)] if at < n_tokens else segments

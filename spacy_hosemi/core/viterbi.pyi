@@ -11,6 +11,11 @@ def viterbi(
     constraints: Constraints | None = ...,
     method: str = ...,
 ) -> tuple[list[Segment], float]: ...
+def viterbi_each(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    constraints: list[Constraints | None],
+) -> list[tuple[list[tuple[int, int, int]], float]]: ...
 def score(
     automaton: PatternAutomaton, potentials: Potentials, segments: Iterable[Segment]
 ) -> float: ...

@@ -7,7 +7,7 @@ index, then the greatest length; then likewise for the next segment.
 
 from ..errors import Errors
 from .chart cimport Chart
-from .completions cimport Completions, best_completions, give_back
+from .completions cimport best_segments
 
 METHODS = ("auto", "automaton")
 
@@ -29,10 +29,17 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
         raise ValueError(
             Errors.HS023.format(name="method", found=method, expected=METHODS)
         )
-    cdef Completions best = best_completions(automaton, potentials, constraints)
-    found = best.follow_best(0, 0), best.total
-    give_back(best)
-    return found
+    return best_segments(automaton, [potentials], [constraints])[0]
+
+
+def viterbi_each(automaton, potentials, constraints):
+    """`viterbi` of each document; the GIL is given away for some of them at a time.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    RETURNS (List[Tuple[segments, score]]): In the order of the documents.
+    """
+    return best_segments(automaton, potentials, constraints)
 
 
 def score(automaton, potentials, segments):

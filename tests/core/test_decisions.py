@@ -1,6 +1,7 @@
 """Decisions by expected gain (mbr), and the entropy of the distribution."""
 
 import math
+import sys
 from functools import cache
 
 import numpy as np
@@ -124,6 +125,26 @@ def test_spans_that_pay_at_a_given_f1_equal_enumeration():
             assert bool(found) == bool(possible and problem.n_tokens)
             best = max(map(gain, possible), default=0.0)
             assert gain(found) == pytest.approx(best, abs=1e-5), f"seed {seed}"
+
+
+@pytest.mark.parametrize("expected_f1", [None, 0.8])
+def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
+    """All spans that pay, with outside between them."""
+    rng = np.random.default_rng(5)
+    problems = [
+        as_core(random_problem(rng, n_tokens=int(rng.integers(1, 9)), n_labels=3))
+        for _ in range(300)
+    ]
+
+    def decide():
+        return [
+            core.mbr(*arguments, "f1", constraints, expected_f1=expected_f1)
+            for *arguments, constraints in problems
+        ]
+
+    found, module = decide(), sys.modules["spacy_hosemi.core.mbr"]
+    monkeypatch.setattr(module, "_with_outside", lambda *_: [])
+    assert found == decide()
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -1,0 +1,121 @@
+"""Several batches at a time: the same results, for any number of threads."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from ..helpers import TRAIN, make_doc, make_nlp, make_trained, parse, triples
+
+TEXTS = [parse(line)[0] for line in TRAIN] * 30
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return make_trained(confidence=True)
+
+
+def predict(nlp, threads, docs=None):
+    pipe = nlp.get_pipe("hosemi")
+    pipe.threads = threads
+    docs = [nlp.make_doc(text) for text in TEXTS] if docs is None else docs
+    found = list(pipe.pipe(docs, batch_size=7))
+    return [
+        (doc.text, [(*span, ent._.confidence) for span, ent in zip(spans, doc.ents)])
+        for doc in found
+        for spans in [triples(doc.ents)]
+    ]
+
+
+@pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
+@pytest.mark.parametrize("threads", [2, 5])
+def test_equal_for_any_number(nlp, threads, decoding, monkeypatch):
+    pipe = nlp.get_pipe("hosemi")
+    monkeypatch.setattr(pipe, "decoding", decoding)
+    monkeypatch.setattr(pipe.weights, "_scores", None)  # all begin without kept scores
+    found = predict(nlp, threads)
+    assert found == predict(nlp, 1)
+    assert [text for text, _ in found] == TEXTS
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_no_documents(nlp, threads):
+    assert predict(nlp, threads, []) == []
+    assert predict(nlp, threads, [Doc(nlp.vocab)]) == [("", [])]
+
+
+def test_the_stream_is_read_as_far_as_needed(nlp):
+    pipe = nlp.get_pipe("hosemi")
+    pipe.threads = 2
+    n_read = 0
+
+    def stream():
+        nonlocal n_read
+        for text in TEXTS:
+            n_read += 1
+            yield nlp.make_doc(text)
+
+    found = pipe.pipe(stream(), batch_size=1)
+    next(found)
+    assert n_read < 10
+    found.close()
+    pipe.threads = 1
+
+
+def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
+    pipe = nlp.get_pipe("hosemi")
+    predict_all, failed = pipe.predict, []
+
+    def fail(docs):
+        if any("Nobody" in doc.text for doc in docs):
+            raise ValueError("Nobody")
+        return predict_all(docs)
+
+    monkeypatch.setattr(pipe, "predict", fail)
+    monkeypatch.setattr(
+        pipe, "error_handler", lambda *args: failed.extend(args[2]), raising=False
+    )
+    found = predict(nlp, 3)
+    assert [text for text, _ in found] == [x for x in TEXTS if "Nobody" not in x]
+    assert len(failed) == len(TEXTS) - len(found) == 30
+
+
+def test_labels_that_are_met_on_the_way():
+    def docs(nlp):
+        for i in range(60):
+            doc = make_doc(nlp, "Ada", "wrote", "to", "Acme", "in", "London", ".")
+            if i % 20 == 10:
+                doc.set_ents([Span(doc, 3, 4, label=f"NEW{i}")])
+            yield doc
+
+    found = []
+    for threads in (1, 4):
+        nlp = make_trained()
+        found.append(predict(nlp, threads, docs(nlp)))
+        assert nlp.get_pipe("hosemi").labels[2:] == ("NEW10", "NEW30", "NEW50")
+    exact, threaded = ([[span[:3] for span in x] for _, x in one] for one in found)
+    assert exact == threaded
+
+
+def test_in_a_pipeline(nlp):
+    nlp.get_pipe("hosemi").threads = 2
+    docs = list(nlp.pipe(TEXTS, batch_size=16))
+    nlp.get_pipe("hosemi").threads = 1
+    assert [doc.text for doc in docs] == TEXTS
+    for doc, other in zip(docs, nlp.pipe(TEXTS)):
+        assert triples(doc.ents) == triples(other.ents)
+        confidences = [[ent._.confidence for ent in x.ents] for x in (doc, other)]
+        np.testing.assert_array_equal(*confidences)
+
+
+def test_not_saved_with_what_was_learnt(nlp, tmp_path):
+    nlp.get_pipe("hosemi").threads = 1
+    nlp.to_disk(tmp_path)
+    config = {"components.hosemi.threads": 3}
+    assert spacy.load(tmp_path, config=config).get_pipe("hosemi").threads == 3
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_threads_out_of_range(threads):
+    with pytest.raises(ValueError, match="HS043.*threads"):
+        make_nlp(threads=threads)
