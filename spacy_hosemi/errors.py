@@ -282,6 +282,11 @@ class Errors(metaclass=_Coded):
         "documents for initialize.components.{name}.fit. Set training.max_epochs = 0, "
         "or leave the fit block out and train online."
     )
+    HS102 = (
+        "the component {name!r} is not initialized, so there is nothing to update; "
+        "expected nlp.initialize() before nlp.update(), with the training examples if "
+        "there are any."
+    )
     HS053 = (
         "model.tok2vec is set; expected null in this version. Leave it out of "
         "[components.{name}.model]."
@@ -371,6 +376,11 @@ class Warnings(metaclass=_Coded):
         "{found} training documents of {total} break label_rules {rules}; the first "
         "begins with {text!r}. They are learnt from as if there were no rules; mend "
         "them, or the rules."
+    )
+    HSW08 = (
+        "features of documents that are met in training would make {found} weights, "
+        "more than {limit}; no more features are added. Give all training documents to "
+        "nlp.initialize, which chooses the frequent ones, or raise features.min_count."
     )
     HSW07 = (
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '

@@ -54,6 +54,7 @@ ORDER = [
     "packing",
     "scores",
     "model",
+    "growth",
     "objectives",
     "fit",
     "pool",
