@@ -252,6 +252,11 @@ class Errors(metaclass=_Coded):
         "incorrect spans; expected one of both. Remove it from doc.ents or from the "
         "group that incorrect_spans_key of the component {name!r} names."
     )
+    HS103 = (
+        "the gold span {text!r} with the label {label!r} begins or ends with "
+        "whitespace, which no span that is predicted does; expected words at both "
+        "ends. Trim it in the training data."
+    )
     HS093 = (
         "incorrect_spans_key is {key!r} and encoding is {found!r}; expected encoding = "
         '"segments", where each span is one segment. Set it to null or change the '
