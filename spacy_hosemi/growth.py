@@ -45,6 +45,11 @@ class Met:
                 found.append(doc)
         return found
 
+    def clear(self) -> None:
+        """Forget all: they may take much memory."""
+        self._docs.clear()
+        self._rare.clear()
+
     def frequent(
         self, keys: Keys, in_tokens: Counts, in_docs: Counts, min_count: int
     ) -> tuple[NDArray[np.bool_], Counts]:
@@ -92,6 +97,7 @@ def grow(weights: Weights, met: Met, docs: Sequence[Doc]) -> None:
     n_weights = weights.matrix.size + is_kept.sum() * len(weights.tail)
     if n_weights > selection.MAX_WEIGHTS:
         weights.grows = False
+        met.clear()
         limit = selection.MAX_WEIGHTS
         message = Warnings.HSW08.format(found=n_weights, limit=limit)
         warnings.warn(message, stacklevel=4)

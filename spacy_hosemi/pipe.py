@@ -440,11 +440,11 @@ class HighOrderSemiCRF(TrainablePipe):
             self._set_labels(labels, [])
             return 1
         observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
-        self._set_labels(labels, patterns, rules, observed)
+        self._set_labels(labels, ())  # what patterns are mined for
         new = set(self.inventory.names[n_names:])
         mined, forbidden = self._mine_patterns([], None)
         more = [p for p in (*forbidden, *mined) if new.intersection(p)]
-        self._set_labels(labels, [*map(tuple, patterns), *more], rules, observed)
+        self._set_labels(labels, [*patterns, *more], rules, observed)
         excluded = set(forbidden)
         is_forbidden = np.array([pattern in excluded for pattern in more], bool)
         for model in (self.model, self._rehearsal_model):
