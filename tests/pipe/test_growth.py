@@ -68,7 +68,7 @@ batches_of_words = st.lists(st.lists(words, max_size=3), max_size=5)
 
 
 @given(batches_of_words, st.integers(1, 3), st.integers(1, 2))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_features_are_those_of_one_initialization(batches, min_count, n_epochs):
     nlp = make_nlp(features={**SMALL, "whole": ["LOWER*"], "min_count": min_count})
     pipe = nlp.get_pipe("hosemi")
