@@ -252,6 +252,11 @@ class Errors(metaclass=_Coded):
         "incorrect spans; expected one of both. Remove it from doc.ents or from the "
         "group that incorrect_spans_key of the component {name!r} names."
     )
+    HS103 = (
+        "the gold span {text!r} with the label {label!r} begins or ends with "
+        "whitespace, which no span that is predicted does; expected words at both "
+        "ends. Trim it in the training data."
+    )
     HS093 = (
         "incorrect_spans_key is {key!r} and encoding is {found!r}; expected encoding = "
         '"segments", where each span is one segment. Set it to null or change the '
@@ -300,6 +305,11 @@ class Errors(metaclass=_Coded):
         "training.max_epochs is -1, and then spaCy hands over no more than 100 "
         "documents for initialize.components.{name}.fit. Set training.max_epochs = 0, "
         "or leave the fit block out and train online."
+    )
+    HS102 = (
+        "the component {name!r} is not initialized, so there is nothing to update; "
+        "expected nlp.initialize() before nlp.update(), with the training examples if "
+        "there are any."
     )
     HS053 = (
         "{what} knows the weights of features alone, and the model has a tok2vec, too. "
@@ -391,6 +401,11 @@ class Warnings(metaclass=_Coded):
         "{found} training documents of {total} break label_rules {rules}; the first "
         "begins with {text!r}. They are learnt from as if there were no rules; mend "
         "them, or the rules."
+    )
+    HSW08 = (
+        "features of documents that are met in training would make {found} weights, "
+        "more than {limit}; no more features are added. Give all training documents to "
+        "nlp.initialize, which chooses the frequent ones, or raise features.min_count."
     )
     HSW07 = (
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '

@@ -60,7 +60,7 @@ from .packing import (
     unpack_names,
 )
 from .scores import TokenScores
-from .selection import Pairs, Selection
+from .selection import Counts, Pairs, Selection
 from .transitions import NO_PLACES, PlaceRows, make_entries, place_rows
 from .transitions import ROLE as TRANSITION
 
@@ -164,7 +164,7 @@ def init_layers(
 ) -> None:
     """Initialize the tok2vec, and the layer that makes scores of its vectors."""
     tok2vec, output = model.layers
-    tok2vec.initialize(X=X)
+    tok2vec.initialize(X=X or None)
     output.initialize(X=output.ops.flatten(tok2vec.predict(X)) if X else None)
 
 
@@ -259,6 +259,7 @@ class Weights(Shim):
         differences, see `lengths`.
     n_observed (int): Columns of `pairs` beyond L, which only transitions have.
     keep_scores (bool): Whether the scores of words are kept in prediction.
+    grows (bool): Whether features that are met in training may be added.
     """
 
     def __init__(
@@ -305,6 +306,7 @@ class Weights(Shim):
         self.length_smoothing = length_smoothing
         self.n_observed = n_observed
         self.is_trained = False
+        self.grows = not selection.is_limited
         self._reset_optimizer()
 
     def put_features_on_tokens(self) -> None:
@@ -325,9 +327,7 @@ class Weights(Shim):
         self.table = RowTable(np.asarray(keys, np.uint64))
         self.names = list(names)
         self.pairs = pairs
-        index = {family: k for k, family in enumerate(FAMILIES)}
-        families = [index[name.split(":", 1)[0]] for name in self.names]
-        self._row_family = np.array(families, np.intp)
+        self._row_family = _families(self.names)
 
     def _matrix_shape(self, n_labels: int) -> tuple[int, int]:
         if self.pairs is None:
@@ -675,7 +675,8 @@ class Weights(Shim):
     def keep(self, is_kept: NDArray[np.bool_]) -> None:
         """Forget the other weights of features, and features that have none left.
 
-        The result has `pairs` where few are left; otherwise what is forgotten is 0.
+        The result has `pairs` where few are left; otherwise what is forgotten is 0. It
+        does not grow again if features were forgotten.
 
         is_kept (bool): In the shape of `matrix`.
         """
@@ -694,6 +695,7 @@ class Weights(Shim):
             pairs = Pairs(first, column[kept])
             matrix = self.matrix.reshape(-1, 1)[slot[kept]]
         names = [self.names[r] for r in rows.tolist()]
+        self.grows = self.grows and len(names) == len(self.names)
         self._set_rows(self.table.keys[rows], names, pairs)
         self.counts, self.matrix = self.counts[rows], matrix
         self._reset_optimizer()
@@ -739,6 +741,24 @@ class Weights(Shim):
         self.tail = tail
         self._reset_optimizer()
 
+    def add_features(self, keys: Keys, names: list[str], counts: Counts) -> None:
+        """Weights of 0 for more features, which come last; training goes on.
+
+        keys (uint64 [K]): Not known yet; none is a transition.
+        names (List[str]): "role:TEMPLATE=value" of each.
+        counts (int64 [K]): Documents that were met in which each fires.
+        """
+        n_labels = len(self.tail)
+        n_new = len(names)
+        if self.pairs is not None:
+            self.pairs = self.pairs.with_rows(n_new, n_labels)
+            n_new *= n_labels
+        self.matrix = self._steps()[0].grow(n_new)
+        self.table.extend(keys)
+        self.names += names
+        self._row_family = np.concatenate([self._row_family, _families(names)])
+        self.counts = np.concatenate([self.counts, counts])
+
     def set_pattern(self, pattern: Floats) -> None:
         """Weights for other label patterns, those of the automaton from now on."""
         self.pattern = pattern
@@ -771,6 +791,8 @@ class Weights(Shim):
         for name in _COUNTS:
             if count := getattr(self, name):
                 parts[name] = count
+        if self.grows != (self.pairs is None):
+            parts["grows"] = self.grows
         for part in _PARTS:
             if data := getattr(self.extractor, part).to_dict():
                 parts[part] = data
@@ -815,6 +837,7 @@ class Weights(Shim):
             self.learn_length = loaded["learn_length"]
             self.is_trained = loaded["is_trained"]
             self.n_docs = loaded["n_docs"]
+            self.grows = loaded.get("grows", pairs is None)
             for name in _COUNTS:
                 setattr(self, name, int(loaded.get(name, 0)))
             self.counts = np.array(loaded["counts"], np.int64)
@@ -848,6 +871,12 @@ class Weights(Shim):
     def __reduce__(self) -> tuple[Any, ...]:
         args = self.extractor, self.l2, self.learn_rate_scale, self.to_bytes()
         return _unpickle, args
+
+
+def _families(names: Sequence[str]) -> NDArray[np.intp]:
+    """The family of each feature."""
+    index = {family: k for k, family in enumerate(FAMILIES)}
+    return np.array([index[name.split(":", 1)[0]] for name in names], np.intp)
 
 
 # What the extractor must keep besides its settings.

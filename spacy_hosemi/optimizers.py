@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 # As Thinc's update_averages: decay after t updates is (1 + t) / (10 + t), at most this.
 MAX_DECAY = 0.9999
 
+_OF_ROWS = ("weights", "gradient", "_squares", "_averages", "_last")
+
 
 class SparseAdagrad:
     """AdaGrad on the rows of a matrix, with exponential averages kept lazily.
@@ -31,6 +33,8 @@ class SparseAdagrad:
         self._last = np.zeros(len(weights))
         self._log_decay = 0.0
         self._n_updates = 0
+        # What the arrays of `_OF_ROWS` are the first rows of, once there were more.
+        self._room: dict[str, Floats] = {}
 
     def step(self, l2: Floats, rate: float) -> None:
         """Apply the gradient of the rows touched since the last step, and clear it.
@@ -47,6 +51,26 @@ class SparseAdagrad:
         self._n_updates += 1
         decay = (1.0 + self._n_updates) / (10.0 + self._n_updates)
         self._log_decay += float(np.log(min(decay, MAX_DECAY)))
+
+    def grow(self, n_rows: int) -> Floats:
+        """More rows, of zeros: for the averages they have been 0 from the beginning.
+
+        Room is made for twice as many as there are, so that rows which come a few at a
+        time are not all copied each time.
+
+        n_rows (int): How many.
+        RETURNS (float64 [R + n_rows, L]): The weights, in their new place.
+        """
+        n_old = len(self.weights)
+        for name in _OF_ROWS:
+            old = getattr(self, name)
+            room = self._room.get(name, old)
+            if len(room) < n_old + n_rows:
+                room = np.zeros((2 * n_old + n_rows, *old.shape[1:]))
+                room[:n_old] = old
+                self._room[name] = room
+            setattr(self, name, room[: n_old + n_rows])
+        return self.weights
 
     def averages(self) -> Floats:
         """RETURNS (float64 [R, L]): Averages of all rows, brought up to date."""

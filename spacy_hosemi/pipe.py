@@ -60,6 +60,7 @@ from .errors import Errors
 from .fit import Batch
 from .fixed import read_fixed
 from .gains import pattern_gains
+from .growth import Met, grow
 from .labels import (
     SELECTIONS,
     LabelInventory,
@@ -74,7 +75,7 @@ from .model import Floats, Weights, weights_of
 from .neural import add_labels, set_output
 from .objectives import Objective, divergence
 from .preset import is_blocked, preset_entities, read_preset
-from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Problem
+from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
 from .segmentation import (
     Annotation,
     Gold,
@@ -398,6 +399,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self.min_confidence = read_limits(min_confidence)
         self.temperature = temperature
         self.threads = threads
+        self._automaton: PatternAutomaton | None = None
         transitions = self.weights.extractor.features.roles["transition"]
         if transitions and not observed_order:
             names = ", ".join(map(str, transitions))
@@ -405,6 +407,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if observed_order:
             self.weights.observe_patterns()
         self._set_labels([], [])
+        self._met = Met()
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
@@ -424,6 +427,20 @@ class HighOrderSemiCRF(TrainablePipe):
         """The sparse weights, inside the model."""
         return weights_of(self.model)
 
+    @property
+    def automaton(self) -> PatternAutomaton:
+        """Of labels, patterns and rules; made when it is first asked for, since labels
+        may be added one by one."""
+        if self._automaton is None:
+            names, rules = self.inventory.names, self._rules
+            self._automaton = PatternAutomaton(
+                names,
+                self.cfg["patterns"],
+                observed=self.cfg["observed"],
+                grammar=compile_grammar(names, rules) if rules else None,
+            )
+        return self._automaton
+
     def add_label(self, label: str) -> int:
         """Add a label: before initialization, or to a trained model.
 
@@ -442,12 +459,13 @@ class HighOrderSemiCRF(TrainablePipe):
             self._set_labels(labels, [])
             return 1
         observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
-        self._set_labels(labels, patterns, rules, observed)
+        self._set_labels(labels, ())  # what patterns are mined for
         new = set(self.inventory.names[n_names:])
         mined, forbidden = self._mine_patterns([], None)
         more = [p for p in (*forbidden, *mined) if new.intersection(p)]
-        self._set_labels(labels, [*map(tuple, patterns), *more], rules, observed)
-        is_forbidden = np.array([pattern in forbidden for pattern in more], bool)
+        self._set_labels(labels, [*patterns, *more], rules, observed)
+        excluded = set(forbidden)
+        is_forbidden = np.array([pattern in excluded for pattern in more], bool)
         for model in (self.model, self._rehearsal_model):
             if model is not None:
                 weights_of(model).add_labels(is_forbidden, *self._possible_lengths())
@@ -510,6 +528,8 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         docs, golds = self._gold(examples, annotations)
         warn_crossing(examples, annotations, self.cfg["scope"])
+        self._met = Met()
+        self._met.new(eg.predicted for eg in examples)
         self._initialize_patterns(golds)
         warn_rules(self.automaton, golds)
         self._initialize_weights(docs, golds)
@@ -630,7 +650,7 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> dict[str, float]:
         """One online step; nothing, if a batch fit has just found the best weights.
 
-        Labels that are met first are added, see `add_label`; features are not.
+        What is met first is added: labels, see `add_label`; features, see `growth`.
 
         examples (Iterable[Example]): A batch.
         drop (float): Dropout in the tok2vec.
@@ -638,12 +658,14 @@ class HighOrderSemiCRF(TrainablePipe):
         losses (Optional[Dict[str, float]]): Added to under the component's name.
         RETURNS (Dict[str, float]): The losses.
         RAISES (ValueError): HS041 unknown label of an incorrect span; HS056 impossible
-            gold; HS094 a span is both an entity and incorrect.
+            gold; HS094 a span is both an entity and incorrect; HS102 not initialized.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
+        if not len(self.weights.tail):
+            raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.update")
         annotations = self._annotations(examples)
@@ -651,6 +673,7 @@ class HighOrderSemiCRF(TrainablePipe):
         docs, golds = self._gold(examples, annotations)
         if not any(map(len, docs)):
             return losses
+        self._grow([eg.predicted for eg in examples])
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
@@ -659,6 +682,13 @@ class HighOrderSemiCRF(TrainablePipe):
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
+
+    def _grow(self, docs: Sequence[Doc]) -> None:
+        """Features of documents that are met first; not of a model that was pruned."""
+        new = self._met.new(docs) if self.weights.grows else []
+        scope = self.cfg["scope"]
+        if parts := [unit.tokens for doc in new for unit in units(doc, scope)]:
+            grow(self.weights, self._met, parts)
 
     def rehearse(
         self,
@@ -846,7 +876,7 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         if not self.weights.is_trained:
-            return [Prediction([], []) for _ in docs]
+            return [Prediction([], []) for _ in self._presets(docs)]
         return [x for some in batches(docs) for x in self._predict(some)]
 
     def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
@@ -919,8 +949,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
     ) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
-        presets = [read_preset(doc, self.name) for doc in docs]
-        self._add_labels({y for preset in presets if preset for *_, y in preset.spans})
+        presets = self._presets(docs)
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
@@ -946,6 +975,12 @@ class HighOrderSemiCRF(TrainablePipe):
             weight = self.collective
             problems = [agree(doc, x, self.automaton, weight) for doc, x in pairs]
         return [[x.at_temperature(self.temperature) for x in some] for some in problems]
+
+    def _presets(self, docs: Iterable[Doc]) -> list[Preset | None]:
+        """What is preset in each document; labels first met there are added."""
+        presets = [read_preset(doc, self.name) for doc in docs]
+        self._add_labels({y for preset in presets if preset for *_, y in preset.spans})
+        return presets
 
     def _possible(self, doc: Doc) -> list[Problem]:
         """The problems that have answers: none for an untrained model.
@@ -1139,13 +1174,8 @@ class HighOrderSemiCRF(TrainablePipe):
         self.cfg["labels"] = list(inventory.labels)
         self.cfg["patterns"] = [list(pattern) for pattern in patterns]
         self.cfg["observed"] = [list(pattern) for pattern in observed]
-        grammar = compile_grammar(inventory.names, rules) if rules else None
-        self.automaton = PatternAutomaton(
-            inventory.names,
-            self.cfg["patterns"],
-            observed=self.cfg["observed"],
-            grammar=grammar,
-        )
+        self._rules = list(rules)
+        self._automaton = None
 
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
@@ -1184,7 +1214,7 @@ class HighOrderSemiCRF(TrainablePipe):
         rules = self.cfg.get("label_rules", []) if self.labels else []
         observed = self.cfg.get("observed", [])
         self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
-        weights = self.weights
+        weights, automaton = self.weights, self.automaton
         if self.cfg.get("observed_order", 0):
             weights.observe_patterns()
         if self.inventory.on_tokens:
@@ -1192,7 +1222,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if weights.is_trained:
             self._check_hard_lists()
             check_labels(self.min_confidence, self.labels, self.name)
-        expected = len(self.cfg["patterns"]), len(self.inventory.names), len(observed)
+        expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
         found = len(weights.pattern), len(weights.tail), weights.n_observed
         if weights.is_trained and found != expected:
             raise ValueError(
@@ -1202,6 +1232,7 @@ class HighOrderSemiCRF(TrainablePipe):
                 )
             )
         fitted.discard(self)
+        self._met = Met(knows_all=False)
         return self
 
 

@@ -150,7 +150,7 @@ def make_gold(
     name (str): Of the component, for messages.
     RETURNS (Gold): Segments or constraints.
     RAISES (ValueError): HS041 unknown label; HS044 outside token where there is none;
-        HS094 a span is both an entity and incorrect.
+        HS094 a span is both an entity and incorrect; HS103 whitespace at its ends.
     """
     for _, _, label in (*annotation.spans, *annotation.incorrect):
         if label not in inventory.labels:
@@ -163,6 +163,8 @@ def make_gold(
     for start, end, label in set(annotation.spans).intersection(annotation.incorrect):
         text = doc[start:end].text
         raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
+    if inventory.outside != "none":
+        _check_ends(annotation.spans, doc)
     n_known = int((~missing).sum())
     if not missing.any():
         segments = inventory.encode(annotation.spans, len(doc))
@@ -173,6 +175,13 @@ def make_gold(
     ]
     constraints = replace(constraints, forbidden=forbidden)
     return Gold(None, constraints, n_known + len(forbidden), doc[:8].text)
+
+
+def _check_ends(spans: Iterable[Span], doc: Doc) -> None:
+    for start, end, label in spans:
+        if doc[start].is_space or doc[end - 1].is_space:
+            text = doc[start:end].text
+            raise ValueError(Errors.HS103.format(text=text, label=label))
 
 
 def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:

@@ -81,6 +81,15 @@ class Pairs:
         pairs = Pairs(first, column[order].astype(np.int32))
         return pairs, np.concatenate([weights, least[rows]])[order]
 
+    def with_rows(self, n_new: int, n_columns: int) -> Pairs:
+        """With more rows behind, which have a weight in each of these columns."""
+        more = np.arange(1, n_new + 1, dtype=np.int32) * n_columns
+        columns = np.tile(np.arange(n_columns, dtype=np.int32), n_new)
+        return Pairs(
+            np.concatenate([self.first, self.first[-1] + more]),
+            np.concatenate([self.columns, columns]),
+        )
+
     def check(self, n_rows: int, n_columns: int) -> None:
         """RAISES (ValueError): Something would be read out of bounds."""
         columns = self.columns
@@ -112,6 +121,7 @@ class Selection:
     counts (int64 [R]): Training documents in which each fires.
     n_docs (int): Training documents.
     pairs (Optional[Pairs]): None: each row has a weight in every column.
+    is_limited (bool): Whether frequent features were left out, as there were too many.
     """
 
     keys: Keys
@@ -119,6 +129,7 @@ class Selection:
     counts: NDArray[np.int64]
     n_docs: int
     pairs: Pairs | None
+    is_limited: bool = False
 
 
 def select_features(
@@ -160,7 +171,8 @@ def select_features(
         weights_of_row = np.bincount(pairs // n_columns, minlength=len(keys))
         min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)
     keep = (in_tokens >= min_count) & (weights_of_row > 0)
-    if only_pairs or min_count > asked:
+    is_limited = only_pairs or min_count > asked
+    if is_limited:
         message = Warnings.HSW03 if only_pairs else Warnings.HSW02
         message = message.format(
             found=(in_tokens >= asked).sum(),
@@ -176,6 +188,7 @@ def select_features(
         in_docs[keep],
         max(len(docs), 1),
         None if pairs is None else _as_pairs(pairs, keep, n_columns),
+        is_limited,
     )
 
 

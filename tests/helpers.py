@@ -89,6 +89,28 @@ def randomize(pipe, seed=0, size=1.0):
     pipe.set_weights(np.round(4096 * weights) / 4096)
 
 
+def random_pipe(nlp, marked, model, *, readers=None, seed=0, size=1.0, **config):
+    """A component with random weights, and its examples.
+
+    nlp: Where it is made, but not added. model: Its settings. readers: Of its lists.
+    """
+    pipe = nlp.create_pipe("hosemi", config={"model": model, **config})
+    examples = make_examples(nlp, marked)
+    if config.get("scope") == "sents":
+        for eg in examples:
+            eg.predicted[0].is_sent_start = True
+            for token in eg.predicted[1:]:
+                token.is_sent_start = False
+    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=readers)
+    randomize(pipe, seed, size)
+    return pipe, examples
+
+
+def find(nlp, text) -> list[tuple[str, str]]:
+    """Text and label of the entities of a text."""
+    return [(ent.text, ent.label_) for ent in nlp(text).ents]
+
+
 def old_bytes(weights) -> bytes:
     """Weights as formats 1 to 3 have them: plain arrays in double precision."""
     parts = {

@@ -55,6 +55,7 @@ ORDER = [
     "scores",
     "neural",
     "model",
+    "growth",
     "objectives",
     "fit",
     "pool",

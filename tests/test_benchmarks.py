@@ -1,6 +1,7 @@
 """What the benchmarks compute themselves; that they run is seen by running them."""
 
 import random
+import subprocess
 import sys
 
 import hypothesis.strategies as st
@@ -20,6 +21,7 @@ SCRIPTS = (
     "growth",
     "inference",
     "learning_curves",
+    "spacy_tests",
     "throughput",
 )
 
@@ -191,3 +193,39 @@ def test_a_folder_becomes_text(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main()
     assert "no lines in train.jsonl" in capsys.readouterr().err
+
+
+# --- spaCy's own tests ------------------------------------------------------------
+
+
+def test_spacys_tests_run_on_hosemi():
+    args = [str(ROOT / "benchmarks" / "spacy_tests.py"), "--modules"]
+
+    def run(module):
+        command = [sys.executable, *args, module]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    result = run("training.test_rehearse")
+    assert result.returncode == 0, result.stdout
+    assert "1 passed, 0 failed" in result.stdout
+    result = run("training.test_none")
+    assert result.returncode == 1
+    assert "the tests did not run" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "passed, failed, is_foreseen, said",
+    [
+        (["test_a"], {}, True, "1 passed, 0 failed"),
+        (["test_a"], {"test_issue2179": "no"}, True, "test_issue2179: resizes"),
+        ([], {"test_issue1967[x-y]": "no"}, True, "test_issue1967[x-y]: looks at"),
+        ([], {"test_a": "no"}, False, "test_a: NOT FORESEEN: no"),
+        (["test_issue2179"], {}, False, "test_issue2179: PASSES"),
+    ],
+)
+def test_reasons(passed, failed, is_foreseen, said, capsys):
+    spacy_tests = __import__("spacy_tests")
+    plugin = spacy_tests.HosemiForNer()
+    plugin.passed, plugin.failed = passed, failed
+    assert spacy_tests.explain(plugin) is is_foreseen
+    assert said in capsys.readouterr().out

@@ -21,8 +21,8 @@ SMALL = 1_000_000
 # Pairs of a label and a state for which the edge may be written down.
 N_LEAPS = 200_000
 
-# So many documents are solved at a time without the GIL: enough for other threads to get
-# on with their work, so few that their rooms stay in the cache of the processor.
+# So many documents are solved at a time without the GIL: enough for other threads to
+# get on with their work, so few that their rooms stay in the cache of the processor.
 N_TOGETHER = 8
 
 # Rooms of finished documents are kept for others, for some threads.

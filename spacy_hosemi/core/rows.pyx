@@ -53,18 +53,31 @@ cdef class RowTable:
     """
 
     def __init__(self, keys):
-        self.keys = np.ascontiguousarray(keys, np.uint64)
-        cdef const uint64_t[::1] keys_ = self.keys
-        cdef Py_ssize_t size = 16
+        self.keys = np.zeros(0, np.uint64)
+        self._mask = 0
+        self.extend(keys)
+
+    def extend(self, keys):
+        """Add keys, whose rows come last; the table is built anew when it is half full.
+
+        keys (uint64 [K]): Distinct and not in the table, none of them 0.
+        """
+        cdef Py_ssize_t n_old = len(self.keys)
+        self.keys = np.concatenate([self.keys, np.asarray(keys, np.uint64)])
+        cdef Py_ssize_t size = max(16, self._mask + 1)
         while size < 2 * len(self.keys):
             size *= 2
-        # Key and row side by side: of a large table each access is a wait for memory.
-        self._slots = np.zeros((size, 2), np.uint64)
-        self._mask = size - 1
+        if size > self._mask + 1:
+            # Key and row side by side: of a large table each access is a wait for
+            # memory.
+            self._slots = np.zeros((size, 2), np.uint64)
+            self._mask = size - 1
+            n_old = 0
+        cdef const uint64_t[::1] keys_ = self.keys
         cdef Py_ssize_t row
         cdef uint64_t slot
         with nogil:
-            for row in range(keys_.shape[0]):
+            for row in range(n_old, keys_.shape[0]):
                 slot = keys_[row] & self._mask
                 while self._slots[slot, 0]:
                     slot = (slot + 1) & self._mask

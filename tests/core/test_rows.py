@@ -56,6 +56,18 @@ def test_find_is_a_look_up_of_each_key(keys, data):
     assert found.tolist() == [row_of.get(key, -1) for key in asked]
 
 
+@given(keys_R, st.lists(st.integers(0, 20), max_size=5))
+def test_a_table_that_is_extended_is_one_of_all_keys(keys, sizes):
+    keys = np.array(keys, np.uint64)
+    borders = np.cumsum([0, *sizes]).clip(max=len(keys)).tolist()
+    table = RowTable(keys[:0])
+    for i, j in zip(borders, [*borders[1:], len(keys)]):
+        table.extend(keys[i:j])
+        assert table.find(keys[:j]).tolist() == list(range(j))
+        assert table.find(keys[j:]).tolist() == [-1] * (len(keys) - j)
+    assert table.keys.tolist() == keys.tolist()
+
+
 def test_find_reads_read_only_arrays():
     keys = np.array([7, 3], np.uint64)
     keys.setflags(write=False)

@@ -13,11 +13,11 @@ from .. import oracles
 from ..helpers import (
     SMALL,
     as_problem,
+    initialize,
     make_doc,
-    make_examples,
     make_nlp,
     make_trained,
-    randomize,
+    random_pipe,
     triples,
 )
 
@@ -41,7 +41,7 @@ CONFIGS = {
 PIPES = {}
 
 
-def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, is_random=True, **config):
+def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, **config):
     """A component with random weights; hard: entries of a list of As."""
     model, readers = {"features": SMALL}, {}
     if hard:
@@ -49,18 +49,12 @@ def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, is_random=True, **con
         label = "A" if mode == "hard" else None
         model["gazetteers"] = {"x": {**list_, "mode": mode, "label": label}}
         readers["x"] = lambda: hard
-    pipe = spacy.blank("en").add_pipe("hosemi", config={"model": model, **config})
     marked = MARKED
     if config.get("outside") == "none":
         marked = ("[A a b] [B c b]", "[B a] [A b a c]", "[A c c a]")
-    examples = make_examples(NLP, marked)
-    for eg in examples if config.get("scope") == "sents" else ():
-        for token in eg.predicted:
-            token.is_sent_start = token.i == 0
-    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
-    if is_random:
-        randomize(pipe, seed, size)
-    return pipe
+    return random_pipe(
+        NLP, marked, model, readers=readers, seed=seed, size=size, **config
+    )[0]
 
 
 def pipe_of(name):
@@ -239,8 +233,10 @@ def test_an_empty_doc(name):
 
 
 def test_an_untrained_model():
-    before = make_nlp().get_pipe("hosemi")
-    for pipe in (before, make_pipe(is_random=False)):
+    initialized = make_nlp()
+    initialize(initialized, MARKED)
+    for nlp in (make_nlp(), initialized):
+        pipe = nlp.get_pipe("hosemi")
         doc = make_doc(NLP, "a", "b")
         (one,) = pipe.kbest(doc, 3)
         assert (one.spans, one.probability) == ([], 1.0)

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import Adam
 
+from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.labels import ENCODINGS
 
 from ..helpers import (
@@ -94,6 +95,27 @@ def test_add_label():
         with pytest.raises(ValueError, match="HS040"):
             pipe.add_label(label)
     assert pipe.labels == ("ORG", "LOC", "PER", "NEW")
+
+
+def test_a_thousand_labels(monkeypatch):
+    made = []
+    make = PatternAutomaton.__init__
+
+    def count(automaton, *args, **kwargs):
+        made.append(automaton)
+        make(automaton, *args, **kwargs)
+
+    monkeypatch.setattr(PatternAutomaton, "__init__", count)
+    nlp = make_nlp()
+    for i in range(1000):
+        nlp.get_pipe("hosemi").add_label(str(i))
+    assert made == []
+    optimizer = nlp.initialize()
+    for _ in range(3):
+        nlp.update(make_examples(nlp, ["[7 Ada] wrote."]), sgd=optimizer)
+    nlp("Ada wrote.")
+    assert len(made) <= 2
+    assert len(nlp.get_pipe("hosemi").labels) == 1000
 
 
 @pytest.mark.parametrize("label", ["O", "^", "$", "!PER"])

@@ -8,9 +8,10 @@ from hypothesis import assume, given, settings
 from spacy.tokens import Span
 
 from .. import oracles
-from ..helpers import make_doc, make_nlp, make_trained, triples
+from ..helpers import initialize, make_doc, make_nlp, make_trained, triples
 from .test_answers import (
     CONFIGS,
+    MARKED,
     NLP,
     PIPES,
     UNITS,
@@ -274,7 +275,9 @@ def test_an_empty_doc(name):
 
 
 def test_an_untrained_model():
-    pipe = make_pipe(is_random=False)
+    nlp = make_nlp()
+    initialize(nlp, MARKED)
+    pipe = nlp.get_pipe("hosemi")
     doc = pipe.redecode(make_doc(NLP, "a", "b"), [(1, 2, "B")], [(0, 1, None)])
     assert triples(doc.ents) == [(1, 2, "B")]
     assert doc.ents[0]._.confidence == 1.0

@@ -20,12 +20,14 @@ from spacy_hosemi.explain import (
 from .. import oracles
 from ..helpers import (
     as_problem,
+    find,
     initialize,
     lbfgs,
     make_doc,
     make_examples,
     make_nlp,
     make_trained,
+    random_pipe,
     randomize,
     triples,
 )
@@ -49,15 +51,7 @@ TEXTS = ("a b c", "b a . c", "- b a a", "a")
 def make_random(marked=SHORT, features=WITHIN, seed=0, **config):
     """The component with random weights, and examples."""
     model = {"features": features, "l2": 0.0}
-    pipe = NLP.create_pipe("hosemi", config={"model": model, **config})
-    examples = make_examples(NLP, marked)
-    pipe.initialize(lambda: examples, nlp=NLP)
-    randomize(pipe, seed)
-    return pipe, examples
-
-
-def find(nlp, text):
-    return [(ent.text, ent.label_) for ent in nlp(text).ents]
+    return random_pipe(NLP, marked, model, seed=seed, **config)
 
 
 def weight_of(pipe):

@@ -39,10 +39,12 @@ def make_pair(**config):
 
 SCOPES = ("sents", "doc")
 
+LABELLED = st.tuples(st.sampled_from(WORDS), st.sampled_from(["", "", "A", "B", "-"]))
+
 # Sentences, each of words and the labels that they have ("" for outside).
 SENTENCES = st.lists(
     st.lists(
-        st.tuples(st.sampled_from(WORDS), st.sampled_from(["", "", "A", "B", "-"])),
+        LABELLED.filter(lambda pair: pair not in (("\n", "A"), ("\n", "B"))),
         min_size=1,
         max_size=5,
     ),

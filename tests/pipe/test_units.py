@@ -9,13 +9,14 @@ from spacy_hosemi.fit import make_lbfgs
 from .. import oracles
 from ..helpers import (
     as_problem,
+    find,
     initialize,
     lbfgs,
     make_doc,
     make_examples,
     make_nlp,
     make_trained,
-    randomize,
+    random_pipe,
     triples,
 )
 from .test_gazetteers import (
@@ -62,19 +63,11 @@ SHORT = ("[A a b] c [B b] .", "( [B b a] c ) [A c]")
 FEW = {**KINDS, "whole": ["LOWER[-1] & TOKENS", "BALANCED", "x:MATCH"], "width": 2}
 
 
-def find(nlp, text):
-    return [(ent.text, ent.label_) for ent in nlp(text).ents]
-
-
 def make_random(marked=SHORT, features=KINDS, **config):
     """The component with the list "x", random weights, and examples."""
     model = {"gazetteers": use_lists(x={}), "features": features, "l2": 0.0}
-    pipe = NLP.create_pipe("hosemi", config={"model": model, **config})
-    examples = make_examples(NLP, marked)
     readers = readers_of({"x": ENTRIES["x"]})
-    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
-    randomize(pipe)
-    return pipe, examples
+    return random_pipe(NLP, marked, model, readers=readers, **config)
 
 
 # --- what is learnt ---------------------------------------------------------------

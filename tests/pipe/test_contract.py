@@ -1,0 +1,320 @@
+"""What whoever replaces `ner` relies on, where no other test says it: spaCy's commands
+without `--code`, the pipeline around the component, and what is refused.
+
+Further parts of the contract: test_pipe, test_preset, test_serialize, test_configs and
+test_growth; updates and averages in test_model.
+"""
+
+import subprocess
+import sys
+
+import pytest
+import spacy
+import srsly
+from confection import ConfigValidationError
+from spacy.cli._util import app
+from spacy.cli.find_threshold import find_threshold
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Example
+from spacy.util import load_config
+from thinc.api import Adam
+from typer.testing import CliRunner
+
+from ..helpers import (
+    SMALL,
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    parse,
+    triples,
+)
+
+TEXTS = [parse(line)[0] for line in TRAIN]
+GOLD = [triples(eg.reference.ents) for eg in make_examples(spacy.blank("en"))]
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return make_trained()
+
+
+@pytest.fixture(scope="module")
+def model(trained, tmp_path_factory):
+    """The folder of a saved pipeline."""
+    folder = tmp_path_factory.mktemp("model")
+    trained.to_disk(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "train.spacy"
+    docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
+    DocBin(docs=docs).to_disk(path)
+    return path
+
+
+def run(*args):
+    result = CliRunner().invoke(app, list(map(str, args)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+# --- spaCy's commands -------------------------------------------------------------
+
+
+def test_init_config_and_train(data, tmp_path):
+    config = tmp_path / "config.cfg"
+    run("init", "config", config, "--pipeline", "hosemi", "--lang", "en")
+    component = load_config(config)["components"]["hosemi"]
+    assert component["factory"] == "hosemi"
+    assert component["model"]["@architectures"] == "spacy_hosemi.SpanScorer.v1"
+    args = ["--paths.train", data, "--paths.dev", data]
+    steps = ["--training.max_steps", 60, "--training.eval_frequency", 30]
+    min_count = ["--components.hosemi.model.features.min_count", 1]
+    run("train", config, "--output", tmp_path, *args, *steps, *min_count)
+    nlp = spacy.load(tmp_path / "model-last")
+    assert [triples(doc.ents) for doc in nlp.pipe(TEXTS)] == GOLD
+
+
+@pytest.fixture
+def sourced(model, tmp_path):
+    """A config whose component comes from the saved pipeline."""
+    nlp = spacy.blank("en")
+    config = nlp.config.copy()
+    config["nlp"]["pipeline"] = ["hosemi"]
+    config["components"] = {"hosemi": {"source": str(model)}}
+    config.to_disk(tmp_path / "sourced.cfg")
+    return tmp_path / "sourced.cfg"
+
+
+def test_assemble(sourced, tmp_path):
+    run("assemble", sourced, tmp_path / "assembled")
+    nlp = spacy.load(tmp_path / "assembled")
+    assert [triples(doc.ents) for doc in nlp.pipe(TEXTS)] == GOLD
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_train_goes_on_with_a_source(sourced, model, data, is_frozen, tmp_path):
+    args = ["--paths.train", data, "--paths.dev", data, "--training.max_steps", 4]
+    frozen = ["--training.frozen_components", '["hosemi"]'] if is_frozen else []
+    run("train", sourced, "--output", tmp_path, *args, *frozen)
+    before = spacy.load(model).get_pipe("hosemi").get_weights()
+    after = spacy.load(tmp_path / "model-last").get_pipe("hosemi").get_weights()
+    assert after.shape == before.shape  # features and labels are those of the source
+    assert (after == before).all() == is_frozen
+
+
+def test_package(model, tmp_path):
+    # In a process of its own: spaCy leaves a file open, which is an error in tests.
+    args = ["package", model, tmp_path, "--build", "none", "--name", "fields"]
+    subprocess.run([sys.executable, "-m", "spacy", *map(str, args)], check=True)
+    (meta,) = tmp_path.glob("en_fields-*/meta.json")
+    requirements = srsly.read_json(meta)["requirements"]
+    assert [x for x in requirements if x.startswith("spacy_hosemi")]
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["benchmark", "accuracy"]])
+def test_evaluate(model, data, command, tmp_path):
+    run(*command, model, data, "--output", tmp_path / "scores.json")
+    scores = srsly.read_json(tmp_path / "scores.json")
+    assert scores["ents_f"] == 1.0
+    assert set(scores["ents_per_type"]) == {"LOC", "PER"}
+
+
+def test_find_threshold(model, data):
+    threshold, f1, scores = find_threshold(
+        str(model), data, "hosemi", "min_confidence", "ents_f", n_trials=3
+    )
+    assert (threshold, f1) == (0.0, 1.0)
+    assert scores[1.0] == 0.0  # no entity is certain
+
+
+def test_debug_data(data, sourced):
+    args = ["--paths.train", data, "--paths.dev", data]
+    result = CliRunner().invoke(app, list(map(str, ["debug", "data", sourced, *args])))
+    assert "5 training docs" in result.output
+
+
+# --- registration -----------------------------------------------------------------
+
+
+def test_meta_is_that_of_ner():
+    nlp = spacy.blank("en")
+    for factory in ("ner", "hosemi"):
+        nlp.add_pipe(factory)
+    ours, theirs = nlp.get_pipe_meta("hosemi"), nlp.get_pipe_meta("ner")
+    for name in ("assigns", "requires", "retokenizes", "scores"):
+        assert getattr(ours, name) == getattr(theirs, name)
+    assert ours.default_score_weights == theirs.default_score_weights
+
+
+def test_what_is_not_imported(model):
+    code = f"""
+import sys, spacy
+before = set(sys.modules)
+import spacy_hosemi
+heavy = {{"scipy", "matplotlib", "rapidfuzz"}}
+def imported():
+    return heavy & {{name.split(".")[0] for name in set(sys.modules) - before}}
+assert not imported(), imported()
+assert not any(name.startswith("spacy_hosemi.explain") for name in sys.modules)
+nlp = spacy.load({str(model)!r})
+assert nlp({TEXTS[0]!r}).ents[0]._.confidence > 0.5
+assert not imported(), imported()
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+# --- the pipeline around it -------------------------------------------------------
+
+
+def test_as_tuples(trained):
+    pairs = [(text, i) for i, text in enumerate(TEXTS)]
+    found = [(triples(doc.ents), i) for doc, i in trained.pipe(pairs, as_tuples=True)]
+    assert found == [(ents, i) for i, ents in enumerate(GOLD)]
+
+
+def test_a_generator_is_read_as_needed(trained):
+    n_read = 0
+
+    def endless():
+        nonlocal n_read
+        while True:
+            n_read += 1
+            yield TEXTS[n_read % len(TEXTS)]
+
+    stream = trained.pipe(endless(), batch_size=4)
+    for _ in range(5):
+        next(stream)
+    assert n_read <= 12
+
+
+def test_select_pipes(trained):
+    with trained.select_pipes(disable=["hosemi"]):
+        assert trained(TEXTS[0]).ents == ()
+    assert triples(trained(TEXTS[0]).ents) == GOLD[0]
+
+
+def test_load_without_it(model):
+    assert spacy.load(model, exclude=["hosemi"]).pipe_names == []
+    nlp = spacy.load(model, disable=["hosemi"])
+    assert nlp(TEXTS[0]).ents == ()
+    nlp.enable_pipe("hosemi")
+    assert triples(nlp(TEXTS[0]).ents) == GOLD[0]
+
+
+def test_tokens_stay(trained):
+    doc = trained.make_doc("Ada  Lovelace wrote to\nCharles Babbage.")
+    words = [(token.text, token.whitespace_) for token in doc]
+    assert [(token.text, token.whitespace_) for token in trained(doc)] == words
+    assert {(token.ent_iob_, token.ent_type_) for token in doc} >= {("O", "")}
+    assert all(token.ent_iob for token in doc)
+
+
+def test_it_may_have_another_name(tmp_path):
+    nlp = spacy.blank("en")
+    config = {"model": {"features": SMALL}}
+    nlp.add_pipe("hosemi", name="fields", config=config)
+    optimizer = nlp.initialize(lambda: make_examples(nlp))
+    for _ in range(20):
+        losses = nlp.update(make_examples(nlp), sgd=optimizer)
+    assert set(losses) == {"fields"}
+    nlp.rename_pipe("fields", "entities")
+    nlp.to_disk(tmp_path)
+    assert [triples(doc.ents) for doc in spacy.load(tmp_path).pipe(TEXTS)] == GOLD
+
+
+# --- training ---------------------------------------------------------------------
+
+
+def test_gradients_are_accumulated_as_spacy_does_it():
+    found = []
+    for batches in ([TRAIN], [TRAIN[:2], TRAIN[2:3], TRAIN[3:]]):
+        nlp = make_nlp()
+        initialize(nlp)
+        pipe, optimizer = nlp.get_pipe("hosemi"), Adam(0.001)
+        for batch in batches:
+            before = pipe.get_weights()
+            nlp.update(make_examples(nlp, batch), sgd=False)
+            assert (pipe.get_weights() == before).all()
+        pipe.finish_update(optimizer)
+        found.append(pipe.get_weights())
+    assert found[0] == pytest.approx(found[1], abs=1e-12)
+
+
+def test_a_wholly_missing_document_has_no_loss():
+    nlp = make_nlp()
+    optimizer = initialize(nlp)
+    doc = nlp.make_doc(TEXTS[0])
+    losses = nlp.update([Example(doc, doc.copy())], sgd=optimizer)
+    assert losses == {"hosemi": pytest.approx(0.0, abs=1e-9)}
+
+
+# --- bad input --------------------------------------------------------------------
+
+
+def test_gold_spans_cannot_overlap():
+    """spaCy itself refuses them, wherever they come from."""
+    doc = make_doc(spacy.blank("en"), "a", "b", "c")
+    spans = [Span(doc, 0, 2, "A"), Span(doc, 1, 3, "B")]
+    with pytest.raises(ValueError, match="E1010"):
+        doc.ents = spans
+    with pytest.raises(ValueError, match="E103"):
+        Example.from_dict(doc, {"entities": [(0, 3, "A"), (2, 5, "B")]})
+
+
+def on_whitespace(nlp, start, end):
+    doc = Doc(nlp.vocab, words=["\n", "Ada", "\n", "wrote"])
+    reference = doc.copy()
+    reference.ents = [Span(reference, start, end, "PER")]
+    return [Example(doc, reference)]
+
+
+@pytest.mark.parametrize("encoding", ["segments", "BIO"])
+@pytest.mark.parametrize("start, end", [(0, 2), (1, 3), (2, 3)])
+def test_gold_spans_on_whitespace(start, end, encoding):
+    nlp = make_nlp(encoding=encoding)
+    examples = on_whitespace(nlp, start, end)
+    with pytest.raises(ValueError, match="HS103.*'PER'.*Trim"):
+        nlp.initialize(lambda: examples)
+    optimizer = initialize(nlp)
+    with pytest.raises(ValueError, match="HS103.*'PER'.*Trim"):
+        nlp.update(examples, sgd=optimizer)
+
+
+def test_whitespace_within_a_gold_span():
+    nlp = make_nlp()
+    nlp.initialize(lambda: on_whitespace(nlp, 1, 4))
+    nlp = make_nlp(outside="none")  # there whitespace is in some span
+    nlp.initialize(lambda: on_whitespace(nlp, 0, 4))
+
+
+@pytest.mark.parametrize(
+    "key, config",
+    [
+        ("max_order", {"max_order": "two"}),
+        ("label_rules", {"label_rules": 3}),
+        ("explicit_length", {"explicit_length": 1.5}),
+        ("confidence", {"confidence": "often"}),
+        ("spans_key", {"spans_key": ["a"]}),
+        ("min_count", {"model": {"features": {"min_count": "many"}}}),
+        ("inside", {"model": {"features": {"inside": 1}}}),
+        ("l2", {"model": {"l2": "large"}}),
+        ("max_ordre", {"max_ordre": 1}),  # no such key
+    ],
+)
+def test_a_config_key_of_a_wrong_type(key, config):
+    with pytest.raises(ConfigValidationError, match=rf"{key}\b"):
+        spacy.blank("en").add_pipe("hosemi", config=config)
+
+
+def test_a_fit_key_of_a_wrong_type():
+    with pytest.raises(ConfigValidationError, match="max_iter"):
+        initialize(make_nlp(), fit=lbfgs(max_iter="all"))

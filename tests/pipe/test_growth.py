@@ -1,0 +1,305 @@
+"""Features that are met first in `update`: as if `initialize` had seen the document."""
+
+import copy
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from thinc.api import Adam
+
+from spacy_hosemi.growth import Met
+from spacy_hosemi.optimizers import SparseAdagrad
+
+from ..helpers import (
+    SMALL,
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    triples,
+)
+
+GOLD = [triples(eg.reference.ents) for eg in make_examples(spacy.blank("en"))]
+LABELS = ["LOC", "PER"]
+
+
+def make_empty(**config):
+    """A pipeline with labels, initialized without examples."""
+    nlp = make_nlp(**config)
+    for label in LABELS:
+        nlp.get_pipe("hosemi").add_label(label)
+    nlp.initialize()
+    return nlp
+
+
+def saved(nlp):
+    return nlp.get_pipe("hosemi").to_bytes(exclude=["vocab"])
+
+
+def features(nlp):
+    weights = nlp.get_pipe("hosemi").weights
+    return dict(zip(weights.names, weights.counts.tolist(), strict=True))
+
+
+def weights_by_name(nlp):
+    weights = nlp.get_pipe("hosemi").weights
+    return dict(zip(weights.names, weights.matrix.tolist(), strict=True))
+
+
+def train(nlp, n_epochs=15):
+    optimizer = Adam(0.001)
+    examples = make_examples(nlp)
+    for _ in range(n_epochs):
+        for eg in examples:
+            nlp.update([eg], sgd=optimizer)
+
+
+# --- which features ---------------------------------------------------------------
+
+
+words = st.lists(st.sampled_from("abcdeÄ"), max_size=6)
+batches_of_words = st.lists(st.lists(words, max_size=3), max_size=5)
+
+
+@given(batches_of_words, st.integers(1, 3), st.integers(1, 2))
+@settings(max_examples=25)
+def test_features_are_those_of_one_initialization(batches, min_count, n_epochs):
+    nlp = make_nlp(features={**SMALL, "whole": ["LOWER*"], "min_count": min_count})
+    pipe = nlp.get_pipe("hosemi")
+    pipe.add_label("A")
+    texts = [text for batch in batches for text in batch]
+    distinct = [list(text) for text in dict.fromkeys(map(tuple, texts))]
+
+    def examples(texts):
+        docs = [make_doc(nlp, *text) for text in texts]
+        known = [make_doc(nlp, *text, ents=["O"] * len(text)) for text in texts]
+        return [spacy.training.Example(*pair) for pair in zip(docs, known)]
+
+    pipe.initialize(lambda: examples(distinct[:1]) or examples([[]]))
+    for _ in range(n_epochs):
+        for batch in batches:
+            pipe.update(examples(batch), sgd=None)
+    found, table = features(nlp), pipe.weights.table
+    assert table.find(table.keys).tolist() == list(range(len(found)))
+    assert pipe.weights.matrix.shape == (len(found), 2)
+    pipe.initialize(lambda: examples(distinct) or examples([[]]))
+    if min_count == 1 or len(distinct) < 2:
+        assert found == features(nlp)
+    else:  # what is rare in the first document is not counted with the others
+        assert found.keys() <= features(nlp).keys()
+
+
+def test_rare_features_are_counted_until_they_are_frequent():
+    met = Met()
+    keys = np.array([7, 9], np.uint64)
+    first = met.frequent(keys, np.array([2, 1]), np.array([1, 1]), 3)
+    assert first[0].tolist() == [False, False]
+    second = met.frequent(keys, np.array([2, 1]), np.array([1, 1]), 3)
+    assert second[0].tolist() == [True, False]
+    assert second[1].tolist() == [2, 2]
+    third = met.frequent(keys[1:], np.array([1]), np.array([1]), 3)
+    assert third[0].tolist() == [True]
+    assert third[1].tolist() == [3]
+
+
+def test_a_document_is_new_once():
+    nlp, met = spacy.blank("en"), Met()
+    docs = [make_doc(nlp, *text) for text in ("ab", "ba", "ab", "")]
+    assert met.new(docs) == [docs[0], docs[1], docs[3]]
+    assert met.new(docs) == []
+
+
+def test_documents_of_initialize_bring_nothing():
+    nlp = make_nlp(features={**SMALL, "min_count": 2})
+    optimizer = initialize(nlp)
+    before = features(nlp)
+    for _ in range(2):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    assert features(nlp) == before
+    nlp.update(make_examples(nlp, ["Zoe met Zoe."]), sgd=optimizer)
+    assert "inside:LOWER=zoe" in features(nlp)
+    assert "inside:LOWER=nobody" not in features(nlp)
+
+
+def test_sentences_of_new_documents():
+    nlp = make_nlp(scope="sents")
+    nlp.add_pipe("sentencizer", first=True)
+    nlp.config["training"]["annotating_components"] = ["sentencizer"]
+    nlp.get_pipe("hosemi").add_label("PER")
+    nlp.initialize()
+    examples = make_examples(nlp, ["She wrote. [PER Ada] wrote."])
+    nlp.update(examples, sgd=Adam(0.001), annotates=["sentencizer"])
+    assert features(nlp)["inside:LOWER=wrote"] == 2  # sentences
+    assert features(nlp)["start:SHAPE[-1]=^"] >= 2
+
+
+def test_limit(monkeypatch):
+    nlp = make_empty()
+    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 100)
+    before = features(nlp).keys()
+    with pytest.warns(UserWarning, match="HSW08.* 100; no more"):
+        nlp.update(make_examples(nlp), sgd=Adam(0.001))
+    nlp.update(make_examples(nlp, ["Zoe met Zoe."]), sgd=Adam(0.001))
+    assert features(nlp).keys() == before
+
+
+def test_a_pruned_model_does_not_grow(tmp_path):
+    make_trained(fit={"l1": 0.5, "l2": 0.0}).to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    before = features(nlp)
+    nlp.update(make_examples(nlp), sgd=nlp.resume_training())
+    assert features(nlp) == before
+
+
+def test_a_loaded_model_grows(tmp_path):
+    make_trained().to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    before = features(nlp)
+    examples = make_examples(nlp, ["[PER Zoe] wrote."])
+    nlp.update(examples, sgd=nlp.resume_training())
+    assert set(features(nlp)) - set(before) == {
+        f"{role}:LOWER=zoe" for role in ("inside", "end")
+    }
+
+
+# --- training ---------------------------------------------------------------------
+
+
+def through_disk(nlp, folder):
+    nlp.to_disk(folder)
+    return spacy.load(folder)
+
+
+def through_pickle(nlp, folder):
+    return pickle.loads(pickle.dumps(nlp))
+
+
+def through_deepcopy(nlp, folder):
+    return copy.deepcopy(nlp)
+
+
+@pytest.fixture(scope="module")
+def grown():
+    nlp = make_empty()
+    train(nlp)
+    return nlp
+
+
+def predict(nlp):
+    return [triples(nlp(eg.predicted.copy()).ents) for eg in make_examples(nlp)]
+
+
+def test_a_model_initialized_without_examples_learns(grown):
+    assert predict(grown) == GOLD
+
+
+@pytest.mark.parametrize("through", [through_disk, through_pickle, through_deepcopy])
+def test_copies(through, grown, tmp_path):
+    other = through(grown, tmp_path)
+    assert saved(other) == saved(grown)
+    assert predict(other) == GOLD
+    train(other, n_epochs=1)
+    assert features(other) == features(grown)
+
+
+def test_initialized_with_some_of_the_examples():
+    nlp = make_nlp()
+    initialize(nlp, TRAIN[:1])
+    train(nlp)
+    assert predict(nlp) == GOLD
+
+
+def test_labels_and_features_are_met_together():
+    nlp = make_nlp()
+    nlp.initialize()
+    train(nlp)
+    assert predict(nlp) == GOLD
+
+
+def test_same_seed_same_bytes_when_grown(grown):
+    other = make_empty()
+    train(other)
+    assert saved(other) == saved(grown)
+
+
+@pytest.mark.parametrize("config", [{}, {"encoding": "BIO"}, {"explicit_length": 2}])
+def test_steps_are_those_of_a_model_that_had_the_features(config):
+    """Without l2, which is shared by the documents that are known so far."""
+    config = {"max_order": 1, "model": {"l2": 0.0}, **config}
+    found = []
+    for marked in (TRAIN, TRAIN[:1]):
+        nlp = make_nlp(**config)
+        initialize(nlp, marked, labels=LABELS)
+        optimizer = Adam(0.001, use_averages=True)
+        for eg in make_examples(nlp) * 3:
+            # several batches to a step, so that there are gradients when it grows
+            nlp.get_pipe("hosemi").update([eg], sgd=None)
+            if eg.reference.text.startswith(("She", "Nobody")):
+                nlp.get_pipe("hosemi").finish_update(optimizer)
+        of_model = [weights_by_name(nlp)]
+        with nlp.use_params(optimizer.averages):
+            of_model.append(weights_by_name(nlp))
+        found.append(of_model)
+    for all_at_once, one_by_one in zip(*found):
+        assert all_at_once.keys() == one_by_one.keys()
+        for name, expected in all_at_once.items():
+            np.testing.assert_allclose(one_by_one[name], expected, atol=1e-12)
+
+
+def test_no_transitions_are_added():
+    nlp = make_nlp(features={**SMALL, "transition": ["LOWER"]}, observed_order=1)
+    optimizer = initialize(nlp, TRAIN[:1])
+    before, size = features(nlp), nlp.get_pipe("hosemi").weights.matrix.size
+    for _ in range(15):
+        nlp.update(make_examples(nlp), sgd=optimizer)
+    added = features(nlp).keys() - before.keys()
+    assert not any(name.startswith("transition:") for name in added)
+    weights = nlp.get_pipe("hosemi").weights
+    assert weights.matrix.size == size + 3 * len(added)
+    assert predict(nlp) == predict(through_pickle(nlp, None)) == GOLD
+    assert weights.from_bytes(weights.to_bytes()).grows
+
+
+@given(st.lists(st.integers(0, 5), max_size=6), st.data())
+def test_rows_that_come_later_are_rows_of_zeros(sizes, data):
+    """Against a matrix that had all rows from the beginning."""
+    n_rows = 1 + sum(sizes)
+    start = np.zeros((n_rows, 2))
+    start[0] = 1.0
+    grown, full = SparseAdagrad(start[:1].copy()), SparseAdagrad(start.copy())
+    n = 1
+    for size in sizes:
+        n += size
+        weights = grown.grow(size)
+        assert weights is grown.weights
+        assert weights.flags.c_contiguous
+        rows = data.draw(st.lists(st.integers(0, n - 1), unique=True, min_size=1))
+        for step in (grown, full):
+            step.gradient[rows] += np.arange(1, 2 * len(rows) + 1).reshape(-1, 2)
+            step.touched.append(np.array(rows, np.int32))
+            step.step(np.full(len(step.weights), 0.1), 0.5)
+    assert grown.weights.tolist() == full.weights[:n].tolist()
+    assert grown.averages().tolist() == full.averages()[:n].tolist()
+
+
+# --- not initialized --------------------------------------------------------------
+
+
+def test_update_needs_initialize():
+    nlp = make_nlp()
+    with pytest.raises(ValueError, match="HS102.*'hosemi'.*nlp.initialize"):
+        nlp.update(make_examples(nlp), sgd=Adam(0.001))
+
+
+def test_a_fit_is_not_disturbed():
+    nlp = make_nlp()
+    initialize(nlp, TRAIN[:2], fit=lbfgs())
+    before = saved(nlp)
+    nlp.update(make_examples(nlp), sgd=Adam(0.001))
+    assert saved(nlp) == before
