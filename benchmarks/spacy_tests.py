@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -38,11 +39,10 @@ MODULES = (
 )
 
 # Settings of `ner` that hosemi does not have.
-OF_NER = ("model", "moves", "update_with_oracle_cut_size")
+OF_NER = ("moves", "update_with_oracle_cut_size")
 
 MOVES = "looks at the actions of the transition system (moves); a CRF has none"
 LOSS = "wants a loss near 0; ours is in nats, and l2 keeps it above"
-TOK2VEC = "needs model.tok2vec, a listener"
 REASONS = {
     "test_accept_blocked_token": MOVES,
     "test_issue1967": MOVES,
@@ -55,10 +55,14 @@ REASONS = {
     "test_ner_warns_no_lookups": "our features do not read NORM unless told to",
     "test_issue4725_1": "reads update_with_oracle_cut_size",
     "test_config_nlp_roundtrip": "compares names of factories: one is ours",
-    "test_replace_listeners_from_config": TOK2VEC,
-    "test_tok2vec_listener_source_link_name": TOK2VEC,
-    "test_tok2vec_listener_source_replace_listeners": TOK2VEC,
 }
+
+
+def without_ner_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a component, of its model only the tok2vec."""
+    config = {key: value for key, value in config.items() if key not in OF_NER}
+    tok2vec = config.pop("model", {}).get("tok2vec")
+    return {**config, "model": {"tok2vec": tok2vec}} if tok2vec else config
 
 
 class HosemiForNer:
@@ -83,8 +87,7 @@ class HosemiForNer:
             if factory_name == "ner":
                 self._made_one = True
                 factory_name, name = "hosemi", name or "ner"
-                config = given.get("config", {})
-                given["config"] = {k: v for k, v in config.items() if k not in OF_NER}
+                given["config"] = without_ner_settings(given.get("config", {}))
             return create(nlp, factory_name, name, **given)
 
         Language.create_pipe = create_pipe  # type: ignore[method-assign]
