@@ -72,7 +72,7 @@ ORDER = [
     "pipe",
     NAME,
     "explain.*",
-    "cli",
+    "cli.*",
     "spark",
 ]
 
@@ -240,5 +240,5 @@ def test_a_package_imports_its_own_modules():
     source = "from .automaton import PatternAutomaton\nfrom ..labels import Labels"
     assert [line for line, _ in violations("core", source, ".py", True)] == [2]
     assert violations(NAME, "from .pipe import X\nfrom .cli import Y", ".py", True) == [
-        (2, f"{NAME} stands above cli")
+        (2, f"{NAME} stands above cli.Y")
     ]

@@ -1,0 +1,270 @@
+"""python -m spacy hosemi calibrate: how far confidences can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from spacy.cli._util import import_code
+
+from .common import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    check_output,
+    fail,
+    hosemi_cli,
+    load_component,
+    print_json,
+    print_table,
+    save_pipeline,
+    with_progress,
+)
+
+if TYPE_CHECKING:
+    from ..explain.calibration import Calibration
+    from ..explain.limits import Point
+
+
+@hosemi_cli.command("calibrate", no_args_is_help=True)
+def calibrate_cli(
+    model: Model,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CORPUS", help=".spacy file that the pipeline was not trained on."
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Save the pipeline with what is chosen; with --overwrite DIR may be "
+            "MODEL.",
+            show_default=False,
+        ),
+    ] = None,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            "--precision",
+            min=0,
+            max=1,
+            metavar="P",
+            help="As min_confidence the lowest that reaches this precision, instead of "
+            "that with the highest F1.",
+            show_default=False,
+        ),
+    ] = None,
+    recall: Annotated[
+        float | None,
+        typer.Option(
+            "--recall",
+            min=0,
+            max=1,
+            metavar="R",
+            help="As min_confidence the highest that leaves this recall.",
+            show_default=False,
+        ),
+    ] = None,
+    per_label: Annotated[
+        bool,
+        typer.Option("--per-label", help="Choose a min_confidence for each label."),
+    ] = False,
+    with_limit: Annotated[
+        bool,
+        typer.Option(
+            "--min-confidence/--no-min-confidence",
+            help="Choose min_confidence; else it stays as it is.",
+        ),
+    ] = True,
+    with_temperature: Annotated[
+        bool,
+        typer.Option(
+            "--temperature/--no-temperature",
+            help="Choose temperature; else it stays as it is.",
+        ),
+    ] = True,
+    n_bins: Annotated[
+        int,
+        typer.Option(
+            "--bins", min=1, metavar="N", help="Rows of the table of reliability."
+        ),
+    ] = 10,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw both tables to this .png, .svg or .pdf file.",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", "-f", help="Write to DIR even if it exists."),
+    ] = False,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Say how far confidences can be trusted, and choose temperature and min_confidence.
+
+    Of the entities with confidence .8 eight of ten should be right; the expected
+    calibration error says how far that fails, on average. A temperature above 1 makes
+    all of them less sure, one below 1 surer; chosen is the one that gives the highest
+    probability to what is the case. Then precision, recall and F1 are shown for each
+    min_confidence. All this is as good as CORPUS is large: differences of some
+    hundredths on a hundred entities are chance.
+
+    \b
+    Examples:
+      python -m spacy hosemi calibrate model/model-last dev.spacy --plot dev.png
+      python -m spacy hosemi calibrate model/model-last dev.spacy --recall 0.9 -o all
+      python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
+    """
+    from ..explain.calibration import calibrate, set_options
+    from ..explain.judging import read_examples
+    from ..explain.pictures import ENDINGS, draw_calibration
+
+    import_code(code_path)
+    wanted = {"precision": precision, "recall": recall}
+    _check_calibration(data, output, wanted, with_limit, with_temperature)
+    if output is not None:
+        check_output(output, overwrite)
+    if plot is not None and plot.suffix.lower() not in ENDINGS:
+        fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
+    nlp, pipe = load_component(model, component)
+    try:
+        examples = read_examples(nlp, pipe, data)
+    except Exception as e:  # whatever msgpack and zlib say of other files
+        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
+    try:
+        found = calibrate(
+            pipe,
+            examples,
+            n_bins=n_bins,
+            with_temperature=with_temperature,
+            with_limit=with_limit,
+            labels=pipe.labels if per_label else None,
+            progress=lambda some: with_progress(some, len(some)),
+            **wanted,
+        )
+    except ValueError as e:
+        fail(f"Cannot calibrate on {str(data)!r}", str(e))
+    if plot is not None:
+        try:
+            draw_calibration(plot, found)
+        except (ImportError, OSError) as e:
+            fail(f"Cannot draw {str(plot)!r}", str(e))
+    if output is not None:
+        set_options(nlp, pipe, **found.chosen)
+        save_pipeline(nlp, output)
+    if as_json:
+        print_json({"component": pipe.name, **_report_calibration(found)})
+    else:
+        _print_calibrated(pipe.name, found, output)
+
+
+def _check_calibration(
+    data: Path,
+    output: Path | None,
+    wanted: dict[str, float | None],
+    with_limit: bool,
+    with_temperature: bool,
+) -> None:
+    if not data.is_file():
+        fail(f"There is no file {str(data)!r}", "Expected a .spacy file as CORPUS.")
+    given = [f"--{name}" for name, value in wanted.items() if value is not None]
+    if len(given) > 1:
+        fail("--precision and --recall are given", "Expected at most one of them.")
+    if given and not with_limit:
+        fail(f"{given[0]} goes with a min_confidence", "Leave out --no-min-confidence.")
+    if output is not None and not (with_limit or with_temperature):
+        fail(
+            "Nothing is chosen that could be saved",
+            "Leave out --no-min-confidence, --no-temperature, or --output.",
+        )
+
+
+def _report_calibration(found: Calibration) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {
+        "entities": {
+            "predicted": len(found.judged.labels),
+            "expected": found.judged.n_gold.total(),
+        },
+        "reliability": list(map(asdict, found.reliability)),
+        "limits": [
+            {"min_confidence": limits, **asdict(point)}
+            for limits, point in found.limits
+        ],
+        "labels": {
+            label: {"min_confidence": limit, **asdict(point)}
+            for label, (limit, point) in found.by_label.items()
+        },
+        "notes": found.notes,
+        "chosen": found.chosen,
+    }
+
+
+def _print_calibrated(component: str, found: Calibration, output: Path | None) -> None:
+    import json
+
+    from wasabi import msg
+
+    from ..thresholds import write_limits
+
+    judged = found.judged
+    msg.info(
+        f"{component}: {len(judged.labels):,} entities predicted, "
+        f"{judged.n_gold.total():,} in the corpus"
+    )
+    for one in found.reliability:
+        rows = [
+            (
+                *(f"{b.low:.2f} to {b.high:.2f}", f"{b.n:,}"),
+                *(f"{b.confidence:.3f}", f"{b.right:.3f}"),
+            )
+            for b in one.bins
+        ]
+        header = ("confidence", "entities", "mean", "right")
+        print_table(f"temperature = {one.temperature:g}", header, rows, "lrrr")
+        print(
+            f"Expected calibration error {one.error:.4f}, log loss {one.log_loss:.4f}"
+        )
+    figures = ("entities", "precision", "recall", "F1")
+    best = found.chosen.get("min_confidence")
+    tried = [
+        ["*" if limits == best else "", _limits_name(limits), *_point_figures(point)]
+        for limits, point in found.limits
+    ]
+    print_table("what is left", ("", "min_confidence", *figures), tried, "llrrrr")
+    if found.by_label:
+        of_labels = [
+            [label, f"{limit:g}", *_point_figures(point)]
+            for label, (limit, point) in found.by_label.items()
+        ]
+        of_label = ("label", "min_confidence", *figures)
+        print_table("what is left of each label", of_label, of_labels, "llrrrr")
+    for note in found.notes:
+        msg.warn(note)
+    for key, value in found.chosen.items():
+        print(f"{key} = {json.dumps(write_limits(value))}")
+    if output is not None:
+        msg.good(f"Saved the pipeline with this to {output}")
+
+
+def _limits_name(limits: float | dict[str, float]) -> str:
+    return "by label" if isinstance(limits, dict) else f"{limits:g}"
+
+
+def _point_figures(point: Point) -> list[str]:
+    percent = [f"{100 * x:.2f}" for x in (point.precision, point.recall, point.f1)]
+    return [f"{point.n:,}", *percent]

@@ -1,0 +1,287 @@
+"""python -m spacy hosemi gazetteer ...: the lists of a trained pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from spacy.cli._util import import_code
+
+from .common import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    check_output,
+    clean,
+    fail,
+    hosemi_cli,
+    load_component,
+    print_json,
+    print_table,
+    save_pipeline,
+)
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..features import Gazetteers
+    from ..pipe import HighOrderSemiCRF
+
+LISTS_HELP = "Look into the lists of names of a trained pipeline, and replace them."
+gazetteer_cli = typer.Typer(
+    name="gazetteer", help=LISTS_HELP, no_args_is_help=True, rich_markup_mode=None
+)
+hosemi_cli.add_typer(gazetteer_cli)
+
+ListName = Annotated[
+    str, typer.Argument(metavar="NAME", help="The list, as the config names it.")
+]
+
+
+@gazetteer_cli.command("info", no_args_is_help=True)
+def gazetteer_info_cli(
+    model: Model,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Show the lists of names of a pipeline: how they are used, and how large they are.
+
+    Equal entries are one entry. "nodes" are the distinct beginnings of entries, whole
+    words; "features" are those that read the list, "weights" what they have for all
+    labels. A list without features makes no difference.
+
+    \b
+    Examples:
+      python -m spacy hosemi gazetteer info model/model-last
+      python -m spacy hosemi gazetteer info model/model-last --json
+    """
+    from dataclasses import asdict
+
+    from ..explain.gazetteers import describe_lists
+
+    import_code(code_path)
+    _, pipe, _ = _load_lists(model, component)
+    found = list(map(asdict, describe_lists(pipe)))
+    if as_json:
+        print_json({"component": pipe.name, "gazetteers": found})
+    else:
+        _print_lists(pipe.name, found)
+
+
+@gazetteer_cli.command("replace", no_args_is_help=True)
+def gazetteer_replace_cli(
+    model: Model,
+    name: ListName,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv "
+            "or .tsv; each also with .gz.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Where to save the pipeline; with --overwrite it may be MODEL.",
+            show_default=False,
+        ),
+    ],
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="COLUMN",
+            help="Of a table: the name of the column in the first row, or its index "
+            "from 0 if there is no such row.",
+            show_default="0",
+        ),
+    ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label",
+            "-l",
+            metavar="LABEL",
+            help="Of patterns: only those with this label.",
+            show_default="all",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str, typer.Option("--encoding", metavar="NAME", help="Of the file.")
+    ] = "utf8",
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", "-f", help="Write to DIR even if it exists."),
+    ] = False,
+    component: Component = None,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Give a trained pipeline a newer list, without training.
+
+    The entries of FILE take the place of all entries of the list NAME. The weights stay
+    as they are: they say what a match is worth, whatever the entries.
+
+    \b
+    Examples:
+      python -m spacy hosemi gazetteer replace model/model-last cities new.txt -o newer
+      python -m spacy hosemi gazetteer replace newer cities c.csv -o newer -f
+    """
+    from ..explain.gazetteers import compare_entries
+    from ..features.entries import make_gazetteer_reader
+
+    import_code(code_path)
+    check_output(output, overwrite)
+    nlp, pipe, lists = _load_lists(model, component, name)
+    where = int(column) if column and column.isdecimal() else column
+    read = make_gazetteer_reader(path, where, label, encoding)
+    try:
+        entries = list(read())
+    except (OSError, ValueError) as e:
+        fail(f"Cannot read the entries of {str(path)!r}", str(e))
+    old = lists.tries[name]
+    lists.compile(name, entries, nlp)
+    save_pipeline(nlp, output)
+    _print_replaced(name, output, **compare_entries(old, lists.tries[name]))
+
+
+@gazetteer_cli.command("find", no_args_is_help=True)
+def gazetteer_find_cli(
+    model: Model,
+    name: ListName,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="Where to look.")],
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Show which entries of a list occur in a text, and as which words it is read.
+
+    An entry is found where its words follow each other and begin and end together with
+    tokens; "start" and "end" are tokens, the end is exclusive. Of a list with fuzzy
+    matches also what resembles entries is shown, with the most similar entry of each.
+
+    \b
+    Examples:
+      python -m spacy hosemi gazetteer find model/model-last cities "Born in New York."
+    """
+    from dataclasses import asdict
+
+    from ..explain.gazetteers import compared_words, find_entries, find_similar
+
+    import_code(code_path)
+    nlp, pipe, lists = _load_lists(model, component, name)
+    doc = nlp.make_doc(text)
+    for _, before in nlp.pipeline:
+        if before is pipe:
+            break
+        doc = before(doc)  # lemmas, if the list compares them
+    report: dict[str, Any] = {
+        "tokens": [token.text for token in doc],
+        "words": compared_words(doc, lists.settings[name].attr),
+        "found": list(map(asdict, find_entries(pipe, name, doc))),
+    }
+    if name in lists.fuzzy:
+        report["similar"] = list(map(asdict, find_similar(pipe, name, doc)))
+    if as_json:
+        print_json({"component": pipe.name, "gazetteer": name, **report})
+    else:
+        _print_found(name, lists.settings[name].attr, **report)
+
+
+def _load_lists(
+    model: str, component: str | None, name: str | None = None
+) -> tuple[Language, HighOrderSemiCRF, Gazetteers]:
+    """A saved pipeline, its component and the lists of that, which have this name among
+    them; otherwise exit with a message."""
+    nlp, pipe = load_component(model, component)
+    lists = pipe.weights.extractor.gazetteers
+    if not lists:
+        fail(
+            f"The component {pipe.name!r} in {model!r} has no lists of names",
+            "Expected a pipeline whose config has [components."
+            f"{pipe.name}.model.gazetteers.NAME].",
+        )
+    if name is not None and name not in lists.settings:
+        fail(
+            f"No list {name!r} in the component {pipe.name!r} of {model!r}",
+            f"Its lists are: {', '.join(lists.settings)}.",
+        )
+    return nlp, pipe, lists
+
+
+def _print_lists(component: str | None, found: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            *(x["name"], x["attr"], x["mode"], f"{x['dropout']:g}"),
+            *(_joined_values(x["fuzzy"]), x["label"] or ""),
+            *(f"{x['entries']:,}", f"{x['nodes']:,}", f"{x['bytes'] / 1e6:.2f}"),
+            *(f"{x['features']:,}", f"{x['weights']:,}"),
+        )
+        for x in found
+    ]
+    header = (
+        *("list", "attr", "mode", "dropout", "fuzzy", "label", "entries", "nodes"),
+        *("MB", "features", "weights"),
+    )
+    print_table(f"lists of {component}", header, rows, "lllrllrrrrr")
+
+
+def _print_replaced(
+    name: str, output: Path, before: int, after: int, both: int
+) -> None:
+    from wasabi import msg
+
+    rows = [
+        ("before", f"{before:,}"),
+        ("after", f"{after:,}"),
+        ("in both", f"{both:,}"),
+    ]
+    print_table(f"entries of {name}", ("", "entries"), rows, "lr")
+    if not after:
+        msg.warn("The list is empty now", "No entry of the file has a word.")
+    msg.good(f"Saved the pipeline to {output}")
+
+
+def _print_found(
+    name: str,
+    attr: str,
+    tokens: list[str],
+    words: list[str],
+    found: list[dict[str, Any]],
+    similar: list[dict[str, Any]] | None = None,
+) -> None:
+    rows = [
+        (x["start"], x["end"], clean(" ".join(x["words"])), clean(x["text"]))
+        for x in found
+    ]
+    header = ("start", "end", "words", "text")
+    print_table(f"entries of {name} in the text", header, rows, "rrll")
+    if similar is not None:
+        _print_similar(name, similar)
+    print(f"Tokens: {clean(' | '.join(tokens))}")
+    print(f"Words by {attr}: {clean(' | '.join(words))}")
+
+
+def _print_similar(name: str, similar: list[dict[str, Any]]) -> None:
+    rows = [
+        (
+            *(x["start"], x["end"], f"{x['similarity']:.2f}"),
+            *(clean(x["entry"]), clean(x["text"])),
+        )
+        for x in similar
+    ]
+    header = ("start", "end", "similarity", "entry", "text")
+    print_table(f"what resembles entries of {name}", header, rows, "rrrll")
+
+
+def _joined_values(settings: dict[str, Any] | None) -> str:
+    return " ".join(map(str, (settings or {}).values()))

@@ -1,0 +1,159 @@
+"""python -m spacy hosemi prune: a smaller pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from spacy.cli._util import import_code
+
+from .common import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    check_output,
+    fail,
+    hosemi_cli,
+    load_component,
+    print_json,
+    print_table,
+    save_pipeline,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@hosemi_cli.command("prune", no_args_is_help=True)
+def prune_cli(
+    model: Model,
+    output: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OUTPUT]",
+            help="Where to save what is left; with --overwrite it may be MODEL.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            "-d",
+            metavar="FILE",
+            help=".spacy file on which F1 is measured.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            "--keep", min=0, max=1, metavar="P", help="Keep this share of all weights."
+        ),
+    ] = None,
+    below: Annotated[
+        float | None,
+        typer.Option(
+            "--below", min=0, metavar="W", help="Drop weights from -W up to W."
+        ),
+    ] = None,
+    max_loss: Annotated[
+        float | None,
+        typer.Option(
+            "--max-loss",
+            min=0,
+            metavar="X",
+            help="Choose the smallest that loses at most X points of F1 (0.1: from "
+            "91.3 to 91.2) on --data.",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", "-f", help="Write to OUTPUT even if it exists."),
+    ] = False,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Make a trained pipeline smaller: drop the weights that are nearest to 0.
+
+    Features and label patterns without weights are dropped as well. The table shows
+    what is left at several strengths; "MB" is the component on disk, F1 that on --data.
+    Without --keep, --below or --max-loss nothing is saved. Choose on development data:
+    F1 on data that the model was trained on says nothing.
+
+    \b
+    Examples:
+      python -m spacy hosemi prune model/model-last --data dev.spacy
+      python -m spacy hosemi prune model/model-last small -d dev.spacy --max-loss 0.1
+      python -m spacy hosemi prune model/model-last small --keep 0.1
+    """
+    from dataclasses import asdict
+
+    from ..explain import SHARES, choose, find_threshold, try_pruning
+
+    import_code(code_path)
+    _check_strength(output, data, keep=keep, below=below, max_loss=max_loss)
+    if output is not None:
+        check_output(output, overwrite)
+    nlp, pipe = load_component(model, component)
+    asked = below if keep is None else find_threshold(pipe, keep)
+    thresholds = {find_threshold(pipe, share) for share in SHARES}
+    thresholds |= set() if asked is None else {asked}
+    found = try_pruning(nlp, pipe, sorted(thresholds), data)
+    chosen = next((x for x in found if x.below == asked), None)
+    if max_loss is not None:
+        chosen = choose(found, max_loss / 100)
+    if output is not None and chosen is not None:
+        pipe.prune(chosen.below)
+        save_pipeline(nlp, output)
+    if as_json:
+        rows = [{**asdict(x), "chosen": x is chosen} for x in found]
+        print_json({"component": pipe.name, "strengths": rows})
+    else:
+        _print_pruned(
+            pipe.name,
+            [(asdict(x), x is chosen) for x in found],
+            output if chosen else None,
+        )
+
+
+def _check_strength(
+    output: Path | None, data: Path | None, **strengths: float | None
+) -> None:
+    given = [name for name, value in strengths.items() if value is not None]
+    options = "--keep, --below and --max-loss"
+    if len(given) > 1:
+        fail(f"{len(given)} of {options} are given", "Expected at most one of them.")
+    if output is not None and not given:
+        fail("No strength is given", f"To save a pipeline, give one of {options}.")
+    if "max_loss" in given and data is None:
+        fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
+    if data is not None and not data.is_file():
+        fail(f"There is no file {str(data)!r}", "Expected a .spacy file as --data.")
+
+
+def _print_pruned(
+    component: str, found: list[tuple[dict[str, Any], bool]], output: Path | None
+) -> None:
+    from wasabi import msg
+
+    rows = [
+        (
+            *("*" if chosen else "", f"{x['share']:.1%}", f"{x['below']:.4f}"),
+            *(f"{x[name]:,}" for name in ("features", "weights", "patterns", "states")),
+            f"{x['mb']:.2f}",
+            "-" if x["f1"] is None else f"{100 * x['f1']:.2f}",
+        )
+        for x, chosen in found
+    ]
+    header = (
+        *("", "left", "below", "features", "weights", "patterns", "states"),
+        *("MB", "F1"),
+    )
+    print_table(f"{component}, smaller and smaller", header, rows, "lrrrrrrrr")
+    if output is not None:
+        msg.good(f"Saved the pipeline to {output}")

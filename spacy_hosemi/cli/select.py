@@ -1,0 +1,156 @@
+"""python -m spacy hosemi select: what to annotate next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from spacy.cli._util import import_code
+
+from .common import (
+    AsJson,
+    CodePath,
+    Component,
+    Model,
+    clean,
+    fail,
+    hosemi_cli,
+    load_component,
+    print_json,
+    print_table,
+    with_progress,
+)
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc
+
+
+@hosemi_cli.command("select", no_args_is_help=True)
+def select_cli(
+    model: Model,
+    data: Annotated[
+        Path,
+        typer.Argument(metavar="CORPUS", help=".spacy file of documents."),
+    ],
+    n: Annotated[
+        int, typer.Option("--n", "-n", min=1, metavar="N", help="How many to choose.")
+    ] = 10,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="MEASURE",
+            help="entropy: of the distribution over segmentations; least-confident: "
+            "- log of the probability of the best one. Both in nats.",
+        ),
+    ] = "entropy",
+    total: Annotated[
+        bool,
+        typer.Option(
+            "--total",
+            help="Compare whole documents, not the average of their tokens: where one "
+            "costs as much to annotate as another, however long.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write the chosen documents to this .spacy file, the first one first.",
+            show_default=False,
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", "-f", help="Write to FILE even if it exists."),
+    ] = False,
+    component: Component = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Choose the documents to annotate next: those of which a pipeline is least sure.
+
+    By default that is measured per token, since long documents have more to be unsure
+    of and cost more to annotate. The documents are written as they are in CORPUS, with
+    the annotation that they have there; it is not read.
+
+    \b
+    Examples:
+      python -m spacy hosemi select model/model-last pool.spacy --n 100 --out next.spacy
+      python -m spacy hosemi select model/model-last pool.spacy --by least-confident
+    """
+    from ..explain.uncertainty import MEASURES, choose, measure, read_docs
+
+    import_code(code_path)
+    if by not in MEASURES:
+        fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
+    if not data.is_file():
+        fail(f"There is no file {str(data)!r}", "Expected a .spacy file as CORPUS.")
+    if output is not None:
+        _check_output_file(output, overwrite)
+    nlp, pipe = load_component(model, component)
+    try:
+        docs = read_docs(data, nlp)
+    except Exception as e:  # whatever msgpack and zlib say of other files
+        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
+    try:
+        measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
+        found = choose(measured, n, total)
+    except ValueError as e:
+        fail("Cannot tell how sure the pipeline is", str(e))
+    if output is not None:
+        _save_docs([x.doc for x in found], output)
+    rows = [
+        {
+            **{"rank": rank, "index": x.index, "nats": x.uncertainty},
+            **{"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text},
+        }
+        for rank, x in enumerate(found, start=1)
+    ]
+    if as_json:
+        print_json({"component": pipe.name, "by": by, "total": total, "docs": rows})
+    else:
+        _print_selected(by, len(docs), rows, output)
+
+
+def _check_output_file(path: Path, overwrite: bool) -> None:
+    if path.is_dir():
+        fail(f"{str(path)!r} is a folder", "Expected a .spacy file as --out.")
+    if path.exists() and not overwrite:
+        fail(
+            f"{str(path)!r} exists already",
+            "Choose another --out, or give --overwrite to write to it.",
+        )
+
+
+def _save_docs(docs: Sequence[Doc], output: Path) -> None:
+    from spacy.tokens import DocBin
+
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        DocBin(docs=docs, store_user_data=True).to_disk(output)
+    except OSError as e:
+        fail(f"Cannot write {str(output)!r}", str(e))
+
+
+def _print_selected(
+    by: str, n_docs: int, found: list[dict[str, Any]], output: Path | None
+) -> None:
+    from wasabi import msg
+
+    rows = [
+        (
+            *(x["rank"], f"{x['nats']:.3f}", f"{x['per_token']:.4f}", x["tokens"]),
+            clean(x["text"][:50]),
+        )
+        for x in found
+    ]
+    header = ("rank", by, "per token", "tokens", "text")
+    print_table(f"{len(found):,} of {n_docs:,} documents", header, rows, "rrrrl")
+    if output is not None:
+        msg.good(f"Wrote {len(found):,} documents to {output}")
