@@ -70,4 +70,4 @@ def _draw_limits(panel: Any, found: Calibration) -> None:
         panel.axvline(chosen, color="#999999", linewidth=0.8, linestyle="--")
     panel.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="min_confidence")
     panel.grid(color="#dddddd", linewidth=0.6)
-    panel.legend(frameon=False, loc="lower left")
+    panel.legend(frameon=False, loc="best")
