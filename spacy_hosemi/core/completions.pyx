@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t
 
 from . cimport kernels, logspace
 from .chart cimport Layout
+from .nonnegative cimport find_ladder
 from .potentials import check_automaton
 from .tables cimport Tables, are_same
 
@@ -29,7 +30,7 @@ N_TOGETHER = 8
 N_SPARE = 4 * N_TOGETHER
 
 
-cdef list best_segments(automaton, list potentials, list constraints):
+cdef list best_segments(automaton, list potentials, list constraints, method):
     """The best segmentation of each document, and its score; see `viterbi`."""
     cdef Completions last, best
     cdef list found = [], rooms
@@ -37,7 +38,7 @@ cdef list best_segments(automaton, list potentials, list constraints):
     for at in range(0, len(potentials), N_TOGETHER):
         last, rooms = None, []
         for k in range(at, min(at + N_TOGETHER, len(potentials))):
-            best = _completions(automaton, potentials[k], constraints[k])
+            best = _completions(automaton, potentials[k], constraints[k], method)
             best.next, last = last, best
             rooms.append(best)
         with nogil:
@@ -49,19 +50,24 @@ cdef list best_segments(automaton, list potentials, list constraints):
     return found
 
 
-cdef Completions _completions(automaton, potentials, constraints):
+cdef Completions _completions(automaton, potentials, constraints, method):
     """Ready to be solved, perhaps in the room of another document: for short documents
     allocating takes as long as the sweep."""
     cdef Layout layout = automaton.layout
     cdef Completions best
+    cdef bint all_arcs = method == "nonnegative"
     if layout is None or not layout.spare:
         best = Completions.__new__(Completions)
+        best.all_arcs = all_arcs
         best._start(automaton, potentials, constraints, maximum=True, keep_beta=False)
-        return best
-    best = layout.spare.pop()
-    best.automaton = automaton
-    best._load(potentials, constraints)
-    best._prepare()
+    else:
+        best = layout.spare.pop()
+        best.all_arcs = all_arcs
+        best.automaton = automaton
+        best._load(potentials, constraints)
+        best._prepare()
+    if method != "automaton":
+        best._set_ladder(potentials, method)
     return best
 
 
@@ -109,7 +115,9 @@ cdef class Completions(Tables):
 
     cdef _forget(self):
         """Let go of the document, and of the automaton, which owns the room now."""
-        self.automaton = self.cells_as_given = None
+        cdef Layout layout = self.automaton.layout
+        self.arcs_out = layout.arcs_out
+        self.automaton = self.cells_as_given = self.ladder = None
         self.more = self.end = self.length = self.leaps = None
         self.given_tail = self.pattern_weight = None
 
@@ -120,7 +128,7 @@ cdef class Completions(Tables):
             self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
         else:
             self._make_room()
-        if self.maximum:
+        if self.maximum and not self.all_arcs:
             self._set_leaps()
 
     cdef void _solve_all(self) noexcept nogil:
@@ -156,6 +164,12 @@ cdef class Completions(Tables):
         scores = scores[3 * self.n_labels :]
         self.top, self.from_start = scores[: self.n_groups], scores[self.n_groups :]
         self.path = np.empty((self.n_tokens, 4), np.int32)
+
+    cdef _set_ladder(self, potentials, method):
+        """Instead of all arcs, if patterns only add."""
+        self.ladder = find_ladder(self, potentials, method)
+        if self.ladder is not None:
+            self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
 
     cdef _set_leaps(self):
         """Those of the last document, if the patterns have the same weights."""
