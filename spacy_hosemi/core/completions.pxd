@@ -30,6 +30,8 @@ cdef class Completions(Tables):
     cdef double[::1] top                # [G]
     cdef double[::1] bound              # [L]
     cdef Leaps leaps                    # None: there would be too many
+    cdef Py_ssize_t pause               # rows without leaps after they were of no use
+    cdef Py_ssize_t n_paused            # of these are still to come
     cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
     cdef Py_ssize_t n_best              # segments of the best segmentation
     cdef Completions next               # what is solved with it

@@ -22,6 +22,9 @@ SMALL = 1_000_000
 # Pairs of a label and a state for which the edge may be written down.
 N_LEAPS = 200_000
 
+# At most so many boundaries are closed without leaps where those were of no use.
+cdef Py_ssize_t MAX_PAUSE = 31
+
 # So many documents are solved at a time without the GIL: enough for other threads to
 # get on with their work, so few that their rooms stay in the cache of the processor.
 N_TOGETHER = 8
@@ -221,11 +224,13 @@ cdef class Completions(Tables):
 
         Labels come in the order of a bound on what they give. As a rule two or three of
         them leave all others behind at every state; where they do not, and if it is a
-        sum, all arcs are gone through.
+        sum, all arcs are gone through: at the next boundary too, at the next three when
+        that happens again, and so on.
         """
         cdef Py_ssize_t k, y, n_states = self.n_states
         cdef double least = -INFINITY
-        if self.leaps is None:
+        if self.leaps is None or self.n_paused > 0:
+            self.n_paused -= 1
             logspace.close_row(self, j, self.maximum)
             return
         self._bound_labels(j)
@@ -234,6 +239,7 @@ cdef class Completions(Tables):
         for _ in range(1 + self.arcs_out.n_terms // (2 * n_states)):
             y = _place_of_largest(&self.bound[0], self.n_labels)
             if self.bound[y] == -INFINITY or self.bound[y] < least:
+                self.pause = 0
                 return
             self.bound[y] = -INFINITY
             least = kernels.leap_max(
@@ -243,6 +249,7 @@ cdef class Completions(Tables):
                 n_states,
                 &self.beta[0],
             )
+        self.n_paused = self.pause = min(2 * self.pause + 1, MAX_PAUSE)
         logspace.close_row(self, j, self.maximum)
 
     cdef void _bound_labels(self, Py_ssize_t j) noexcept nogil:
