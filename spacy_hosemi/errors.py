@@ -73,6 +73,11 @@ class Errors(metaclass=_Coded):
     HS021 = "label is {found}; expected a label index from 0 to {last}."
     HS022 = "probability is {found}; expected a number above 0 and at most 1."
     HS023 = "{name} is {found!r}; expected one of {expected}."
+    HS104 = (
+        'method is "nonnegative" and {name} has {found} for {pattern}; expected 0 or '
+        "more for all label patterns of three or more names, observed ones included. "
+        'Use method = "auto" or "automaton", or weights that are not negative.'
+    )
     HS024 = (
         "segment ({start}, {end}) does not lie within {n_tokens} tokens; expected "
         "0 <= start < end <= n."

@@ -40,6 +40,7 @@ cdef class Layout:
     cdef list arc_weights                       # ArcWeights: linear domain, logs
     cdef list spare                             # Completions of finished documents
     cdef object leaps                           # Leaps of the last weights of patterns
+    cdef object ladder                          # Ladder of the same weights
 
 
 cdef class Chart(Cells):
@@ -118,3 +119,6 @@ cdef class Chart(Cells):
     ) noexcept nogil
     cdef double cells_of(self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g) noexcept nogil
     cdef double final_weight(self, Py_ssize_t q) noexcept nogil
+
+
+cdef Sums sums_of(schedule)

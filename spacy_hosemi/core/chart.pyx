@@ -50,9 +50,9 @@ cdef class Layout:
         self.arc_node = automaton.arc_node
         self.arc_edge = automaton.arc_edge
         self.arc_target = automaton.arc_target
-        self.circuit = _sums(automaton.circuit)
-        self.arcs_in = _sums(automaton.arcs_in)
-        self.arcs_out = _sums(automaton.arcs_out)
+        self.circuit = sums_of(automaton.circuit)
+        self.arcs_in = sums_of(automaton.arcs_in)
+        self.arcs_out = sums_of(automaton.arcs_out)
         self.edge_suffix = automaton.edge_suffix
         self.edge_pattern = automaton.edge_pattern
         self.edge_target = automaton.edge_target
@@ -411,7 +411,7 @@ cdef class Chart(Cells):
         return self.edge_weight[edge] if edge >= 0 else 0.0
 
 
-cdef Sums _sums(schedule):
+cdef Sums sums_of(schedule):
     """A schedule's arrays as C sees them; the automaton keeps them alive."""
     cdef Sums sums
     cdef const int32_t[::1] view

@@ -1,8 +1,9 @@
 from libc.stdint cimport int32_t
 
+from .nonnegative cimport Ladder
 from .tables cimport Tables
 
-cdef list best_segments(automaton, list potentials, list constraints)
+cdef list best_segments(automaton, list potentials, list constraints, method)
 
 
 cdef class Leaps:
@@ -16,6 +17,7 @@ cdef class Completions(Tables):
     cdef readonly double total
     cdef readonly bint maximum
     cdef bint keep_beta
+    cdef bint all_arcs                  # do without `leaps`
     cdef double[:, ::1] rests           # [n + 2, P] T of every boundary
     cdef double[:, ::1] betas           # [n + 1, P], or no rows
     # work space
@@ -28,6 +30,9 @@ cdef class Completions(Tables):
     cdef double[::1] top                # [G]
     cdef double[::1] bound              # [L]
     cdef Leaps leaps                    # None: there would be too many
+    cdef Py_ssize_t pause               # rows without leaps after they were of no use
+    cdef Py_ssize_t n_paused            # of these are still to come
+    cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
     cdef Py_ssize_t n_best              # segments of the best segmentation
     cdef Completions next               # what is solved with it
 
@@ -41,6 +46,7 @@ cdef class Completions(Tables):
     cdef list _best_path(self, Py_ssize_t n, bint with_states)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)
+    cdef _set_ladder(self, potentials, method)
     cdef _set_leaps(self)
     cdef Leaps _make_leaps(self)
     cdef void _sweep(self) noexcept nogil

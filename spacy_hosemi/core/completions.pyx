@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t
 
 from . cimport kernels, logspace
 from .chart cimport Layout
+from .nonnegative cimport find_ladder
 from .potentials import check_automaton
 from .tables cimport Tables, are_same
 
@@ -21,6 +22,9 @@ SMALL = 1_000_000
 # Pairs of a label and a state for which the edge may be written down.
 N_LEAPS = 200_000
 
+# At most so many boundaries are closed without leaps where those were of no use.
+cdef Py_ssize_t MAX_PAUSE = 31
+
 # So many documents are solved at a time without the GIL: enough for other threads to
 # get on with their work, so few that their rooms stay in the cache of the processor.
 N_TOGETHER = 8
@@ -29,7 +33,7 @@ N_TOGETHER = 8
 N_SPARE = 4 * N_TOGETHER
 
 
-cdef list best_segments(automaton, list potentials, list constraints):
+cdef list best_segments(automaton, list potentials, list constraints, method):
     """The best segmentation of each document, and its score; see `viterbi`."""
     cdef Completions last, best
     cdef list found = [], rooms
@@ -37,7 +41,7 @@ cdef list best_segments(automaton, list potentials, list constraints):
     for at in range(0, len(potentials), N_TOGETHER):
         last, rooms = None, []
         for k in range(at, min(at + N_TOGETHER, len(potentials))):
-            best = _completions(automaton, potentials[k], constraints[k])
+            best = _completions(automaton, potentials[k], constraints[k], method)
             best.next, last = last, best
             rooms.append(best)
         with nogil:
@@ -49,19 +53,24 @@ cdef list best_segments(automaton, list potentials, list constraints):
     return found
 
 
-cdef Completions _completions(automaton, potentials, constraints):
+cdef Completions _completions(automaton, potentials, constraints, method):
     """Ready to be solved, perhaps in the room of another document: for short documents
     allocating takes as long as the sweep."""
     cdef Layout layout = automaton.layout
     cdef Completions best
+    cdef bint all_arcs = method == "nonnegative"
     if layout is None or not layout.spare:
         best = Completions.__new__(Completions)
+        best.all_arcs = all_arcs
         best._start(automaton, potentials, constraints, maximum=True, keep_beta=False)
-        return best
-    best = layout.spare.pop()
-    best.automaton = automaton
-    best._load(potentials, constraints)
-    best._prepare()
+    else:
+        best = layout.spare.pop()
+        best.all_arcs = all_arcs
+        best.automaton = automaton
+        best._load(potentials, constraints)
+        best._prepare()
+    if method != "automaton":
+        best._set_ladder(potentials, method)
     return best
 
 
@@ -109,7 +118,9 @@ cdef class Completions(Tables):
 
     cdef _forget(self):
         """Let go of the document, and of the automaton, which owns the room now."""
-        self.automaton = self.cells_as_given = None
+        cdef Layout layout = self.automaton.layout
+        self.arcs_out = layout.arcs_out
+        self.automaton = self.cells_as_given = self.ladder = None
         self.more = self.end = self.length = self.leaps = None
         self.given_tail = self.pattern_weight = None
 
@@ -120,7 +131,7 @@ cdef class Completions(Tables):
             self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
         else:
             self._make_room()
-        if self.maximum:
+        if self.maximum and not self.all_arcs:
             self._set_leaps()
 
     cdef void _solve_all(self) noexcept nogil:
@@ -156,6 +167,12 @@ cdef class Completions(Tables):
         scores = scores[3 * self.n_labels :]
         self.top, self.from_start = scores[: self.n_groups], scores[self.n_groups :]
         self.path = np.empty((self.n_tokens, 4), np.int32)
+
+    cdef _set_ladder(self, potentials, method):
+        """Instead of all arcs, if patterns only add."""
+        self.ladder = find_ladder(self, potentials, method)
+        if self.ladder is not None:
+            self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
 
     cdef _set_leaps(self):
         """Those of the last document, if the patterns have the same weights."""
@@ -207,11 +224,13 @@ cdef class Completions(Tables):
 
         Labels come in the order of a bound on what they give. As a rule two or three of
         them leave all others behind at every state; where they do not, and if it is a
-        sum, all arcs are gone through.
+        sum, all arcs are gone through: at the next boundary too, at the next three when
+        that happens again, and so on.
         """
         cdef Py_ssize_t k, y, n_states = self.n_states
         cdef double least = -INFINITY
-        if self.leaps is None:
+        if self.leaps is None or self.n_paused > 0:
+            self.n_paused -= 1
             logspace.close_row(self, j, self.maximum)
             return
         self._bound_labels(j)
@@ -220,6 +239,7 @@ cdef class Completions(Tables):
         for _ in range(1 + self.arcs_out.n_terms // (2 * n_states)):
             y = _place_of_largest(&self.bound[0], self.n_labels)
             if self.bound[y] == -INFINITY or self.bound[y] < least:
+                self.pause = 0
                 return
             self.bound[y] = -INFINITY
             least = kernels.leap_max(
@@ -229,6 +249,7 @@ cdef class Completions(Tables):
                 n_states,
                 &self.beta[0],
             )
+        self.n_paused = self.pause = min(2 * self.pause + 1, MAX_PAUSE)
         logspace.close_row(self, j, self.maximum)
 
     cdef void _bound_labels(self, Py_ssize_t j) noexcept nogil:

@@ -1,0 +1,211 @@
+"""Viterbi decoding where patterns of three or more names only add."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from spacy_hosemi import core
+
+from .. import oracles
+from ..strategies import EXACT, problems_nLD, random_patterns, random_problem
+from .problems import INF, as_core, make_cells, make_entries, raises, zeros
+from .test_grammar_inference import RULES, SETS, compiled
+from .test_inference import MANY_PATTERNS
+
+METHODS = ("nonnegative", "auto", "automaton")
+N_PROBLEMS = 2000
+
+
+def only_adding(problem: oracles.Problem) -> oracles.Problem:
+    """With the absolute values, 0 for -inf, where a negative one is not permitted."""
+    n_labels = problem.n_labels
+    pattern = problem.pattern.copy()
+    is_long = np.array([len(z) > 2 for z in problem.patterns], bool)
+    pattern[is_long] = positive(pattern[is_long])
+    columns = [n_labels + c for c, z in enumerate(problem.observed) if len(z) > 2]
+    fields = {"pattern": pattern}
+    for name in ("inside", "start", "end"):
+        fields[name] = dense = getattr(problem, name).copy()
+        if dense.shape[1] > n_labels:
+            dense[:, columns] = positive(dense[:, columns])
+    for name in ("cells", "entries"):
+        fields[name] = [
+            (a, b, c, float(positive(x)) if c in columns else x)
+            for a, b, c, x in getattr(problem, name)
+        ]
+    return problem._replace(**fields)
+
+
+def positive(x):
+    return np.where(np.isinf(x), 0.0, np.abs(x))
+
+
+def assert_found(problem: oracles.Problem, segments, score, message="") -> None:
+    for method in METHODS:
+        found = core.viterbi(*as_core(problem), method=method)
+        assert found == (list(segments), score), (method, message)
+
+
+# --- the same as all other ways -------------------------------------------------------
+
+
+def test_by_hand():
+    """Every A costs something, and A A 2; O A A brings 5; A may not begin.
+
+    O A A O = -0.5 - 1 - 2 + 5 = 1.5, O O A A = -1 - 9 - 2 + 5, O O O O = 0.
+    """
+    patterns = [(0, 1, 1), (1, 1), ("^", 1)]
+    automaton, potentials = zeros(4, 2, patterns=patterns)
+    potentials.inside[:, 1] = -1, -0.5, -1, -9
+    potentials.pattern[:] = 5, -2, -INF
+    expected = [(0, 1, 0), (1, 2, 1), (2, 3, 1), (3, 4, 0)]
+    assert nonnegative(automaton, potentials) == (expected, 1.5)
+
+
+def test_segments_and_ties_equal_enumeration():
+    n_long = 0
+    for seed in range(N_PROBLEMS):
+        problem = random_problem(np.random.default_rng(seed), kinds=EXACT)
+        problem = only_adding(problem)
+        n_long += any(len(z) > 2 for z in (*problem.patterns, *problem.observed))
+        assert_found(problem, *oracles.best(oracles.scored(problem)), seed)
+    assert n_long > N_PROBLEMS / 3
+
+
+@given(problems_nLD(kinds=EXACT))
+def test_segments_and_ties_equal_enumeration_on_any_problem(problem):
+    problem = only_adding(problem)
+    assert_found(problem, *oracles.best(oracles.scored(problem)))
+
+
+@given(problems_nLD())
+def test_score_equals_enumeration_on_any_problem(problem):
+    problem = only_adding(problem)
+    _, score = oracles.best(oracles.scored(problem))
+    segments, found = core.viterbi(*as_core(problem), method="nonnegative")
+    assert found == pytest.approx(score, rel=1e-9, abs=1e-9)
+    if score > -INF:
+        automaton, potentials, _ = as_core(problem)
+        assert core.score(automaton, potentials, segments) == pytest.approx(found)
+
+
+@pytest.mark.parametrize("n_tokens", [12, 40])
+def test_longer_documents_equal_the_reference(n_tokens):
+    rng = np.random.default_rng(n_tokens)
+    for _ in range(50):
+        problem = random_problem(rng, kinds=EXACT, n_tokens=n_tokens)
+        problem = only_adding(problem)
+        assert_found(problem, *oracles.reference_best(problem))
+
+
+@pytest.mark.parametrize("n_labels, longest, n_patterns", MANY_PATTERNS)
+def test_ties_of_many_patterns(n_labels, longest, n_patterns):
+    rng = np.random.default_rng(22)
+    for _ in range(8):
+        patterns = random_patterns(rng, n_labels, longest, n_patterns)
+        problem = only_adding(
+            random_problem(
+                rng, kinds=EXACT, n_tokens=8, n_labels=n_labels, patterns=patterns
+            )
+        )
+        assert_found(problem, *oracles.reference_best(problem))
+
+
+@pytest.mark.parametrize("rules", SETS, ids="; ".join)
+def test_grammar_equals_enumeration(rules):
+    grammar = compiled(tuple(rules))
+    permitted = [RULES[rule] for rule in rules if rule in RULES]
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        problem = only_adding(random_problem(rng, kinds=EXACT, n_labels=3))
+        scores = oracles.filtered(oracles.scored(problem), grammar.permits)
+        segments, score = oracles.best(scores)
+        for method in METHODS:
+            arguments = as_core(problem, grammar=grammar)
+            found = core.viterbi(*arguments, method=method)
+            assert found == (list(segments), score), (method, seed)
+            labels = [y for _, _, y in found[0]]
+            assert score == -INF or all(is_met(labels) for is_met in permitted)
+
+
+@pytest.mark.parametrize("longest", [3, 5, 8])
+def test_long_patterns_equal_the_automaton(longest):
+    """Patterns as they are mined: all that some sequences of labels have."""
+    rng = np.random.default_rng(longest)
+    for _ in range(10):
+        n_labels = int(rng.integers(2, 6))
+        sequence = ("^", *rng.integers(0, n_labels, 30).tolist(), "$")
+        ends = range(2, len(sequence) + 1)
+        patterns = {sequence[max(0, e - k) : e] for e in ends for k in range(2, 9)}
+        patterns = tuple(z for z in patterns if 2 <= len(z) <= longest)
+        problem = random_problem(
+            rng, kinds=EXACT, n_tokens=60, n_labels=n_labels, patterns=patterns
+        )
+        arguments = as_core(only_adding(problem))
+        expected = core.viterbi(*arguments, method="automaton")
+        assert core.viterbi(*arguments, method="nonnegative") == expected
+        assert core.viterbi(*arguments) == expected
+
+
+def test_methods_take_turns():
+    """The automaton keeps rooms of documents, and what it made for the last weights."""
+    rng = np.random.default_rng(5)
+    problem = random_problem(
+        rng, kinds=EXACT, n_tokens=9, patterns=((0, 0, 0), (0, 0)), observed=()
+    )
+    automaton, potentials, constraints = as_core(only_adding(problem))
+    for k in range(60):
+        weights = np.array([float(k % 5), -float(k % 3)])
+        doc = replace(potentials, pattern=weights)
+        problem = problem._replace(pattern=weights)
+        segments, score = oracles.reference_best(only_adding(problem))
+        method = METHODS[int(rng.integers(3))]
+        found = core.viterbi(automaton, doc, constraints, method)
+        assert found == (list(segments), score)
+        below = replace(potentials, pattern=np.array([-1.0, 0.0]))
+        with raises("HS104"):
+            core.viterbi(automaton, below, constraints, "nonnegative")
+
+
+# --- refused --------------------------------------------------------------------------
+
+
+def nonnegative(automaton, potentials):
+    return core.viterbi(automaton, potentials, method="nonnegative")
+
+
+@pytest.mark.parametrize("weight", [-1.0, -1e-300, -INF])
+def test_error_negative_pattern(weight):
+    patterns = [(0, 1), ("^", 1, 0), (0, 1, "$")]
+    automaton, potentials = zeros(3, 2, patterns=patterns)
+    potentials.pattern[:] = weight, -0.0, 0.0
+    nonnegative(automaton, potentials)
+    potentials.pattern[1:] = weight
+    message = rf"^\[HS104\].* pattern has {weight} for \('\^', 'A', 'O'\)"
+    with pytest.raises(ValueError, match=message):
+        nonnegative(automaton, potentials)
+    core.viterbi(automaton, potentials)
+
+
+@pytest.mark.parametrize("name", ["inside", "start", "end", "entries", "cells"])
+@pytest.mark.parametrize("score", [-1.0, -INF])
+def test_error_negative_observed(name, score):
+    automaton, potentials = zeros(3, 2, observed=[(0, 1), (0, 1, 1)])
+    for column in (1, 2, 3):  # a label, a pair, a triple
+        record = [(1, 2, column, score)]
+        if name == "cells":
+            potentials.cells = make_cells(record)
+        elif name == "entries":
+            potentials.entries = make_entries(record)
+        else:
+            getattr(potentials, name)[1, column] = score
+        if column < 3:
+            expected = core.viterbi(automaton, potentials, method="automaton")
+            assert nonnegative(automaton, potentials) == expected
+    message = rf"^\[HS104\].* {name} has {score} for \('O', 'A', 'A'\)"
+    with pytest.raises(ValueError, match=message):
+        nonnegative(automaton, potentials)
+    expected = core.viterbi(automaton, potentials, method="automaton")
+    assert core.viterbi(automaton, potentials) == expected
