@@ -40,16 +40,17 @@ from typing import Any
 from measuring import (
     ROOT,
     SEED,
+    Lines,
     Splits,
     add_config_arguments,
     append_json,
     check_overrides,
     check_system,
+    data_lines,
     environment,
     make_splits,
     mean_and_spread,
     package_version,
-    read_lines,
     run_folder,
     shuffled,
     table,
@@ -79,27 +80,6 @@ class Trained:
 
 
 # ------------------------------------------------------------------------------- data
-
-
-@dataclass
-class Lines:
-    """What is drawn from, what is tested on, and how that is called."""
-
-    train: list[bytes]
-    test: list[bytes]
-    tested_on: str
-
-
-def data_lines(data: Path, is_dev: bool) -> Lines:
-    """Read train and test; with is_dev what stands for test in development."""
-    lines, dev = read_lines(data / "train.jsonl"), data / "dev.jsonl"
-    if not is_dev:
-        return Lines(lines, read_lines(data / "test.jsonl"), "test")
-    if dev.exists():
-        return Lines(lines, read_lines(dev), "dev")
-    lines = shuffled(lines, SEED)
-    n_test = len(lines) // 5
-    return Lines(lines[n_test:], lines[:n_test], "a fifth of train, held out")
 
 
 def subset(lines: Sequence[bytes], size: int, repeat: int) -> list[bytes]:

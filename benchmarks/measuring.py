@@ -171,6 +171,27 @@ def shuffled(lines: Sequence[bytes], seed: int) -> list[bytes]:
     return lines
 
 
+@dataclass
+class Lines:
+    """What is drawn from, what is tested on, and how that is called."""
+
+    train: list[bytes]
+    test: list[bytes]
+    tested_on: str
+
+
+def data_lines(data: Path, is_dev: bool) -> Lines:
+    """Read train and test; with is_dev what stands for test in development."""
+    lines, dev = read_lines(data / "train.jsonl"), data / "dev.jsonl"
+    if not is_dev:
+        return Lines(lines, read_lines(data / "test.jsonl"), "test")
+    if dev.exists():
+        return Lines(lines, read_lines(dev), "dev")
+    lines = shuffled(lines, SEED)
+    n_test = len(lines) // 5
+    return Lines(lines[n_test:], lines[:n_test], "a fifth of train, held out")
+
+
 def make_splits(
     folder: Path,
     lang: str,

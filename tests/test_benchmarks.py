@@ -6,7 +6,12 @@ import sys
 
 import hypothesis.strategies as st
 import pytest
+import spacy
 from hypothesis import given
+from spacy.tokens import Doc, DocBin, Span
+from spacy.training import Corpus
+from spacy.util import load_config, load_model_from_config
+from spacy.vocab import Vocab
 
 from spacy_hosemi.features import make_features
 
@@ -21,6 +26,8 @@ SCRIPTS = (
     "growth",
     "inference",
     "learning_curves",
+    "neural",
+    "partial_annotation",
     "spacy_tests",
     "throughput",
 )
@@ -193,6 +200,59 @@ def test_a_folder_becomes_text(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit):
         main()
     assert "no lines in train.jsonl" in capsys.readouterr().err
+
+
+# --- partial annotation ------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 4), max_size=5), st.floats(0, 1), st.floats(0, 1))
+def test_larger_shares_take_more_away(n_ents, a, b):
+    from partial_annotation import taken_away
+
+    docs = [make_fields(n) for n in n_ents]
+    less, more = (taken_away(docs, share, seed=1) for share in sorted((a, b)))
+    assert sum(map(len, more)) == round(max(a, b) * sum(n_ents))
+    assert all(x <= y <= set(range(n)) for x, y, n in zip(less, more, n_ents))
+
+
+def make_fields(n):
+    """Touching fields of two tokens, and one token outside."""
+    doc = Doc(Vocab(), words=["x"] * (2 * n + 1))
+    doc.set_ents([Span(doc, 2 * i, 2 * i + 2, "A") for i in range(n)])
+    return doc
+
+
+@pytest.mark.parametrize("read_as, iob", [("missing", ""), ("outside", "O")])
+def test_spans_taken_away(read_as, iob, tmp_path):
+    """What is written to a file, and read by `spacy train`, is what was asked for."""
+    from partial_annotation import take_away
+
+    doc = make_fields(3)
+    take_away(doc, {0, 2}, read_as)
+    DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"], docs=[doc]).to_disk(
+        tmp_path / "a.spacy"
+    )
+    (example,) = Corpus(tmp_path / "a.spacy")(spacy.blank("en"))
+    found = [token.ent_iob_ for token in example.reference]
+    assert found == [iob, iob, "B", "I", iob, iob, "O"]
+
+
+# --- neural scores beside ner -------------------------------------------------------
+
+
+def test_ner_in_the_place_of_hosemi(tmp_path):
+    from neural import with_ner
+
+    with_ner(ROOT / "configs" / "neural.cfg", tmp_path / "ner.cfg")
+    ours, theirs = (
+        load_config(path, interpolate=True)
+        for path in (ROOT / "configs" / "neural.cfg", tmp_path / "ner.cfg")
+    )
+    nlp = load_model_from_config(theirs, auto_fill=True)
+    assert nlp.pipe_names == ["tok2vec", "ner"]
+    assert nlp.get_pipe("tok2vec").listening_components == ["ner"]
+    assert theirs["training"] == ours["training"]
+    assert theirs["components"]["tok2vec"] == ours["components"]["tok2vec"]
 
 
 # --- spaCy's own tests ------------------------------------------------------------
