@@ -356,11 +356,8 @@ def main() -> int:
     """Measure as the command line says."""
     args = arguments()
     variants = all_variants(args)
-    try:
-        with run_folder(args) as folder:
-            found = measure(args, variants, folder)
-    except ValueError as error:  # from reading the data
-        sys.exit(f"{error}")
+    with run_folder(args) as folder:
+        found = measure(args, variants, folder)
     where = environment()
     how = "train, tested on dev" if args.dev else f"{args.cv} folds of train"
     how += f", {args.repeats} times" if args.repeats > 1 else ""

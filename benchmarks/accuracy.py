@@ -293,11 +293,8 @@ def main() -> int:
     """Measure as the command line says."""
     args = arguments()
     peers = [PeerOptions(x, args.peer_settings, args.peer_sample) for x in args.peer]
-    try:
-        with run_folder(args) as folder:
-            (cross_validate if args.cv else measure)(args, folder, peers)
-    except ValueError as error:  # from reading the data
-        sys.exit(f"{error}")
+    with run_folder(args) as folder:
+        (cross_validate if args.cv else measure)(args, folder, peers)
     return 0
 
 

@@ -211,11 +211,8 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure as the command line says."""
     args = arguments()
-    try:
-        with run_folder(args) as folder:
-            measure(args, folder)
-    except ValueError as error:  # from reading the data
-        sys.exit(f"{error}")
+    with run_folder(args) as folder:
+        measure(args, folder)
     return 0
 
 

@@ -379,13 +379,17 @@ def append_json(path: Path | None, record: dict[str, Any]) -> None:
 
 @contextmanager
 def run_folder(args: argparse.Namespace) -> Iterator[Path]:
-    """Give the folder of this run: one that is kept if --runs is given."""
-    if args.runs is None:
-        with tempfile.TemporaryDirectory() as folder:
-            yield Path(folder)
-    else:
-        name = f"{args.data.resolve().name}-{args.config.stem}"
-        yield args.runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    """Give the folder of this run: one that is kept if --runs is given. What is wrong
+    with the data ends the script with a message."""
+    try:
+        if args.runs is None:
+            with tempfile.TemporaryDirectory() as folder:
+                yield Path(folder)
+        else:
+            name = f"{args.data.resolve().name}-{args.config.stem}"
+            yield args.runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    except ValueError as error:
+        sys.exit(f"{error}")
 
 
 def check_system(parser: argparse.ArgumentParser) -> None:

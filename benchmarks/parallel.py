@@ -224,11 +224,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 def main() -> int:
     """Measure as the command line says."""
     args = arguments()
-    try:
-        with run_folder(args) as folder:
-            measure(args, folder)
-    except ValueError as error:  # from reading the data
-        sys.exit(f"{error}")
+    with run_folder(args) as folder:
+        measure(args, folder)
     return 0
 
 

@@ -224,11 +224,8 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Compare as the command line says."""
     args = arguments()
-    try:
-        with run_folder(args) as folder:
-            compare(args, folder)
-    except ValueError as error:  # from reading the data
-        sys.exit(f"{error}")
+    with run_folder(args) as folder:
+        compare(args, folder)
     return 0
 
 

@@ -850,11 +850,8 @@ class HighOrderSemiCRF(TrainablePipe):
         self, pool: ThreadPoolExecutor, docs: list[Doc], in_work: Iterable[Any]
     ) -> Future[list[Prediction]]:
         """Have a batch predicted by another thread."""
-        presets = [read_preset(doc, self.name) for doc in docs]
-        labels = {y for preset in presets if preset for *_, y in preset.spans}
-        if labels.difference(self.labels):  # others must not see the model change
-            wait([found for _, found in in_work])
-            self._add_labels(labels)
+        # New labels now: those that are at work must not see the model change.
+        self._presets(docs, [found for _, found in in_work])
         # The device for arrays is part of the context.
         return pool.submit(copy_context().run, self.predict, docs)
 
@@ -976,10 +973,16 @@ class HighOrderSemiCRF(TrainablePipe):
             problems = [agree(doc, x, self.automaton, weight) for doc, x in pairs]
         return [[x.at_temperature(self.temperature) for x in some] for some in problems]
 
-    def _presets(self, docs: Iterable[Doc]) -> list[Preset | None]:
-        """What is preset in each document; labels first met there are added."""
+    def _presets(
+        self, docs: Iterable[Doc], in_work: Iterable[Future[Any]] = ()
+    ) -> list[Preset | None]:
+        """What is preset in each document; labels first met there are added, once what
+        is in work is done."""
         presets = [read_preset(doc, self.name) for doc in docs]
-        self._add_labels({y for preset in presets if preset for *_, y in preset.spans})
+        labels = {y for preset in presets if preset for *_, y in preset.spans}
+        if labels.difference(self.labels):
+            wait(in_work)
+            self._add_labels(labels)
         return presets
 
     def _possible(self, doc: Doc) -> list[Problem]:
