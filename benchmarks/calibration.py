@@ -48,7 +48,7 @@ from training import config_lang, entity_component, train
 
 from spacy_hosemi.explain.calibration import choose_temperature, measure_reliability
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
-from spacy_hosemi.explain.limits import try_limits
+from spacy_hosemi.explain.operating_points import try_thresholds
 from spacy_hosemi.pipe import HighOrderSemiCRF
 
 
@@ -76,15 +76,15 @@ def joined(parts: Sequence[Judged]) -> Judged:
     )
 
 
-def figures(part: str, judged: Judged, temperature: str, limit: float) -> Found:
+def figures(part: str, judged: Judged, temperature: str, threshold: float) -> Found:
     """Measure one part."""
     reliability = measure_reliability(judged, 1.0)
-    left = try_limits(judged, limit)
+    left = try_thresholds(judged, threshold)
     return Found(
         part=part,
         temperature=temperature,
         entities=len(judged.labels),
-        f1=100 * try_limits(judged, 0.0).f1,
+        f1=100 * try_thresholds(judged, 0.0).f1,
         error=reliability.error,
         log_loss=reliability.log_loss,
         kept=100 * left.n / len(judged.labels),
@@ -101,7 +101,7 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> float:
 
 
 def compare(
-    pipe: HighOrderSemiCRF, parts: dict[str, list[Example]], limit: float
+    pipe: HighOrderSemiCRF, parts: dict[str, list[Example]], threshold: float
 ) -> list[Found]:
     """Measure on dev, each half with the temperature of the other, and on test.
 
@@ -117,8 +117,8 @@ def compare(
         before = joined([judge_all(pipe, some, temperature=1.0) for some, _ in of_part])
         after = joined([judge_all(pipe, some, temperature=t) for some, t in of_part])
         names = ", ".join(f"{t:g}" for _, t in of_part)
-        found.append(figures(f"{part}, before", before, "1", limit))
-        found.append(figures(f"{part}, after", after, names, limit))
+        found.append(figures(f"{part}, before", before, "1", threshold))
+        found.append(figures(f"{part}, after", after, names, threshold))
     return found
 
 

@@ -86,12 +86,12 @@ from .segmentation import (
 from .selection import select_features
 from .sources import read_sources
 from .thresholds import (
-    LimitsConfig,
+    ThresholdsConfig,
     check_labels,
     check_share,
     check_temperature,
     least_of,
-    read_limits,
+    read_thresholds,
 )
 from .units import SCOPES, batches, shift, units
 
@@ -205,7 +205,7 @@ def make_hosemi(
     incorrect_spans_key: str | None,
     spans_threshold: float | None,
     confidence: bool,
-    min_confidence: LimitsConfig,
+    min_confidence: ThresholdsConfig,
     temperature: float,
     threads: int,
     scorer: Callable[..., Any] | None,
@@ -330,7 +330,7 @@ class HighOrderSemiCRF(TrainablePipe):
         incorrect_spans_key: str | None = None,
         spans_threshold: float | None = None,
         confidence: bool = False,
-        min_confidence: LimitsConfig = 0.0,
+        min_confidence: ThresholdsConfig = 0.0,
         temperature: float = 1.0,
         threads: int = 1,
         scorer: Callable[..., Any] | None = score_entities,
@@ -396,7 +396,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self.incorrect_spans_key = incorrect_spans_key
         self.spans_threshold = spans_threshold
         self.confidence = confidence
-        self.min_confidence = read_limits(min_confidence)
+        self.min_confidence = read_thresholds(min_confidence)
         self.temperature = temperature
         self.threads = threads
         self._automaton: PatternAutomaton | None = None
@@ -906,8 +906,8 @@ class HighOrderSemiCRF(TrainablePipe):
         scores: Sequence[float],
         listed: list[tuple[SpanTriple, float]] | None,
     ) -> Prediction:
-        limits = (least_of(self.min_confidence, label) for *_, label in spans)
-        kept = [i for i, pair in enumerate(zip(scores, limits)) if pair[0] >= pair[1]]
+        least = (least_of(self.min_confidence, label) for *_, label in spans)
+        kept = [i for i, pair in enumerate(zip(scores, least)) if pair[0] >= pair[1]]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
     def _solve(

@@ -1,4 +1,4 @@
-"""From which confidence on an entity is kept: one limit for all labels, or by label."""
+"""From which confidence on an entity is kept: for all labels, or by label."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from thinc.api import Config
 
 from .errors import Errors
 
-Limits = float | dict[str, float]
+Thresholds = float | dict[str, float]
 
 # What a config may have: pairs, since its keys cannot be all labels.
-LimitsConfig = Limits | list[list[Any]]
+ThresholdsConfig = Thresholds | list[list[Any]]
 
 
-def least_of(limits: Limits, label: str) -> float:
-    """RETURNS (float): The limit of a label; 0 for one that is not named."""
-    return limits.get(label, 0.0) if isinstance(limits, Mapping) else limits
+def least_of(thresholds: Thresholds, label: str) -> float:
+    """RETURNS (float): The threshold of a label; 0 for one that is not named."""
+    return thresholds.get(label, 0.0) if isinstance(thresholds, Mapping) else thresholds
 
 
-def read_limits(found: LimitsConfig) -> Limits:
+def read_thresholds(found: ThresholdsConfig) -> Thresholds:
     """Check what a config has as min_confidence.
 
     found (Union[float, Dict[str, float], List[List]]): For all labels; or by label, as
@@ -34,44 +34,46 @@ def read_limits(found: LimitsConfig) -> Limits:
         check_share("min_confidence", found)
         return found
     try:
-        limits = {str(label): float(limit) for label, limit in dict(found).items()}
+        thresholds = {
+            str(label): float(threshold) for label, threshold in dict(found).items()
+        }
     except (TypeError, ValueError):
         expected = "a number, or [label, number] for each of some labels"
         raise ValueError(
             Errors.HS043.format(name="min_confidence", found=found, expected=expected)
         ) from None
-    for label, limit in limits.items():
-        check_share(f"min_confidence of {label!r}", limit)
-    if isinstance(found, Mapping) and write_limits(limits) != limits:
-        pairs = [[label, limit] for label, limit in limits.items()]
-        raise ValueError(Errors.HS101.format(found=limits, expected=pairs))
-    return limits
+    for label, threshold in thresholds.items():
+        check_share(f"min_confidence of {label!r}", threshold)
+    if isinstance(found, Mapping) and write_thresholds(thresholds) != thresholds:
+        pairs = [[label, threshold] for label, threshold in thresholds.items()]
+        raise ValueError(Errors.HS101.format(found=thresholds, expected=pairs))
+    return thresholds
 
 
-def write_limits(limits: Limits) -> LimitsConfig:
+def write_thresholds(thresholds: Thresholds) -> ThresholdsConfig:
     """RETURNS (Union[float, dict, list]): As a config can have it: pairs, where a label
     such as "idno:DOI" would not be read again as a key."""
-    if not isinstance(limits, Mapping):
-        return limits
-    config = Config({"min_confidence": limits})
+    if not isinstance(thresholds, Mapping):
+        return thresholds
+    config = Config({"min_confidence": thresholds})
     try:
         if Config().from_str(config.to_str()) == config:
-            return limits
+            return thresholds
     except (ValueError, ParserError):
         pass
-    return [[label, limit] for label, limit in limits.items()]
+    return [[label, threshold] for label, threshold in thresholds.items()]
 
 
-def check_labels(limits: Limits, labels: Iterable[str], name: str) -> None:
-    """Whether all labels that are named exist: else a limit would never be in force.
+def check_labels(thresholds: Thresholds, labels: Iterable[str], name: str) -> None:
+    """Whether all labels that are named exist: else theirs would never be in force.
 
-    limits (Union[float, Dict[str, float]]): As of a component.
+    thresholds (Union[float, Dict[str, float]]): As of a component.
     labels (Iterable[str]): Of the component, which knows them now.
     name (str): Of the component, for messages.
     RAISES (ValueError): HS091 unknown label.
     """
     known = tuple(labels)
-    for label in limits if isinstance(limits, Mapping) else ():
+    for label in thresholds if isinstance(thresholds, Mapping) else ():
         if label not in known:
             raise ValueError(
                 Errors.HS091.format(found=label, expected=known, name=name)

@@ -756,13 +756,13 @@ def test_calibrate_shows_and_saves(unsure, dev, tmp_path):
     found = calibrate(unsure, dev)
     assert found["reliability"][0]["temperature"] == 1.0
     n = sum(b["n"] for b in found["reliability"][0]["bins"])
-    assert n == found["entities"]["predicted"] == found["limits"][0]["n"]
+    assert n == found["entities"]["predicted"] == found["thresholds"][0]["n"]
     printed = words(run("calibrate", unsure, dev))
     assert "Expected calibration error" in printed and "Saved" not in printed
     limit = found["chosen"]["min_confidence"]
     assert f"min_confidence = {limit:.15g}" in printed
     assert f"temperature = {found['chosen']['temperature']}" in printed
-    best = max(x["f1"] for x in found["limits"])
+    best = max(x["f1"] for x in found["thresholds"])
     output = str(tmp_path / "new" / "sure")
     assert "Saved the pipeline" in run("calibrate", unsure, dev, "-o", output)
     assert contents(unsure) == before
@@ -793,7 +793,9 @@ def test_calibrate_by_label(unsure, dev, tmp_path):
     args = unsure, dev, "--per-label", "--precision", "1.0", "--bins", "3"
     found = calibrate(*args)
     assert found["labels"].keys() == {"LOC", "PER"}
-    assert found["limits"][-1]["min_confidence"] == found["chosen"]["min_confidence"]
+    assert (
+        found["thresholds"][-1]["min_confidence"] == found["chosen"]["min_confidence"]
+    )
     assert len(found["reliability"][0]["bins"]) <= 3
     output = str(tmp_path / "sure")
     printed = words(run("calibrate", *args, "-o", output))

@@ -8,7 +8,7 @@ from spacy.cli.find_threshold import find_threshold
 from spacy.tokens import DocBin
 from thinc.api import Config
 
-from spacy_hosemi.thresholds import least_of, read_limits, write_limits
+from spacy_hosemi.thresholds import least_of, read_thresholds, write_thresholds
 
 from .helpers import (
     initialize,
@@ -37,25 +37,27 @@ def test_each_label_has_its_own(decoding):
     pipe, doc = nlp.get_pipe("hosemi"), nlp(TEXT)
     spans = [(*x, ent._.confidence) for x, ent in zip(triples(doc.ents), doc.ents)]
     assert {label for *_, label, _ in spans} == {"LOC", "PER"}
-    for limits in ({"PER": 0.5}, {"LOC": 0.2, "PER": 0.9}, {"LOC": 1.0}, {}, 0.4):
-        by_label = limits if isinstance(limits, dict) else {"LOC": 0.4, "PER": 0.4}
+    for thresholds in ({"PER": 0.5}, {"LOC": 0.2, "PER": 0.9}, {"LOC": 1.0}, {}, 0.4):
+        by_label = (
+            thresholds if isinstance(thresholds, dict) else {"LOC": 0.4, "PER": 0.4}
+        )
         left = [x[:3] for x in spans if x[3] >= by_label.get(x[2], 0.0)]
-        for found in (limits, list(map(list, by_label.items()))):
-            pipe.min_confidence = read_limits(found)
+        for found in (thresholds, list(map(list, by_label.items()))):
+            pipe.min_confidence = read_thresholds(found)
             assert triples(nlp(TEXT).ents) == left
 
 
 @pytest.mark.parametrize("through", ["disk", "bytes"])
 def test_saved_and_loaded(through, tmp_path):
-    limits = {"PER": 0.7, "LOC": 0.25}
-    nlp = make_uncertain(min_confidence=limits)
+    thresholds = {"PER": 0.7, "LOC": 0.25}
+    nlp = make_uncertain(min_confidence=thresholds)
     if through == "disk":
         nlp.to_disk(tmp_path / "model")
         other = spacy.load(tmp_path / "model")
     else:
         other = spacy.util.load_model_from_config(nlp.config)
         other.from_bytes(nlp.to_bytes())
-    assert other.get_pipe("hosemi").min_confidence == limits
+    assert other.get_pipe("hosemi").min_confidence == thresholds
     assert triples(other(TEXT).ents) == triples(nlp(TEXT).ents)
 
 
@@ -76,17 +78,17 @@ def test_a_section_of_a_config():
 
 
 @pytest.mark.parametrize(
-    "limits", [{"PER": 1.5}, {"PER": 0.1, "LOC": -0.1}, [["PER", 1.1]], 2]
+    "thresholds", [{"PER": 1.5}, {"PER": 0.1, "LOC": -0.1}, [["PER", 1.1]], 2]
 )
-def test_out_of_range(limits):
+def test_out_of_range(thresholds):
     with pytest.raises(ValueError, match="HS043.*min_confidence.*expected 0 to 1"):
-        make_nlp(min_confidence=limits)
+        make_nlp(min_confidence=thresholds)
 
 
-@pytest.mark.parametrize("limits", ["x", {"PER": "x"}, [0.5], [["PER", "x"]], None])
-def test_something_else(limits):
+@pytest.mark.parametrize("thresholds", ["x", {"PER": "x"}, [0.5], [["PER", "x"]], None])
+def test_something_else(thresholds):
     with pytest.raises(ValueError, match="min_confidence"):
-        make_nlp(min_confidence=limits)
+        make_nlp(min_confidence=thresholds)
 
 
 def test_an_unknown_label():
@@ -114,13 +116,13 @@ def test_an_unknown_label_in_a_saved_config(tmp_path):
 
 @settings(max_examples=30)
 @given(st.dictionaries(st.text(max_size=4), st.floats(0, 1), max_size=3))
-def test_any_label_survives_a_config(limits):
-    config = Config({"hosemi": {"min_confidence": write_limits(limits)}})
+def test_any_label_survives_a_config(thresholds):
+    config = Config({"hosemi": {"min_confidence": write_thresholds(thresholds)}})
     loaded = Config().from_str(config.to_str())["hosemi"]["min_confidence"]
-    assert read_limits(loaded) == limits
-    for label, limit in limits.items():
-        assert least_of(limits, label) == limit
-    assert least_of(limits, "another") == 0.0
+    assert read_thresholds(loaded) == thresholds
+    for label, threshold in thresholds.items():
+        assert least_of(thresholds, label) == threshold
+    assert least_of(thresholds, "another") == 0.0
 
 
 @pytest.mark.parametrize("label", ["idno:DOI", "a=b", "#a", "[a]", " a", ""])
@@ -145,8 +147,8 @@ def test_find_threshold(tmp_path, capsys):
     DocBin(docs=[eg.reference for eg in examples]).to_disk(tmp_path / "dev.spacy")
     args = tmp_path / "model", tmp_path / "dev.spacy", "hosemi", "min_confidence"
     best, score, scores = find_threshold(*args, "ents_p", n_trials=6, silent=False)
-    for limit, found in scores.items():
-        nlp.get_pipe("hosemi").min_confidence = float(limit)
+    for threshold, found in scores.items():
+        nlp.get_pipe("hosemi").min_confidence = float(threshold)
         assert found == nlp.evaluate(examples)["ents_p"]
     assert len(set(scores.values())) > 1 and score == scores[best] == max(
         scores.values()

@@ -25,7 +25,7 @@ from .common import (
 
 if TYPE_CHECKING:
     from ..explain.calibration import Calibration
-    from ..explain.limits import Point
+    from ..explain.operating_points import Point
 
 
 @hosemi_cli.command("calibrate", no_args_is_help=True)
@@ -75,7 +75,7 @@ def calibrate_cli(
         bool,
         typer.Option("--per-label", help="Choose a min_confidence for each label."),
     ] = False,
-    with_limit: Annotated[
+    with_threshold: Annotated[
         bool,
         typer.Option(
             "--min-confidence/--no-min-confidence",
@@ -134,7 +134,7 @@ def calibrate_cli(
 
     import_code(code_path)
     wanted = {"precision": precision, "recall": recall}
-    _check_calibration(data, output, wanted, with_limit, with_temperature)
+    _check_calibration(data, output, wanted, with_threshold, with_temperature)
     if output is not None:
         check_output(output, overwrite)
     if plot is not None and plot.suffix.lower() not in ENDINGS:
@@ -150,7 +150,7 @@ def calibrate_cli(
             examples,
             n_bins=n_bins,
             with_temperature=with_temperature,
-            with_limit=with_limit,
+            with_threshold=with_threshold,
             labels=pipe.labels if per_label else None,
             progress=lambda some: with_progress(some, len(some)),
             **wanted,
@@ -175,7 +175,7 @@ def _check_calibration(
     data: Path,
     output: Path | None,
     wanted: dict[str, float | None],
-    with_limit: bool,
+    with_threshold: bool,
     with_temperature: bool,
 ) -> None:
     if not data.is_file():
@@ -183,9 +183,9 @@ def _check_calibration(
     given = [f"--{name}" for name, value in wanted.items() if value is not None]
     if len(given) > 1:
         fail("--precision and --recall are given", "Expected at most one of them.")
-    if given and not with_limit:
+    if given and not with_threshold:
         fail(f"{given[0]} goes with a min_confidence", "Leave out --no-min-confidence.")
-    if output is not None and not (with_limit or with_temperature):
+    if output is not None and not (with_threshold or with_temperature):
         fail(
             "Nothing is chosen that could be saved",
             "Leave out --no-min-confidence, --no-temperature, or --output.",
@@ -201,13 +201,13 @@ def _report_calibration(found: Calibration) -> dict[str, Any]:
             "expected": found.judged.n_gold.total(),
         },
         "reliability": list(map(asdict, found.reliability)),
-        "limits": [
-            {"min_confidence": limits, **asdict(point)}
-            for limits, point in found.limits
+        "thresholds": [
+            {"min_confidence": thresholds, **asdict(point)}
+            for thresholds, point in found.thresholds
         ],
         "labels": {
-            label: {"min_confidence": limit, **asdict(point)}
-            for label, (limit, point) in found.by_label.items()
+            label: {"min_confidence": threshold, **asdict(point)}
+            for label, (threshold, point) in found.by_label.items()
         },
         "notes": found.notes,
         "chosen": found.chosen,
@@ -219,7 +219,7 @@ def _print_calibrated(component: str, found: Calibration, output: Path | None) -
 
     from wasabi import msg
 
-    from ..thresholds import write_limits
+    from ..thresholds import write_thresholds
 
     judged = found.judged
     msg.info(
@@ -242,27 +242,31 @@ def _print_calibrated(component: str, found: Calibration, output: Path | None) -
     figures = ("entities", "precision", "recall", "F1")
     best = found.chosen.get("min_confidence")
     tried = [
-        ["*" if limits == best else "", _limits_name(limits), *_point_figures(point)]
-        for limits, point in found.limits
+        [
+            "*" if thresholds == best else "",
+            _thresholds_name(thresholds),
+            *_point_figures(point),
+        ]
+        for thresholds, point in found.thresholds
     ]
     print_table("what is left", ("", "min_confidence", *figures), tried, "llrrrr")
     if found.by_label:
         of_labels = [
-            [label, f"{limit:g}", *_point_figures(point)]
-            for label, (limit, point) in found.by_label.items()
+            [label, f"{threshold:g}", *_point_figures(point)]
+            for label, (threshold, point) in found.by_label.items()
         ]
         of_label = ("label", "min_confidence", *figures)
         print_table("what is left of each label", of_label, of_labels, "llrrrr")
     for note in found.notes:
         msg.warn(note)
     for key, value in found.chosen.items():
-        print(f"{key} = {json.dumps(write_limits(value))}")
+        print(f"{key} = {json.dumps(write_thresholds(value))}")
     if output is not None:
         msg.good(f"Saved the pipeline with this to {output}")
 
 
-def _limits_name(limits: float | dict[str, float]) -> str:
-    return "by label" if isinstance(limits, dict) else f"{limits:g}"
+def _thresholds_name(thresholds: float | dict[str, float]) -> str:
+    return "by label" if isinstance(thresholds, dict) else f"{thresholds:g}"
 
 
 def _point_figures(point: Point) -> list[str]:

@@ -14,9 +14,9 @@ from spacy.language import Language
 from spacy.training import Example
 
 from ..pipe import HighOrderSemiCRF
-from ..thresholds import Limits, least_of, write_limits
+from ..thresholds import Thresholds, least_of, write_thresholds
 from .judging import Judged, Progress, judge_all
-from .limits import Point, choose_limits, try_limits
+from .operating_points import Point, choose_thresholds, try_thresholds
 
 # Where the temperature is looked for.
 TEMPERATURES = (0.2, 5.0)
@@ -120,8 +120,8 @@ class Calibration:
     judged (Judged): Entities, at the temperature that is chosen.
     reliability (List[Reliability]): At that of the component, and at the one chosen.
     chosen (Dict[str, Any]): Options: temperature, min_confidence.
-    limits (List[Tuple[Limits, Point]]): What is left with some min_confidence, that
-        which is chosen among them.
+    thresholds (List[Tuple[Thresholds, Point]]): What is left with some min_confidence,
+        that which is chosen among them.
     by_label (Dict[str, Tuple[float, Point]]): What is left of each label, if each has a
         min_confidence of its own.
     notes (List[str]): What could not be had.
@@ -130,7 +130,7 @@ class Calibration:
     judged: Judged
     reliability: list[Reliability]
     chosen: dict[str, Any]
-    limits: list[tuple[Limits, Point]]
+    thresholds: list[tuple[Thresholds, Point]]
     by_label: dict[str, tuple[float, Point]]
     notes: list[str]
 
@@ -141,7 +141,7 @@ def calibrate(
     *,
     n_bins: int = 10,
     with_temperature: bool = True,
-    with_limit: bool = True,
+    with_threshold: bool = True,
     labels: Sequence[str] | None = None,
     progress: Progress = iter,
     **wanted: float | None,
@@ -151,10 +151,10 @@ def calibrate(
     pipe (HighOrderSemiCRF): A trained component, which stays as it is.
     examples (Sequence[Example]): From `read_examples`.
     n_bins (int): As for `measure_reliability`.
-    with_temperature, with_limit (bool): What is chosen.
-    labels (Optional[Sequence[str]]): As for `choose_limits`.
+    with_temperature, with_threshold (bool): What is chosen.
+    labels (Optional[Sequence[str]]): As for `choose_thresholds`.
     progress (Callable): As for `judge_all`, which is called a dozen times.
-    wanted (Optional[float]): As for `choose_limit`.
+    wanted (Optional[float]): As for `choose_threshold`.
     RETURNS (Calibration): See there.
     RAISES (ValueError): HS092 there is nothing to judge.
     """
@@ -175,19 +175,24 @@ def calibrate(
             reliability.append(measure_reliability(judged, found, n_bins))
             chosen["temperature"] = found
     by_label: dict[str, tuple[float, Point]] = {}
-    if with_limit:
-        chosen["min_confidence"] = limits = choose_limits(judged, labels, **wanted)
+    if with_threshold:
+        chosen["min_confidence"] = thresholds = choose_thresholds(
+            judged, labels, **wanted
+        )
         for label in labels or ():
-            limit = least_of(limits, label)
-            by_label[label] = limit, try_limits(judged.of_label(label), limit)
+            threshold = least_of(thresholds, label)
+            by_label[label] = (
+                threshold,
+                try_thresholds(judged.of_label(label), threshold),
+            )
         points = {f" of {label}": point for label, (_, point) in by_label.items()}
-        notes += _missed(points or {"": try_limits(judged, limits)}, **wanted)
+        notes += _missed(points or {"": try_thresholds(judged, thresholds)}, **wanted)
     tried = _with(chosen.get("min_confidence", 0.0))
-    shown = [(limits, try_limits(judged, limits)) for limits in tried]
+    shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in tried]
     return Calibration(judged, reliability, chosen, shown, by_label, notes)
 
 
-def _with(chosen: Limits) -> Sequence[Limits]:
+def _with(chosen: Thresholds) -> Sequence[Thresholds]:
     """What is shown, with what is chosen."""
     if isinstance(chosen, float):
         return sorted({*LIMITS, chosen})
@@ -213,5 +218,7 @@ def set_options(nlp: Language, pipe: HighOrderSemiCRF, **options: Any) -> None:
     name = next(name for name, component in nlp.components if component is pipe)
     for key, value in options.items():
         setattr(pipe, key, value)
-        is_limit = key == "min_confidence"
-        nlp.get_pipe_config(name)[key] = write_limits(value) if is_limit else value
+        is_threshold = key == "min_confidence"
+        nlp.get_pipe_config(name)[key] = (
+            write_thresholds(value) if is_threshold else value
+        )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import Errors
-from .calibration import Calibration, Reliability, try_limits
+from .calibration import Calibration, Reliability, try_thresholds
 
 ENDINGS = (".png", ".svg", ".pdf")
 COLOURS = ("#999999", "#d55e00")
@@ -32,7 +32,7 @@ def draw_calibration(path: str | Path, found: Calibration) -> None:
         figure = Figure(figsize=(8.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2)
         _draw_reliability(left, found.reliability)
-        _draw_limits(right, found)
+        _draw_thresholds(right, found)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         ending = Path(path).suffix.lower()
         figure.savefig(path, dpi=150, metadata=metadata.get(ending))
@@ -58,13 +58,13 @@ def _draw_reliability(panel: Any, found: Sequence[Reliability]) -> None:
     panel.legend(frameon=False, loc="upper left")
 
 
-def _draw_limits(panel: Any, found: Calibration) -> None:
-    limits = np.linspace(0.0, 1.0, 101).tolist()
-    points = [try_limits(found.judged, limit) for limit in limits]
+def _draw_thresholds(panel: Any, found: Calibration) -> None:
+    thresholds = np.linspace(0.0, 1.0, 101).tolist()
+    points = [try_thresholds(found.judged, threshold) for threshold in thresholds]
     for figure, colour in (("precision", "#0072b2"), ("recall", "#009e73")):
         values = [getattr(p, figure) if p.n else np.nan for p in points]
-        panel.plot(limits, values, color=colour, label=figure)
-    panel.plot(limits, [p.f1 for p in points], color="#d55e00", label="F1")
+        panel.plot(thresholds, values, color=colour, label=figure)
+    panel.plot(thresholds, [p.f1 for p in points], color="#d55e00", label="F1")
     chosen = found.chosen.get("min_confidence")
     if isinstance(chosen, float):
         panel.axvline(chosen, color="#999999", linewidth=0.8, linestyle="--")

@@ -20,11 +20,11 @@ from spacy_hosemi.explain.calibration import (
     set_options,
 )
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
-from spacy_hosemi.explain.limits import (
-    choose_limit,
-    choose_limits,
+from spacy_hosemi.explain.operating_points import (
+    choose_threshold,
+    choose_thresholds,
     short_between,
-    try_limits,
+    try_thresholds,
 )
 from spacy_hosemi.explain.pictures import ENDINGS, draw_calibration
 from spacy_hosemi.segmentation import judge
@@ -127,29 +127,29 @@ def test_no_temperature_where_all_are_alike(right):
 # --- thresholds -------------------------------------------------------------------
 
 
-def counted(rows, missed, limit):
+def counted(rows, missed, threshold):
     """Right ones, and all that are left; how many there should be."""
-    kept = [right for _, p, right in rows if p >= limit]
+    kept = [right for _, p, right in rows if p >= threshold]
     return sum(kept), len(kept), sum(right for *_, right in rows) + missed
 
 
-def scored(rows, missed, limit):
-    n_right, n, n_gold = counted(rows, missed, limit)
+def scored(rows, missed, threshold):
+    n_right, n, n_gold = counted(rows, missed, threshold)
     p, r = n_right / n if n else 0.0, n_right / n_gold if n_gold else 0.0
     return {"precision": p, "recall": r, "f1": 2 * p * r / (p + r) if p + r else 0.0}
 
 
 @given(ROWS, st.integers(0, 3), st.floats(0, 1))
-def test_what_is_left_equals_plain_counting(rows, missed, limit):
+def test_what_is_left_equals_plain_counting(rows, missed, threshold):
     judged = make_judged(rows, "A" * missed)
-    found = try_limits(judged, limit)
-    assert found.n == counted(rows, missed, limit)[1]
-    for name, value in scored(rows, missed, limit).items():
+    found = try_thresholds(judged, threshold)
+    assert found.n == counted(rows, missed, threshold)[1]
+    for name, value in scored(rows, missed, threshold).items():
         assert getattr(found, name) == pytest.approx(value, abs=1e-12)
-    both = try_limits(judged, {"A": limit, "B": limit})
+    both = try_thresholds(judged, {"A": threshold, "B": threshold})
     assert both == found
-    only = try_limits(judged, {"B": limit})
-    assert only.n == sum(x != "B" or p >= limit for x, p, _ in rows)
+    only = try_thresholds(judged, {"B": threshold})
+    assert only.n == sum(x != "B" or p >= threshold for x, p, _ in rows)
 
 
 @settings(max_examples=300)
@@ -163,10 +163,14 @@ def test_the_best_threshold_equals_a_search(rows, missed, figure, wanted):
     """Of all different sets of entities that a threshold can leave."""
     judged = make_judged(rows, "A" * missed)
     options = {} if figure == "f1" else {figure: wanted}
-    found = choose_limit(judged, **options)
+    found = choose_threshold(judged, **options)
     tried = sorted({p for _, p, _ in rows})
-    values = {limit: scored(rows, missed, limit)[figure] for limit in tried}
-    enough = [limit for limit in tried if figure != "f1" and values[limit] >= wanted]
+    values = {threshold: scored(rows, missed, threshold)[figure] for threshold in tried}
+    enough = [
+        threshold
+        for threshold in tried
+        if figure != "f1" and values[threshold] >= wanted
+    ]
     best = [x for x in tried if values[x] >= max(values.values()) - 1e-12]
     choice = enough or best
     expected = max(choice) if figure == "recall" else min(choice)
@@ -188,14 +192,14 @@ def test_a_short_number_between(x, y):
 @given(ROWS, st.sampled_from([{}, {"precision": 0.8}, {"recall": 0.5}]))
 def test_by_label(rows, wanted):
     judged = make_judged(rows, "AB")
-    found = choose_limits(judged, "ABC", **wanted)
+    found = choose_thresholds(judged, "ABC", **wanted)
     for label in "AB":
         own = make_judged([x for x in rows if x[0] == label], label)
-        limit = choose_limit(own, **wanted)
-        assert found.get(label, 0.0) == limit
-        assert (label in found) == (limit > 0.0)
+        threshold = choose_threshold(own, **wanted)
+        assert found.get(label, 0.0) == threshold
+        assert (label in found) == (threshold > 0.0)
     assert "C" not in found
-    assert choose_limits(judged, **wanted) == choose_limit(judged, **wanted)
+    assert choose_thresholds(judged, **wanted) == choose_threshold(judged, **wanted)
 
 
 # --- a pipeline -------------------------------------------------------------------
@@ -208,14 +212,14 @@ def test_what_is_judged_is_what_spacy_scores(config, dev):
         pipe = nlp.get_pipe("hosemi")
         judged = judge_all(pipe, read_examples(nlp, pipe, dev))
         assert (pipe.min_confidence, pipe.confidence) == (0.9, False)
-        for limit in (0.0, 0.5, {"PER": 0.3, "LOC": 0.7}):
-            pipe.min_confidence = limit
+        for threshold in (0.0, 0.5, {"PER": 0.3, "LOC": 0.7}):
+            pipe.min_confidence = threshold
             scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
-            point = try_limits(judged, limit)
+            point = try_thresholds(judged, threshold)
             for name, key in (("precision", "p"), ("recall", "r"), ("f1", "f")):
                 assert getattr(point, name) == pytest.approx(scores[f"ents_{key}"])
             for label, found in scores["ents_per_type"].items():
-                own = try_limits(judged.of_label(label), limit)
+                own = try_thresholds(judged.of_label(label), threshold)
                 assert own.f1 == pytest.approx(found["f"])
 
 
@@ -302,8 +306,8 @@ def test_calibrate(decoding, dev, tmp_path):
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
     scores = loaded.evaluate(list(spacy.training.Corpus(dev)(loaded)))
-    limits, point = found.limits[-1]
-    assert limits == found.chosen["min_confidence"]
+    thresholds, point = found.thresholds[-1]
+    assert thresholds == found.chosen["min_confidence"]
     assert point.f1 == pytest.approx(scores["ents_f"])
     again = calibrate(loaded.get_pipe("hosemi"), examples, labels=pipe.labels)
     assert again.chosen == found.chosen  # what was there before does not matter
@@ -315,7 +319,7 @@ def test_what_cannot_be_reached_is_said(dev):
     pipe = nlp.get_pipe("hosemi")
     examples = read_examples(nlp, pipe, dev)
     found = calibrate(pipe, examples, with_temperature=False, recall=1.0)
-    recall = try_limits(found.judged, 0.0).recall
+    recall = try_thresholds(found.judged, 0.0).recall
     assert found.notes == [f"The recall is at most {recall:.4f}, not 1."]
     found = calibrate(pipe, examples, labels=pipe.labels, precision=1.0)
     missed = {label for label, (_, x) in found.by_label.items() if x.precision < 1.0}
@@ -328,10 +332,10 @@ def test_labels_that_are_no_keys_are_saved(tmp_path):
     marked = ("[A a] b c", "[B b] a c", "c [A a b]")
     nlp = make_uncertain()
     initialize(nlp, marked, labels=["A", "B", "x:y"])
-    limits = {"A": 0.25, "x:y": 0.5}
-    set_options(nlp, nlp.get_pipe("hosemi"), min_confidence=limits)
+    thresholds = {"A": 0.25, "x:y": 0.5}
+    set_options(nlp, nlp.get_pipe("hosemi"), min_confidence=thresholds)
     nlp.to_disk(tmp_path)
-    assert spacy.load(tmp_path).get_pipe("hosemi").min_confidence == limits
+    assert spacy.load(tmp_path).get_pipe("hosemi").min_confidence == thresholds
 
 
 # --- pictures ---------------------------------------------------------------------
@@ -350,7 +354,7 @@ def test_pictures(ending, dev, tmp_path):
         draw_calibration(path, calibrate(pipe, examples, labels=labels))
         assert path.read_bytes() == first and len(first) > 1000
     draw_calibration(
-        path, calibrate(pipe, examples, with_temperature=False, with_limit=False)
+        path, calibrate(pipe, examples, with_temperature=False, with_threshold=False)
     )
 
 

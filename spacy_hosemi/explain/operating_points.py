@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..thresholds import Limits, least_of
+from ..thresholds import Thresholds, least_of
 from .judging import Judged
 
 
@@ -27,13 +27,13 @@ class Point:
     f1: float
 
 
-def try_limits(judged: Judged, limits: Limits) -> Point:
+def try_thresholds(judged: Judged, thresholds: Thresholds) -> Point:
     """What is left with a min_confidence.
 
     judged (Judged): Entities.
-    limits (Union[float, Dict[str, float]]): As `min_confidence`.
+    thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
     """
-    least = np.array([least_of(limits, label) for label in judged.labels])
+    least = np.array([least_of(thresholds, label) for label in judged.labels])
     kept = judged.is_right[judged.confidence >= least]
     n_right, n_gold = int(kept.sum()), judged.n_gold.total()
     return Point(
@@ -44,7 +44,7 @@ def try_limits(judged: Judged, limits: Limits) -> Point:
     )
 
 
-def choose_limit(
+def choose_threshold(
     judged: Judged, *, precision: float | None = None, recall: float | None = None
 ) -> float:
     """The threshold with the highest F1, or with what is wanted; where no threshold
@@ -85,17 +85,19 @@ def short_between(low: float, high: float) -> float:
     return next((x for x in rounded if low < x < high), float(high))
 
 
-def choose_limits(
+def choose_thresholds(
     judged: Judged, labels: Iterable[str] | None = None, **wanted: float | None
-) -> Limits:
+) -> Thresholds:
     """A min_confidence for all, or for each label.
 
     judged (Judged): Entities.
     labels (Optional[Iterable[str]]): Each for itself; None: all together.
-    wanted (Optional[float]): As for `choose_limit`.
+    wanted (Optional[float]): As for `choose_threshold`.
     RETURNS (Union[float, Dict[str, float]]): Of labels those above 0.
     """
     if labels is None:
-        return choose_limit(judged, **wanted)
-    found = {label: choose_limit(judged.of_label(label), **wanted) for label in labels}
-    return {label: limit for label, limit in found.items() if limit > 0.0}
+        return choose_threshold(judged, **wanted)
+    found = {
+        label: choose_threshold(judged.of_label(label), **wanted) for label in labels
+    }
+    return {label: threshold for label, threshold in found.items() if threshold > 0.0}
