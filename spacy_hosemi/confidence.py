@@ -62,6 +62,12 @@ def span_key(span: Span) -> str:
     return f"{span.start_char}:{span.end_char}:{span.label_ or OUTSIDE}"
 
 
+def key_at(doc: Doc, start: int, end: int, label: str) -> str:
+    """RETURNS (str): `span_key` of these tokens; no Span is made."""
+    last = doc[end - 1]
+    return f"{doc[start].idx}:{last.idx + len(last)}:{label}"
+
+
 def find_span(doc: Doc, key: str) -> SpanTriple | None:
     """The span of a key, in tokens; None if the tokens have changed since."""
     start, end, label = key.split(":", 2)

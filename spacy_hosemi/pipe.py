@@ -42,10 +42,10 @@ from .checks import (
 from .collective import agree
 from .confidence import (
     find_span,
+    key_at,
     leave_record,
     register_component,
     register_extension,
-    span_key,
     span_probabilities,
 )
 from .core import (
@@ -56,6 +56,8 @@ from .core import (
     log_partition,
 )
 from .decoding import best_spans, impossible, make_problem
+from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
+from .entities import entity_columns
 from .errors import Errors
 from .fit import Batch
 from .fixed import read_fixed
@@ -1011,28 +1013,34 @@ class HighOrderSemiCRF(TrainablePipe):
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
         """
+        docs = list(docs)
         self._id = register_component(self, self._id)
-        for doc, prediction in zip(docs, scores):
-            ents = [Span(doc, i, j, label=y) for i, j, y in prediction.spans]
-            self._set_entities(doc, ents)
-            known: dict[str, float | None] = dict.fromkeys(map(span_key, ents))
+        columns = entity_columns(docs, [prediction.spans for prediction in scores])
+        for doc, prediction, of_doc in zip(docs, scores, columns):
+            spans = prediction.spans
+            if not doc.has_annotation("ENT_IOB"):
+                doc.from_array(ENTITY_ATTRIBUTES, of_doc)
+            else:
+                self._add_entities(doc, [Span(doc, *span) for span in spans])
+            known: dict[str, float | None]
+            known = dict.fromkeys([key_at(doc, *span) for span in spans])
             if prediction.scores is not None:
-                known.update(zip(known, prediction.scores))
+                known = dict(zip(known, prediction.scores))
             leave_record(doc, self.name, self._id, known)
             if self.spans_key:
-                listed = prediction.listed
-                if listed is None:
-                    listed = list(zip(prediction.spans, prediction.scores or ()))
-                spans = [Span(doc, i, j, label=y) for (i, j, y), _ in listed]
-                group = SpanGroup(doc, name=self.spans_key, spans=spans)
-                group.attrs["scores"] = np.array([p for _, p in listed], "f")
-                doc.spans[self.spans_key] = group
+                doc.spans[self.spans_key] = self._span_group(doc, prediction)
 
-    def _set_entities(self, doc: Doc, ents: list[Span]) -> None:
+    def _span_group(self, doc: Doc, prediction: Prediction) -> SpanGroup:
+        listed = prediction.listed
+        if listed is None:
+            listed = list(zip(prediction.spans, prediction.scores or ()))
+        spans = [Span(doc, *span) for span, _ in listed]
+        group = SpanGroup(doc, name=self.spans_key or "", spans=spans)
+        group.attrs["scores"] = np.array([p for _, p in listed], "f")
+        return group
+
+    def _add_entities(self, doc: Doc, ents: list[Span]) -> None:
         """Beside the preset ones and blocked tokens; no token will be missing."""
-        if not doc.has_annotation("ENT_IOB"):
-            doc.set_ents(ents)
-            return
         is_taken = np.zeros(len(doc), bool)
         for ent in ents:
             is_taken[ent.start : ent.end] = True

@@ -66,6 +66,7 @@ ORDER = [
     "answers",
     "fixed",
     "decoding",
+    "entities",
     "checks",
     "sources",
     "thresholds",
@@ -88,7 +89,7 @@ BANNED = [
 
 
 def writes_ents(node):
-    return node.attr == "set_ents" or (
+    return node.attr in ("set_ents", "from_array") or (
         node.attr == "ents" and not isinstance(node.ctx, ast.Load)
     )
 
@@ -227,6 +228,7 @@ def test_rules():
         ("pipe", ".py", "doc.ents = []\ndoc.set_ents([])", []),
         ("model", ".py", "n = len(doc.ents)\ndoc.ents = []\ndoc.set_ents([])", [2, 3]),
         ("model", ".py", "doc.ents += (span,)", [1]),
+        ("model", ".py", "doc.from_array([ENT_IOB], iob)", [1]),
         ("fit", ".py", "eg.predicted\neg.reference.ents", [2]),
         ("pipe", ".py", "eg.get_aligned_ner()", [1]),
         ("segmentation", ".py", "eg.reference.ents\neg.get_aligned_ner()", []),

@@ -1,0 +1,44 @@
+"""Entities as attributes of tokens, beside what Span and Doc.set_ents make of them."""
+
+import numpy as np
+import pytest
+from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
+from spacy.tokens import Doc, Span
+from spacy.vocab import Vocab
+
+from spacy_hosemi.confidence import key_at, span_key
+from spacy_hosemi.entities import ATTRIBUTES, entity_columns
+
+WRITTEN = [ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
+
+
+def documents(rng, vocabs):
+    """Documents of 0 to 8 words, with spans that do not overlap."""
+    for _ in range(30):
+        words = [f"w{k}" * k for k in rng.integers(1, 4, rng.integers(0, 9))]
+        doc = Doc(vocabs[rng.integers(len(vocabs))], words)
+        borders = np.flatnonzero(rng.random(len(words) + 1) < 0.7).tolist()
+        pairs = [pair for pair in zip(borders, borders[1:]) if rng.random() < 0.6]
+        yield doc, [(i, j, rng.choice(["A", "BB", "Ж"])) for i, j in pairs]
+
+
+@pytest.mark.parametrize("n_vocabs", [1, 2])
+def test_columns_are_what_set_ents_writes(n_vocabs):
+    vocabs = [Vocab() for _ in range(n_vocabs)]
+    docs, spans = map(list, zip(*documents(np.random.default_rng(0), vocabs)))
+    for doc, of_doc, columns in zip(docs, spans, entity_columns(docs, spans)):
+        expected = Doc(doc.vocab, [token.text for token in doc])
+        expected.set_ents([Span(expected, *span) for span in of_doc])
+        doc.from_array(ATTRIBUTES, columns)
+        written = doc.to_array(WRITTEN)
+        assert written.tolist() == expected.to_array(WRITTEN).tolist()
+        found = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        assert found == of_doc
+        assert [key_at(doc, *span) for span in of_doc] == [*map(span_key, doc.ents)]
+
+
+def test_columns_of_nothing():
+    assert list(entity_columns([], [])) == []
+    docs = [Doc(Vocab(), []), Doc(Vocab(), ["a"])]
+    columns = list(entity_columns(docs, [[], []]))
+    assert [array.tolist() for array in columns] == [[], [[2, 0]]]
