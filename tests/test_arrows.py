@@ -29,6 +29,8 @@ ORDER = [
     "core.inference",
     "core.nonnegative",
     "core.completions",
+    "core.bounds",
+    "core.best",
     "core.viterbi",
     "core.kbest",
     "core.sampling",

@@ -12,6 +12,12 @@ cdef struct Sums:
     const int32_t* arc
 
 
+cdef class EdgeWeights:
+    cdef double[::1] pattern                    # [M] for which the others were made
+    cdef double[::1] edge                       # [E] log weight of all patterns there
+    cdef Py_ssize_t n_met                       # documents in a row that have them
+
+
 cdef class Layout:
     cdef Py_ssize_t n_labels, n_groups, n_states, n_nodes
     # the automaton's arrays, as PatternAutomaton documents them
@@ -37,10 +43,11 @@ cdef class Layout:
     cdef const int32_t[::1] group_label
     cdef const int32_t[::1] pattern_length
     cdef bint has_bounded_gap
+    cdef EdgeWeights edge_weights               # of the last document
     cdef list arc_weights                       # ArcWeights: linear domain, logs
     cdef list spare                             # Completions of finished documents
-    cdef object leaps                           # Leaps of the last weights of patterns
-    cdef object ladder                          # Ladder of the same weights
+    cdef object leaps                           # Leaps
+    cdef object ladder                          # Ladder
 
 
 cdef class Chart(Cells):
@@ -70,7 +77,8 @@ cdef class Chart(Cells):
     cdef const int32_t[::1] pattern_length
     cdef bint has_bounded_gap
     cdef const double[::1] pattern_weight       # [M]
-    cdef double[::1] edge_weight                # [E] log weight of all patterns there
+    cdef EdgeWeights edge_weights
+    cdef double[::1] edge_weight                # [E] theirs
     # the document as it was given
     cdef const double[:, ::1] inside            # [n, L] or [n, C]
     cdef const double[:, ::1] start             # [n, L] or [n, C]
@@ -94,10 +102,13 @@ cdef class Chart(Cells):
     cdef bint _read(self, potentials)
     cdef _set_document(self, potentials, constraints)
     cdef _set_lengths(self)
+    cdef _set_edge_weights(self)
     cdef _set_cells(self, cells)
     cdef cell_gradient(self, const double[::1] counts)
     cdef void _score_long(self) noexcept nogil
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
+    cdef void segments_of(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil
+    cdef void add_cells(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil
     cdef Py_ssize_t segments_starting_at(
         self, Py_ssize_t u, Py_ssize_t g, double[::1] score

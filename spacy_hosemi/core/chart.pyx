@@ -24,6 +24,7 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
+from libc.string cimport memcmp
 
 from . cimport kernels
 from .cells cimport Cell, Cells, are_cells
@@ -72,6 +73,10 @@ cdef class Layout:
         self.has_bounded_gap = automaton.has_bounded_gap
         self.arc_weights = [None, None]
         self.spare = []
+
+
+cdef class EdgeWeights:
+    """Weights of the edges of an automaton: the same for many documents."""
 
 
 cdef class Chart(Cells):
@@ -190,18 +195,16 @@ cdef class Chart(Cells):
         self._set_cells(cells)
 
     cdef _set_lengths(self):
-        """Lengths and pattern weights, and room for the scores of a row."""
+        """Lengths and weights of edges, and room for the scores of a row."""
         cdef Py_ssize_t g, d, y, n_groups = self.n_groups
         cdef Py_ssize_t n_lengths = self.length.shape[1], n_slots = n_groups * n_lengths
-        cdef Py_ssize_t n_edges = self.edge_suffix.shape[0]
         cdef double[::1] room
         if self.score is None or self.n_lengths != n_lengths:
-            room = np.empty(2 * n_slots + 2 * n_groups + n_edges)
+            room = np.empty(2 * n_slots + 2 * n_groups)
             self.score = room[:n_slots]
             self.length_backwards = room[n_slots : 2 * n_slots]
             room = room[2 * n_slots :]
-            self.enter_score, self.tail = room[:n_groups], room[n_groups : 2 * n_groups]
-            self.edge_weight = room[2 * n_groups :]
+            self.enter_score, self.tail = room[:n_groups], room[n_groups:]
         self.n_lengths = n_lengths
         self.has_tail = False
         for g in range(n_groups):
@@ -212,9 +215,22 @@ cdef class Chart(Cells):
                 self.length_backwards[g * n_lengths + n_lengths - d] = (
                     self.length[y, d - 1]
                 )
-        _edge_weights(
-            self.pattern_weight, self.edge_pattern, self.edge_suffix, self.edge_weight
-        )
+        self._set_edge_weights()
+
+    cdef _set_edge_weights(self):
+        """Those of the last document, if the patterns have the same weights."""
+        cdef Layout layout = self.automaton.layout
+        cdef EdgeWeights known = layout.edge_weights
+        if known is None or not _are_same(known.pattern, self.pattern_weight):
+            known = EdgeWeights()
+            known.pattern = np.array(self.pattern_weight)
+            known.edge = np.empty(self.edge_suffix.shape[0])
+            _edge_weights(
+                known.pattern, self.edge_pattern, self.edge_suffix, known.edge
+            )
+            layout.edge_weights = known
+        known.n_met += 1
+        self.edge_weights, self.edge_weight = known, known.edge
 
     cdef _set_cells(self, cells):
         if not len(cells):
@@ -266,28 +282,33 @@ cdef class Chart(Cells):
 
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil:
         """Fill score and enter_score for boundary j."""
-        cdef Py_ssize_t g, i, u, low, n_lengths = self.n_lengths
-        cdef double more, at_end
-        cdef double* score
-        cdef const double* length
-        low = max(n_lengths - j, 0)         # there, a segment begins at token 0
+        cdef Py_ssize_t g
         for g in range(self.n_groups):
-            score = &self.score[g * n_lengths]
-            length = &self.length_backwards[g * n_lengths]
-            for i in range(low):
-                score[i] = -INFINITY
-            more = 0.0
-            at_end = self.end[j - 1, g]
-            u = j - 1
-            for i in range(n_lengths - 1, low - 1, -1):
-                score[i] = self.first[u, g] + more + at_end + length[i]
-                more += self.more[u, g]
-                u -= 1
-            self.enter_score[g] = -INFINITY
-            if u >= 0 and self.tail[g] > -INFINITY:
-                if self.horizon(u, g) == n_lengths:
-                    self.enter_score[g] = self.first[u, g] + more + length[0]
-                    self.enter_score[g] += self.tail[g]
+            self.segments_of(j, g)
+        self.add_cells(j)
+
+    cdef void segments_of(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
+        """Those of one group, without cells."""
+        cdef Py_ssize_t i, u = j - 1, n_lengths = self.n_lengths
+        cdef Py_ssize_t low = max(n_lengths - j, 0)  # there, one begins at token 0
+        cdef double* score = &self.score[g * n_lengths]
+        cdef const double* length = &self.length_backwards[g * n_lengths]
+        cdef double more = 0.0, at_end = self.end[j - 1, g]
+        for i in range(low):
+            score[i] = -INFINITY
+        for i in range(n_lengths - 1, low - 1, -1):
+            score[i] = self.first[u, g] + more + at_end + length[i]
+            more += self.more[u, g]
+            u -= 1
+        self.enter_score[g] = -INFINITY
+        if u >= 0 and self.tail[g] > -INFINITY:
+            if self.horizon(u, g) == n_lengths:
+                self.enter_score[g] = self.first[u, g] + more + length[0]
+                self.enter_score[g] += self.tail[g]
+
+    cdef void add_cells(self, Py_ssize_t j) noexcept nogil:
+        """To the scores of all groups."""
+        cdef Py_ssize_t i
         for i in range(self.first_short[j], self.first_short[j + 1]):
             self.score[self.short_slot[i]] += self.short_score[i]
 
@@ -555,6 +576,12 @@ def _forbidden(constraints, n_labels):
         for y in (range(1, n_labels) if label == -1 else [label])
     ]
     return np.array(cells, CELLS)
+
+
+cdef bint _are_same(const double[::1] x, const double[::1] y) noexcept nogil:
+    if x.shape[0] != y.shape[0]:
+        return False
+    return not x.shape[0] or not memcmp(&x[0], &y[0], x.shape[0] * sizeof(double))
 
 
 cdef void _edge_weights(

@@ -301,12 +301,11 @@ HOSEMI_COMPARING void hosemi_max(
     }
 }
 
-/* best[q] = max(best[q], weight[q] + next[target[q]]); returns the least of them. */
-HOSEMI_COMPARING double hosemi_leap_max(
+/* best[q] = max(best[q], weight[q] + next[target[q]]) */
+HOSEMI_COMPARING void hosemi_leap_max(
     const double *restrict weight, const int32_t *restrict target,
     const double *restrict next, ptrdiff_t n, double *restrict best
 ) {
-    double least[4] = {INFINITY, INFINITY, INFINITY, INFINITY};
     ptrdiff_t q = 0;
     for (; q + 4 <= n; q += 4) {
         const double x[4] = {
@@ -315,32 +314,31 @@ HOSEMI_COMPARING double hosemi_leap_max(
         for (int a = 0; a < 4; a++) {
             const double value = x[a] + weight[q + a];
             best[q + a] = best[q + a] > value ? best[q + a] : value;
-            least[a] = least[a] < best[q + a] ? least[a] : best[q + a];
         }
     }
     for (; q < n; q++) {
         const double value = next[target[q]] + weight[q];
         best[q] = best[q] > value ? best[q] : value;
-        least[0] = least[0] < best[q] ? least[0] : best[q];
     }
-    for (int a = 1; a < 4; a++) least[0] = least[a] < least[0] ? least[a] : least[0];
-    return least[0];
 }
 
-/* top[g] = the largest of the states of group g, first[g] .. first[g + 1] */
-HOSEMI_COMPARING void hosemi_tops(
-    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict x,
-    double *restrict top
+/* out[g] = max(out[g], max_h x[h] + weight[h][g]) for n_rows h and `width` g */
+HOSEMI_COMPARING void hosemi_relax_max(
+    const double *restrict weight, const double *restrict x, ptrdiff_t n_rows,
+    ptrdiff_t width, double *restrict out
 ) {
-    for (ptrdiff_t g = 0; g < n_groups; g++) {
-        double best[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-        ptrdiff_t q = first[g];
-        for (; q + 4 <= first[g + 1]; q += 4)
-            for (int a = 0; a < 4; a++) best[a] = x[q + a] > best[a] ? x[q + a] : best[a];
-        for (; q < first[g + 1]; q++) best[0] = x[q] > best[0] ? x[q] : best[0];
-        for (int a = 1; a < 4; a++) best[0] = best[a] > best[0] ? best[a] : best[0];
-        top[g] = best[0];
-    }
+    ptrdiff_t h = 0;
+    for (; h + 2 <= n_rows; h += 2, weight += 2 * width)
+        for (ptrdiff_t g = 0; g < width; g++) {
+            const double a = x[h] + weight[g], b = x[h + 1] + weight[width + g];
+            const double best = a > b ? a : b;
+            out[g] = out[g] > best ? out[g] : best;
+        }
+    for (; h < n_rows; h++, weight += width)
+        for (ptrdiff_t g = 0; g < width; g++) {
+            const double value = x[h] + weight[g];
+            out[g] = out[g] > value ? out[g] : value;
+        }
 }
 
 /* The largest of n numbers, none of them negative. */

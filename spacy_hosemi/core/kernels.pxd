@@ -110,15 +110,19 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t n_quads,
         double* slot,
     )
-    double leap_max "hosemi_leap_max"(
+    void leap_max "hosemi_leap_max"(
         const double* weight,
         const int32_t* target,
         const double* next_,
         Py_ssize_t n,
         double* best,
     )
-    void tops "hosemi_tops"(
-        const int32_t* first, Py_ssize_t n_groups, const double* x, double* top
+    void relax_max "hosemi_relax_max"(
+        const double* weight,
+        const double* x,
+        Py_ssize_t n_rows,
+        Py_ssize_t width,
+        double* out,
     )
     double largest "hosemi_largest"(const double* x, Py_ssize_t n)
     Py_ssize_t count_bad "hosemi_count_bad"(const double* x, Py_ssize_t n)

@@ -1,9 +1,9 @@
-from .chart cimport Sums
+from .chart cimport EdgeWeights, Sums
 from .tables cimport Tables
 
 
 cdef class Ladder:
-    cdef double[::1] pattern            # [M] for which the others were made
+    cdef EdgeWeights edge_weights       # those for which the others were made
     cdef double[::1] weight             # of the terms of `sums`
     cdef Sums sums                      # like `arcs_out`, with fewer terms
     cdef object schedule                # owns what `sums` points to; None: not made yet

@@ -35,7 +35,7 @@ from ..errors import Errors
 from .chart cimport Chart, Layout, sums_of
 from .potentials import ROLES
 from .schedule import Schedule
-from .tables cimport Tables, are_same
+from .tables cimport Tables
 
 
 cdef class Ladder:
@@ -51,7 +51,7 @@ cdef Ladder find_ladder(Tables tables, potentials, method):
     """
     cdef Layout layout = tables.automaton.layout
     cdef Ladder ladder = layout.ladder
-    if ladder is None or not are_same(ladder.pattern, tables.pattern_weight):
+    if ladder is None or ladder.edge_weights is not tables.edge_weights:
         layout.ladder = ladder = _make_ladder(tables, ladder)
     if method == "nonnegative":
         _check(tables.automaton, potentials, ladder)
@@ -73,7 +73,8 @@ cdef Ladder _make_ladder(Tables tables, Ladder known):
     cdef Ladder made = Ladder()
     automaton = tables.automaton
     made.weight = None
-    made.pattern = weight = np.array(tables.pattern_weight)
+    made.edge_weights = tables.edge_weights
+    weight = np.asarray(tables.pattern_weight)
     bad = (automaton.pattern_length > 2) & (weight < 0.0)
     made.negative = int(np.argmax(bad)) if bad.any() else None
     if known is not None:
@@ -143,7 +144,7 @@ def _check(automaton, potentials, Ladder ladder):
     """RAISES (ValueError): HS104 for the first negative weight or score."""
     if ladder.negative is not None:
         name, pattern = "pattern", automaton.patterns[ladder.negative]
-        found = ladder.pattern[ladder.negative]
+        found = ladder.edge_weights.pattern[<Py_ssize_t>ladder.negative]
     else:
         bad = next(_negative_columns(potentials, ladder.columns), None)
         if bad is None:

@@ -1,8 +1,8 @@
-from .chart cimport Chart, Sums
+from .chart cimport Chart, EdgeWeights, Sums
 
 
 cdef class ArcWeights:
-    cdef double[::1] pattern        # [M] for which the others were made
+    cdef EdgeWeights edge_weights   # those for which the others were made
     cdef double[::1] arc            # [A + 2]
     cdef double[::1] circuit        # the same as the schedules read them
     cdef double[::1] arcs_in
@@ -70,6 +70,3 @@ cdef class Tables(Chart):
     cdef Py_ssize_t at_keep(self) noexcept nogil
     cdef Py_ssize_t at_enter(self) noexcept nogil
     cdef Py_ssize_t at_end(self) noexcept nogil
-
-
-cdef bint are_same(const double[::1] x, const double[::1] y) noexcept nogil

@@ -15,7 +15,6 @@ import threading
 import numpy as np
 
 from libc.math cimport INFINITY, rint
-from libc.string cimport memcmp
 
 from . cimport kernels
 from .chart cimport Chart, Layout, Sums
@@ -180,7 +179,7 @@ cdef class Tables(Chart):
         """Those of the last document, if the patterns have the same weights."""
         cdef Layout layout = self.automaton.layout
         cdef ArcWeights known = layout.arc_weights[self.in_logs]
-        if known is None or not are_same(known.pattern, self.pattern_weight):
+        if known is None or known.edge_weights is not self.edge_weights:
             layout.arc_weights[self.in_logs] = known = self._make_arc_weights()
         self.arc_weight, self.circuit_weight = known.arc, known.circuit
         self.in_weight, self.out_weight = known.arcs_in, known.arcs_out
@@ -202,7 +201,7 @@ cdef class Tables(Chart):
         self._spread(&self.circuit, self.circuit_weight)
         self._spread(&self.arcs_in, self.in_weight)
         self._spread(&self.arcs_out, self.out_weight)
-        made.pattern = np.array(self.pattern_weight)
+        made.edge_weights = self.edge_weights
         made.arc, made.circuit = self.arc_weight, self.circuit_weight
         made.arcs_in, made.arcs_out = self.in_weight, self.out_weight
         made.scale, made.gap = self.arc_scale, self.gap
@@ -288,9 +287,3 @@ cdef class Tables(Chart):
 
     cdef Py_ssize_t at_end(self) noexcept nogil:
         return self.n_groups * (self.n_lengths + 2)
-
-
-cdef bint are_same(const double[::1] x, const double[::1] y) noexcept nogil:
-    if x.shape[0] != y.shape[0]:
-        return False
-    return not x.shape[0] or not memcmp(&x[0], &y[0], x.shape[0] * sizeof(double))

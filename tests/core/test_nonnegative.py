@@ -14,7 +14,7 @@ from .problems import INF, as_core, make_cells, make_entries, raises, zeros
 from .test_grammar_inference import RULES, SETS, compiled
 from .test_inference import MANY_PATTERNS
 
-METHODS = ("nonnegative", "auto", "automaton")
+METHODS = ("nonnegative", "auto", "automaton", "bounds")
 N_PROBLEMS = 2000
 
 
@@ -161,7 +161,7 @@ def test_methods_take_turns():
         doc = replace(potentials, pattern=weights)
         problem = problem._replace(pattern=weights)
         segments, score = oracles.reference_best(only_adding(problem))
-        method = METHODS[int(rng.integers(3))]
+        method = METHODS[int(rng.integers(len(METHODS)))]
         found = core.viterbi(automaton, doc, constraints, method)
         assert found == (list(segments), score)
         below = replace(potentials, pattern=np.array([-1.0, 0.0]))

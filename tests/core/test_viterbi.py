@@ -26,7 +26,7 @@ from .problems import (
 )
 from .test_inference import IMPOSSIBLE, MANY_PATTERNS
 
-METHODS = ["auto", "automaton"]  # those for weights of any sign
+METHODS = ["auto", "automaton", "bounds"]  # those for weights of any sign
 
 
 def solve(problem: oracles.Problem):

@@ -1,0 +1,243 @@
+"""The best segmentation of each of many documents.
+
+The sweep of `completions` with max for +, in one of three ways that find the same:
+through all arcs; through those of `nonnegative`; or, the fastest for most models, only
+through the groups of states that `bounds` leaves at each token.
+"""
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+
+from . cimport kernels
+from .bounds cimport Bounds, find_leaps
+from .chart cimport Layout
+from .completions cimport Completions
+from .nonnegative cimport find_ladder
+from .potentials import check_automaton
+
+# So many documents are solved at a time without the GIL: enough for other threads to
+# get on with their work, so few that their rooms stay in the cache of the processor.
+N_TOGETHER = 8
+
+# Rooms of finished documents are kept for others, for some threads, if they have no more
+# than so many numbers together.
+N_SPARE = 4 * N_TOGETHER
+LARGE = 4_000_000
+
+# Bounds are looked for where an arc for each pair of groups is so many times less than
+# all arcs.
+cdef double PAYS = 1.5
+
+# So many tokens are swept in the time that it takes to write down all edges.
+N_FEW = 16
+
+
+cdef list best_segments(automaton, list potentials, list constraints, method):
+    """The best segmentation of each document, and its score; see `viterbi`."""
+    cdef Best last, best
+    cdef list found = [], rooms
+    check_automaton(automaton)
+    for at in range(0, len(potentials), N_TOGETHER):
+        last, rooms = None, []
+        for k in range(at, min(at + N_TOGETHER, len(potentials))):
+            best = _room(automaton, potentials[k], constraints[k])
+            best._set_method(potentials[k], method)
+            best.next, last = last, best
+            rooms.append(best)
+        with nogil:
+            last._solve_all()
+        for best in rooms:
+            best.next = None
+            found.append((best._best_path(best.n_segments, False), best.total))
+            _give_back(best)
+    return found
+
+
+cdef Best _room(automaton, potentials, constraints):
+    """Ready to be solved, perhaps in the room of another document: for short documents
+    allocating takes as long as the sweep."""
+    cdef Layout layout = automaton.layout
+    cdef Best best
+    if layout is None or not layout.spare:
+        best = Best.__new__(Best)
+        best._start(automaton, potentials, constraints, maximum=True, keep_beta=False)
+    else:
+        best = layout.spare.pop()
+        best.automaton = automaton
+        best._load(potentials, constraints)
+        best._prepare()
+    return best
+
+
+cdef _give_back(Best best):
+    """Keep the room of a document that nobody will look at any more."""
+    cdef Layout layout = best.automaton.layout
+    cdef Py_ssize_t n_spare = len(layout.spare)
+    if n_spare < N_SPARE and best._size() * (n_spare + 1) <= LARGE:
+        best._forget()
+        layout.spare.append(best)
+
+
+cdef class Best(Completions):
+    """The best completions of a document, and its best segmentation."""
+
+    cdef _set_method(self, potentials, method):
+        self.ladder = self.leaps = None
+        if method == "bounds" or (method == "auto" and self._may_pay()):
+            self.leaps = find_leaps(self)
+        if self.leaps is not None:
+            if self.bounds is None or self.bounds.first.shape[0] <= self.n_tokens:
+                self.bounds = Bounds(self.closing.shape[0], self.n_groups)
+        elif method in ("auto", "nonnegative"):
+            self.ladder = find_ladder(self, potentials, method)
+            if self.ladder is not None:
+                self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
+
+    cdef bint _may_pay(self):
+        """Whether bounds are likely to. In training, weights change from document to
+        document: what is written down for them is not read twice."""
+        if self.arcs_out.n_terms < PAYS * self.n_groups * self.n_groups:
+            return False
+        return self.edge_weights.n_met > 1 or self.n_tokens >= N_FEW
+
+    cdef Py_ssize_t _size(self):
+        """RETURNS: about how many numbers there is room for."""
+        return self.closing.shape[0] * self.n_states
+
+    cdef _forget(self):
+        """Let go of the document, and of the automaton, which owns the room now."""
+        cdef Layout layout = self.automaton.layout
+        self.arcs_out = layout.arcs_out
+        self.automaton = self.cells_as_given = self.ladder = self.leaps = None
+        self.more = self.end = self.length = None
+        self.given_tail = self.pattern_weight = None
+
+    cdef void _solve_all(self) noexcept nogil:
+        """This document and the next ones."""
+        self._sweep()
+        self.n_segments = self._walk(0, 0) if self.total > -INFINITY else 0
+        if self.next is not None:
+            self.next._solve_all()
+
+    cdef void _sweep(self) noexcept nogil:
+        self.is_bounded = False
+        if self.leaps is not None and self.n_tokens > 0:
+            self.is_bounded = self.bounds.find(self, self.leaps, self.path)
+        if self.is_bounded:
+            self._sweep_left()
+        else:
+            self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
+            Completions._sweep(self)
+
+    cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil:
+        return not self.is_bounded or self.bounds.is_active[i, self.state_group[q]]
+
+    # through the groups that are left; rows of others are never written, nor read
+
+    cdef void _sweep_left(self) noexcept nogil:
+        cdef Py_ssize_t j, k, a
+        self._clear_left()
+        for j in range(self.n_tokens, 0, -1):
+            self._close_left(j)
+            for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
+                self.segments_of(j, self.bounds.group[k])
+            self.add_cells(j)
+            for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
+                if self.has_tail:
+                    self._rest_left(j, self.bounds.group[k])
+                self._push_left(j, self.bounds.group[k])
+            self._push_long(j)
+        self.total = -INFINITY
+        self.follow(0, self.target, self.weight_of)
+        for k in range(self.n_labels):
+            a = self.target[k]
+            if a >= 0 and self.is_known(0, a):
+                self.total = max(self.total, self.closing[0, a] + self.weight_of[k])
+
+    cdef void _clear_left(self) noexcept nogil:
+        """B = -inf."""
+        cdef Py_ssize_t i, k, g, q
+        for i in range(self.n_tokens):
+            for k in range(self.bounds.first[i], self.bounds.first[i + 1]):
+                g = self.bounds.group[k]
+                for q in range(self.first_state[g], self.first_state[g + 1]):
+                    self.closing[i, q] = -INFINITY
+
+    cdef void _close_left(self, Py_ssize_t j) noexcept nogil:
+        """beta[j, p] = max over y of weight[y, p] + B[j, target[y, p]], or of $."""
+        cdef Py_ssize_t k, t, a, b, q, y, last
+        for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
+            a = self.first_state[self.bounds.group[k]]
+            b = self.first_state[self.bounds.group[k] + 1]
+            if j == self.n_tokens:
+                for q in range(a, b):
+                    self.beta[q] = self.final_weight(q)
+            else:
+                for q in range(a, b):
+                    self.beta[q] = -INFINITY
+                last = -1
+                for t in range(self.bounds.first[j], self.bounds.first[j + 1]):
+                    y = self.group_label[self.bounds.group[t]]
+                    if y != last:  # groups of one label stand side by side
+                        kernels.leap_max(
+                            &self.leaps.weight[y, a],
+                            &self.leaps.target[y, a],
+                            &self.closing[j, 0],
+                            b - a,
+                            &self.beta[a],
+                        )
+                    last = y
+            if self.betas.shape[0]:
+                self.betas[j, a:b] = self.beta[a:b]
+
+    cdef void _rest_left(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
+        cdef bint goes_on = j < self.n_tokens and self.bounds.is_active[j, g]
+        kernels.rest_max(
+            &self.first_state[g],
+            1,
+            &self.end[j - 1, g],
+            &self.more[j, g] if goes_on else NULL,
+            &self.tail[g],
+            &self.beta[0],
+            &self.rests[j + 1, 0] if goes_on else &self.beta[0],
+            &self.rests[j, 0],
+        )
+
+    cdef void _push_left(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
+        """Segments of a group that end, or enter, at j."""
+        cdef Py_ssize_t d, u = j - 1, n_lengths = self.n_lengths
+        for d in range(1, min(n_lengths, j) + 1):
+            u = j - d
+            if not self.bounds.is_active[u, g]:
+                return
+            self._push(u, g, self.score[(g + 1) * n_lengths - d], &self.beta[0])
+        if u > 0 and self.has_tail and self.bounds.is_active[u - 1, g]:
+            self._push(u - 1, g, self.enter_score[g], &self.rests[j, 0])
+
+    cdef void _push_long(self, Py_ssize_t j) noexcept nogil:
+        """Those that have long cells."""
+        cdef Py_ssize_t t, u, g
+        for t in range(self.first_long[j], self.first_long[j + 1]):
+            u, g = self.long_start[t], self.long_group[t]
+            if self.bounds.is_active[j - 1, g] and self.bounds.is_active[u, g]:
+                self._push(u, g, self.long_score[t], &self.beta[0])
+        for t in range(self.first_late[j], self.first_late[j + 1]):
+            u, g = self.late_start[t], self.late_group[t]
+            if self.bounds.is_active[j - 1, g] and self.bounds.is_active[u, g]:
+                self._push(u, g, self.late_score[t], &self.rests[j, 0])
+
+    cdef void _push(
+        self, Py_ssize_t u, Py_ssize_t g, double score, const double* after
+    ) noexcept nogil:
+        """B[u] = max(B[u], score + after), for the states of a group."""
+        if score > -INFINITY:
+            kernels.push_max(
+                &self.first_state[g],
+                1,
+                &score,
+                1,
+                after,
+                1,
+                &self.closing[u, 0],
+                self.n_states,
+            )
