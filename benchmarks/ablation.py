@@ -174,7 +174,12 @@ def without(features: FeatureSet, family: Family) -> FeatureSet:
         role: [str(x) for x in features.roles[role] if not family(role, x)]
         for role in ROLES
     }
-    return FeatureSet(**kept, min_count=features.min_count, width=features.width)
+    return FeatureSet(
+        **kept,
+        min_count=features.min_count,
+        width=features.width,
+        functions=features.functions,
+    )
 
 
 def n_templates(features: FeatureSet) -> int:

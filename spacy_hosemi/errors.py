@@ -217,6 +217,43 @@ class Errors(metaclass=_Coded):
         "feature template {found!r} reads more than one list; expected at most one "
         "':MATCH' in a template."
     )
+    # features: functions
+    HS105 = (
+        "features.functions.{name} is {found}; expected a function that takes a Doc "
+        "and returns a list of features for each token. Let a function return it that "
+        "is registered with @spacy.registry.misc, and name that one with @misc."
+    )
+    HS106 = (
+        "a feature function is called {found!r}; expected letters, digits, '_', '.' "
+        "and '-', and not the name of an attribute, a gazetteer or a table: the names "
+        "of their features would be the same. Rename it."
+    )
+    HS107 = (
+        "the feature function {name!r} returned {found} for the document that begins "
+        "with {text!r}; expected a list of {expected}, one list of features for each "
+        "token."
+    )
+    HS108 = (
+        "the feature function {name!r} lists {found} at the token {token!r}; expected "
+        "a list, and in it strings or pairs of a string and a number. Make lists of "
+        "what a word2features function returns by spacy_hosemi.from_word2features."
+    )
+    HS109 = (
+        "the feature function {name!r} gives {feature!r} the value {found} at the "
+        "token {token!r}; expected a finite number. Leave the feature out where there "
+        "is none."
+    )
+    HS110 = (
+        "word2features returned {found}; expected what pycrfsuite.ItemSequence takes: "
+        "a list of strings, or a dict whose keys are strings and whose values are "
+        "numbers, booleans, strings, or again lists, sets or dicts. Make strings of "
+        "other values."
+    )
+    HS111 = (
+        "the saved model has weights for what the feature functions {expected} list, "
+        "and features.functions of the config has {found}. Name them all there, under "
+        "the same names; their code comes with --code, or is imported before."
+    )
     HS078 = (
         "no feature reads a list of names; expected model.gazetteers for "
         "spacy_hosemi.opinion_pool.v1, which trains a model of their features alone. "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from tqdm import tqdm
 
 from .core import PatternAutomaton
 from .errors import Errors
-from .model import Weights, family_values, role_gradient
+from .model import RoleRows, Weights, family_values, role_gradient
 from .objectives import Objective
 from .segmentation import Gold
 
@@ -95,13 +94,20 @@ class Batch:
         return total, vector
 
 
-def _join(parts: Sequence[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _join(parts: Sequence[RoleRows]) -> RoleRows:
     """Rows of many documents as those of one."""
-    sizes = [0, *np.cumsum([len(rows) for _, rows in parts])]
-    firsts = [first[:-1] + size for (first, _), size in zip(parts, sizes)]
+    sizes = [0, *np.cumsum([len(part.row) for part in parts])]
+    firsts = [part.first[:-1] + size for part, size in zip(parts, sizes)]
     first = np.concatenate([*firsts, sizes[-1:]]).astype(np.int32)
-    rows = np.concatenate([rows for _, rows in parts] or [np.zeros(0, np.int32)])
-    return first, rows.astype(np.int32)
+    rows = np.concatenate([part.row for part in parts] or [np.zeros(0, np.int32)])
+    strength = None
+    if any(part.strength is not None for part in parts):
+        of_parts = (
+            np.ones(len(part.row)) if part.strength is None else part.strength
+            for part in parts
+        )
+        strength = np.concatenate([*of_parts])
+    return RoleRows(first, rows.astype(np.int32), strength)
 
 
 def make_lbfgs(

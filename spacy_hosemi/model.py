@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import srsly
@@ -31,9 +31,11 @@ from .core.rows import (
     gather,
     gather_cells,
     gather_pairs,
+    gather_strengths,
     scatter,
     scatter_cells,
     scatter_pairs,
+    scatter_strengths,
 )
 from .errors import Errors
 from .features import (
@@ -43,6 +45,7 @@ from .features import (
     FeatureSet,
     Gazetteer,
     Gazetteers,
+    Listed,
     Segments,
     Table,
     Tables,
@@ -79,7 +82,20 @@ _TRANSITIONS = FAMILIES.index(TRANSITION)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
-RoleRows = tuple[Ints, Ints]
+
+
+class RoleRows(NamedTuple):
+    """Known features of tokens in one role.
+
+    first (int32 [n + 1]), row (int32 [K]): Those of token i are
+        row[first[i]:first[i + 1]].
+    strength (Optional[float64 [K]]): How much each fires; None: all with 1.0, as what
+        templates read does.
+    """
+
+    first: Ints
+    row: Ints
+    strength: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -102,8 +118,7 @@ _NO_CELLS = np.zeros(0, CELLS)
 class Rows:
     """The known features of a document.
 
-    tokens (Dict[str, (first [n + 1], rows [K])]): By role; those of token i are
-        rows[first[i]:first[i + 1]].
+    tokens (Dict[str, RoleRows]): By role.
     segments (SegmentRows): In the role "whole".
     places (PlaceRows): In the role "transition".
     """
@@ -375,6 +390,9 @@ class Weights(Shim):
             )
         found = self.extractor.values_of(docs)
         scores = kept.of_values(found)
+        for listed in found.listed:
+            rows = self._with_listed(_no_rows(len(found.orths)), listed)
+            self.add_scores(rows, scores[kept.roles.index(listed.role)])
         borders = found.first.tolist()
         return [
             self.with_scores(
@@ -393,11 +411,31 @@ class Weights(Shim):
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
         reading = self.extractor.read(doc, is_train)
-        tokens = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
+        found = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
         places = NO_PLACES
-        if TRANSITION in tokens:
-            places = place_rows(*tokens.pop(TRANSITION))
+        if TRANSITION in found:
+            places = place_rows(*found.pop(TRANSITION))
+        tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
+        for listed in reading.listed:
+            tokens[listed.role] = self._with_listed(tokens[listed.role], listed)
         return Rows(tokens, self._known(reading.segments), places)
+
+    def _with_listed(self, rows: RoleRows, listed: Listed) -> RoleRows:
+        """And the known features that a function lists, behind those of each token."""
+        row = self.table.find(listed.keys)
+        known = row >= 0
+        n = len(rows.first) - 1
+        token = np.repeat(np.arange(n), np.diff(rows.first))
+        token = np.concatenate([token, listed.token[known]])
+        order = np.argsort(token, kind="stable")
+        strength = None
+        if rows.strength is not None or listed.strength is not None:
+            left = np.ones(len(rows.row)) if rows.strength is None else rows.strength
+            right = np.ones(len(row)) if listed.strength is None else listed.strength
+            strength = np.concatenate([left, right[known]])[order]
+        first = np.zeros(n + 1, np.int32)
+        np.cumsum(np.bincount(token, minlength=n), out=first[1:])
+        return RoleRows(first, np.concatenate([rows.row, row[known]])[order], strength)
 
     def _known(self, segments: Segments) -> SegmentRows:
         if not len(segments.keys):
@@ -416,19 +454,25 @@ class Weights(Shim):
 
     def add_scores(self, rows: RoleRows, scores: Floats) -> None:
         """Add to scores [n, L] the weights of the rows of each token."""
-        if self.pairs is None:
-            gather(*rows, self.matrix, scores)
+        first, row, strength = rows
+        matrix, pairs = self._matrix, self._pair_arrays()
+        if strength is not None:
+            gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
+        elif self.pairs is None:
+            gather(first, row, matrix, scores)
         else:
-            pairs = self.pairs
-            gather_pairs(*rows, pairs.first, pairs.columns, self.matrix[:, 0], scores)
+            gather_pairs(first, row, *pairs, matrix[:, 0], scores)
 
     def add_gradient(self, rows: RoleRows, d_scores: Floats, d_matrix: Floats) -> None:
         """Transpose of `add_scores`: add to d_matrix, which has the shape of matrix."""
-        if self.pairs is None:
-            scatter(*rows, d_scores, d_matrix)
+        first, row, strength = rows
+        pairs, d_weights = self._pair_arrays(), d_matrix.reshape(-1)
+        if strength is not None:
+            scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
+        elif self.pairs is None:
+            scatter(first, row, d_scores, d_matrix)
         else:
-            pairs = self.pairs
-            scatter_pairs(*rows, pairs.first, pairs.columns, d_scores, d_matrix[:, 0])
+            scatter_pairs(first, row, *pairs, d_scores, d_weights)
 
     def with_scores(
         self,
@@ -520,7 +564,7 @@ class Weights(Shim):
             self.add_gradient(of_role, role_gradient(gradient, role), matrix.gradient)
         self.add_cell_gradient(rows.segments, gradient.cells, matrix.gradient)
         self.add_entry_gradient(rows.places, gradient.entries, matrix.gradient)
-        of_tokens = (r for _, r in rows.tokens.values())
+        of_tokens = (of_role.row for of_role in rows.tokens.values())
         for fired in (*of_tokens, rows.segments.row, rows.places.row):
             matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)
         dense.gradient[:, 0] += self._dense_gradient(gradient.pattern, gradient.length)
@@ -796,6 +840,8 @@ class Weights(Shim):
         for part in _PARTS:
             if data := getattr(self.extractor, part).to_dict():
                 parts[part] = data
+        if functions := self.extractor.features.functions.functions:
+            parts["functions"] = sorted(functions)
         return srsly.msgpack_dumps(
             {
                 "format": FORMAT,
@@ -812,17 +858,23 @@ class Weights(Shim):
     def from_bytes(self, data: bytes) -> Weights:
         """RETURNS (Weights): Itself.
 
-        RAISES (ValueError): HS062 truncated; HS063 saved by a newer version.
+        RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS111
+            features of functions that are not there.
         """
         try:
             loaded = srsly.msgpack_loads(data)
-            version = loaded["format"]
+            version, functions = loaded["format"], {*loaded.get("functions", ())}
         except Exception as e:
             raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
         if not isinstance(version, int):
             raise ValueError(Errors.HS062.format(found=f"format is {version!r}"))
         if version > FORMAT:
             raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+        given = {*self.extractor.features.functions.functions}
+        if not functions <= given:
+            raise ValueError(
+                Errors.HS111.format(found=sorted(given), expected=sorted(functions))
+            )
         try:
             pairs = None
             if "first_pair" in loaded:
@@ -871,6 +923,10 @@ class Weights(Shim):
     def __reduce__(self) -> tuple[Any, ...]:
         args = self.extractor, self.l2, self.learn_rate_scale, self.to_bytes()
         return _unpickle, args
+
+
+def _no_rows(n_tokens: int) -> RoleRows:
+    return RoleRows(np.zeros(n_tokens + 1, np.int32), _NOTHING)
 
 
 def _families(names: Sequence[str]) -> NDArray[np.intp]:

@@ -12,8 +12,9 @@ Transitions only have weights for such pairs, with patterns in the place of labe
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,7 +223,8 @@ def count_features(
     for doc in docs:
         reading = extractor.read(doc, is_train=True)
         of_tokens = [keys.ravel() for keys in reading.keys.values()]
-        keys = np.concatenate([*of_tokens, reading.segments.keys])
+        of_functions = [listed.keys for listed in reading.listed]
+        keys = np.concatenate([*of_tokens, *of_functions, reading.segments.keys])
         distinct, counts = np.unique(keys[keys != 0], return_counts=True)
         by_doc.append(np.stack([distinct, counts.astype(np.uint64)]))
     together = np.concatenate(by_doc, axis=1)
@@ -257,6 +259,12 @@ def mine_pairs(
             rows = np.searchsorted(keys, of_role[i, t])
             found.append(np.unique(rows * n_columns + labels[role][i]))
             n_found += len(found[-1])
+        for listed in reading.listed:
+            label = labels[listed.role][listed.token]
+            k = np.flatnonzero((listed.keys != 0) & (label >= 0))
+            rows = np.searchsorted(keys, listed.keys[k])
+            found.append(np.unique(rows * n_columns + label[k]))
+            n_found += len(found[-1])
         found.append(_segment_pairs(reading.segments, gold, keys, n_columns))
         if n_found > _BUFFER:
             found = [np.unique(np.concatenate(found))]
@@ -284,22 +292,26 @@ def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list
     """
     names: list[str] = [""] * len(keys)
     is_named = np.zeros(len(keys), bool)
+
+    def note(role: str, found: Keys, name: Callable[[int], str | None]) -> None:
+        rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
+        is_row = keys[rows] == found
+        for k in np.flatnonzero(is_row & ~is_named[rows]).tolist():
+            names[rows[k]] = f"{role}:{name(k)}".replace("\n", "\\n")
+        is_named[rows[is_row]] = True
+
     for doc in docs:
         if is_named.all():
             break
         name = extractor.namer(doc, is_train=True)
         reading = extractor.read(doc, is_train=True)
         for role, found in reading.keys.items():
-            rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
-            for i, t in np.argwhere((keys[rows] == found) & ~is_named[rows]):
-                names[rows[i, t]] = f"{role}:{name(role, i, t)}".replace("\n", "\\n")
-            is_named[rows[keys[rows] == found]] = True
-        of_segments = reading.segments.keys
-        if not len(of_segments):
-            continue
-        segment_name = extractor.segment_namer(doc, is_train=True)
-        rows = np.searchsorted(keys, of_segments).clip(max=len(keys) - 1)
-        for k in np.flatnonzero((keys[rows] == of_segments) & ~is_named[rows]).tolist():
-            names[rows[k]] = f"whole:{segment_name(k)}".replace("\n", "\\n")
-            is_named[rows[k]] = True
+            in_role = partial(name, role)
+            width = found.shape[1]
+            note(role, found.ravel(), lambda k: in_role(*divmod(k, width)))  # noqa: B023
+        for listed in reading.listed:
+            note(listed.role, listed.keys, listed.name)
+        if len(reading.segments.keys):
+            segment_name = extractor.segment_namer(doc, is_train=True)
+            note("whole", reading.segments.keys, segment_name)
     return names

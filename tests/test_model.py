@@ -148,7 +148,7 @@ def simulate(pipe, batches, rates, l2):
         _, g = pipe.value_and_gradient(batch)
         fired = np.zeros(len(row_l2), bool)
         for eg in batch:
-            for _, rows in weights.rows(eg.predicted).tokens.values():
+            for _, rows, _ in weights.rows(eg.predicted).tokens.values():
                 fired[rows] = True
         share = np.minimum(len(batch) / weights.counts, 1.0)
         dense = [l2.get("pattern", 0.0)] * learnt_patterns
@@ -202,7 +202,7 @@ def test_only_rows_that_fired_change():
     nlp, pipe, examples = make_pipe(model={"l2": 5.0})
     weights = pipe.weights
     fired = np.zeros(len(weights.names), bool)
-    for _, rows in weights.rows(examples[1].predicted).tokens.values():
+    for _, rows, _ in weights.rows(examples[1].predicted).tokens.values():
         fired[rows] = True
     assert 0 < fired.sum() < len(fired)
     before = weights.matrix.copy()

@@ -10,9 +10,14 @@ import io
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import spacy
+from spacy.cli._util import app
+from typer.testing import CliRunner
 
+from spacy_hosemi import cli  # noqa: F401 - spaCy finds the commands of installed packages
 from spacy_hosemi.features.attributes import FLAGS, KNOWN
 from spacy_hosemi.features.units import UNIT_ATTRIBUTES
 
@@ -60,6 +65,34 @@ def test_readme(tmp_path, monkeypatch):
         assert len(found) == len(expected), f"{found}\n{expected}"
         for left, right in zip(found, expected, strict=True):
             assert agrees(left, right), f"{left!r} is not {right!r}"
+
+
+def test_move_from_crfsuite(corpus, tmp_path, monkeypatch, capfd):
+    """The file, the lines for the config and the command, as a reader copies them."""
+    section = README.read_text("utf8").partition("## Move from CRFsuite")[2]
+    code, lines, command = (
+        re.search(rf"^```{kind}\n(.*?)^```", section, re.M | re.S)[1]
+        for kind in ("python", "ini", "bash")
+    )
+    monkeypatch.chdir(tmp_path)
+    config = (ROOT / "configs" / "batch.cfg").read_text("utf8")
+    config = config[: config.index(lines.partition("\n")[0])]
+    Path("crfsuite.cfg").write_text(config + lines, "utf8")
+    Path("word_features.py").write_text(code, "utf8")
+    for part in ("train", "dev"):
+        command = command.replace(f" {part}.spacy", f" {corpus}/{part}.spacy")
+    args = command.split()[3:] + ["--initialize.components.hosemi.fit.max_iter", "20"]
+    result = CliRunner().invoke(app, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    command = "hosemi weights model/model-last --code word_features.py"
+    result = CliRunner().invoke(app, command.split(), catch_exceptions=False)
+    assert " inside:words=word.lower():" in result.output
+    nlp = spacy.load("model/model-last")
+    assert nlp.meta["performance"]["ents_f"] > 0.5
+    names = nlp.get_pipe("hosemi").weights.names
+    assert {"inside:words=word.lower():and", "inside:words=length"} <= set(names)
+    roles = {name.partition("=")[0] for name in names}
+    assert roles == {"inside:words", "start:words", "end:words"}
 
 
 def test_all_attributes_are_listed():

@@ -3,6 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+import spacy
 from hypothesis import given
 from thinc.api import Adam
 
@@ -21,15 +22,22 @@ FEATURES = {
     "end": ["SHAPE & LOWER[1] & NORM[-1]", "LOWER[3]"],
     "min_count": 1,
 }
+LISTS = {"letters": {"@misc": "hosemi_tests_letters.v1"}}
 WORDS = sorted({word for line in TRAIN for word in line.split()})
 words_n = st.lists(st.sampled_from([*WORDS, "new", "1999", " "]), max_size=9)
 
 
-@pytest.fixture(scope="module", params=["all", "pairs", "tags"])
+@spacy.registry.misc("hosemi_tests_letters.v1")
+def make_letters():
+    return lambda doc: [[*t.text[:3], ("size", len(t) / 8)] for t in doc]
+
+
+@pytest.fixture(scope="module", params=["all", "pairs", "tags", "functions"])
 def pipe(request):
     limits = {"MAX_WEIGHTS": 10} if request.param == "pairs" else {}
     tags = {"encoding": "BIO"} if request.param == "tags" else {}
-    nlp = make_nlp(features=FEATURES, **tags)
+    functions = {"functions": LISTS} if request.param == "functions" else {}
+    nlp = make_nlp(features={**FEATURES, **functions}, **tags)
     with pytest.MonkeyPatch.context() as patch:
         for name, limit in limits.items():
             patch.setattr(selection, name, limit)
@@ -93,6 +101,8 @@ def test_switched_off(pipe):
 @pytest.mark.parametrize("n_bytes", [0, 1000, 10_000])
 def test_little_memory(pipe, n_bytes):
     weights = pipe.weights
+    if weights.extractor.features.functions:
+        pytest.skip("what functions list is not kept")
     scores = TokenScores(
         weights.extractor,
         weights.table,

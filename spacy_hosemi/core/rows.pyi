@@ -37,6 +37,24 @@ def scatter_pairs(
     d_scores: Floats,
     d_weights: Floats,
 ) -> None: ...
+def gather_strengths(
+    first: Ints,
+    rows: Ints,
+    strength: Floats,
+    first_pair: Ints,
+    columns: Ints,
+    weights: Floats,
+    scores: Floats,
+) -> None: ...
+def scatter_strengths(
+    first: Ints,
+    rows: Ints,
+    strength: Floats,
+    first_pair: Ints,
+    columns: Ints,
+    d_scores: Floats,
+    d_weights: Floats,
+) -> None: ...
 def gather_cells(
     starts: Ints,
     ends: Ints,

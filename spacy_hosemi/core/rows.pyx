@@ -189,6 +189,57 @@ def scatter_pairs(
                     d_weights[a] += d_scores[i, columns[a]]
 
 
+def gather_strengths(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
+    const int32_t[::1] columns,         # IN  [N]; or [0]
+    const double[::1] weights,          # IN  [N]
+    double[:, ::1] scores,              # OUT [n, L] added to
+):
+    """`gather` or `gather_pairs` where each row counts with a strength.
+
+    scores[i] += sum of strength * weights[row] over the rows of token i
+    """
+    cdef Py_ssize_t i, k, a, y, begin, n_labels = scores.shape[1]
+    cdef bint is_dense = first_pair.shape[0] == 0
+    with nogil:
+        for i in range(scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                if is_dense:
+                    begin = rows[k] * n_labels
+                    for y in range(n_labels):
+                        scores[i, y] += strength[k] * weights[begin + y]
+                else:
+                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                        scores[i, columns[a]] += strength[k] * weights[a]
+
+
+def scatter_strengths(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1] or [0]
+    const int32_t[::1] columns,         # IN  [N]; or [0]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """Transpose of `gather_strengths`."""
+    cdef Py_ssize_t i, k, a, y, begin, n_labels = d_scores.shape[1]
+    cdef bint is_dense = first_pair.shape[0] == 0
+    with nogil:
+        for i in range(d_scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                if is_dense:
+                    begin = rows[k] * n_labels
+                    for y in range(n_labels):
+                        d_weights[begin + y] += strength[k] * d_scores[i, y]
+                else:
+                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                        d_weights[a] += strength[k] * d_scores[i, columns[a]]
+
+
 def gather_cells(
     const int32_t[::1] starts,          # IN  [K] of segments
     const int32_t[::1] ends,            # IN  [K]

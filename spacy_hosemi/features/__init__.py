@@ -10,10 +10,12 @@ from .extract import (
     Values,
     make_features,
 )
+from .functions import Functions, Listed
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
 from .kept import Kept
 from .tables import Table, Tables, make_table
 from .units import Segments
+from .word2features import from_word2features
 
 __all__ = [
     "ROLES",
@@ -21,14 +23,17 @@ __all__ = [
     "Extensions",
     "Extractor",
     "FeatureSet",
+    "Functions",
     "Gazetteer",
     "Gazetteers",
     "Kept",
+    "Listed",
     "Reading",
     "Segments",
     "Table",
     "Tables",
     "Values",
+    "from_word2features",
     "make_features",
     "make_gazetteer",
     "make_table",

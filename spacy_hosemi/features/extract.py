@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from .attributes import (
     hash_or_0,
     is_extension,
 )
+from .functions import Functions, Listed
 from .gazetteers import Gazetteers
 from .kept import Kept, words_of
 from .matches import (
@@ -70,10 +73,12 @@ class Reading:
 
     keys (Dict[str, uint64 [n, T]]): By role of tokens; 0: a template does not fire.
     segments (Segments): Those of the role "whole".
+    listed (Tuple[Listed, ...]): Those of functions.
     """
 
     keys: dict[str, Keys]
     segments: Segments
+    listed: tuple[Listed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class Values:
     first (int32 [D + 1]): The first token of each document, and n.
     values (uint64 [n, A]): Attributes in the order of `Extractor.columns`.
     segments (List[Segments]): Features of the role "whole", of each document.
+    listed (Tuple[Listed, ...]): Features of functions, of all tokens.
     """
 
     vocab: Vocab
@@ -92,6 +98,7 @@ class Values:
     first: Ints
     values: Keys
     segments: list[Segments]
+    listed: tuple[Listed, ...]
 
 
 class FeatureSet:
@@ -105,6 +112,7 @@ class FeatureSet:
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
+    functions (Optional[Functions]): List features of tokens beside the templates.
     RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width.
     """
 
@@ -119,6 +127,7 @@ class FeatureSet:
         *,
         min_count: int = 2,
         width: int = 6,
+        functions: Functions | None = None,
     ) -> None:
         for name, value in (("min_count", min_count), ("width", width)):
             if value < 1:
@@ -128,6 +137,7 @@ class FeatureSet:
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
+        self.functions = functions or Functions()
         self.check((), is_open=True)
 
     def check(
@@ -144,8 +154,10 @@ class FeatureSet:
         tables (Iterable[str]): Names of tables.
         fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
         is_open (bool): Whether there may be others.
-        RAISES (ValueError): HS031 unknown attribute; HS036 wrong role.
+        RAISES (ValueError): HS031 unknown attribute; HS036 wrong role; HS106 a function
+            has the name of a list or table.
         """
+        self.functions.check_names((*lists, *tables))
         of_tables = (f"{name}:{VALUE}" for name in tables)
         on_token = (*KNOWN, *names_of(lists), *names_of(fuzzy, FUZZY_ON_TOKEN))
         on_token += (*of_tables,)
@@ -168,8 +180,10 @@ class FeatureSet:
 
     @property
     def token_roles(self) -> tuple[str, ...]:
-        """The roles of tokens: of MORE_ROLES those with templates."""
-        return (*TOKEN_ROLES, *(role for role in MORE_ROLES if self.roles[role]))
+        """The roles of tokens: of MORE_ROLES those in which something is read."""
+        listed = {*chain.from_iterable(self.functions.roles.values())}
+        more = (role for role in MORE_ROLES if self.roles[role] or role in listed)
+        return (*TOKEN_ROLES, *more)
 
     @property
     def templates(self) -> tuple[Template, ...]:
@@ -187,18 +201,21 @@ class FeatureSet:
     def on_tokens(self) -> FeatureSet:
         """All templates in the role inside: segments of one token have no borders. Only
         transitions are what they were."""
-        merged = FeatureSet(min_count=self.min_count)
-        merged.roles["inside"] = self._read_as(self.scored_roles)
-        merged.roles["transition"] = self.roles["transition"]
+        roles: dict[str, tuple[Template, ...]] = dict.fromkeys(ROLES, ())
+        roles["inside"] = self._read_as(self.scored_roles)
+        roles["transition"] = self.roles["transition"]
+        merged = self._with_roles(roles)
+        merged.functions = self.functions.on_tokens()
         return merged
 
     def with_transitions(self) -> FeatureSet:
         """With the usual features in the role transition, if there are none."""
-        merged = FeatureSet(min_count=self.min_count, width=self.width)
-        merged.roles = {**self.roles}
-        merged.roles["transition"] = self.roles["transition"] or parse_templates(
-            TRANSITION
-        )
+        templates = self.roles["transition"] or parse_templates(TRANSITION)
+        return self._with_roles({**self.roles, "transition": templates})
+
+    def _with_roles(self, roles: dict[str, tuple[Template, ...]]) -> FeatureSet:
+        merged = copy(self)
+        merged.roles = roles
         return merged
 
     def with_lists(
@@ -214,7 +231,7 @@ class FeatureSet:
         tables (Optional[Mapping[str, Table]]): By name.
         fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
         RETURNS (FeatureSet): Those that a template reads already are left alone.
-        RAISES (ValueError): HS031, HS036 templates.
+        RAISES (ValueError): HS031, HS036 templates; HS106 names.
         """
         tables = tables or {}
         read = {
@@ -224,7 +241,7 @@ class FeatureSet:
             for atom in template.atoms
             if ":" in atom.attribute
         }
-        merged = FeatureSet(min_count=self.min_count, width=self.width)
+        roles = {}
         for role in ROLES:
             values = [
                 f"{name}:{kind}"
@@ -242,7 +259,8 @@ class FeatureSet:
                 for text in usual.get(role, ())
                 if of.partition(":")[0] not in read
             ]
-            merged.roles[role] = (*self.roles[role], *parse_templates(texts))
+            roles[role] = (*self.roles[role], *parse_templates(texts))
+        merged = self._with_roles(roles)
         merged.check(lists, tables, fuzzy=fuzzy)
         return merged
 
@@ -272,6 +290,8 @@ def make_features(
     transition: list[str] = [],  # noqa: B006
     min_count: int = 2,
     width: int = 6,
+    functions: dict[str, Any] = {},  # noqa: B006
+    function_roles: dict[str, list[str]] = {},  # noqa: B006
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
@@ -281,15 +301,24 @@ def make_features(
         preset.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
+    functions (Dict[str, Callable]): Functions of your own that list features of tokens,
+        by name, see `functions`.
+    function_roles (Dict[str, List[str]]): In which roles they are read: of inside,
+        start, end and within; by default inside.
     RETURNS (FeatureSet): The features.
-    RAISES (ValueError): HS030 to HS033, HS036.
+    RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106. (TypeError): HS105.
     """
     if preset not in PRESETS:
         raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
     given = {"inside": inside, "start": start, "end": end, "whole": whole}
     given |= {"within": within, "transition": transition}
     texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
-    return FeatureSet(**texts, min_count=min_count, width=width)
+    return FeatureSet(
+        **texts,
+        min_count=min_count,
+        width=width,
+        functions=Functions(functions, function_roles),
+    )
 
 
 class Extractor:
@@ -371,7 +400,7 @@ class Extractor:
         """
         found = self.values_of([doc], is_train)
         keys = {role: self.keys(found.values, role) for role in self._plans}
-        return Reading(keys, found.segments[0])
+        return Reading(keys, found.segments[0], found.listed)
 
     def keys(self, values: Keys, role: str) -> Keys:
         """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
@@ -380,7 +409,7 @@ class Extractor:
         return found
 
     def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:
-        """What the templates of tokens read, and the features of segments.
+        """What templates of tokens read, and the features of segments and functions.
 
         docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
@@ -389,8 +418,10 @@ class Extractor:
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
         numbers, table = self._kept.find(vocab, orths)
         values = table[numbers]
+        listed = self.listed(docs)
         if self.n_lexical == len(self.columns) and not self._units:
-            return Values(vocab, orths, first, values, [NO_SEGMENTS] * len(docs))
+            nothing = [NO_SEGMENTS] * len(docs)
+            return Values(vocab, orths, first, values, nothing, listed)
         lists = self.gazetteers
         parts, segments = [], []
         for k, doc in enumerate(docs):
@@ -398,7 +429,12 @@ class Extractor:
             of_doc = self._with_others(doc, values[first[k] : first[k + 1]], found)
             parts.append(of_doc)
             segments.append(self._units.read(doc, of_doc, *found))
-        return Values(vocab, orths, first, np.concatenate(parts), segments)
+        values = np.concatenate(parts)
+        return Values(vocab, orths, first, values, segments, listed)
+
+    def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
+        """RETURNS (Tuple[Listed, ...]): What functions list for documents together."""
+        return self.features.functions.read(docs, _seed)
 
     def plan(
         self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
@@ -474,13 +510,15 @@ class Extractor:
 
         doc (Doc): n tokens.
         is_train (bool): As for `read`.
-        RETURNS (List[List[str]]): n lists of names, without roles and repetitions.
+        RETURNS (List[List[str]]): n lists of names, without roles and repetitions, and
+            without the values that functions give some.
         """
         by_role = [list(self.names(doc, role, is_train)) for role in self._plans]
-        return [
-            list(dict.fromkeys(name for names in token for name in names if name))
-            for token in zip(*by_role)
-        ]
+        found = [[name for names in token for name in names] for token in zip(*by_role)]
+        for listed in self.listed([doc]):
+            for k in np.flatnonzero(listed.keys).tolist():
+                found[listed.token[k]].append(listed.name(k))
+        return [list(dict.fromkeys(filter(None, names))) for names in found]
 
     def clear(self) -> None:
         """Forget what is kept of words, after a table was replaced."""
@@ -543,7 +581,7 @@ class Extractor:
         return texts
 
 
-def _seed(role: str, template: Template) -> int:
+def _seed(role: str, template: Template | str) -> int:
     digest = blake2b(f"{role}:{template}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
 

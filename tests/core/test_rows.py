@@ -11,8 +11,10 @@ from spacy_hosemi.core.rows import (
     adagrad_rows,
     gather,
     gather_cells,
+    gather_strengths,
     scatter,
     scatter_cells,
+    scatter_strengths,
     template_keys,
 )
 from spacy_hosemi.optimizers import SparseAdagrad
@@ -180,6 +182,32 @@ def test_scatter_is_the_transpose_of_gather(problem):
     np.testing.assert_allclose(
         (gathered * scores).sum(), (scattered * weights).sum(), atol=1e-12
     )
+
+
+@given(sparse_nRL(), st.booleans())
+def test_strengths(problem, is_dense):
+    tokens, first, rows, scores, weights = problem
+    n_rows, n_labels = weights.shape
+    rng = np.random.default_rng(len(rows))
+    has_weight = rng.random(weights.shape) < (1.0 if is_dense else 0.5)
+    strength = rng.normal(size=len(rows))
+    expected_scores, expected_weights = scores.copy(), weights.copy()
+    fired = [(i, row) for i, token in enumerate(tokens) for row in token]
+    for (i, row), value in zip(fired, strength, strict=True):
+        expected_scores[i] += value * weights[row] * has_weight[row]
+        expected_weights[row] += value * scores[i] * has_weight[row]
+    pairs = np.zeros(0, np.int32), np.zeros(0, np.int32)
+    if not is_dense:
+        sizes = has_weight.sum(axis=1)
+        columns = np.nonzero(has_weight)[1].astype(np.int32)
+        pairs = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32), columns
+    found_scores, found_weights = scores.copy(), weights[has_weight]
+    for array in (first, rows, strength, *pairs):
+        array.setflags(write=False)
+    gather_strengths(first, rows, strength, *pairs, weights[has_weight], found_scores)
+    scatter_strengths(first, rows, strength, *pairs, scores, found_weights)
+    np.testing.assert_allclose(found_scores, expected_scores, atol=1e-12)
+    np.testing.assert_allclose(found_weights, expected_weights[has_weight], atol=1e-12)
 
 
 @given(sparse_nRL(), st.booleans())

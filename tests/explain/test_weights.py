@@ -11,6 +11,7 @@ from spacy_hosemi.explain import (
     strongest_patterns,
     weight_families,
 )
+from spacy_hosemi.model import RoleRows
 
 from ..helpers import SMALL, initialize, make_nlp, make_trained, randomize
 
@@ -45,7 +46,7 @@ def all_weights(pipe):
     names, columns = pipe.weights.names, pipe.inventory.names
     scores = np.zeros((len(names), len(columns)))
     rows = np.arange(len(names) + 1, dtype=np.int32)
-    pipe.weights.add_scores((rows, rows[:-1]), scores)
+    pipe.weights.add_scores(RoleRows(rows, rows[:-1]), scores)
     return {
         name: dict(zip(columns, of_row))
         for name, of_row in zip(names, scores.tolist(), strict=True)

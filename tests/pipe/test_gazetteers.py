@@ -701,7 +701,7 @@ def fired_rows(weights, examples) -> np.ndarray:
     fired = np.zeros(len(weights.names), bool)
     for eg in examples:
         rows = weights.rows(eg.predicted, is_train=True)
-        for _, of_role in rows.tokens.values():
+        for _, of_role, _ in rows.tokens.values():
             fired[of_role] = True
         fired[rows.segments.row] = True
     return fired

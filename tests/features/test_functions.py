@@ -1,0 +1,249 @@
+"""What functions of the user's own list, and what is refused."""
+
+import pickle
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+
+from spacy_hosemi.features import (
+    Extractor,
+    FeatureSet,
+    Functions,
+    make_features,
+    make_gazetteer,
+    make_table,
+)
+from spacy_hosemi.model import build_span_scorer
+from spacy_hosemi.units import units
+
+from ..helpers import make_doc
+
+NLP = spacy.blank("en")
+
+features_of_token = st.lists(
+    st.sampled_from(["a", "b", "", "ä=1"])
+    | st.tuples(st.sampled_from(["a", "c"]), st.sampled_from([0, 1, -2, 0.5])),
+    max_size=3,
+)
+
+
+def orth(doc):
+    return [[token.orth_] for token in doc]
+
+
+def returns(found):
+    return lambda doc: found
+
+
+def make_extractor(functions, roles=None, **settings):
+    return Extractor(FeatureSet(functions=Functions(functions, roles), **settings))
+
+
+def fired(extractor, doc):
+    """For each role and token the names and strengths of what fires."""
+    found = {}
+    for listed in extractor.read(doc).listed:
+        tokens = found.setdefault(listed.role, [[] for _ in doc])
+        for k in np.flatnonzero(listed.keys).tolist():
+            value = 1.0 if listed.strength is None else float(listed.strength[k])
+            tokens[listed.token[k]].append((listed.name(k), value))
+    return found
+
+
+# --- what is read -----------------------------------------------------------------
+
+
+@given(st.lists(features_of_token, max_size=4))
+def test_lists_of_any_length(lists):
+    doc = make_doc(NLP, *"abcd"[: len(lists)])
+    expected = [
+        [(f"f={text}", value) for text, value in pairs if text and value]
+        for pairs in (
+            [(x, 1) if isinstance(x, str) else x for x in of_token]
+            for of_token in lists
+        )
+    ]
+    assert fired(make_extractor({"f": returns(lists)}), doc) == {"inside": expected}
+
+
+def test_strings_alone_have_no_strengths():
+    lists = [["a"], ["b", ("c", 1.0)], []]
+    (listed,) = make_extractor({"f": returns(lists)}).read(make_doc(NLP, *"xyz")).listed
+    assert listed.strength is None
+    assert listed.token.tolist() == [0, 1, 1]
+
+
+def test_a_key_depends_on_role_function_and_text():
+    roles = {"f": ["inside", "start"], "g": ["inside", "end", "within"]}
+    extractor = make_extractor({"f": orth, "g": orth}, roles, inside=["ORTH"])
+    reading = extractor.read(make_doc(NLP, "a", "b", "a"))
+    assert [(x.role, x.function) for x in reading.listed] == [
+        ("inside", "f"),
+        ("start", "f"),
+        ("inside", "g"),
+        ("end", "g"),
+        ("within", "g"),
+    ]
+    keys = np.array([x.keys for x in reading.listed])
+    assert (keys[:, 0] == keys[:, 2]).all()
+    distinct = np.concatenate([keys[:, :2].ravel(), reading.keys["inside"][:2, 0]])
+    assert len(set(distinct.tolist())) == 2 * 5 + 2
+    assert extractor.features.token_roles == ("inside", "start", "end", "within")
+
+
+def test_a_function_is_called_once_for_all_its_roles():
+    calls = []
+
+    def count(doc):
+        calls.append(doc)
+        return orth(doc)
+
+    extractor = make_extractor({"f": count}, {"f": ["start", "end"]})
+    doc = make_doc(NLP, "a")
+    extractor.read(doc)
+    assert calls == [doc]
+
+
+def test_documents_together():
+    extractor = make_extractor({"f": lambda doc: [[str(len(doc))] for _ in doc]})
+    docs = [make_doc(NLP, *words) for words in ("ab", "", "c", "")]
+    (listed,) = extractor.values_of(docs).listed
+    assert listed.token.tolist() == [0, 1, 2]
+    assert listed.texts == ["2", "2", "1"]
+
+
+def test_a_document_without_tokens_is_given_to_nobody():
+    def fail(doc):
+        raise AssertionError
+
+    (listed,) = make_extractor({"f": fail}).read(make_doc(NLP)).listed
+    assert len(listed.token) == len(listed.keys) == len(listed.texts) == 0
+
+
+def test_a_sentence_is_given_as_a_span():
+    doc = make_doc(NLP, *"abc", sent_starts=[True, False, True])
+    extractor = make_extractor({"f": lambda span: [[span.text, t.text] for t in span]})
+    found = [fired(extractor, unit.tokens)["inside"] for unit in units(doc, "sents")]
+    names = [[[name for name, _ in token] for token in of_unit] for of_unit in found]
+    assert names == [[["f=a b", "f=a"], ["f=a b", "f=b"]], [["f=c", "f=c"]]]
+
+
+def test_token_features():
+    lists = [["a", ("b", 2.0), ""], ["a"]]
+    extractor = make_extractor(
+        {"f": returns(lists)}, {"f": ["start", "end"]}, inside=["LOWER"]
+    )
+    assert extractor.token_features(make_doc(NLP, "x", "y")) == [
+        ["LOWER=x", "f=a", "f=b"],
+        ["LOWER=y", "f=a"],
+    ]
+
+
+def test_tags_on_tokens_read_all_as_inside():
+    features = FeatureSet(functions=Functions({"f": orth}, {"f": ["start", "end"]}))
+    merged = features.on_tokens()
+    assert merged.functions.roles == {"f": ("inside",)}
+    assert features.functions.roles == {"f": ("start", "end")}
+
+
+def test_no_other_features_forget_them():
+    features = FeatureSet(functions=Functions({"f": orth}, {"f": ["end"]}))
+    for other in (features.with_transitions(), features.with_lists(["x"])):
+        assert other.functions.roles == {"f": ("end",)}
+
+
+def test_pickle():
+    extractor = make_extractor({"f": orth}, {"f": ["end"]})
+    copy = pickle.loads(pickle.dumps(extractor))
+    doc = make_doc(NLP, "a", "b")
+    assert fired(copy, doc) == fired(extractor, doc) != {}
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("found", [None, "orth", {"@misc": "x"}, [orth]])
+def test_not_a_function(found):
+    with pytest.raises(TypeError, match=r"HS105.*features\.functions\.f is "):
+        make_features(functions={"f": found})
+
+
+@pytest.mark.parametrize("name", ["", "a b", "f=", "LOWER", "_.topic", "x:IN"])
+def test_names(name):
+    with pytest.raises(ValueError, match="HS106"):
+        make_features(functions={name: orth})
+
+
+@pytest.mark.parametrize("kind", ["gazetteers", "tables"])
+def test_the_name_of_a_list(kind):
+    features = make_features(functions={"x": orth})
+    made = make_gazetteer() if kind == "gazetteers" else make_table()
+    with pytest.raises(ValueError, match="HS106.*'x'"):
+        build_span_scorer(features=features, **{kind: {"x": made}})
+
+
+@pytest.mark.parametrize(
+    "roles, expected",
+    [
+        ({"g": ["inside"]}, r"function_roles is 'g'; expected one of \('f',\)"),
+        ({"f": ["whole"]}, "function_roles.f is 'whole'; expected one of"),
+        ({"f": ["inside", "transition"]}, "function_roles.f is 'transition'"),
+        ({"f": []}, "function_roles.f is ''"),
+    ],
+)
+def test_roles(roles, expected):
+    with pytest.raises(ValueError, match="HS042.*" + expected):
+        make_features(functions={"f": orth}, function_roles=roles)
+
+
+@pytest.mark.parametrize(
+    "found, shown",
+    [
+        ([["a"]], "1 lists"),
+        ([["a"]] * 3, "3 lists"),
+        (None, "None"),
+        ({0: ["a"], 1: ["b"]}, "{0: "),
+        ("ab", "'ab'"),
+    ],
+)
+def test_another_number_of_tokens(found, shown):
+    extractor = make_extractor({"f": returns(found)})
+    with pytest.raises(ValueError, match="HS107.*'f' returned " + shown) as error:
+        extractor.read(make_doc(NLP, "x", "y"))
+    assert "begins with 'x y'; expected a list of 2" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "of_token",
+    [
+        "a",
+        {"a": 1},
+        None,
+        [1],
+        [None],
+        [("a",)],
+        [("a", "b")],
+        [(1, "a")],
+        [["a", None]],
+    ],
+)
+def test_no_feature(of_token):
+    extractor = make_extractor({"f": returns([["a"], of_token])})
+    with pytest.raises(TypeError, match="HS108.*'f' lists .* at the token 'y'"):
+        extractor.values_of([make_doc(NLP, "v"), make_doc(NLP, "x", "y")][1:])
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float32("-inf")])
+def test_a_value_that_is_not_finite(value):
+    extractor = make_extractor({"f": lambda doc: [[("a", value)]] * len(doc)})
+    with pytest.raises(ValueError, match="HS109.*'f' gives 'a' the value .*token 'x'"):
+        extractor.read(make_doc(NLP, "x", "y"))
+
+
+@pytest.mark.parametrize("value", [True, 1, np.float32(1), np.int64(1)])
+def test_kinds_of_numbers(value):
+    extractor = make_extractor({"f": returns([[("a", value)]])})
+    assert fired(extractor, make_doc(NLP, "x")) == {"inside": [[("f=a", 1.0)]]}

@@ -1,0 +1,101 @@
+"""Features for CRFsuite: as `pycrfsuite.ItemSequence` has them."""
+
+import pickle
+
+import hypothesis.strategies as st
+import pytest
+import spacy
+from hypothesis import given
+
+from spacy_hosemi import from_word2features
+from spacy_hosemi.features.word2features import words_and_tags
+
+from ..helpers import make_doc
+
+NLP = spacy.blank("en")
+
+texts = st.sampled_from(["a", "b:c", "", "ä"])
+numbers = st.booleans() | st.sampled_from([0, 1, 2, -0.5, 1.0, 0.0])
+lists = st.lists(texts, max_size=3) | st.sets(texts, max_size=3)
+dicts = st.recursive(
+    st.dictionaries(texts, texts | numbers | lists, max_size=3),
+    lambda values: st.dictionaries(texts, values, max_size=2),
+    max_leaves=4,
+)
+
+
+def listed(found):
+    """What is listed for one token whose features are these, as a dict."""
+    (features,) = from_word2features(lambda sent, i: found)(make_doc(NLP, "x"))
+    return dict(x if isinstance(x, tuple) else (x, 1.0) for x in features)
+
+
+@given(dicts | lists | st.tuples(texts, texts))
+def test_as_crfsuite_reads_them(found):
+    crfsuite = pytest.importorskip("pycrfsuite")
+    (expected,) = crfsuite.ItemSequence([found]).items()
+    assert listed(found) == {key: value for key, value in expected.items() if value}
+
+
+@pytest.mark.parametrize(
+    "found, expected",
+    [
+        ({"word": "Ada", "title": True, "digit": False}, ["word:Ada", "title"]),
+        ({"size": 0.5, "bias": 1.0, "none": 0}, [("size", 0.5), "bias"]),
+        ({"near": {"word": "a", "title": True}}, ["near:word:a", "near:title"]),
+        ({"in": ["x", "y"], "of": {"q": {"r"}}}, ["in:x", "in:y", "of:q:r"]),
+        (["a", "a"], ["a", "a"]),
+        ({b"word": b"\xc3\xa4"}, ["word:ä"]),
+        ({}, []),
+    ],
+)
+def test_forms(found, expected):
+    function = from_word2features(lambda sent, i: found)
+    assert function(make_doc(NLP, "x", "y")) == [expected, expected]
+
+
+def test_sets_are_sorted():
+    words = {f"w{k}" for k in range(20)}
+    function = from_word2features(lambda sent, i: {"p": words})
+    assert function(make_doc(NLP, "x")) == [[f"p:{word}" for word in sorted(words)]]
+
+
+def test_the_sentence():
+    doc = make_doc(NLP, "He", "ran", tags=["PRP", "VBD"])
+    function = from_word2features(lambda sent, i: [*sent[i], str(len(sent))])
+    assert function(doc) == [["He", "PRP", "2"], ["ran", "VBD", "2"]]
+    function = from_word2features(
+        lambda sent, i: [sent[i][0]], lambda doc: [t.lower_ for t in doc]
+    )
+    assert function(doc) == [["h"], ["r"]]
+    assert function(make_doc(NLP)) == []
+    assert function(doc[1:]) == [["r"]]
+
+
+def word_of(sent, i):
+    return {"word": sent[i][0]}
+
+
+def test_pickle():
+    function = pickle.loads(pickle.dumps(from_word2features(word_of)))
+    assert function(make_doc(NLP, "x")) == [["word:x"]]
+    assert words_and_tags(make_doc(NLP, "x")) == [("x", "")]
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        None,
+        "abc",
+        1,
+        [1],
+        [("a", 2.0)],
+        {1: 2},
+        {"a": None},
+        {"a": [1]},
+        {"a": "b", "c": 1j},
+    ],
+)
+def test_other_forms(found):
+    with pytest.raises(TypeError, match="HS110.*pycrfsuite.ItemSequence takes"):
+        from_word2features(lambda sent, i: found)(make_doc(NLP, "x"))

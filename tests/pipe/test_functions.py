@@ -1,0 +1,387 @@
+"""The component with feature functions: as if templates had read the same."""
+
+import numpy as np
+import pytest
+import spacy
+from catalogue import RegistryError
+from thinc.api import Adam
+
+from spacy_hosemi import from_word2features, selection
+from spacy_hosemi.explain import find_features, strongest_features
+
+from ..helpers import (
+    SMALL,
+    TRAIN,
+    find,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+    numeric_gradient,
+    parse,
+    randomize,
+    triples,
+)
+from .test_serialize import THROUGH
+
+TEXT = "Ada Lovelace wrote to Mary Somerville in Paris."
+
+
+def list_words(doc):
+    """As the template LOWER."""
+    return [[token.lower_] for token in doc]
+
+
+def list_sizes(doc):
+    """Strings, values, the same twice, nothing: lists of 0 to 4."""
+    return [
+        [*token.text[:2].lower(), ("size", len(token) / 4), ("size", -0.25)][
+            : len(token) % 5
+        ]
+        for token in doc
+    ]
+
+
+def word2features(sent, i):
+    word, _ = sent[i]
+    before = {"-1:word": sent[i - 1][0]} if i else {"BOS": True}
+    return {"word": word, "title": word.istitle(), "size": len(word) / 10, **before}
+
+
+spacy.registry.misc("hosemi_tests_words.v1", func=lambda: list_words)
+spacy.registry.misc("hosemi_tests_sizes.v1", func=lambda: list_sizes)
+spacy.registry.misc(
+    "hosemi_tests_word2features.v1", func=lambda: from_word2features(word2features)
+)
+
+
+def reads(roles=None, **names):
+    """Features that name functions."""
+    functions = {k: {"@misc": f"hosemi_tests_{v}.v1"} for k, v in names.items()}
+    return {**SMALL, "functions": functions, "function_roles": roles or {}}
+
+
+WORDS = reads({"f": ["inside", "end"]}, f="words") | {"inside": ["BIAS"], "end": []}
+SIZES = reads({"f": ["inside", "start", "within"]}, f="sizes")
+# The same templates in both; only one has LOWER.
+TEMPLATES = {**SMALL, "inside": ["BIAS", "LOWER"], "end": ["LOWER"]}
+
+
+def by_name(pipe):
+    """All weights of each feature, those that are not there as 0."""
+    columns = [*pipe.inventory.names, *map(" ".join, pipe.automaton.observed)]
+    return {
+        row.feature: np.array([row.weights.get(column, 0.0) for column in columns])
+        for row in find_features(pipe, top=len(pipe.weights.names))
+    }
+
+
+def assert_same_model(left, right):
+    left, right = left.get_pipe("hosemi"), right.get_pipe("hosemi")
+    expected = by_name(right)
+    found = {name.replace(":f=", ":LOWER="): w for name, w in by_name(left).items()}
+    assert found.keys() == expected.keys() != set()
+    for name, of_row in expected.items():
+        assert found[name] == pytest.approx(of_row, abs=1e-9), name
+    assert left.weights.pattern == pytest.approx(right.weights.pattern, abs=1e-9)
+
+
+def assert_same_predictions(left, right):
+    for line in (*TRAIN, "", "Ada"):
+        text = parse(line)[0]
+        found, expected = left(text), right(text)
+        assert triples(found.ents) == triples(expected.ents)
+        for ent, other in zip(found.ents, expected.ents):
+            assert ent._.confidence == pytest.approx(other._.confidence, abs=1e-6)
+
+
+# --- a function that lists what a template reads ----------------------------------
+
+
+@pytest.mark.parametrize(
+    "fit, config",
+    [
+        ({}, {}),
+        ({"l1": 0.1}, {}),
+        ({}, {"encoding": "BIO"}),
+        ({}, {"observed_order": 1}),
+        ({}, {"scope": "sents"}),
+    ],
+)
+def test_batch_training(fit, config):
+    models = []
+    for features in (WORDS, TEMPLATES):
+        nlp = make_nlp(features=features, **config)
+        nlp.add_pipe("sentencizer", first=True)
+        nlp.config["training"]["annotating_components"] = ["sentencizer"]
+        initialize(nlp, fit=lbfgs(max_iter=25, **fit))
+        models.append(nlp)
+    assert_same_model(*models)
+    assert_same_predictions(*models)
+
+
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_online_training(min_count):
+    models = []
+    for features in (WORDS, TEMPLATES):
+        nlp = make_nlp(features={**features, "min_count": min_count})
+        initialize(nlp)
+        optimizer = Adam(0.001)
+        for _ in range(5):
+            nlp.update(make_examples(nlp), sgd=optimizer)
+        models.append(nlp)
+    assert_same_model(*models)
+    assert_same_predictions(*models)
+
+
+@pytest.mark.parametrize("min_count", [1, 2])
+def test_features_that_are_met_first_in_training(min_count):
+    models = []
+    for features in (WORDS, TEMPLATES):
+        nlp = make_nlp(features={**features, "min_count": min_count})
+        for label in ("LOC", "PER"):
+            nlp.get_pipe("hosemi").add_label(label)
+        nlp.initialize()
+        optimizer = Adam(0.001)
+        for _ in range(5):
+            for eg in make_examples(nlp):
+                nlp.update([eg], sgd=optimizer)
+        models.append(nlp)
+    assert_same_model(*models)
+    assert_same_predictions(*models)
+
+
+def test_weights_for_some_columns(monkeypatch):
+    monkeypatch.setattr(selection, "MAX_WEIGHTS", 10)
+    models = []
+    for features in (WORDS, TEMPLATES):
+        nlp = make_nlp(features=features)
+        with pytest.warns(UserWarning, match="HSW03"):
+            initialize(nlp, fit=lbfgs(max_iter=25))
+        models.append(nlp)
+    assert models[0].get_pipe("hosemi").weights.pairs is not None
+    assert_same_model(*models)
+    assert_same_predictions(*models)
+
+
+def test_prune():
+    models = []
+    for features in (WORDS, TEMPLATES):
+        nlp = make_trained(features=features)
+        nlp.get_pipe("hosemi").prune(0.05)
+        models.append(nlp)
+    assert_same_model(*models)
+    assert_same_predictions(*models)
+
+
+# --- values -----------------------------------------------------------------------
+
+
+def expected_scores(pipe, doc):
+    """Scores by role, from the names of features and what the function returns."""
+    weights = by_name(pipe)
+    scores = {}
+    for role in ("inside", "start", "within"):
+        scores[role] = np.zeros((len(doc), len(pipe.inventory.names)))
+        for i, of_token in enumerate(list_sizes(doc)):
+            for feature in of_token:
+                text, value = (feature, 1) if isinstance(feature, str) else feature
+                scores[role][i] += value * weights.get(f"{role}:f={text}", 0.0)
+    return scores
+
+
+@pytest.mark.parametrize("keep_scores", [True, False])
+@pytest.mark.parametrize("only_pairs", [True, False])
+def test_a_value_multiplies_the_weight(keep_scores, only_pairs, monkeypatch):
+    nlp = make_nlp(features={**SIZES, "inside": [], "start": [], "end": []})
+    if only_pairs:
+        monkeypatch.setattr(selection, "MAX_WEIGHTS", 10)
+        with pytest.warns(UserWarning, match="HSW03"):
+            initialize(nlp)
+    else:
+        initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    randomize(pipe)
+    docs = [
+        nlp.make_doc(TEXT),
+        make_doc(nlp),
+        make_doc(nlp, "Ada"),
+        nlp.make_doc("a b"),
+    ]
+    pipe.weights.keep_scores = keep_scores
+    for doc, found in zip(docs, pipe.model.predict(docs), strict=True):
+        expected = expected_scores(pipe, doc)
+        inside = expected["inside"] + expected["within"]
+        start = expected["start"] - expected["within"]
+        np.testing.assert_allclose(found.inside, inside, atol=1e-9)
+        np.testing.assert_allclose(found.start, start, atol=1e-9)
+        assert not found.end.any()
+
+
+@pytest.mark.parametrize("encoding", ["segments", "BILUO"])
+@pytest.mark.parametrize("only_pairs", [True, False])
+def test_gradient_by_finite_differences(encoding, only_pairs, monkeypatch):
+    nlp = make_nlp(features={**SIZES, "start": [], "end": []}, encoding=encoding)
+    marked = ["[A Ada b] c", "c [B bbb]", "a"]
+    if only_pairs:
+        monkeypatch.setattr(selection, "MAX_WEIGHTS", 10)
+        with pytest.warns(UserWarning, match="HSW03"):
+            initialize(nlp, marked)
+    else:
+        initialize(nlp, marked)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, marked)
+    randomize(pipe, size=0.3)
+    weights = pipe.get_weights()
+    _, gradient = pipe.value_and_gradient(examples)
+
+    def value_at(w):
+        pipe.set_weights(w)
+        return pipe.value_and_gradient(examples)[0]
+
+    np.testing.assert_allclose(gradient, numeric_gradient(value_at, weights), atol=1e-7)
+    size = [k for k, name in enumerate(pipe.weights.names) if name.endswith(":f=size")]
+    assert (
+        pipe.weights.rows(examples[0].predicted).tokens["inside"].strength is not None
+    )
+    assert size and np.abs(gradient).max() > 0.01
+
+
+def test_the_online_step_is_along_the_gradient():
+    nlp = make_nlp(features=SIZES, model={"l2": 0.0})
+    initialize(nlp)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp)
+    randomize(pipe)
+    before = pipe.get_weights()
+    _, gradient = pipe.value_and_gradient(examples)
+    nlp.update(examples, sgd=Adam(0.001))
+    # AdaGrad: the first step goes by the sign alone
+    step = before - pipe.get_weights()
+    is_clear = np.abs(gradient) > 1e-3
+    assert is_clear.sum() > 50
+    np.testing.assert_array_equal(np.sign(step)[is_clear], np.sign(gradient)[is_clear])
+
+
+# --- weights and their names ------------------------------------------------------
+
+
+def test_names():
+    nlp = make_trained(features=reads(f="sizes", g="words"))
+    pipe = nlp.get_pipe("hosemi")
+    names = {
+        name for name in pipe.weights.names if name[:9] in ("inside:f=", "inside:g=")
+    }
+    assert {"inside:f=size", "inside:f=a", "inside:g=ada"} <= names
+    (row,) = find_features(pipe, text="inside:g=london")
+    assert max(row.weights, key=row.weights.get) == "LOC"
+    found = strongest_features(pipe, labels=["LOC"], text=":g=")["LOC"]
+    assert "inside:g=london" in [one.feature for one in found]
+    assert row.docs == 2
+    (read,) = pipe.token_features(make_doc(nlp, "Ada"))
+    assert read[-4:] == ["f=a", "f=d", "f=size", "g=ada"]
+
+
+def test_only_functions():
+    nlp = make_trained(
+        features={"preset": "none", "min_count": 1, **only(reads(f="words"))}
+    )
+    assert {name[:9] for name in nlp.get_pipe("hosemi").weights.names} == {"inside:f="}
+    assert find(nlp, "Ada in Paris") == [("Ada", "PER"), ("Paris", "LOC")]
+    assert find(nlp, "") == []
+
+
+def only(features):
+    return {key: features[key] for key in ("functions", "function_roles")}
+
+
+def test_word2features():
+    nlp = make_trained(features=reads(f="word2features"), encoding="BIO")
+    names = nlp.get_pipe("hosemi").weights.names
+    assert {"inside:f=word:Ada", "inside:f=title", "inside:f=size"} <= set(names)
+    assert "inside:f=-1:word:Ada" in names
+    assert find(nlp, TEXT) == [
+        ("Ada Lovelace", "PER"),
+        ("Mary Somerville", "PER"),
+        ("Paris", "LOC"),
+    ]
+
+
+# --- saving and loading -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("through", THROUGH)
+@pytest.mark.parametrize("kind", ["sizes", "word2features"])
+def test_round_trip(through, kind, tmp_path):
+    nlp = make_trained(features=reads(f=kind))
+    other = through(nlp, tmp_path)
+    assert_same_predictions(other, nlp)
+    left, right = other.get_pipe("hosemi"), nlp.get_pipe("hosemi")
+    assert left.model.to_bytes() == right.model.to_bytes()
+    assert left.get_weights().tolist() == right.get_weights().tolist()
+
+
+def test_processes():
+    nlp = make_trained(features=SIZES)
+    texts = [parse(line)[0] for line in TRAIN]
+    expected = [triples(nlp(text).ents) for text in texts]
+    found = [triples(doc.ents) for doc in nlp.pipe(texts, n_process=2)]
+    assert found == expected != [[]] * len(texts)
+
+
+@pytest.mark.parametrize("given", [{}, reads(g="sizes")])
+def test_a_model_without_its_function(given):
+    saved = make_trained(features=SIZES).get_pipe("hosemi").to_bytes()
+    other = make_nlp(features={**SMALL, **given}).get_pipe("hosemi")
+    with pytest.raises(
+        ValueError, match=r"HS111.*functions \['f'\] list.* config has "
+    ):
+        other.from_bytes(saved)
+
+
+def test_a_config_whose_function_is_not_registered(tmp_path):
+    nlp = make_trained(features=SIZES)
+    nlp.to_disk(tmp_path)
+    path = tmp_path / "config.cfg"
+    path.write_text(
+        path.read_text("utf8").replace("tests_sizes", "tests_sizen"), "utf8"
+    )
+    with pytest.raises(RegistryError, match="E893.*hosemi_tests_sizen.v1"):
+        spacy.load(tmp_path)
+
+
+def test_another_function_of_the_same_name_is_read():
+    """The code may be mended: names and strings are what the weights belong to."""
+    saved = make_trained(features=WORDS).get_pipe("hosemi").to_bytes()
+    other = make_nlp(features=WORDS | only(reads(WORDS["function_roles"], f="sizes")))
+    other.get_pipe("hosemi").from_bytes(saved)
+    assert len(other("Ada met Mary").ents) < 3
+
+
+# --- what is refused --------------------------------------------------------------
+
+
+def test_errors_reach_the_user():
+    spacy.registry.misc("hosemi_tests_short.v1", func=lambda: lambda doc: [["a"]])
+    spacy.registry.misc("hosemi_tests_none.v1", func=lambda: None)
+    with pytest.raises(ValueError, match="HS107.*'f' returned 1 lists"):
+        initialize(make_nlp(features=reads(f="short")))
+    with pytest.raises(TypeError, match=r"HS105.*functions.f is None"):
+        make_nlp(features=reads(f="none"))
+    with pytest.raises(ValueError, match="HS042.*function_roles.f is 'whole'"):
+        make_nlp(features=reads({"f": ["whole"]}, f="words"))
+    with pytest.raises(ValueError, match="HS106.*'LOWER'"):
+        make_nlp(features=reads(LOWER="words"))
+
+
+def test_other_documents_go_on():
+    def fail_on_bad(doc):
+        return list_words(doc)[1:] if doc[0].text == "bad" else list_words(doc)
+
+    spacy.registry.misc("hosemi_tests_bad.v1", func=lambda: fail_on_bad)
+    nlp = make_trained(features=reads(f="bad"))
+    failed = []
+    nlp.set_error_handler(lambda name, proc, docs, e: failed.append(str(e)[:7]))
+    docs = list(nlp.pipe([TEXT, "bad bad", TEXT], batch_size=1))
+    assert [len(doc.ents) for doc in docs] == [3, 3]
+    assert failed == ["[HS107]"]
