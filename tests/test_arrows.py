@@ -24,6 +24,7 @@ ORDER = [
     "core.cells",
     "core.chart",
     "core.tables",
+    "core.counts",
     "core.logspace",
     "core.linear",
     "core.inference",
