@@ -39,7 +39,8 @@ cdef class Layout:
     cdef bint has_bounded_gap
     cdef list arc_weights                       # ArcWeights: linear domain, logs
     cdef list spare                             # Completions of finished documents
-    cdef object leaps                           # Leaps of the last weights of patterns
+    cdef object leaps                           # Leaps of some weights of patterns
+    cdef object met                             # the last ones that had no leaps
     cdef object ladder                          # Ladder of the same weights
 
 

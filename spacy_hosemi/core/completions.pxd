@@ -48,6 +48,7 @@ cdef class Completions(Tables):
     cdef _make_room(self)
     cdef _set_ladder(self, potentials, method)
     cdef _set_leaps(self)
+    cdef bint _were_met(self)
     cdef Leaps _make_leaps(self)
     cdef void _sweep(self) noexcept nogil
     cdef void _close(self, Py_ssize_t j) noexcept nogil

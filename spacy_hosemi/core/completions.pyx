@@ -22,6 +22,9 @@ SMALL = 1_000_000
 # Pairs of a label and a state for which the edge may be written down.
 N_LEAPS = 200_000
 
+# So many boundaries are closed in the time that it takes to write them down.
+N_FEW = 16
+
 # At most so many boundaries are closed without leaps where those were of no use.
 cdef Py_ssize_t MAX_PAUSE = 31
 
@@ -175,14 +178,26 @@ cdef class Completions(Tables):
             self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
 
     cdef _set_leaps(self):
-        """Those of the last document, if the patterns have the same weights."""
+        """Those of another document, if the patterns have the same weights; new ones
+        for a short document only if the one before had the same: in training weights
+        change from one to the next."""
         cdef Layout layout = self.automaton.layout
         cdef Leaps known = layout.leaps
         if self.n_labels * self.n_states > N_LEAPS:
             return
         if known is None or not are_same(known.pattern, self.pattern_weight):
+            if self.n_tokens < N_FEW and not self._were_met():
+                return
             layout.leaps = known = self._make_leaps()
         self.leaps = known
+
+    cdef bint _were_met(self):
+        """Whether the document before had the same weights."""
+        cdef Layout layout = self.automaton.layout
+        if layout.met is None or not are_same(layout.met, self.pattern_weight):
+            layout.met = np.array(self.pattern_weight)
+            return False
+        return True
 
     cdef Leaps _make_leaps(self):
         cdef Leaps made = Leaps()
