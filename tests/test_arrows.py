@@ -59,6 +59,7 @@ ORDER = [
     "growth",
     "objectives",
     "fit",
+    "averaging",
     "pool",
     "hierarchy",
     "collective",

@@ -69,7 +69,7 @@ def n_wrong(segments, agreeing, gold):
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_enumeration(is_complete, margin):
     n_right = 0
-    for seed in range(100):
+    for seed in range(60):
         problem, scores, agreeing, gold = random_case(seed, is_complete)
         rivals = {
             s: score + margin * n_wrong(s, agreeing, gold)
@@ -88,13 +88,13 @@ def test_enumeration(is_complete, margin):
             expected = getattr(taken, name) - getattr(given, name)
             expected = given_columns(expected, array)
             np.testing.assert_allclose(array, expected, atol=1e-12, err_msg=name)
-    assert 10 < n_right < 90
+    assert 6 < n_right < 54
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.7])
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_central_differences(is_complete, margin):
-    for seed in range(8):
+    for seed in range(5):
         problem, *_, gold = random_case(seed, is_complete)
         automaton, potentials, _ = as_core(problem)
 
