@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from tqdm import tqdm
 
-from .core import PatternAutomaton
+from .core import PatternAutomaton, Potentials
+from .core.rows import Freedom
 from .errors import Errors
-from .model import RoleRows, Weights, family_values, role_gradient
+from .model import RoleRows, Rows, Weights, family_values, role_gradient
 from .objectives import Objective
 from .segmentation import Gold
 
@@ -49,6 +50,7 @@ class Batch:
         self._objective = objective
         self._golds = golds
         self._sizes = [len(doc) for doc in docs]
+        self._borders = [0, *np.cumsum(self._sizes).tolist()]
         by_doc = [weights.rows(doc, is_train=True) for doc in docs]
         self._segments = [rows.segments for rows in by_doc]
         self._rows = {
@@ -56,6 +58,37 @@ class Batch:
             for role in weights.extractor.features.scored_roles
         }
         self._places = [rows.places for rows in by_doc]
+
+    def __len__(self) -> int:
+        """How many documents there are."""
+        return len(self._sizes)
+
+    def rows(self, k: int) -> Rows:
+        """RETURNS (Rows): The known features of one document: views."""
+        at = slice(self._borders[k], self._borders[k + 1] + 1)
+        tokens = {
+            role: part._replace(first=part.first[at])
+            for role, part in self._rows.items()
+        }
+        return Rows(tokens, self._segments[k], self._places[k])
+
+    def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
+        """RETURNS (Tuple[float, Potentials]): Loss of one document, with these rows, at
+        the present weights; its derivatives by the potentials."""
+        potentials = self.weights.potentials(rows, self._sizes[k])
+        return self._objective(self._automaton, potentials, self._golds[k])
+
+    def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
+        """How each weight may change.
+
+        nonnegative (bool): Those of label patterns of three or more names must be 0 or
+            more, see `Weights.of_long_patterns`.
+        RETURNS (uint8 [N]): FREE or NONNEGATIVE; in the order of Weights.vector().
+        """
+        is_long = self.weights.of_long_patterns(self._automaton)
+        return np.where(
+            is_long & nonnegative, Freedom.NONNEGATIVE, Freedom.FREE
+        ).astype(np.uint8)
 
     def value_and_gradient(self) -> tuple[float, Floats]:
         """Summed loss at the present weights.
@@ -116,6 +149,7 @@ def make_lbfgs(
     max_iter: int = 200,
     tolerance: float = 1e-4,
     progress: bool = True,
+    nonnegative: bool = False,
 ) -> Fit:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -126,6 +160,8 @@ def make_lbfgs(
     tolerance (float): Stop when an iteration lowers the objective by less than this
         share of it.
     progress (bool): Show a progress bar on stderr.
+    nonnegative (bool): No weight of a label pattern of three or more names, nor of its
+        features, is below 0: decoding is faster.
     RETURNS (Callable[[Batch], None]): Finds the best weights and leaves them in place.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
@@ -145,7 +181,7 @@ def make_lbfgs(
         )
 
     def fit(batch: Batch) -> None:
-        minimize(batch, penalty, l1, max_iter, tolerance, progress)
+        minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
 
     return fit
 
@@ -169,20 +205,26 @@ def minimize(
     max_iter: int,
     tolerance: float,
     progress: bool,
+    nonnegative: bool = False,
 ) -> None:
     """Minimise the loss with both penalties, from the present weights.
 
         sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
 
     With l1, w is the difference of two vectors that are bounded below by 0, so that
-    the objective is smooth.
+    the objective is smooth. Where w must be 0 or more, the second one is 0.
     """
+    from scipy.optimize import Bounds
     from scipy.optimize import minimize as scipy_minimize
 
     weights = batch.weights
     penalty = weights.vector_values(l2)
     start = weights.vector()
     n = len(start)
+    bounds = None
+    if l1 or nonnegative:
+        is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
+        bounds = Bounds(np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf))
     began = time.process_time()
     with tqdm(
         total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
@@ -202,12 +244,14 @@ def minimize(
 
         if l1:
             start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
+            most = np.concatenate([np.full(n, np.inf), np.where(is_bounded, 0, np.inf)])
+            bounds = Bounds(np.zeros(2 * n), most)
         result = scipy_minimize(
             value_and_gradient,
             start,
             jac=True,
             method="L-BFGS-B",
-            bounds=[(0.0, None)] * (2 * n) if l1 else None,
+            bounds=bounds,
             callback=lambda _: bar.update(),
             options={
                 "maxiter": max_iter,
@@ -224,12 +268,12 @@ def minimize(
         seconds = time.process_time() - began
         tqdm.write(
             f"L-BFGS stopped after {result.nit} iterations, {seconds:.1f} CPU s, loss "
-            f"{result.fun:.2f}, {n} weights: {result.message}\n{_size(weights)}",
+            f"{result.fun:.2f}, {n} weights: {result.message}\n{size_of(weights)}",
             file=sys.stderr,
         )
 
 
-def _size(weights: Weights) -> str:
+def size_of(weights: Weights) -> str:
     """How large the model is, without features that have no weight but 0."""
     if not weights.matrix.all():  # after L1; the component is going to prune them
         weights = weights.copy()

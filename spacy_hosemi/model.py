@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from thinc.api import Model, Optimizer, Shim
 
-from .core import CELLS, Potentials
+from .core import CELLS, PatternAutomaton, Potentials
 from .core.rows import (
     RowTable,
     gather,
@@ -126,6 +126,13 @@ class Rows:
     tokens: dict[str, RoleRows]
     segments: SegmentRows
     places: PlaceRows
+
+    @property
+    def fired(self) -> list[Ints]:
+        """RETURNS (List[int32]): Rows of features that fire, as often as they do."""
+        parts = self.tokens.values()
+        of_tokens = [part.row[part.first[0] : part.first[-1]] for part in parts]
+        return [*of_tokens, self.segments.row, self.places.row]
 
 
 L2 = float | dict[str, float]
@@ -523,7 +530,7 @@ class Weights(Shim):
             segments.end,
             segments.row,
             segments.strength,
-            *self._pair_arrays(),
+            *self.pair_arrays(),
             self._matrix.reshape(-1),
             len(self.tail),
         )
@@ -533,12 +540,21 @@ class Weights(Shim):
     ) -> None:
         """Transpose of the cells that `with_scores` makes."""
         if len(segments.row):
-            first, _ = self._pair_arrays()
+            first, _ = self.pair_arrays()
             d_weights = d_matrix.reshape(-1)
             row, strength = segments.row, segments.strength
             scatter_cells(row, strength, first, d_cells, len(self.tail), d_weights)
 
-    def _pair_arrays(self) -> tuple[Ints, Ints]:
+    def add_document_gradient(
+        self, rows: Rows, gradient: Potentials, d_matrix: Floats
+    ) -> None:
+        """Transpose of `potentials`, but for patterns and lengths."""
+        for role, of_role in rows.tokens.items():
+            self.add_gradient(of_role, role_gradient(gradient, role), d_matrix)
+        self.add_cell_gradient(rows.segments, gradient.cells, d_matrix)
+        self.add_entry_gradient(rows.places, gradient.entries, d_matrix)
+
+    def pair_arrays(self) -> tuple[Ints, Ints]:
         """Those of `pairs`, empty where each row has all weights."""
         pairs = self.pairs
         return (_NOTHING, _NOTHING) if pairs is None else (pairs.first, pairs.columns)
@@ -560,15 +576,13 @@ class Weights(Shim):
     def accumulate(self, rows: Rows, gradient: Potentials) -> None:
         """Add the gradient of one document."""
         matrix, dense = self._steps()
-        for role, of_role in rows.tokens.items():
-            self.add_gradient(of_role, role_gradient(gradient, role), matrix.gradient)
-        self.add_cell_gradient(rows.segments, gradient.cells, matrix.gradient)
-        self.add_entry_gradient(rows.places, gradient.entries, matrix.gradient)
-        of_tokens = (of_role.row for of_role in rows.tokens.values())
-        for fired in (*of_tokens, rows.segments.row, rows.places.row):
+        self.add_document_gradient(rows, gradient, matrix.gradient)
+        for fired in rows.fired:
             matrix.touched.append(self.pairs.slots(fired) if self.pairs else fired)
-        dense.gradient[:, 0] += self._dense_gradient(gradient.pattern, gradient.length)
-        dense.touched.append(np.flatnonzero(self.is_learnt).astype(np.int32))
+        learnt = np.flatnonzero(self.is_learnt).astype(np.int32)
+        d_dense = self._dense_gradient(gradient.pattern, gradient.length)
+        dense.gradient[learnt, 0] += d_dense[learnt]
+        dense.touched.append(learnt)
         self._n_gradients += 1
 
     def finish_update(self, optimizer: Optimizer) -> None:
@@ -623,17 +637,18 @@ class Weights(Shim):
 
     def _write_dense(self, vector: Floats) -> None:
         """Inverse of `_dense`."""
-        learnt = self.is_learnt
-        split, shape = len(self.pattern), self.length.shape
-        length = sums(vector[split:].reshape(shape), self.length_smoothing)
-        self.pattern = np.where(learnt[:split], vector[:split], self.pattern)
-        self.length = np.where(learnt[split:].reshape(shape), length, self.length)
+        split = len(self.pattern)
+        pattern, length = vector[:split], vector[split:]
+        self.pattern = np.where(np.isfinite(self.pattern), pattern, self.pattern)
+        if self.learn_length:
+            length = sums(length.reshape(self.length.shape), self.length_smoothing)
+            self.length = np.where(np.isfinite(self.length), length, self.length)
 
     def _dense_gradient(self, pattern: Floats, length: Floats) -> Floats:
-        """From derivatives by the weights to those by `_dense`."""
+        """From derivatives by the weights to those by `_dense`; anything where nothing
+        is learnt."""
         length = gradient_of_sums(length, self.length_smoothing)
-        gradient = np.concatenate([pattern, length.ravel()])
-        return np.where(self.is_learnt, gradient, 0.0)
+        return np.concatenate([pattern, length.ravel()])
 
     # all weights as one vector
 
@@ -666,6 +681,22 @@ class Weights(Shim):
         rows = self.by_weight(self.row_values(values))
         return np.concatenate([rows, self._dense_values(values)[self.is_learnt]])
 
+    def of_long_patterns(self, automaton: PatternAutomaton) -> NDArray[np.bool_]:
+        """Which weights are of label patterns of three or more names, those of their
+        features included: `core.viterbi` is faster where none of them is below 0.
+
+        automaton (PatternAutomaton): Of the component.
+        RETURNS (bool [N]): In the order of `vector`.
+        """
+        is_long = np.zeros(self._matrix.size, bool)
+        if self.pairs is not None:
+            of_column = [False] * len(self.tail)
+            of_column += [len(z) > 2 for z in automaton.observed]
+            is_long = np.array(of_column, bool)[self.pairs.columns]
+        of_length = np.zeros(self.length.size, bool)
+        dense = np.concatenate([automaton.pattern_length > 2, of_length])
+        return np.concatenate([is_long, dense[self.is_learnt]])
+
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
         """Inverse of `vector`.
 
@@ -673,17 +704,21 @@ class Weights(Shim):
         copy (bool): False: `matrix` is a part of it, for as long as nobody changes it.
         RAISES (ValueError): HS055 length.
         """
-        learnt = self.is_learnt
-        expected = self.matrix.size + int(learnt.sum())
+        expected = self.matrix.size + int(self.is_learnt.sum())
         if vector.shape != (expected,):
             raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
         matrix = vector[: self.matrix.size].reshape(self.matrix.shape)
         self.matrix = matrix.copy() if copy else matrix
-        dense = np.zeros(len(learnt))
-        dense[learnt] = vector[self.matrix.size :]
-        self._write_dense(dense)
+        self.set_learnt(vector[self.matrix.size :])
         self.is_trained = True
         self._reset_optimizer()
+
+    def set_learnt(self, values: Floats) -> None:
+        """New weights of patterns and lengths: the end of what `vector` gives."""
+        learnt = self.is_learnt
+        dense = np.zeros(len(learnt))
+        dense[learnt] = values
+        self._write_dense(dense)
 
     def empty_gradient(self) -> tuple[Floats, Floats]:
         """RETURNS (Tuple[float64 [N], Floats]): Zeros in the order of `vector`, and the

@@ -6,11 +6,13 @@ The gradient has the shapes of the potentials. No weights and no Doc here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .core import PatternAutomaton, Potentials, marginals
+from .core import PatternAutomaton, Potentials, add_counts, marginals, viterbi
 from .errors import Errors
 from .segmentation import Gold
 
@@ -55,16 +57,96 @@ def log_likelihood(
     else:
         agreeing = marginals(automaton, potentials, gold.constraints)
         counts, score = agreeing.gradient, agreeing.log_z
+    _check_possible(score, gold)
+    if counts is not None:
+        for mine, other in zip(_arrays(gradient), _arrays(counts)):
+            mine -= other
+    return everything.log_z - score, gradient
+
+
+def make_perceptron(margin: float = 0.0) -> Objective:
+    """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
+
+    margin (float): What each token with a wrong label adds to the score of another
+        segmentation, so that the gold must win by so much; 0: the perceptron.
+    RETURNS (Callable): `perceptron`.
+    RAISES (ValueError): HS043 margin below 0 or without end.
+    """
+    if not 0.0 <= margin < np.inf:
+        raise ValueError(
+            Errors.HS043.format(name="margin", found=margin, expected="0 or more")
+        )
+    return partial(perceptron, margin=margin)
+
+
+def perceptron(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    gold: Gold,
+    margin: float = 0.0,
+) -> tuple[float, Potentials]:
+    """What the best segmentation is ahead of the gold (Collins 2002).
+
+        loss = max over s of (score(s) + margin * wrong tokens of s) - score(gold)
+        gradient = counts(best s) - counts(gold)
+
+    Where some gold is missing, the best segmentation that agrees with the rest stands
+    for it, and a token is wrong if no such segmentation has its label. Among equals the
+    best is that of `core.viterbi`: without any weights yet it need not be the gold, and
+    then there is a gradient although the loss is 0.
+
+    Annotation that breaks the rules of a grammar is learnt from as if there were none.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens.
+    gold (Gold): Segments or constraints.
+    margin (float): Above 0: the structured hinge loss of Taskar et al. (2003).
+    RETURNS (Tuple[float, Potentials]): The loss, 0 or more, and a subgradient; all 0
+        where the best segmentation is the gold.
+    RAISES (ValueError): HS056 if the gold is impossible under the model.
+    """
+    gradient = no_counts(potentials)
+    if gold.n_known == 0:
+        return 0.0, gradient
+    if breaks_rules(automaton, gold):
+        automaton = automaton.without_grammar
+    rival = _with_costs(potentials, gold, margin) if margin else potentials
+    found, best = viterbi(automaton, rival)
+    right = gold.segments
+    if right is None:
+        right, score = viterbi(automaton, potentials, gold.constraints)
+        _check_possible(score, gold)
+    if found == right:
+        return 0.0, gradient
+    score = add_counts(automaton, potentials, right, gradient, -1.0)
+    _check_possible(score, gold)
+    add_counts(automaton, potentials, found, gradient)
+    return max(best - score, 0.0), gradient
+
+
+def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials:
+    """With the margin added wherever a token has a label that is known to be wrong."""
+    n_labels = len(potentials.tail)
+    is_wrong = np.zeros((potentials.n_tokens, n_labels), bool)
+    if gold.segments is not None:
+        is_wrong[:] = True
+        for start, end, y in gold.segments:
+            is_wrong[start:end, y] = False
+    elif gold.constraints is not None and gold.constraints.allowed is not None:
+        is_wrong[:] = ~gold.constraints.allowed
+    inside = potentials.inside.copy()
+    inside[:, :n_labels] += margin * is_wrong
+    return replace(potentials, inside=inside)
+
+
+def _check_possible(score: float, gold: Gold) -> None:
+    """RAISES (ValueError): HS056 if the score of the gold is -inf."""
     if score == -np.inf:
         raise ValueError(
             Errors.HS056.format(
                 text=gold.text, reason="a label pattern or a length forbids it"
             )
         )
-    if counts is not None:
-        for mine, other in zip(_arrays(gradient), _arrays(counts)):
-            mine -= other
-    return everything.log_z - score, gradient
 
 
 def divergence(
@@ -99,6 +181,11 @@ def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
     return arrays
 
 
+def is_zero(gradient: Potentials) -> bool:
+    """Whether there is nothing to learn."""
+    return not any(map(np.count_nonzero, _arrays(gradient)))  # faster than array.any()
+
+
 def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
     """Whether the labels of a document, all known, are not as the rules say."""
     if gold.segments is None or automaton.grammar is None:
@@ -109,7 +196,7 @@ def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
 def no_counts(potentials: Potentials) -> Potentials:
     """RETURNS (Potentials): Zeros in the shapes of the potentials."""
     counts = Potentials(
-        **{name: np.zeros_like(getattr(potentials, name)) for name in _DENSE},
+        **{name: np.zeros(getattr(potentials, name).shape) for name in _DENSE},
         cells=potentials.cells.copy(),
         entries=None if potentials.entries is None else potentials.entries.copy(),
     )

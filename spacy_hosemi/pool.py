@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from .core.rows import Freedom
 from .errors import Errors
 from .fit import Batch, Fit
 from .model import Weights
@@ -73,12 +74,17 @@ class _Part(Batch):
     """
 
     def __init__(self, batch: Batch, is_learnt: Mask) -> None:
-        self.weights = batch.weights
-        self._batch = batch
+        vars(self).update(vars(batch))
         self._is_learnt = is_learnt
+
+    def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
+        """RETURNS (uint8 [N]): FIXED for weights that are not learnt."""
+        found = super().freedom(nonnegative)
+        found[~self._is_learnt] = Freedom.FIXED
+        return found
 
     def value_and_gradient(self) -> tuple[float, Floats]:
         """RETURNS (Tuple[float, float64 [N]]): 0 for weights that are not learnt."""
-        value, gradient = self._batch.value_and_gradient()
+        value, gradient = super().value_and_gradient()
         gradient[~self._is_learnt] = 0.0
         return value, gradient

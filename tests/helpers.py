@@ -72,6 +72,10 @@ def lbfgs(**settings) -> dict:
     return {"@misc": "spacy_hosemi.lbfgs.v1", "progress": False, **settings}
 
 
+def averaged(**settings) -> dict:
+    return {"@misc": "spacy_hosemi.averaged.v1", "progress": False, **settings}
+
+
 def make_trained(marked=TRAIN, *, fit=None, **config):
     """A pipeline fitted on marked texts."""
     nlp = make_nlp(**config)

@@ -8,7 +8,7 @@ from spacy_hosemi.fit import make_lbfgs
 from spacy_hosemi.pool import features_of_lists, make_opinion_pool
 
 from . import oracles
-from .helpers import as_problem, initialize, lbfgs, make_nlp
+from .helpers import as_problem, averaged, initialize, lbfgs, make_nlp
 from .pipe.test_gazetteers import CITIES, MARKED, PLAIN, use_lists, write
 
 
@@ -108,3 +108,12 @@ def test_no_lists(tmp_path):
 def test_weight_out_of_range(weight):
     with pytest.raises(ValueError, match=f"HS043.*weight is {weight}.*0 to 1"):
         make_opinion_pool(make_lbfgs(), weight)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0])
+def test_steps_leave_the_other_features_alone(weight, tmp_path):
+    fit = {**pool(weight), "fit": averaged(n_passes=3)}
+    found = weights(train(tmp_path, fit, cities={}))
+    of_lists = features_of_lists(found)
+    assert len(of_lists) > 3
+    assert (of_lists == (weight == 1.0)).all()

@@ -9,7 +9,7 @@ from .kbest import kbest
 from .mbr import mbr
 from .potentials import CELLS, ENTRIES, Constraints, Potentials
 from .sampling import sample
-from .viterbi import score, viterbi
+from .viterbi import add_counts, score, viterbi
 
 __all__ = [
     "CELLS",
@@ -19,6 +19,7 @@ __all__ = [
     "Marginals",
     "PatternAutomaton",
     "Potentials",
+    "add_counts",
     "compile_grammar",
     "entropy",
     "kbest",

@@ -14,12 +14,11 @@ backward states of Nguyen et al. (2011) are not needed.
 import numpy as np
 
 from libc.math cimport INFINITY, exp, log
-from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
-from .cells cimport Cell
 from .chart import by_column, set_entry_counts
+from .counts cimport add_path
 from .potentials import ROLES, Potentials
 from .tables cimport Tables
 
@@ -182,68 +181,11 @@ cdef class Marginals(Tables):
         """Take from the gradient how often one segmentation reads each potential.
 
         segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
-            right, covering every token. Without constraints; of observed columns only
-            entries are counted, none of cells and of dense potentials.
+            right, covering every token. Without constraints.
         RETURNS (float): The score of the segmentation; where that is -inf, the gradient
             stays as it is.
         """
-        cdef double total = self.path_score(segments)
-        cdef double[:, ::1] inside = self.gradient.inside, start = self.gradient.start
-        cdef double[:, ::1] end = self.gradient.end, length = self.gradient.length
-        cdef double[::1] tail = self.gradient.tail, pattern = self.gradient.pattern
-        cdef Py_ssize_t u, j, y, k, n_lengths = self.n_lengths
-        if total == -INFINITY:
-            return total
-        for u, j, y in segments:
-            for k in range(u, j):
-                inside[k, y] -= 1.0
-            start[u, y] -= 1.0
-            end[j - 1, y] -= 1.0
-            length[y, min(j - u, n_lengths) - 1] -= 1.0
-            tail[y] -= max(j - u - n_lengths, 0)
-        self._take_patterns(segments, pattern)
-        if len(self.gradient.cells):
-            self._take_cells(segments, self.gradient.cells)
-        if self.gradient.entries is not None:
-            self._take_entries(segments)
-        return total
-
-    cdef _take_patterns(self, segments, double[::1] pattern):
-        """Those on the edges of the path, and on the suffixes of the edges."""
-        cdef Py_ssize_t state = 0, edge, y
-        for _, _, y in segments:
-            edge = self.edge_of(state, y)
-            state = self.state_behind(edge, state, y)
-            _take_suffixes(edge, self.edge_suffix, self.edge_pattern, pattern)
-        edge = self.final_edge[state]
-        _take_suffixes(edge, self.edge_suffix, self.edge_pattern, pattern)
-
-    cdef _take_cells(self, segments, Cell[::1] cells):
-        cdef int32_t[:, ::1] known = np.zeros((self.n_tokens, 2), np.int32)
-        cdef Py_ssize_t u, j, y, k
-        for u, j, y in segments:
-            known[u, 0], known[u, 1] = <int32_t>j, <int32_t>y
-        for k in range(cells.shape[0]):
-            u = cells[k].start
-            if known[u, 0] == cells[k].end and known[u, 1] == cells[k].column:
-                cells[k].score -= 1.0
-
-    def _take_entries(self, segments):
-        entries = self.gradient.entries
-        reads = np.zeros((len(segments), self.automaton.n_columns), bool)
-        columns = self.automaton.columns_read([y for _, _, y in segments])
-        for read, found in zip(reads, columns):
-            read[found] = True
-        starts, ends = np.array([(u, j) for u, j, _ in segments], np.intp).T
-        segment = np.repeat(np.arange(len(segments)), ends - starts)
-        is_there = np.ones((len(ROLES), self.n_tokens), bool)
-        is_there[1:] = False
-        is_there[1, starts] = True
-        is_there[2, ends - 1] = True
-        position, column = entries["position"], entries["column"]
-        entries["score"] -= (
-            is_there[entries["role"], position] & reads[segment[position], column]
-        )
+        return add_path(self, segments, self.gradient, -1.0)
 
     def segments_above(self, p):
         """All segments with at least a given probability.
@@ -601,16 +543,3 @@ cdef class Marginals(Tables):
                 self.edge_count[self.edge_suffix[e]] += self.edge_count[e]
             if self.edge_pattern[e] >= 0:
                 self.pattern_count[self.edge_pattern[e]] = self.edge_count[e]
-
-
-cdef void _take_suffixes(
-    Py_ssize_t edge,
-    const int32_t[::1] edge_suffix,
-    const int32_t[::1] edge_pattern,
-    double[::1] pattern,
-) noexcept nogil:
-    """Take one from each pattern that is complete on the edge, if there is one."""
-    while edge >= 0:
-        if edge_pattern[edge] >= 0:
-            pattern[edge_pattern[edge]] -= 1.0
-        edge = edge_suffix[edge]

@@ -1,3 +1,4 @@
+from enum import IntFlag
 from typing import Any
 
 import numpy as np
@@ -6,6 +7,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
+
+class Freedom(IntFlag):
+    FIXED = 0
+    NONNEGATIVE = 1
+    FREE = 2
 
 def template_keys(
     values: Keys, seeds: Keys, first_atom: Ints, columns: Ints, offsets: Ints
@@ -87,4 +93,15 @@ def average_rows(
     averages: Floats,
     last: Floats,
     log_decay: float,
+) -> None: ...
+def step_rows(
+    touched: Ints,
+    first_pair: Ints,
+    n_labels: int,
+    weights: Floats,
+    gradient: Floats,
+    moved: Floats,
+    freedom: NDArray[np.uint8],
+    rate: float,
+    n_before: float,
 ) -> None: ...

@@ -7,12 +7,18 @@ A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
 import numpy as np
 
 from libc.math cimport exp, sqrt
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from . cimport kernels
 from .cells cimport Cell
 from .kernels cimport mix
 from .potentials import CELLS
+
+# How `step_rows` may change a weight.
+cpdef enum Freedom:
+    FIXED = 0
+    NONNEGATIVE = 1
+    FREE = 2
 
 
 def template_keys(
@@ -338,3 +344,45 @@ def average_rows(
                 averages[row, y] = weights[row, y] + share * (
                     averages[row, y] - weights[row, y]
                 )
+
+
+def step_rows(
+    const int32_t[::1] touched,         # IN    [K] rows; some of them perhaps repeated
+    const int32_t[::1] first_pair,      # IN    [R + 1], or [0]: each row has L weights
+    Py_ssize_t n_labels,                # IN    L
+    double[::1] weights,                # INOUT [N]
+    double[::1] gradient,               # INOUT [N] cleared where touched
+    double[::1] moved,                  # INOUT [N] see below
+    const uint8_t[::1] freedom,         # IN    [N] FIXED, NONNEGATIVE or FREE
+    double rate,                        # IN
+    double n_before,                    # IN    iterates before this step
+):
+    """One gradient step on the rows that fired, and what their uniform average needs.
+
+        w_t = w_(t-1) + change_t;   moved = sum over t of (t - 1) * change_t
+        (w_1 + .. + w_T) / T = w_T - moved / T
+
+    since a change counts in all iterates but those before it. So a weight costs nothing
+    where it stands still, and nobody remembers for how long it did.
+    """
+    cdef Py_ssize_t k, a, begin, end
+    cdef double before, after
+    with nogil:
+        for k in range(touched.shape[0]):
+            if first_pair.shape[0]:
+                begin, end = first_pair[touched[k]], first_pair[touched[k] + 1]
+            else:
+                begin = touched[k] * n_labels
+                end = begin + n_labels
+            for a in range(begin, end):
+                if gradient[a] == 0.0:
+                    continue
+                before = weights[a]
+                after = before - rate * gradient[a]
+                gradient[a] = 0.0
+                if freedom[a] == FIXED:
+                    continue
+                if freedom[a] == NONNEGATIVE and after < 0.0:
+                    after = 0.0
+                weights[a] = after
+                moved[a] += n_before * (after - before)

@@ -19,3 +19,10 @@ def viterbi_each(
 def score(
     automaton: PatternAutomaton, potentials: Potentials, segments: Iterable[Segment]
 ) -> float: ...
+def add_counts(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    segments: Iterable[Segment],
+    gradient: Potentials,
+    times: float = ...,
+) -> float: ...

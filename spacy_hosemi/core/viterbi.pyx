@@ -8,6 +8,7 @@ index, then the greatest length; then likewise for the next segment.
 from ..errors import Errors
 from .best cimport best_segments
 from .chart cimport Chart
+from .counts cimport add_path
 
 
 METHODS = ("auto", "automaton", "bounds", "nonnegative")
@@ -58,6 +59,23 @@ def score(automaton, potentials, segments):
     """
     cdef Chart chart = Chart(automaton, potentials)
     return chart.path_score(check_segments(segments, chart.n_tokens, chart.n_labels))
+
+
+def add_counts(automaton, potentials, segments, gradient, times=1.0):
+    """Add to a gradient how often one segmentation reads each potential: the
+    derivatives of its score.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens.
+    segments (Iterable[Tuple[int, int, int]]): As in `score`.
+    gradient (Potentials): In the shapes of the potentials; changed in place.
+    times (float): Each count is multiplied by it.
+    RETURNS (float): The score; where that is -inf, nothing is added.
+    RAISES (ValueError): As `score`.
+    """
+    cdef Chart chart = Chart(automaton, potentials)
+    segments = check_segments(segments, chart.n_tokens, chart.n_labels)
+    return add_path(chart, segments, gradient, times)
 
 
 def check_segments(segments, n_tokens, n_labels):

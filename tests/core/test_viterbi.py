@@ -44,6 +44,13 @@ def best_error(arguments, expected: float) -> float:
     return max(error, relative_error(rescored, expected))
 
 
+def twice(arguments, method="auto"):
+    """The best; for the second time it is found with what is kept of the weights."""
+    first, second = (core.viterbi(*arguments, method=method) for _ in range(2))
+    assert first == second
+    return first
+
+
 # --- a case worked by hand ----------------------------------------------------------
 
 
@@ -110,7 +117,7 @@ def test_score_equals_enumeration():
 def test_segments_and_ties_equal_enumeration(method):
     for seed in range(1500):
         arguments, _, (segments, score) = solved(seed, kinds=EXACT)
-        found = core.viterbi(*arguments, method=method)
+        found = twice(arguments, method)
         message = f"random_problem(np.random.default_rng({seed}), kinds=EXACT)"
         assert found == (list(segments), score), message
 
@@ -118,7 +125,7 @@ def test_segments_and_ties_equal_enumeration(method):
 @given(problems_nLD(kinds=EXACT))
 def test_segments_and_ties_equal_enumeration_on_any_problem(problem):
     segments, score = solve(problem)
-    assert core.viterbi(*as_core(problem)) == (list(segments), score)
+    assert twice(as_core(problem)) == (list(segments), score)
 
 
 @given(problems_nLD())
@@ -132,7 +139,7 @@ def test_segments_and_ties_equal_the_reference(n_tokens):
     for _ in range(60):
         problem = random_problem(rng, kinds=EXACT, n_tokens=n_tokens)
         segments, score = oracles.reference_best(problem)
-        assert core.viterbi(*as_core(problem)) == (list(segments), score)
+        assert twice(as_core(problem)) == (list(segments), score)
 
 
 @pytest.mark.parametrize("n_tokens", [30, 60])
@@ -148,7 +155,7 @@ def test_ties_of_many_long_cells(n_tokens):
         ]
         problem = problem._replace(cells=cells)
         segments, score = oracles.reference_best(problem)
-        assert core.viterbi(*as_core(problem)) == (list(segments), score)
+        assert twice(as_core(problem)) == (list(segments), score)
 
 
 @pytest.mark.parametrize("n_labels, longest, n_patterns", MANY_PATTERNS)
@@ -160,7 +167,7 @@ def test_ties_of_many_patterns(n_labels, longest, n_patterns):
             rng, kinds=EXACT, n_tokens=8, n_labels=n_labels, patterns=patterns
         )
         segments, score = oracles.reference_best(problem)
-        assert core.viterbi(*as_core(problem)) == (list(segments), score)
+        assert twice(as_core(problem)) == (list(segments), score)
 
 
 @pytest.mark.parametrize("observed", [(), (("^", 0), (0, 0))], ids=["", "observed"])

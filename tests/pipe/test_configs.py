@@ -81,6 +81,21 @@ def test_the_saved_averages_predict(corpus, tmp_path, capfd):
     assert evaluate(tmp_path / "model-last", corpus)[1]["ents_f"] > 0.5
 
 
+@pytest.mark.parametrize("name", ["batch", "online"])
+def test_the_perceptron_trains(name, corpus, tmp_path, capfd):
+    path = ROOT / "configs" / f"{name}.cfg"
+    config, settings = load_config(path), overrides(path, corpus)
+    objective = {"@misc": "spacy_hosemi.perceptron.v1", "margin": 1.0}
+    config["components"]["hosemi"]["objective"] = objective
+    if name == "batch":
+        fit = {"@misc": "spacy_hosemi.averaged.v1", "n_passes": 4, "nonnegative": True}
+        config["initialize"]["components"]["hosemi"]["fit"] = fit
+        settings.pop("initialize.components.hosemi.fit.max_iter")
+    config.to_disk(tmp_path / "config.cfg")
+    train(tmp_path / "config.cfg", tmp_path, overrides=settings)
+    assert evaluate(tmp_path / "model-last", corpus)[1]["ents_f"] > 0.5
+
+
 def test_the_same_command_gives_the_same_model(corpus, tmp_path, capfd):
     path, found = ROOT / "configs" / "online.cfg", []
     settings = overrides(

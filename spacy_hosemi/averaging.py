@@ -1,0 +1,163 @@
+"""Training document by document, and the uniform average of all weights on the way.
+
+The averaged perceptron (Collins 2002, "Discriminative training methods for hidden
+Markov models"), if the objective is `objectives.perceptron`; with any other one, plain
+stochastic gradient descent. A step costs what fired, and a document that is predicted
+right costs none.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from .core import Potentials
+from .core.rows import Freedom, step_rows
+from .errors import Errors
+from .fit import Batch, Fit, size_of
+from .model import Rows, Weights
+from .objectives import is_zero
+
+Floats = NDArray[np.float64]
+
+# Weights, their gradient, `moved`, and the freedom of each.
+_Arrays = tuple[Floats, Floats, Floats, NDArray[np.uint8]]
+
+_NO_PAIRS = np.zeros(0, np.int32)
+
+
+def make_averaged(
+    n_passes: int = 10,
+    rate: float = 1.0,
+    seed: int = 0,
+    nonnegative: bool = False,
+    progress: bool = True,
+) -> Fit:
+    """Registered as "spacy_hosemi.averaged.v1" in `misc`.
+
+    n_passes (int): So many times over the corpus. A pass without a step is the last
+        one, and the others are averaged as if they were made.
+    rate (float): Weights change by so many times the gradient of a document.
+    seed (int): Of the order of the documents, another one in each pass.
+    nonnegative (bool): No weight of a label pattern of three or more names, nor of its
+        features, is below 0, at any time: decoding is faster.
+    progress (bool): Show a progress bar on stderr.
+    RETURNS (Callable[[Batch], None]): Leaves the average in place.
+    RAISES (ValueError): HS043 a number out of range.
+    """
+    expected = {
+        "n_passes": (n_passes, n_passes >= 1, ">= 1"),
+        "rate": (rate, 0.0 < rate < np.inf, "above 0"),
+        "seed": (seed, seed >= 0, ">= 0"),
+    }
+    for name, (found, is_good, what) in expected.items():
+        if not is_good:
+            raise ValueError(Errors.HS043.format(name=name, found=found, expected=what))
+
+    def fit(batch: Batch) -> None:
+        descend(batch, n_passes, rate, seed, nonnegative, progress)
+
+    return fit
+
+
+def descend(
+    batch: Batch,
+    n_passes: int,
+    rate: float,
+    seed: int,
+    nonnegative: bool,
+    progress: bool,
+) -> None:
+    """Take steps from the present weights and leave the average of all iterates, one
+    for each document in each pass; see `make_averaged`."""
+    steps = UniformAverage(batch.weights, batch.freedom(nonnegative))
+    rng = np.random.default_rng(seed)
+    rows = [batch.rows(k) for k in range(len(batch))]
+    began = time.process_time()
+    total = n_passes * len(batch)
+    with tqdm(total=total, desc="Averaging", unit="doc", disable=not progress) as bar:
+        for n_begun in range(1, n_passes + 1):
+            n_steps, loss = 0, 0.0
+            for k in rng.permutation(len(batch)).tolist():
+                value, gradient = batch.loss(k, rows[k])
+                loss += value
+                if is_zero(gradient):
+                    steps.stay()
+                else:
+                    steps.take(rows[k], gradient, rate)
+                    n_steps += 1
+                bar.update()
+            if not np.isfinite(loss):
+                raise ValueError(Errors.HS057.format(found=loss, steps=bar.n))
+            bar.set_postfix(loss=f"{loss:.1f}", steps=n_steps, refresh=False)
+            if n_steps == 0:  # nor would there be a step in any pass to come
+                steps.stay((n_passes - n_begun) * len(batch))
+                break
+    batch.weights.set_vector(steps.average(), copy=False)
+    batch.weights.round()  # a saved model predicts the same
+    if progress:
+        seconds = time.process_time() - began
+        tqdm.write(
+            f"Averaging stopped after {n_begun} passes, {seconds:.1f} CPU s; in the "
+            f"last one loss {loss:.2f}, steps at {n_steps} documents of {len(batch)}\n"
+            f"{size_of(batch.weights)}",
+            file=sys.stderr,
+        )
+
+
+class UniformAverage:
+    """Gradient steps with a constant rate, and the average of all iterates; see
+    `core.rows.step_rows`.
+
+    weights (Weights): Changed by each step.
+    freedom (uint8 [N]): How each weight may change: see `core.rows`.
+    """
+
+    def __init__(self, weights: Weights, freedom: NDArray[np.uint8]) -> None:
+        vector = weights.vector()
+        vector[(freedom == Freedom.NONNEGATIVE) & (vector < 0.0)] = 0.0
+        weights.set_vector(vector, copy=False)
+        gradient, self._d_matrix = weights.empty_gradient()
+        moved = np.zeros(len(vector))
+        self._weights = weights
+        self._arrays: _Arrays = vector, gradient, moved, freedom
+        # Patterns and lengths stand at the end, and count as rows of one weight.
+        at = slice(self._d_matrix.size, None)
+        self._last: _Arrays = vector[at], gradient[at], moved[at], freedom[at]
+        self._rows_of_last = np.arange(len(vector[at]), dtype=np.int32)
+        self._n_iterates = 0
+
+    def stay(self, n: int = 1) -> None:
+        """Count so many iterates that are the one before."""
+        self._n_iterates += n
+
+    def take(self, rows: Rows, gradient: Potentials, rate: float) -> None:
+        """One step.
+
+        rows (Rows): Features of a document.
+        gradient (Potentials): Of the loss, by its potentials.
+        rate (float): Times the gradient.
+        """
+        weights, times = self._weights, (rate, self._n_iterates)
+        weights.add_document_gradient(rows, gradient, self._d_matrix)
+        whole = self._arrays[1]
+        weights.write_dense_gradient(whole, gradient.pattern, gradient.length)
+        first, _ = weights.pair_arrays()
+        n_labels = len(weights.tail)
+        for fired in rows.fired:
+            step_rows(fired, first, n_labels, *self._arrays, *times)
+        step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, *times)
+        weights.set_learnt(self._last[0])
+        self._n_iterates += 1
+
+    def average(self) -> Floats:
+        """RETURNS (float64 [N]): Of all iterates; of none, the weights."""
+        vector, _, moved, freedom = self._arrays
+        average: Floats = vector - moved / max(self._n_iterates, 1)
+        # what is 0 but for rounding
+        np.maximum(average, 0.0, out=average, where=freedom == Freedom.NONNEGATIVE)
+        return average
