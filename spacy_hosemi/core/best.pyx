@@ -6,7 +6,6 @@ through the groups of states that `bounds` leaves at each token.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
 
 from . cimport kernels
 from .bounds cimport Bounds, find_leaps
@@ -19,8 +18,8 @@ from .potentials import check_automaton
 # get on with their work, so few that their rooms stay in the cache of the processor.
 N_TOGETHER = 8
 
-# Rooms of finished documents are kept for others, for some threads, if they have no more
-# than so many numbers together.
+# Rooms of finished documents are kept for others, for some threads, if they have no
+# more than so many numbers together.
 N_SPARE = 4 * N_TOGETHER
 LARGE = 4_000_000
 

@@ -195,4 +195,3 @@ cdef class Completions(Tables):
         if self.is_known(j - 1, q):
             value[n] = self.running_score(u, j, g) + self.rests[j, q]
         return n + 1
-

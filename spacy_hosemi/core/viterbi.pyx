@@ -20,10 +20,10 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens; log scores, -inf forbids.
     constraints (Optional[Constraints]): What a segmentation may contain.
-    method (str): "automaton" goes through all arcs; "bounds" looks first for labels that
-        cannot be part of the best segmentation; "nonnegative" needs patterns and columns
-        of observed patterns of three or more names to be >= 0 and then goes through
-        fewer arcs; "auto" chooses what pays. All of them find the same.
+    method (str): "automaton" goes through all arcs; "bounds" looks first for labels
+        that cannot be part of the best segmentation; "nonnegative" needs patterns and
+        columns of observed patterns of three or more names to be >= 0 and then goes
+        through fewer arcs; "auto" chooses what pays. All of them find the same.
     RETURNS (Tuple[List[Tuple[int, int, int]], float]): (start, end, label index) of
         each segment, and the score; ([], -inf) if no segmentation is possible. Ties go
         to the first segment with the smallest label index, then the greatest length,
