@@ -462,7 +462,7 @@ class Weights(Shim):
     def add_scores(self, rows: RoleRows, scores: Floats) -> None:
         """Add to scores [n, L] the weights of the rows of each token."""
         first, row, strength = rows
-        matrix, pairs = self._matrix, self._pair_arrays()
+        matrix, pairs = self._matrix, self.pair_arrays()
         if strength is not None:
             gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
         elif self.pairs is None:
@@ -473,7 +473,7 @@ class Weights(Shim):
     def add_gradient(self, rows: RoleRows, d_scores: Floats, d_matrix: Floats) -> None:
         """Transpose of `add_scores`: add to d_matrix, which has the shape of matrix."""
         first, row, strength = rows
-        pairs, d_weights = self._pair_arrays(), d_matrix.reshape(-1)
+        pairs, d_weights = self.pair_arrays(), d_matrix.reshape(-1)
         if strength is not None:
             scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
         elif self.pairs is None:
