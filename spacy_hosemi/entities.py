@@ -6,6 +6,7 @@ No `Span` is made for them: that, and Doc.set_ents, would take four times as lon
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
 
 def entity_columns(
     docs: Sequence[Doc], spans: Sequence[Sequence[Span]]
-) -> Iterator[NDArray[np.uint64]]:
+) -> Iterator[NDArray[Any]]:
     """What the tokens of documents say of their entities.
 
     docs (Sequence[Doc]): Of n tokens each.
