@@ -6,12 +6,12 @@ No `Span` is made for them: that, and Doc.set_ents, would take four times as lon
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, ENT_TYPE  # type: ignore[import-not-found]
 from spacy.tokens import Doc
+from thinc.types import Ints2d
 
 from .labels import Span
 
@@ -24,7 +24,7 @@ _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
 
 def entity_columns(
     docs: Sequence[Doc], spans: Sequence[Sequence[Span]]
-) -> Iterator[NDArray[Any]]:
+) -> Iterator[Ints2d]:
     """What the tokens of documents say of their entities.
 
     docs (Sequence[Doc]): Of n tokens each.
@@ -46,4 +46,4 @@ def entity_columns(
     columns[covered, 0] = _INSIDE
     columns[start, 0] = _BEGIN
     columns[covered, 1] = np.repeat(label, sizes)
-    return (columns[i:j] for i, j in zip(first, first[1:]))
+    return (cast(Ints2d, columns[i:j]) for i, j in zip(first, first[1:]))
