@@ -47,7 +47,9 @@ def make_problem(
     RETURNS (Problem): Preset entities and matches of lists that make a segmentation
         impossible, such as by rules, are not in it.
     """
-    fixed = fixed.part(unit.start, unit.end)
+    n_tokens = len(unit.tokens)
+    if fixed:
+        fixed = fixed.part(unit.start, unit.end)
     if preset:
         preset = preset.part(unit.start, unit.end).beside(fixed)
     spaces = whitespace(unit.tokens)
@@ -56,18 +58,16 @@ def make_problem(
         starts, ends = preset.borders() if preset else ([], [])
         potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
         potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-    n_tokens = len(unit.tokens)
     base = constrain(fixed, limits(unit.tokens, inventory), inventory, n_tokens)
-    is_taken = preset.is_taken if preset else np.zeros(n_tokens, bool)
     kept = base
     if preset:
         kept, spans = _with_spans(preset.spans, base, potentials, automaton, inventory)
-        is_free = is_taken.copy()
+        is_free = preset.is_taken.copy()
         for start, end, _ in spans:
             is_free[start:end] = False
         kept = leave_free(is_free, inventory, kept)
-    matches = list(filter(fixed.permits, entities))
-    if matches:
+    if matches := list(filter(fixed.permits, entities)):
+        is_taken = preset.is_taken if preset else np.zeros(n_tokens, bool)
         chosen = choose_spans(matches, is_taken, base)
         kept, _ = _with_spans(chosen, kept, potentials, automaton, inventory)
     return Problem(unit, potentials, kept, preset, fixed)
