@@ -239,7 +239,7 @@ def row(found: ByOrder, order: int) -> list[str]:
     return [
         f"{order}",
         f"{mean:.2f}",
-        f"{spread:.2f}",
+        f"{spread:.2f}" if len(of_order) > 1 else "-",
         f"{PAPER[order]:.2f}" if order in PAPER else "-",
         p,
         f"{np.mean([x.n_kept for x in of_order]):,.0f}",
@@ -294,13 +294,13 @@ def notes(found: ByOrder) -> list[str]:
 
     more = mean_us(found[high], "decoding") - mean_us(found[low], "decoding")
     fits = [float(np.mean([x.fit_s for x in found[order]])) for order in (high, low)]
+    features = np.mean([mean_us(of_order, "scores") for of_order in found.values()])
     said.append(
-        f"Order {high} takes {more:+.2f} us a letter more for decoding than order "
+        f"Order {high} takes {more:+.2f} us a letter for decoding beside those of order "
         f"{low}, {ratio('decoding'):.2f} times its time (with one call for each word "
-        f"{ratio('auto'):.2f} times); with features, which are "
-        f"{mean_us(found[high], 'scores'):.1f} us of "
-        f"{mean_us(found[high], 'component'):.1f}, {ratio('component'):.2f} times; "
-        f"training {fits[0] / fits[1]:.2f} times. The paper has {PAPER_RATIO:.2f}."
+        f"{ratio('auto'):.2f} times). Features take {features:.0f} us, whatever the "
+        f"order; with them and all else it is {ratio('component'):.2f} times, training "
+        f"{fits[0] / fits[1]:.2f} times. The paper has {PAPER_RATIO:.2f}."
     )
     return said
 
@@ -378,20 +378,18 @@ def draw(found: ByOrder, folder: Path) -> list[str]:
         mean, spread = zip(*pairs)
         left.errorbar(orders, mean, spread, color="#d55e00", marker="s", capsize=3)
         known = [k for k in orders if k in PAPER]
-        left.plot(
-            known, [PAPER[k] for k in known], "o", color="#999999", label="the paper"
-        )
-        left.set(ylabel="letters right, %", title="Figure 7")
+        shown = {"color": "#999999", "marker": "o", "label": "the paper"}
+        left.plot(known, [PAPER[k] for k in known], linestyle="", **shown)
+        left.set(ylabel="letters right, %", title="Accuracy (Figure 7)")
         for part, colour in (("decoding", "#0072b2"), ("nonnegative", "#009e73")):
             us = [mean_us(found[k], part) for k in orders]
             right.plot(orders, us, color=colour, marker="o", label=part)
-        right.set(ylabel="test: CPU us a letter", ylim=(0, None), title="Figure 8")
-        training = right.twinx()
         seconds = [np.mean([x.fit_s for x in found[k]]) for k in orders]
-        training.plot(orders, seconds, color="#d55e00", marker="s", label="training")
-        training.set(ylabel="training: CPU s", ylim=(0, None))
-        lines = [*right.get_lines(), *training.get_lines()]
-        right.legend(lines, [x.get_label() for x in lines], frameon=False)
+        right.plot(orders, seconds, color="#d55e00", marker="s", label="training (s)")
+        right.set(
+            ylabel="CPU us a letter; CPU s", ylim=(0, None), title="Time (Figure 8)"
+        )
+        right.legend(frameon=False)
         left.legend(frameon=False)
         for panel in (left, right):
             panel.set(xlabel="order", xticks=orders)
