@@ -296,7 +296,7 @@ def notes(found: ByOrder) -> list[str]:
     fits = [float(np.mean([x.fit_s for x in found[order]])) for order in (high, low)]
     features = np.mean([mean_us(of_order, "scores") for of_order in found.values()])
     said.append(
-        f"Order {high} takes {more:+.2f} us a letter for decoding beside those of order "
+        f"Order {high} takes {more:+.2f} us a letter more for decoding than order "
         f"{low}, {ratio('decoding'):.2f} times its time (with one call for each word "
         f"{ratio('auto'):.2f} times). Features take {features:.0f} us, whatever the "
         f"order; with them and all else it is {ratio('component'):.2f} times, training "
