@@ -17,6 +17,7 @@ cdef class Best(Completions):
 
     cdef _set_method(self, potentials, method)
     cdef bint _may_pay(self)
+    cdef _count(self)
     cdef Py_ssize_t _size(self)
     cdef _forget(self)
     cdef void _solve_all(self) noexcept nogil

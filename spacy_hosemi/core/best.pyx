@@ -8,7 +8,7 @@ through the groups of states that `bounds` leaves at each token.
 from libc.math cimport INFINITY
 
 from . cimport kernels
-from .bounds cimport Bounds, find_leaps
+from .bounds cimport Bounds, Leaps, find_leaps
 from .chart cimport Layout
 from .completions cimport Completions
 from .nonnegative cimport find_ladder
@@ -26,6 +26,10 @@ LARGE = 4_000_000
 # Bounds are looked for where an arc for each pair of groups is so many times less than
 # all arcs.
 cdef double PAYS = 1.5
+
+# Where they leave too much of most of so many documents, they are looked for no more:
+# the weights of long patterns are large, as those of a perceptron can be.
+cdef Py_ssize_t N_TRIED = 16
 
 # So many tokens are swept in the time that it takes to write down all edges.
 N_FEW = 16
@@ -47,6 +51,7 @@ cdef list best_segments(automaton, list potentials, list constraints, method):
             last._solve_all()
         for best in rooms:
             best.next = None
+            best._count()
             found.append((best._best_path(best.n_segments, False), best.total))
             _give_back(best)
     return found
@@ -95,9 +100,20 @@ cdef class Best(Completions):
     cdef bint _may_pay(self):
         """Whether bounds are likely to. In training, weights change from document to
         document: what is written down for them is not read twice."""
+        cdef Layout layout = self.automaton.layout
+        cdef Leaps known = layout.leaps
         if self.arcs_out.n_terms < PAYS * self.n_groups * self.n_groups:
             return False
+        if known is not None and known.edge_weights is self.edge_weights:
+            if known.n_tried >= N_TRIED and 2 * known.n_held < known.n_tried:
+                return False
         return self.edge_weights.n_met > 1 or self.n_tokens >= N_FEW
+
+    cdef _count(self):
+        """Whether bounds have held; see `_may_pay`."""
+        if self.leaps is not None:
+            self.leaps.n_tried += 1
+            self.leaps.n_held += self.is_bounded
 
     cdef Py_ssize_t _size(self):
         """RETURNS: about how many numbers there is room for."""

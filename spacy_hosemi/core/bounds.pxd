@@ -12,6 +12,8 @@ cdef class Leaps:
     cdef double[:, ::1] pair            # [G, G] from the first to the second
     cdef double[:, ::1] pair_back       # [G, G] from the second to the first
     cdef double[::1] finish             # [G]
+    # so many documents were tried, and so many of them were left with few groups
+    cdef Py_ssize_t n_tried, n_held
 
 
 cdef class Bounds:

@@ -79,6 +79,7 @@ cdef Leaps _make_leaps(Chart chart):
     cdef int32_t[::1] target = np.empty(n_labels, np.int32)
     cdef double[::1] weight = np.empty(n_labels)
     made.edge_weights = chart.edge_weights
+    made.n_tried = made.n_held = 0
     made.weight = np.full((n_labels, chart.n_states), -np.inf)
     made.target = np.zeros((n_labels, chart.n_states), np.int32)
     made.begin = np.full(n_groups, -np.inf)

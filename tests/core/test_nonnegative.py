@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
+from spacy_hosemi.core.bounds import groups_left
 
 from .. import oracles
 from ..strategies import EXACT, problems_nLD, random_patterns, random_problem
@@ -210,3 +211,21 @@ def test_error_negative_observed(name, score):
         nonnegative(automaton, potentials)
     expected = core.viterbi(automaton, potentials, method="automaton")
     assert core.viterbi(automaton, potentials) == expected
+
+
+def test_bounds_that_do_not_hold_are_given_up():
+    """Long patterns that outweigh all tokens: of many documents, all are as ever."""
+    rng = np.random.default_rng(3)
+    patterns = [(a, b, c) for a in range(6) for b in range(6) for c in range(6)]
+    automaton, potentials = zeros(6, 6, patterns=patterns)
+    potentials.pattern[:] = rng.integers(0, 90, len(patterns))
+    documents = [
+        replace(potentials, inside=rng.normal(size=(6, 6)).round(2)) for _ in range(40)
+    ]
+    assert all(groups_left(automaton, document) is None for document in documents)
+    for _ in range(2):
+        for found, document in zip(
+            core.viterbi_many(automaton, documents), documents, strict=True
+        ):
+            assert found == core.viterbi(automaton, document, method="automaton")
+            assert found == core.viterbi(automaton, document, method="bounds")
