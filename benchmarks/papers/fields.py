@@ -17,8 +17,16 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from fitting import PAPER_FIT, fitted, main, make_docs, predicted, read_records
-from fitting import span_f1, tell
+from fitting import (
+    PAPER_FIT,
+    fitted,
+    main,
+    make_docs,
+    predicted,
+    read_records,
+    span_f1,
+    tell,
+)
 from sections import Options, Section
 from spacy import registry
 from spacy.tokens import Doc
@@ -131,7 +139,7 @@ def sections(options: Options) -> list[Section]:
         Section(
             title="Nguyen et al. 2011, Table 4: fields of references (Cora)",
             protocol="300 references to train on and 200 to test, the split of their "
-            "code. C1 to C3 are linear chains (`encoding = \"IO\"`) with label "
+            'code. C1 to C3 are linear chains (`encoding = "IO"`) with label '
             "patterns up to that order, SC1 to SC3 segments, with the features of "
             "their code: bags over the segment of words, neighbours, four words on "
             "each side and letter 2- to 6-grams; the word and the one before it at "

@@ -55,9 +55,7 @@ def fold(records: Sequence[Record], k: int, n: int) -> tuple[list, list]:
     return rest, mixed[k::n]
 
 
-def make_docs(
-    records: Iterable[Record], spans: Callable[[Record], Spans]
-) -> list[Doc]:
+def make_docs(records: Iterable[Record], spans: Callable[[Record], Spans]) -> list[Doc]:
     """Docs of tokens with entities.
 
     records (Iterable[Record]): Each with its tokens.
@@ -126,13 +124,13 @@ def f1(gold: Iterable[set[Any]], found: Iterable[set[Any]]) -> float:
     return 200 * correct / max(1, n_gold + n_found)
 
 
-def main(sections: Callable[[Options], list[Section]], description: str) -> int:
+def main(measure: Callable[[Options], list[Section]], description: str) -> int:
     """Print the sections of a script."""
     parser = argparse.ArgumentParser(description=description)
     add_arguments(parser)
     args = parser.parse_args()
     options = Options(args.data, args.quick, Path(__file__).resolve().parent)
-    print(*sections(options), sep="\n\n")
+    print(*measure(options), sep="\n\n")
     return 0
 
 

@@ -23,8 +23,17 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from fitting import Record, add_arguments, f1, fitted, fold, make_docs, predicted
-from fitting import read_records, tell
+from fitting import (
+    Record,
+    add_arguments,
+    f1,
+    fitted,
+    fold,
+    make_docs,
+    predicted,
+    read_records,
+    tell,
+)
 from sections import Options, Section
 from spacy.tokens import Doc
 
@@ -120,9 +129,9 @@ def sections(options: Options) -> list[Section]:
             protocol="3,221 texts to train on and 2,229 to test, the files of their "
             "code, and its labels: the first word of a clause names the mark that ends "
             "it, a segment is a run of one label. C1 to C3 are linear chains "
-            "(`encoding = \"IO\"`) with label patterns up to that order, SC1 to SC3 "
-            "segments; every token is in one (`outside = \"none\"`). Features: words up "
-            "to four places away and pairs of neighbours, and at each word of a segment "
+            '(`encoding = "IO"`) with label patterns up to that order, SC1 to SC3 '
+            'segments; every token is in one (`outside = "none"`). Features: words up '
+            "to four places away, pairs of neighbours, and at each word of a segment "
             "but the first the word and the one before it. At most 60 iterations of "
             "L-BFGS, sigma = 1. F1 of words with a mark, on test.",
             header=["model", "F1", "paper", "their code", "CPU s"],
