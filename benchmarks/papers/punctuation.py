@@ -11,8 +11,7 @@ files and labels.
   per cent.
 - CPU s: of `nlp.initialize`, one thread.
 
-With --held-out the settings are compared on a part of train that is held out, and test is not
-read.
+With --held-out all are measured on a part of train, and test is not read.
 """
 
 from __future__ import annotations
