@@ -12,7 +12,7 @@ METADATA := setup.py setup.cfg pyproject.toml spacy_hosemi/__init__.py
 CYTHON := $(wildcard spacy_hosemi/core/*.pyx spacy_hosemi/core/*.pxd spacy_hosemi/core/*.h)
 READY := $(VENV)/.built $(VENV)/.dev
 
-.PHONY: help demo test install lint format test-checked test-sanitized bench clean
+.PHONY: help demo test install lint format test-checked test-sanitized bench papers clean
 .DELETE_ON_ERROR:
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo "make test-checked    run the tests with all checks compiled in (slow)"
 	@echo "make test-sanitized  run tests/core with GCC's sanitizers (slow)"
 	@echo "make bench           measure accuracy: make bench DATA=path/to/data"
+	@echo "make papers          measure the tables of the papers: make papers DATA=path/to/all"
 	@echo "make clean           remove $(VENV) and everything built"
 
 demo: $(VENV)/.built
@@ -76,6 +77,11 @@ bench: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 		"train.jsonl and test.jsonl, each line an object with tokens and" \
 		"spans ([start, end, label]). Example: make bench DATA=../data/cora"; exit 2; }
 	@$(PY) benchmarks/accuracy.py "$(DATA)" $(ARGS)
+
+papers: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
+	@test -n "$(DATA)" || { echo "make papers needs DATA: the folder with all data" \
+		"sets. QUICK=1 only shows that it runs. Example: make papers DATA=../data"; exit 2; }
+	@$(PY) benchmarks/papers/run.py --data "$(DATA)" $(if $(QUICK),--quick)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -86,6 +86,15 @@ class PatternAutomaton:
         """The same labels and patterns, without rules."""
         return PatternAutomaton(self.labels, self.patterns, observed=self.observed)
 
+    @cached_property
+    def readers(self) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
+        """first [C + 1] and group: group[first[c]:first[c + 1]] read column c."""
+        order = np.argsort(self.group_column, kind="stable")
+        groups = np.arange(self.n_groups, dtype=np.int32)
+        group = np.repeat(groups, np.diff(self.first_column))[order]
+        columns = np.arange(self.n_columns + 1)
+        return np.searchsorted(self.group_column[order], columns), group
+
     @property
     def n_labels(self) -> int:
         """L, outside included."""

@@ -506,9 +506,10 @@ def _by_group(automaton, given, entries, role):
             scores[:, g] += dense[:, c]
     if entries is not None:
         entries = entries[entries["role"] == ROLES.index(role)]
+    if entries is not None and len(entries):
         given, group = _groups_of_columns(automaton, entries["column"])
-        places = entries["position"][given], group
-        np.add.at(scores, places, entries["score"][given])
+        places = entries["position"][given] * np.intp(scores.shape[1]) + group
+        np.add.at(scores.reshape(-1), places, entries["score"][given])
     return scores
 
 
@@ -516,18 +517,11 @@ def _groups_of_columns(automaton, columns):
     """Pairs of a given column (its place in the list) and a group that reads it."""
     if not automaton.observed:
         return np.arange(len(columns)), columns
-    by_column = np.argsort(automaton.group_column, kind="stable")
-    group = np.repeat(
-        np.arange(automaton.n_groups, dtype=np.int32), np.diff(automaton.first_column)
-    )[by_column]
-    first = np.searchsorted(
-        automaton.group_column[by_column], np.arange(automaton.n_columns + 1)
-    )
-    sizes = np.diff(first)[columns]
-    before = np.cumsum(sizes) - sizes
+    first, group = automaton.readers
+    sizes = first[columns + 1] - first[columns]
+    ends = np.cumsum(sizes)
     given = np.repeat(np.arange(len(columns)), sizes)
-    at = np.repeat(first[columns] - before, sizes) + np.arange(sizes.sum())
-    return given, group[at]
+    return given, group[np.arange(len(given)) + (first[columns + 1] - ends)[given]]
 
 
 def by_column(automaton, counts, n_columns):
@@ -535,8 +529,11 @@ def by_column(automaton, counts, n_columns):
     if not automaton.observed:
         return np.ascontiguousarray(counts.T)
     found = np.zeros((n_columns, counts.shape[1]))
-    given, group = _groups_of_columns(automaton, np.arange(n_columns))
-    np.add.at(found, given, counts[group])
+    first, group = automaton.readers
+    is_read = np.flatnonzero(first[:n_columns] < first[1 : n_columns + 1])
+    found[is_read] = np.add.reduceat(
+        counts[group[: first[n_columns]]], first[is_read], axis=0
+    )
     return found.T.copy()
 
 
@@ -547,6 +544,8 @@ def set_entry_counts(automaton, entries, role, counts):
     counts (float64 [G, n]): Of the role.
     """
     mine = np.flatnonzero(entries["role"] == ROLES.index(role))
+    if not len(mine):
+        return
     given, group = _groups_of_columns(automaton, entries["column"][mine])
     weights = counts[group, entries["position"][mine][given]]
     entries["score"][mine] = np.bincount(given, weights=weights, minlength=len(mine))

@@ -1,0 +1,149 @@
+"""Docs, a fit of the component on them, and the command line of a script of a paper."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sections  # noqa: F401 - it makes the other benchmarks importable
+from measuring import SEED, shuffled
+from sections import Options, Section
+from spacy import blank
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+# The fit of the paper's own code: 100 iterations at most, sigma = 1.
+PAPER_FIT = {"l2": 1.0, "max_iter": 100}
+QUICK_DOCS = 40
+QUICK_ITERATIONS = 5
+
+Spans = Sequence[tuple[int, int, str]]
+Record = dict[str, Any]
+
+
+@dataclass
+class Fitted:
+    """A pipeline, and what it cost.
+
+    nlp (Language): With the component alone.
+    cpu_s (float): Of `initialize`: features are read, patterns mined, weights fitted.
+    """
+
+    nlp: Language
+    cpu_s: float
+
+
+def read_records(path: Path, quick: bool) -> list[Record]:
+    """Read a file of JSON lines; if quick its first documents only."""
+    with open(path, encoding="utf-8") as lines:
+        records = [json.loads(line) for line in lines]
+    return records[:QUICK_DOCS] if quick else records
+
+
+def fold(records: Sequence[Record], k: int, n: int) -> tuple[list, list]:
+    """The k-th of n folds: what is trained on, and what is tested on."""
+    mixed = shuffled(records, SEED)
+    rest = [record for i, record in enumerate(mixed) if i % n != k]
+    return rest, mixed[k::n]
+
+
+def make_docs(records: Iterable[Record], spans: Callable[[Record], Spans]) -> list[Doc]:
+    """Docs of tokens with entities.
+
+    records (Iterable[Record]): Each with its tokens.
+    spans (Callable): The entities of each: start, end (exclusive), label.
+    RETURNS (List[Doc]): What is in no span is outside.
+    """
+    vocab, docs = Vocab(), []
+    for record in records:
+        doc = Doc(vocab, words=record["tokens"])
+        doc.set_ents([Span(doc, i, j, label) for i, j, label in spans(record)])
+        docs.append(doc)
+    return docs
+
+
+def fitted(
+    docs: Sequence[Doc],
+    settings: Mapping[str, Any],
+    features: Mapping[str, Any],
+    fit: Mapping[str, Any],
+    quick: bool = False,
+) -> Fitted:
+    """Train the component alone.
+
+    docs (Sequence[Doc]): With entities.
+    settings (Mapping): Of the component, other than the defaults.
+    features (Mapping): Of `model.features`.
+    fit (Mapping): Of `spacy_hosemi.lbfgs.v1`.
+    quick (bool): A few iterations.
+    RETURNS (Fitted): The pipeline.
+    """
+    nlp = blank("en")
+    reader = {"@misc": "spacy_hosemi.features.v1", **features}
+    scorer = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": reader}
+    nlp.add_pipe("hosemi", config={**settings, "model": scorer})
+    last = {"max_iter": QUICK_ITERATIONS} if quick else {}
+    nlp.config["initialize"]["components"]["hosemi"] = {
+        "fit": {"@misc": "spacy_hosemi.lbfgs.v1", "progress": False, **fit, **last}
+    }
+    examples = [Example(Doc(x.vocab, [t.text for t in x]), x) for x in docs]
+    began = time.process_time()
+    nlp.initialize(lambda: examples)
+    return Fitted(nlp, time.process_time() - began)
+
+
+def predicted(nlp: Language, docs: Iterable[Doc]) -> list[Doc]:
+    """Copies of docs with the entities that a pipeline finds."""
+    return [nlp(Doc(nlp.vocab, [token.text for token in doc])) for doc in docs]
+
+
+def span_f1(gold: Iterable[Doc], found: Iterable[Doc]) -> float:
+    """Micro-averaged F1 of entities, exact span and label, in per cent."""
+    return f1(map(_entities, gold), map(_entities, found))
+
+
+def _entities(doc: Doc) -> set[tuple[Any, ...]]:
+    return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
+
+
+def f1(gold: Iterable[set[Any]], found: Iterable[set[Any]]) -> float:
+    """Micro-averaged F1 of sets, in per cent."""
+    correct = n_gold = n_found = 0
+    for expected, actual in zip(gold, found):
+        correct += len(expected & actual)
+        n_gold += len(expected)
+        n_found += len(actual)
+    return 200 * correct / max(1, n_gold + n_found)
+
+
+def main(measure: Callable[[Options], list[Section]], description: str) -> int:
+    """Print the sections of a script."""
+    parser = argparse.ArgumentParser(description=description)
+    add_arguments(parser)
+    args = parser.parse_args()
+    options = Options(args.data, args.quick, Path(__file__).resolve().parent)
+    print(*measure(options), sep="\n\n")
+    return 0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What each script and `run.py` take."""
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder with all data sets"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="small: does it run? Says nothing of F1"
+    )
+
+
+def tell(text: str) -> None:
+    """Say what was just measured."""
+    print(text, file=sys.stderr, flush=True)
