@@ -18,7 +18,7 @@ cdef class Leaps:
 
 cdef class Bounds:
     cdef double[:, ::1] forward         # [n or more, G] F
-    cdef double[:, ::1] backward        # [2, G] G of this token and the next
+    cdef double[:, ::1] backward        # [2, G] H of this token and the next
     cdef double[:, ::1] gain            # [n or more, G] best cell from here, if above 0
     cdef double[::1] length             # [G] the best length
     cdef double[::1] on                 # [G] the most that one more token gives

@@ -9,12 +9,12 @@ before gives, which is T:
     start(i, g) = first[i, g] + max_d length(g, d) + max(0, best cell of g from i)
     on(i, g)    = more[i, g] + tail[g], or with D > 1 + max(tail[g], 0)
 
-and G likewise from the right, without token i. So F[i, g] + G[i, g] is at least the
+and H likewise from the right, without token i. So F[i, g] + H[i, g] is at least the
 score of every segmentation in which g covers i. The best path of the relaxation is a
 segmentation itself, and its true score the least that the best one has: where the bound
 is below it, g covers i in none of the best. Those that tie stay, so that ties are
-broken as ever. (Bounds of a coarser model, as of A* and coarse-to-fine parsing: Klein
-and Manning 2003; here nothing is lost.)
+broken as ever. (Bounds from a coarser model are those of A* parsing: Klein and Manning
+2003.)
 """
 
 import numpy as np
@@ -263,7 +263,7 @@ cdef class Bounds:
     cdef bint _go_backward(
         self, Chart chart, Leaps leaps, double least
     ) noexcept nogil:
-        """G, through the groups that are left. RETURNS: whether those are few."""
+        """H, through the groups that are left. RETURNS: whether those are few."""
         cdef Py_ssize_t i, g, n_groups = chart.n_groups, n = chart.n_tokens
         cdef Py_ssize_t n_left = n * n_groups
         cdef const double* forward
@@ -303,7 +303,7 @@ cdef class Bounds:
     cdef void _set_begun(
         self, Chart chart, Leaps leaps, Py_ssize_t i, double* row
     ) noexcept nogil:
-        """row[h] = max_g T[h, g] + start(i + 1, g) + G[i + 1, g]"""
+        """row[h] = max_g T[h, g] + start(i + 1, g) + H[i + 1, g]"""
         cdef Py_ssize_t k, g
         cdef double value
         for g in range(chart.n_groups):
@@ -319,7 +319,7 @@ cdef class Bounds:
             )
 
     cdef void _set_goes_on(self, Chart chart, Py_ssize_t i, double* row) noexcept nogil:
-        """row[g] = max(row[g], on(i + 1, g) + G[i + 1, g])"""
+        """row[g] = max(row[g], on(i + 1, g) + H[i + 1, g])"""
         cdef Py_ssize_t k, g
         cdef double value
         for k in range(self.first[i + 1], self.first[i + 2]):
