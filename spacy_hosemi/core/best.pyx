@@ -184,6 +184,8 @@ cdef class Best(Completions):
         for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
             a = self.first_state[self.bounds.group[k]]
             b = self.first_state[self.bounds.group[k] + 1]
+            if a == b:  # the grammar permits no state of the group
+                continue
             if j == self.n_tokens:
                 for q in range(a, b):
                     self.beta[q] = self.final_weight(q)
