@@ -305,7 +305,7 @@ class Errors(metaclass=_Coded):
         "encoding."
     )
     HS090 = (
-        "features.transition names {found} and observed_order is 0; expected 1 or "
+        "features.{role} names {found} and observed_order is 0; expected 1 or "
         "more: transitions have weights for label patterns up to this order. Set it, "
         "or remove the templates."
     )

@@ -17,9 +17,11 @@ from spacy.tokens import Doc
 
 from . import selection
 from .errors import Warnings
+from .features import TRANSITION_ROLES
 from .model import Weights
 from .selection import Counts, Keys, count_features, name_features
-from .transitions import ROLE as TRANSITION
+
+_TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 
 
 class Met:
@@ -93,7 +95,7 @@ def grow(weights: Weights, met: Met, docs: Sequence[Doc]) -> None:
     names = name_features(weights.extractor, docs, chosen)
     if not names:
         return
-    is_kept = np.array([not x.startswith(f"{TRANSITION}:") for x in names], bool)
+    is_kept = np.array([not x.startswith(_TRANSITIONS) for x in names], bool)
     n_weights = weights.matrix.size + is_kept.sum() * len(weights.tail)
     if n_weights > selection.MAX_WEIGHTS:
         weights.grows = False

@@ -40,6 +40,7 @@ from .core.rows import (
 from .errors import Errors
 from .features import (
     ROLES,
+    TRANSITION_ROLES,
     Extensions,
     Extractor,
     FeatureSet,
@@ -65,7 +66,6 @@ from .packing import (
 from .scores import TokenScores
 from .selection import Counts, Pairs, Selection
 from .transitions import NO_PLACES, PlaceRows, make_entries, place_rows
-from .transitions import ROLE as TRANSITION
 
 # 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
 # tables and extension attributes. Older ones are read, none of them is written.
@@ -75,9 +75,10 @@ FORMAT = 4
 # there on they are not only smaller but as fast.
 SPARSE = 1 / 8
 
-# What a regularisation weight may be given for.
-FAMILIES = (*ROLES, "pattern", "length")
-_TRANSITIONS = FAMILIES.index(TRANSITION)
+# What a regularisation weight may be given for: one for both roles of transitions.
+_FAMILY = {role: role for role in ROLES} | dict.fromkeys(TRANSITION_ROLES, "transition")
+FAMILIES = (*dict.fromkeys(_FAMILY.values()), "pattern", "length")
+_TRANSITIONS = FAMILIES.index("transition")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -120,7 +121,7 @@ class Rows:
 
     tokens (Dict[str, RoleRows]): By role.
     segments (SegmentRows): In the role "whole".
-    places (PlaceRows): In the role "transition".
+    places (PlaceRows): In the roles of transitions.
     """
 
     tokens: dict[str, RoleRows]
@@ -336,7 +337,7 @@ class Weights(Shim):
         self._set_features(self.extractor.features.on_tokens())
 
     def observe_patterns(self) -> None:
-        """Read features in the role transition, the usual ones if none are named."""
+        """Read features of transitions, the usual ones if none are named."""
         self._set_features(self.extractor.features.with_transitions())
 
     def _set_features(self, features: FeatureSet) -> None:
@@ -411,17 +412,16 @@ class Weights(Shim):
         ]
 
     def _places(self, values: Keys) -> PlaceRows:
-        if not self.extractor.features.roles[TRANSITION]:
-            return NO_PLACES
-        return place_rows(*self.table.rows(self.extractor.keys(values, TRANSITION)))
+        roles, keys = self.extractor.features.transition_roles, self.extractor.keys
+        found = {role: self.table.rows(keys(values, role)) for role in roles}
+        return place_rows(found) if found else NO_PLACES
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
         reading = self.extractor.read(doc, is_train)
         found = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
-        places = NO_PLACES
-        if TRANSITION in found:
-            places = place_rows(*found.pop(TRANSITION))
+        roles = self.extractor.features.transition_roles
+        places = place_rows({role: found.pop(role) for role in roles})
         tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
         for listed in reading.listed:
             tokens[listed.role] = self._with_listed(tokens[listed.role], listed)
@@ -508,10 +508,8 @@ class Weights(Shim):
 
     def _entries(self, places: PlaceRows) -> NDArray[Any]:
         """One entry for each pattern for which a transition has a weight."""
-        feature, column, slot = self._slots(places.row)
-        return make_entries(
-            places.position[feature], column, self._matrix.ravel()[slot]
-        )
+        which, column, slot = self._slots(places.row)
+        return make_entries(places, which, column, self._matrix.ravel()[slot])
 
     def add_entry_gradient(
         self, places: PlaceRows, d_entries: NDArray[Any] | None, d_matrix: Floats
@@ -950,7 +948,7 @@ class Weights(Shim):
                 raise ValueError(f"{name} has shape {shape}, expected {expected}")
         if self.pairs is not None:
             self.pairs.check(n_rows, n_labels + self.n_observed)
-            is_transition = self._row_family == FAMILIES.index(TRANSITION)
+            is_transition = self._row_family == _TRANSITIONS
             is_observed = self.pairs.columns >= n_labels
             if (is_observed != is_transition.repeat(self.pairs.sizes)).any():
                 raise ValueError("weights in columns of another role")
@@ -966,7 +964,7 @@ def _no_rows(n_tokens: int) -> RoleRows:
 
 def _families(names: Sequence[str]) -> NDArray[np.intp]:
     """The family of each feature."""
-    index = {family: k for k, family in enumerate(FAMILIES)}
+    index = {role: FAMILIES.index(family) for role, family in _FAMILY.items()}
     return np.array([index[name.split(":", 1)[0]] for name in names], np.intp)
 
 

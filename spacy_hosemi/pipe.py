@@ -151,6 +151,7 @@ end = []
 whole = []
 within = []
 transition = []
+transition_inside = []
 min_count = 2
 width = 6
 
@@ -274,7 +275,7 @@ class HighOrderSemiCRF(TrainablePipe):
         would add most to a model trained without them ("gain"), which is then trained
         on: batch training only, and for about 1.4 times the time.
     observed_order (int): Above 0: label patterns up to this order have weights for the
-        features in the role transition, where they are seen in training.
+        features in the roles of transitions, where they are seen in training.
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
@@ -402,10 +403,11 @@ class HighOrderSemiCRF(TrainablePipe):
         self.temperature = temperature
         self.threads = threads
         self._automaton: PatternAutomaton | None = None
-        transitions = self.weights.extractor.features.roles["transition"]
-        if transitions and not observed_order:
-            names = ", ".join(map(str, transitions))
-            raise ValueError(Errors.HS090.format(found=names))
+        features = self.weights.extractor.features
+        if features.transition_roles and not observed_order:
+            role = features.transition_roles[0]
+            names = ", ".join(map(str, features.roles[role]))
+            raise ValueError(Errors.HS090.format(role=role, found=names))
         if observed_order:
             self.weights.observe_patterns()
         self._set_labels([], [])

@@ -6,7 +6,8 @@ else only the pairs (row, column)   that occur in the gold: a feature and the la
                                     of the segment that reads it; the minimum count
                                     raised until they are no more than MAX_PAIRS
 
-Transitions only have weights for such pairs, with patterns in the place of labels.
+Features of transitions only have weights for such pairs, with patterns in the place of
+labels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from .core import PatternAutomaton
 from .errors import Warnings
 from .features import Extractor, Segments
 from .segmentation import Gold, known_labels
-from .transitions import ROLE as TRANSITION
 from .transitions import mine_transitions
 
 MAX_WEIGHTS = 5_000_000
@@ -152,7 +152,7 @@ def select_features(
     asked = extractor.features.min_count
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
-    has_transitions = bool(extractor.features.roles[TRANSITION])
+    has_transitions = bool(extractor.features.transition_roles)
     if has_transitions:
         found = mine_transitions(extractor, docs, golds, keys, automaton)
         has_patterns, of_patterns = found

@@ -104,6 +104,8 @@ def weights_cli(
       python -m spacy hosemi weights model/model-last --feature "LOWER=in"
       python -m spacy hosemi weights model/model-last --families
     """
+    from ..features import TRANSITION_ROLES
+
     import_code(code_path)
     _, pipe = load_component(model, component)
     which: dict[str, Any] = {"labels": label or [], "role": role, "text": feature}
@@ -116,7 +118,7 @@ def weights_cli(
             report = _report_strongest(pipe, top=top, negative=negative, **which)
             if patterns and role is None:
                 report |= _report_patterns(pipe, label or [], top, negative)
-            if pipe.automaton.observed and role in (None, "transition"):
+            if pipe.automaton.observed and role in (None, *TRANSITION_ROLES):
                 report |= _report_transitions(pipe, label or [], top, negative)
     except ValueError as e:
         fail(str(e))

@@ -67,12 +67,12 @@ class PatternWeight:
 
 @dataclass(frozen=True)
 class TransitionWeight:
-    """The weight of a feature in the role transition for a label pattern.
+    """The weight of a feature for a label pattern.
 
-    feature (str): "transition:TEMPLATE=value".
+    feature (str): "transition:TEMPLATE=value" or "transition_inside:TEMPLATE=value".
     pattern (Tuple[str, ...]): Names of labels or tags; "^" is begin.
     docs (int): In how many training documents the feature fires.
-    weight (float): Added where a segment that completes the pattern starts there.
+    weight (float): Added where a segment that completes the pattern reads it.
     """
 
     feature: str

@@ -4,6 +4,7 @@ from .attributes import Extensions
 from .extract import (
     ROLES,
     TOKEN_ROLES,
+    TRANSITION_ROLES,
     Extractor,
     FeatureSet,
     Reading,
@@ -20,6 +21,7 @@ from .word2features import from_word2features
 __all__ = [
     "ROLES",
     "TOKEN_ROLES",
+    "TRANSITION_ROLES",
     "Extensions",
     "Extractor",
     "FeatureSet",

@@ -52,9 +52,11 @@ from .units import (
 
 # Features of tokens in a segment, as the potentials have them.
 TOKEN_ROLES = ("inside", "start", "end")
-# Of those that are read only where there are templates: at all tokens but the first; at
-# the first, with weights for label patterns.
-MORE_ROLES = ("within", "transition")
+# With weights for label patterns: read at the first token, or at each of them.
+TRANSITION_ROLES = ("transition", "transition_inside")
+# Roles of tokens that are read only where there are templates; within is read at all
+# tokens but the first.
+MORE_ROLES = ("within", *TRANSITION_ROLES)
 # And those of the segment as a unit.
 ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
 Keys = NDArray[np.uint64]
@@ -107,8 +109,8 @@ class FeatureSet:
     inside, start, end, whole, within (Iterable[str]): Templates read at each token of a
         segment, at its first token, at its last one, of the segment as a unit, and at
         each token but the first.
-    transition (Iterable[str]): Templates read at the first token, with weights for
-        label patterns that are completed there.
+    transition, transition_inside (Iterable[str]): Templates read at the first token,
+        and at each one, with weights for label patterns that the segment completes.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
@@ -124,6 +126,7 @@ class FeatureSet:
         whole: Iterable[str] = (),
         within: Iterable[str] = (),
         transition: Iterable[str] = (),
+        transition_inside: Iterable[str] = (),
         *,
         min_count: int = 2,
         width: int = 6,
@@ -134,6 +137,7 @@ class FeatureSet:
                 raise ValueError(Errors.HS033.format(name=name, found=value))
         texts = {"inside": inside, "start": start, "end": end, "whole": whole}
         texts |= {"within": within, "transition": transition}
+        texts |= {"transition_inside": transition_inside}
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
@@ -193,25 +197,33 @@ class FeatureSet:
     @property
     def scored_roles(self) -> tuple[str, ...]:
         """Those of them with weights for labels."""
-        return tuple(role for role in self.token_roles if role != "transition")
+        return tuple(r for r in self.token_roles if r not in TRANSITION_ROLES)
+
+    @property
+    def transition_roles(self) -> tuple[str, ...]:
+        """Those of them with weights for label patterns."""
+        return tuple(role for role in TRANSITION_ROLES if self.roles[role])
 
     def _read_as(self, roles: Iterable[str]) -> tuple[Template, ...]:
         return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
-        """All templates in the role inside: segments of one token have no borders. Only
-        transitions are what they were."""
+        """All templates in the role inside, as segments of one token have no borders;
+        those of label patterns in the role transition."""
         roles: dict[str, tuple[Template, ...]] = dict.fromkeys(ROLES, ())
         roles["inside"] = self._read_as(self.scored_roles)
-        roles["transition"] = self.roles["transition"]
+        roles["transition"] = self._read_as(self.transition_roles)
         merged = self._with_roles(roles)
         merged.functions = self.functions.on_tokens()
         return merged
 
     def with_transitions(self) -> FeatureSet:
         """With the usual features in the role transition, if there are none."""
-        templates = self.roles["transition"] or parse_templates(TRANSITION)
-        return self._with_roles({**self.roles, "transition": templates})
+        if self.transition_roles:
+            return self
+        return self._with_roles(
+            {**self.roles, "transition": parse_templates(TRANSITION)}
+        )
 
     def _with_roles(self, roles: dict[str, tuple[Template, ...]]) -> FeatureSet:
         merged = copy(self)
@@ -288,6 +300,7 @@ def make_features(
     whole: list[str] = [],  # noqa: B006
     within: list[str] = [],  # noqa: B006
     transition: list[str] = [],  # noqa: B006
+    transition_inside: list[str] = [],  # noqa: B006
     min_count: int = 2,
     width: int = 6,
     functions: dict[str, Any] = {},  # noqa: B006
@@ -297,8 +310,8 @@ def make_features(
 
     preset (str): "default"; "fields" of records; "names" in running text; "chinese",
         where tokens are characters; or "none" to begin with nothing.
-    inside, start, end, whole, within, transition (List[str]): Templates to add to the
-        preset.
+    inside, start, end, whole, within, transition, transition_inside (List[str]):
+        Templates to add to the preset.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
@@ -312,6 +325,7 @@ def make_features(
         raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
     given = {"inside": inside, "start": start, "end": end, "whole": whole}
     given |= {"within": within, "transition": transition}
+    given |= {"transition_inside": transition_inside}
     texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
     return FeatureSet(
         **texts,

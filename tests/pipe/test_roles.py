@@ -100,10 +100,13 @@ def score_by_hand(pipe, features, words):
                     for i in tokens:
                         name = f"{role}:{read(template, words, i)}"
                         total += weight(name, names[y])
-            for template in map(str, features.get("transition", ())):
-                name = f"transition:{read(template, words, start)}"
-                for k in range(len(history) - 1):
-                    total += weight(name, " ".join(history[k:]))
+            places = {"transition": [start], "transition_inside": range(start, end)}
+            for role, tokens in places.items():
+                for template in map(str, features.get(role, ())):
+                    for i in tokens:
+                        name = f"{role}:{read(template, words, i)}"
+                        for k in range(len(history) - 1):
+                            total += weight(name, " ".join(history[k:]))
         history.append("$")
         for k in range(1, len(history) + 1):
             for z, w in pattern:
@@ -280,6 +283,11 @@ TRANSITION = {
     "transition": ["BIAS", "LOWER", "LOWER[-1] & LOWER"],
     "min_count": 1,
 }
+ALONG = {
+    **TRANSITION,
+    "transition": ["LOWER"],
+    "transition_inside": ["LOWER", "LOWER[-1] & LOWER"],
+}
 
 
 def make_observed(marked=SHORT, features=TRANSITION, **config):
@@ -295,11 +303,15 @@ def make_observed(marked=SHORT, features=TRANSITION, **config):
         {"max_order": 3},
         {"outside": "token", "observed_order": 2},
         {"encoding": "BIO", "observed_order": 2},
+        {"features": ALONG},
+        {"features": ALONG, "observed_order": 2, "outside": "token"},
+        {"features": ALONG, "encoding": "BILUO"},
     ],
 )
 def test_transitions_by_hand(config):
     pipe, examples = make_observed(**config)
-    assert {name.partition(":")[0] for name in pipe.weights.names} >= {"transition"}
+    roles = {name.partition(":")[0] for name in pipe.weights.names}
+    assert roles >= {*pipe.weights.extractor.features.transition_roles} > set()
     assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
     assert_kept_scores_agree(pipe, examples)
 
@@ -307,7 +319,11 @@ def test_transitions_by_hand(config):
 @pytest.mark.filterwarnings("ignore:.*HSW05")
 @pytest.mark.parametrize(
     "config, decoding",
-    [({"observed_order": 2}, None), ({"label_rules": ["A at most once"]}, "mbr")],
+    [
+        ({"observed_order": 2}, None),
+        ({"features": ALONG, "observed_order": 2}, None),
+        ({"label_rules": ["A at most once"]}, "mbr"),
+    ],
 )
 def test_inference_with_transitions(config, decoding):
     """All probabilities, with the constraints of the document."""
@@ -351,13 +367,15 @@ def test_inference_with_transitions(config, decoding):
         {"observed_order": 2, "max_order": 1},
         {"encoding": "BILUO"},
         {"explicit_length": 2, "observed_order": 2},
+        {"features": ALONG, "observed_order": 2},
     ],
 )
 def test_gradient_of_transitions(prepare, config):
     pipe, examples = make_observed(**config)
     rows = assert_gradient(pipe, prepare(examples))
-    of_transitions = np.repeat(_rows(pipe, "transition"), pipe.weights.pairs.sizes)
-    assert np.abs(rows[of_transitions]).max() > 0.01
+    for role in pipe.weights.extractor.features.transition_roles:
+        of_transitions = np.repeat(_rows(pipe, role), pipe.weights.pairs.sizes)
+        assert np.abs(rows[of_transitions]).max() > 0.01
 
 
 def test_gradient_where_nothing_is_known():
@@ -573,6 +591,24 @@ def test_pairs_of_transitions_are_those_of_the_gold():
     }
 
 
+def test_pairs_inside_are_those_of_the_gold():
+    features = {"preset": "none", "transition_inside": ["LOWER"], "min_count": 1}
+    pipe, _ = make_observed(["[A a b] [B c c]"], features)
+    found = {
+        (row.feature, *row.weights) for row in find_features(pipe, text="LOWER", top=99)
+    }
+    assert found == {
+        ("transition_inside:LOWER=a", "^ A"),
+        ("transition_inside:LOWER=b", "^ A"),
+        ("transition_inside:LOWER=c", "A B"),
+    }
+    pipe, _ = make_observed(["[A a b] [B c c]"], {**features, "min_count": 2})
+    assert [pipe.weights.names, pipe.weights.pairs.columns.tolist()] == [
+        ["transition_inside:LOWER=c"],
+        [pipe.automaton.n_labels + pipe.automaton.observed.index(("A", "B"))],
+    ]
+
+
 def test_many_features_with_transitions(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
@@ -606,5 +642,7 @@ def test_nothing_is_observed():
 def test_transitions_need_patterns():
     with pytest.raises(ValueError, match="HS090.*LOWER, SHAPE"):
         make_nlp(features={"transition": ["LOWER", "SHAPE"]})
+    with pytest.raises(ValueError, match="features.transition_inside names LOW"):
+        make_nlp(features={"transition_inside": ["LOWER"]})
     with pytest.raises(ValueError, match="HS043.*observed_order is -1"):
         make_nlp(observed_order=-1)
