@@ -65,7 +65,7 @@ from .packing import (
 )
 from .scores import TokenScores
 from .selection import Counts, Pairs, Selection
-from .transitions import NO_PLACES, PlaceRows, make_entries, place_rows
+from .transitions import NO_PLACES, Places, find_places
 
 # 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
 # tables and extension attributes. Older ones are read, none of them is written.
@@ -121,12 +121,12 @@ class Rows:
 
     tokens (Dict[str, RoleRows]): By role.
     segments (SegmentRows): In the role "whole".
-    places (PlaceRows): In the roles of transitions.
+    places (Places): In the roles of transitions.
     """
 
     tokens: dict[str, RoleRows]
     segments: SegmentRows
-    places: PlaceRows
+    places: Places
 
     @property
     def fired(self) -> list[Ints]:
@@ -411,17 +411,17 @@ class Weights(Shim):
             for i, j, segments in zip(borders, borders[1:], found.segments)
         ]
 
-    def _places(self, values: Keys) -> PlaceRows:
+    def _places(self, values: Keys) -> Places:
         roles, keys = self.extractor.features.transition_roles, self.extractor.keys
         found = {role: self.table.rows(keys(values, role)) for role in roles}
-        return place_rows(found) if found else NO_PLACES
+        return find_places(found, self._slots)
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
         reading = self.extractor.read(doc, is_train)
         found = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
         roles = self.extractor.features.transition_roles
-        places = place_rows({role: found.pop(role) for role in roles})
+        places = find_places({role: found.pop(role) for role in roles}, self._slots)
         tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
         for listed in reading.listed:
             tokens[listed.role] = self._with_listed(tokens[listed.role], listed)
@@ -489,7 +489,7 @@ class Weights(Shim):
         within: Floats | None = None,
         *,
         segments: SegmentRows,
-        places: PlaceRows = NO_PLACES,
+        places: Places = NO_PLACES,
     ) -> Potentials:
         """RETURNS (Potentials): These scores, with those of segments as units and of
         transitions, and weights of patterns and length."""
@@ -503,21 +503,20 @@ class Weights(Shim):
             tail=self.tail,
             cells=self._cells(segments),
             pattern=self.pattern,
-            entries=self._entries(places) if self.n_observed else None,
+            entries=places.with_weights(self._matrix.ravel())
+            if self.n_observed
+            else None,
         )
 
-    def _entries(self, places: PlaceRows) -> NDArray[Any]:
-        """One entry for each pattern for which a transition has a weight."""
-        which, column, slot = self._slots(places.row)
-        return make_entries(places, which, column, self._matrix.ravel()[slot])
+    def _entries(self, places: Places) -> NDArray[Any] | None:
+        return places.with_weights(self._matrix.ravel()) if self.n_observed else None
 
     def add_entry_gradient(
-        self, places: PlaceRows, d_entries: NDArray[Any] | None, d_matrix: Floats
+        self, places: Places, d_entries: NDArray[Any] | None, d_matrix: Floats
     ) -> None:
         """Transpose of the entries that `with_scores` makes."""
         if d_entries is not None:
-            slot = self._slots(places.row)[2]
-            np.add.at(d_matrix.reshape(-1), slot, d_entries["score"])
+            np.add.at(d_matrix.reshape(-1), places.slot, d_entries["score"])
 
     def _cells(self, segments: SegmentRows) -> NDArray[Any]:
         """One cell for each column in which a feature of a segment has a weight."""

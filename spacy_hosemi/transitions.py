@@ -9,7 +9,7 @@ only for the pairs that occur in the gold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,53 +27,53 @@ _READ_AS = dict(zip(TRANSITION_ROLES, (ROLES.index("start"), ROLES.index("inside
 
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
+Slots = Callable[[Ints], tuple[Ints, Ints, NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
-class PlaceRows:
-    """Known features that speak for label patterns.
+class Places:
+    """Known features that speak for label patterns, and their weights.
 
-    position, row (int32 [K]): The token and the row of each.
-    role (uint8 [K]): That of its entries: the number of start or inside.
+    row (int32 [K]): The row of each.
+    entries (ENTRIES [N]): What their weights are added to; scores are 0.
+    slot (int64 [N]): Where the weight of each entry is.
     """
 
-    position: Ints
     row: Ints
-    role: NDArray[np.uint8]
+    entries: NDArray[Any]
+    slot: NDArray[np.int64]
+
+    def with_weights(self, weights: NDArray[np.float64]) -> NDArray[Any]:
+        """RETURNS (ENTRIES [N]): A copy with these scores."""
+        entries = self.entries.copy()
+        entries["score"] = weights[self.slot]
+        return entries
 
 
-_NOTHING = np.zeros(0, np.int32)
-NO_PLACES = PlaceRows(_NOTHING, _NOTHING, np.zeros(0, np.uint8))
+NO_PLACES = Places(np.zeros(0, np.int32), np.zeros(0, ENTRIES), np.zeros(0, np.int64))
 
 
-def place_rows(found: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
-    """RETURNS (PlaceRows): From first and rows of each role: rows[first[i]:
-    first[i + 1]] of token i."""
-    parts = [
-        (
-            np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first)),
-            rows,
-            np.full(len(rows), _READ_AS[role], np.uint8),
-        )
-        for role, (first, rows) in found.items()
-    ]
-    return PlaceRows(*map(np.concatenate, zip(*parts))) if parts else NO_PLACES
+def find_places(found: Mapping[str, tuple[Ints, Ints]], slots: Slots) -> Places:
+    """Features of a document that speak for label patterns.
 
-
-def make_entries(
-    places: PlaceRows, which: Ints, column: Ints, score: NDArray[np.float64]
-) -> NDArray[Any]:
-    """Scores in columns of label patterns.
-
-    places (PlaceRows): K features.
-    which (int32 [N]): Of which of them each score is.
-    column (int32 [N]), score (float64 [N]): What it adds, and where.
-    RETURNS (ENTRIES): N.
+    found (Dict[str, Tuple[int32 [n + 1], int32 [K]]]): Of each role first and row:
+        those of token i are row[first[i]:first[i + 1]].
+    slots (Callable): Rows -> for each of their weights which of the rows it is of, its
+        column, and where it is.
+    RETURNS (Places): Those of all roles.
     """
-    entries = np.empty(len(score), ENTRIES)
-    entries["position"], entries["role"] = places.position[which], places.role[which]
-    entries["column"], entries["score"] = column, score
-    return entries
+    if not found:
+        return NO_PLACES
+    sizes = [len(row) for _, row in found.values()]
+    row = np.concatenate([row for _, row in found.values()])
+    position = np.concatenate(
+        [np.arange(len(x) - 1).repeat(np.diff(x)) for x, _ in found.values()]
+    )
+    which, column, slot = slots(row)
+    entries = np.zeros(len(slot), ENTRIES)
+    entries["position"], entries["column"] = position[which], column
+    entries["role"] = np.repeat([_READ_AS[role] for role in found], sizes)[which]
+    return Places(row, entries, slot)
 
 
 def mine_transitions(

@@ -22,6 +22,7 @@ ORDER = [
     "core.automaton",
     "core.potentials",
     "core.cells",
+    "core.columns",
     "core.chart",
     "core.tables",
     "core.counts",

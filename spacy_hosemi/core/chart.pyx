@@ -28,13 +28,12 @@ from libc.string cimport memcmp
 
 from . cimport kernels
 from .cells cimport Cell, Cells, are_cells
+from .columns cimport Entry, entries_of, scores_of_groups
 from .potentials import (
     CELLS,
-    ROLES,
     check_automaton,
     check_cells,
     check_constraints,
-    check_entries,
     check_potentials,
 )
 
@@ -163,7 +162,6 @@ cdef class Chart(Cells):
 
     cdef _set_document(self, potentials, constraints):
         automaton = self.automaton
-        entries = potentials.entries
         cdef Py_ssize_t n_groups = self.n_groups, n_tokens = self.inside.shape[0]
         cdef Py_ssize_t n_columns = self.n_labels + len(automaton.observed)
         self.n_tokens = n_tokens
@@ -171,18 +169,17 @@ cdef class Chart(Cells):
         if not _are_checked(cells, n_tokens, n_columns):
             cells = check_cells(cells, n_tokens, n_columns)
         self.cells_as_given = cells
-        if entries is not None:
-            entries = check_entries(entries, n_tokens, n_columns)
-        if not automaton.observed and entries is None:
+        cdef const Entry[::1] entries = entries_of(potentials, n_tokens, n_columns)
+        if not automaton.observed and not entries.shape[0]:
             if self.sums is None or self.sums.shape[0] < n_tokens:
                 self.sums = np.empty((n_tokens, n_groups))
             self.first, self.more, self.end = self.sums, self.inside, self.given_end
             _add(self.inside, self.start, self.first)
         else:
-            more = _by_group(automaton, self.inside, entries, "inside")
-            self.first = more + _by_group(automaton, self.start, entries, "start")
-            end = _by_group(automaton, self.given_end, entries, "end")
-            self.more, self.end = more, end
+            self.more = scores_of_groups(automaton, self.inside, entries, 0)
+            self.first = scores_of_groups(automaton, self.start, entries, 1)
+            self.end = scores_of_groups(automaton, self.given_end, entries, 2)
+            _add(self.more, self.first, self.first)
         if constraints is not None:
             constraints = check_constraints(automaton, constraints, n_tokens)
             self.more = more = np.array(self.more)
@@ -494,25 +491,6 @@ cdef void _add(
             total[i, g] = x[i, g] + y[i, g]
 
 
-def _by_group(automaton, given, entries, role):
-    """The scores of one role, [n, G]: each group sums the columns that it reads."""
-    dense = np.asarray(given)
-    n_labels = automaton.n_labels
-    scores = np.ascontiguousarray(dense[:, automaton.group_label])
-    if dense.shape[1] > n_labels:
-        columns = np.arange(n_labels, automaton.n_columns)
-        given, group = _groups_of_columns(automaton, columns)
-        for c, g in zip(columns[given], group):
-            scores[:, g] += dense[:, c]
-    if entries is not None:
-        entries = entries[entries["role"] == ROLES.index(role)]
-    if entries is not None and len(entries):
-        given, group = _groups_of_columns(automaton, entries["column"])
-        places = entries["position"][given] * np.intp(scores.shape[1]) + group
-        np.add.at(scores.reshape(-1), places, entries["score"][given])
-    return scores
-
-
 def _groups_of_columns(automaton, columns):
     """Pairs of a given column (its place in the list) and a group that reads it."""
     if not automaton.observed:
@@ -522,33 +500,6 @@ def _groups_of_columns(automaton, columns):
     ends = np.cumsum(sizes)
     given = np.repeat(np.arange(len(columns)), sizes)
     return given, group[np.arange(len(given)) + (first[columns + 1] - ends)[given]]
-
-
-def by_column(automaton, counts, n_columns):
-    """Counts of groups, [G, n], as counts of columns, [n, n_columns]."""
-    if not automaton.observed:
-        return np.ascontiguousarray(counts.T)
-    found = np.zeros((n_columns, counts.shape[1]))
-    first, group = automaton.readers
-    is_read = np.flatnonzero(first[:n_columns] < first[1 : n_columns + 1])
-    found[is_read] = np.add.reduceat(
-        counts[group[: first[n_columns]]], first[is_read], axis=0
-    )
-    return found.T.copy()
-
-
-def set_entry_counts(automaton, entries, role, counts):
-    """Write expected counts as the scores of the entries of one role.
-
-    entries (ENTRIES): Changed in place.
-    counts (float64 [G, n]): Of the role.
-    """
-    mine = np.flatnonzero(entries["role"] == ROLES.index(role))
-    if not len(mine):
-        return
-    given, group = _groups_of_columns(automaton, entries["column"][mine])
-    weights = counts[group, entries["position"][mine][given]]
-    entries["score"][mine] = np.bincount(given, weights=weights, minlength=len(mine))
 
 
 def _constrain(constraints, label, first, more, end):

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t
 
 from .cells cimport Cell
 from .chart cimport Chart
-from .potentials import ROLES
+from .columns cimport Entry
 
 
 cdef double add_path(Chart chart, segments, gradient, double times):
@@ -30,6 +30,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     cdef double[::1] tail = gradient.tail, pattern = gradient.pattern
     cdef Py_ssize_t u, j, y, c, g, i, k, edge, state = 0, n_lengths = chart.n_lengths
     cdef list groups = []
+    cdef Entry[::1] entries
     for u, j, y in segments:
         edge = chart.edge_of(state, y)
         state = chart.state_behind(edge, state, y)
@@ -51,7 +52,8 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     if len(gradient.cells):
         _add_cells(chart, segments, groups, gradient.cells, times)
     if gradient.entries is not None and len(gradient.entries):
-        _add_entries(chart, segments, groups, gradient.entries, times)
+        entries = gradient.entries
+        _add_entries(chart, segments, groups, entries, times)
     return total
 
 
@@ -68,37 +70,45 @@ cdef void _add_suffixes(
 cdef _add_cells(
     Chart chart, segments, list groups, Cell[::1] cells, double times
 ):
-    reads = _reads(chart, groups)
-    cdef const unsigned char[:, ::1] reads_ = reads
-    cdef int32_t[:, ::1] known = np.zeros((chart.n_tokens, 2), np.int32)
-    cdef Py_ssize_t u, j, k
-    for k, (u, j, _) in enumerate(segments):
-        known[u, 0], known[u, 1] = <int32_t>j, <int32_t>k
+    cdef int32_t[:, ::1] known = np.full((chart.n_tokens, 2), -1, np.int32)
+    cdef const int32_t[::1] first = chart.automaton.first_column
+    cdef const int32_t[::1] columns = chart.automaton.group_column
+    cdef Py_ssize_t u, j, k, g
+    for (u, j, _), g in zip(segments, groups):
+        known[u, 0], known[u, 1] = <int32_t>j, <int32_t>g
     for k in range(cells.shape[0]):
         u = cells[k].start
-        if known[u, 0] == cells[k].end and reads_[known[u, 1], cells[k].column]:
-            cells[k].score += times
+        if known[u, 0] == cells[k].end:
+            if _reads(first, columns, known[u, 1], cells[k].column):
+                cells[k].score += times
 
 
-def _add_entries(Chart chart, segments, groups, entries, times):
-    reads = _reads(chart, groups)
-    starts, ends = np.array([(u, j) for u, j, _ in segments], np.intp).T
-    segment = np.repeat(np.arange(len(segments)), ends - starts)
-    is_there = np.ones((len(ROLES), chart.n_tokens), bool)
-    is_there[1:] = False
-    is_there[1, starts] = True
-    is_there[2, ends - 1] = True
-    position, column = entries["position"], entries["column"]
-    entries["score"] += times * (
-        is_there[entries["role"], position] & reads[segment[position], column]
-    )
+cdef _add_entries(
+    Chart chart, segments, list groups, Entry[::1] entries, double times
+):
+    # The group of the segment that reads entries at a place, by role; -1: none does.
+    cdef int32_t[:, ::1] reader = np.full((3, chart.n_tokens), -1, np.int32)
+    cdef const int32_t[::1] first = chart.automaton.first_column
+    cdef const int32_t[::1] columns = chart.automaton.group_column
+    cdef Py_ssize_t u, j, k, g, i
+    for (u, j, _), g in zip(segments, groups):
+        reader[1, u] = reader[2, j - 1] = <int32_t>g
+        for i in range(u, j):
+            reader[0, i] = <int32_t>g
+    for k in range(entries.shape[0]):
+        g = reader[entries[k].role, entries[k].position]
+        if g >= 0 and _reads(first, columns, g, entries[k].column):
+            entries[k].score += times
 
 
-def _reads(Chart chart, groups):
-    """RETURNS (bool [K, C]): Which columns the segments read, by their groups."""
-    automaton = chart.automaton
-    first, columns = automaton.first_column, automaton.group_column
-    reads = np.zeros((len(groups), automaton.n_columns), bool)
-    for read, g in zip(reads, groups):
-        read[columns[first[g] : first[g + 1]]] = True
-    return reads
+cdef bint _reads(
+    const int32_t[::1] first,       # of PatternAutomaton: first_column ..
+    const int32_t[::1] columns,     # .. and group_column
+    Py_ssize_t g,
+    Py_ssize_t c,
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(first[g], first[g + 1]):
+        if columns[i] == c:
+            return True
+    return False

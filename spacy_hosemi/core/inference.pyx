@@ -17,7 +17,8 @@ from libc.math cimport INFINITY, exp, log
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
-from .chart import by_column, set_entry_counts
+from .columns cimport entries_of
+from .columns import columns_of_groups, set_entry_counts
 from .counts cimport add_path
 from .potentials import ROLES, Potentials
 from .tables cimport Tables
@@ -93,6 +94,8 @@ cdef class Marginals(Tables):
     cdef double[::1] edge_count         # [E]
     cdef double[::1] pattern_count      # [M]
     cdef double[::1] prob               # [G D] of the explicit segments of a row
+    cdef double[::1] long_prob          # [G] of those that run on
+    cdef double[::1] one                # [G] the weight 1
     cdef bint has_counts
 
     def __init__(self, automaton, potentials, constraints=None, bint counts=True):
@@ -115,12 +118,14 @@ cdef class Marginals(Tables):
     cdef _set_gradient(self, potentials):
         """From groups back to columns."""
         automaton = self.automaton
-        entries = None if potentials.entries is None else potentials.entries.copy()
+        entries = potentials.entries
+        if entries is not None:
+            entries = entries_of(potentials, self.n_tokens, automaton.n_columns).copy()
         dense = {}
         for role in ROLES:  # one after the other: for long documents memory counts
             counts = self._take_counts(role)
             n_columns = np.shape(getattr(potentials, role))[1]
-            dense[role] = by_column(automaton, counts, n_columns)
+            dense[role] = columns_of_groups(automaton, counts, n_columns)
             if entries is not None:
                 set_entry_counts(automaton, entries, role, counts)
             del counts
@@ -130,8 +135,8 @@ cdef class Marginals(Tables):
         length = self.counts["length"].reshape(self.n_groups, self.n_lengths)
         length, tail = length[:, ::-1], self.counts["tail"]
         if automaton.observed:
-            length = by_column(automaton, length, self.n_labels).T
-            tail = by_column(automaton, tail[:, None], self.n_labels)[0]
+            length = columns_of_groups(automaton, length, self.n_labels).T
+            tail = columns_of_groups(automaton, tail[:, None], self.n_labels)[0]
         self.gradient = Potentials(
             **dense,
             length=length.copy(),
@@ -300,10 +305,15 @@ cdef class Marginals(Tables):
         self.inside_count, self.end_count = counts["inside"], counts["end"]
         self.slot_count, self.tail_count = counts["length"], counts["tail"]
         self.pattern_count = counts["pattern"]
-        room = np.zeros(n_arcs + n_edges + n_slots + self.n_cells)
+        # the log of 1 where that is what weights are
+        self.one = np.full(self.n_groups, 0.0 if self.in_logs else 1.0)
+        room = np.zeros(
+            n_arcs + n_edges + n_slots + self.n_groups + self.n_cells
+        )
         self.arc_count, room = room[:n_arcs], room[n_arcs:]
         self.edge_count, room = room[:n_edges], room[n_edges:]
-        self.prob, self.cell_count = room[:n_slots], room[n_slots:]
+        self.prob, room = room[:n_slots], room[n_slots:]
+        self.long_prob, self.cell_count = room[: self.n_groups], room[self.n_groups :]
 
     cdef bint _backward(self) noexcept nogil:
         """Backward sweep; expected counts at each boundary while its row is at hand."""
@@ -405,43 +415,59 @@ cdef class Marginals(Tables):
         kernels.pair(&self.first_state[g], 1, &weight, 1, y, 1, x, 0, &prob)
         return prob
 
-    cdef double _one_weight(self) noexcept nogil:
-        return 0.0 if self.in_logs else 1.0
+    cdef void _products(
+        self,
+        const double* weight,
+        const double* x,
+        const double* y,
+        double* found,
+    ) noexcept nogil:
+        """The same for all groups."""
+        cdef Py_ssize_t g, n_groups = self.n_groups
+        if self.in_logs:
+            for g in range(n_groups):
+                found[g] = self._product(g, weight[g], x, y)
+        else:
+            kernels.pair(
+                &self.first_state[0], n_groups, weight, 1, y, 1, x, 0, found
+            )
 
     cdef _count_starts(self, double[:, ::1] start_count):
         # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
-        cdef Py_ssize_t g, u
+        cdef Py_ssize_t u
         if self.log_z == -INFINITY:
             return
         with nogil:
             for u in range(self.n_tokens):
-                for g in range(self.n_groups):
-                    start_count[u, g] = self._product(
-                        g, self._one_weight(), &self.opened[u, 0], &self.closing[u, 0]
-                    )
+                self._products(
+                    &self.one[0],
+                    &self.opened[u, 0],
+                    &self.closing[u, 0],
+                    &start_count[u, 0],
+                )
 
     cdef void _count_ends(self, Py_ssize_t j) noexcept nogil:
         # P(a segment of the group ends at j) = sum_q alpha[j, q] beta[j, q]
-        cdef Py_ssize_t g
-        for g in range(self.n_groups):
-            self.end_count[j - 1, g] = self._product(
-                g, self._one_weight(), &self.alpha[j - self.base, 0], &self.beta[0]
-            )
+        self._products(
+            &self.one[0],
+            &self.alpha[j - self.base, 0],
+            &self.beta[0],
+            &self.end_count[j - 1, 0],
+        )
 
     cdef void _count_running(self, Py_ssize_t j) noexcept nogil:
         # P(token j lies beyond the horizon of a segment of the group)
         #     = sum_q R[j, q] exp(more[j] + tail) T[j + 1, q]
         cdef Py_ssize_t g
-        cdef double prob
+        self._products(
+            &self.keep[0],
+            &self.running[j - self.base, 0],
+            &self.rest[1 - j % 2, 0],
+            &self.long_prob[0],
+        )
         for g in range(self.n_groups):
-            prob = self._product(
-                g,
-                self.keep[g],
-                &self.running[j - self.base, 0],
-                &self.rest[1 - j % 2, 0],
-            )
-            self.inside_count[g, j] += prob
-            self.tail_count[g] += prob
+            self.inside_count[g, j] += self.long_prob[g]
+            self.tail_count[g] += self.long_prob[g]
 
     cdef void _count_entering(self, Py_ssize_t j) noexcept nogil:
         """Segments whose token j - 1 is the first one beyond the horizon."""
@@ -451,8 +477,11 @@ cdef class Marginals(Tables):
         if not self.in_logs:
             enter = self.row_weight(j) + self.at_enter()
         if u >= 0:
+            self._products(
+                enter, &self.opened[u, 0], &self.rest[j % 2, 0], &self.long_prob[0]
+            )
             for g in range(self.n_groups):
-                self._count_one(g, u, j, enter[g], &self.rest[j % 2, 0])
+                self._count_long(g, u, j, self.long_prob[g])
         for t in range(self.first_late[j], self.first_late[j + 1]):
             weight = self.late_score[t] if self.in_logs else self.late_weight[t]
             self._count_one(
@@ -468,14 +497,19 @@ cdef class Marginals(Tables):
         const double* follows,
     ) noexcept nogil:
         """A segment of more than D tokens. RETURNS: its probability."""
-        cdef Py_ssize_t k
         cdef double prob = self._product(g, weight, &self.opened[u, 0], follows)
+        self._count_long(g, u, j, prob)
+        return prob
+
+    cdef void _count_long(
+        self, Py_ssize_t g, Py_ssize_t u, Py_ssize_t j, double prob
+    ) noexcept nogil:
+        cdef Py_ssize_t k
         if prob > 0.0:
             self.slot_count[g * self.n_lengths] += prob
             self.tail_count[g] += prob * (j - u - self.n_lengths)
             for k in range(u, j):
                 self.inside_count[g, k] += prob
-        return prob
 
     cdef void _count_explicit(self, Py_ssize_t j) noexcept nogil:
         cdef Py_ssize_t g, i, t, u, n_lengths = self.n_lengths

@@ -206,7 +206,7 @@ def _as_records(name: str, value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
             Errors.HS010.format(name=name, found=array.shape, expected="(K,)")
         )
     _check_numbers(name, np.asarray(array["score"], np.float64))
-    return array
+    return array[list(dtype.names or ())]  # in this order
 
 
 def check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
