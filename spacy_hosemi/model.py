@@ -402,11 +402,12 @@ class Weights(Shim):
             rows = self._with_listed(_no_rows(len(found.orths)), listed)
             self.add_scores(rows, scores[kept.roles.index(listed.role)])
         borders = found.first.tolist()
+        speaks = bool(self.extractor.features.transition_roles)
         return [
             self.with_scores(
                 **dict(zip(kept.roles, scores[:, i:j])),
                 segments=self._known(segments),
-                places=self._places(found.values[i:j]),
+                places=self._places(found.values[i:j]) if speaks else NO_PLACES,
             )
             for i, j, segments in zip(borders, borders[1:], found.segments)
         ]
