@@ -20,6 +20,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from spacy_hosemi.fit import Batch, Fit, make_lbfgs
+from spacy_hosemi.objectives import Objective
+
 # The fit of the paper's own code: 100 iterations at most, sigma = 1.
 PAPER_FIT = {"l2": 1.0, "max_iter": 100}
 QUICK_DOCS = 40
@@ -30,15 +33,36 @@ Record = dict[str, Any]
 
 
 @dataclass
+class Cost:
+    """What a fit cost, in CPU seconds.
+
+    inference_s (float): Of the objective alone: sums over segmentations.
+    fit_s (float): That, and what weights cost: scores, gradients, steps.
+    n_values (int): How often the objective of the whole corpus was computed.
+    """
+
+    inference_s: float = 0.0
+    fit_s: float = 0.0
+    n_values: int = 0
+
+
+@dataclass
 class Fitted:
     """A pipeline, and what it cost.
 
     nlp (Language): With the component alone.
     cpu_s (float): Of `initialize`: features are read, patterns mined, weights fitted.
+    cost (Cost): Of the fit alone.
     """
 
     nlp: Language
     cpu_s: float
+    cost: Cost
+
+    @property
+    def component(self) -> Any:
+        """RETURNS (HighOrderSemiCRF): The only one."""
+        return self.nlp.get_pipe("hosemi")
 
 
 def read_records(path: Path, quick: bool) -> list[Record]:
@@ -89,20 +113,62 @@ def fitted(
     nlp = blank("en")
     reader = {"@misc": "spacy_hosemi.features.v1", **features}
     scorer = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": reader}
-    nlp.add_pipe("hosemi", config={**settings, "model": scorer})
+    component: Any = nlp.add_pipe("hosemi", config={**settings, "model": scorer})
     last = {"max_iter": QUICK_ITERATIONS} if quick else {}
-    nlp.config["initialize"]["components"]["hosemi"] = {
-        "fit": {"@misc": "spacy_hosemi.lbfgs.v1", "progress": False, **fit, **last}
-    }
-    examples = [Example(Doc(x.vocab, [t.text for t in x]), x) for x in docs]
+    find = make_lbfgs(**{"progress": False, **fit, **last})
+    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
+    cost, objective = Cost(), component.objective
+    component.objective = _timed(objective, cost)
     began = time.process_time()
-    nlp.initialize(lambda: examples)
-    return Fitted(nlp, time.process_time() - began)
+    component.initialize(lambda: examples, nlp=nlp, fit=_measured(find, cost))
+    cpu_s = time.process_time() - began
+    component.objective = objective
+    return Fitted(nlp, cpu_s, cost)
+
+
+def _timed(objective: Objective, cost: Cost) -> Objective:
+    """The same objective, whose time is added up."""
+
+    def timed(*args: Any) -> Any:
+        began = time.process_time()
+        found = objective(*args)
+        cost.inference_s += time.process_time() - began
+        return found
+
+    return timed
+
+
+def _measured(find: Fit, cost: Cost) -> Fit:
+    """The same fit; what it costs is written down."""
+
+    def measured(batch: Batch) -> None:
+        compute = batch.value_and_gradient
+
+        def counted() -> Any:
+            cost.n_values += 1
+            return compute()
+
+        batch.value_and_gradient = counted  # type: ignore[method-assign]
+        began = time.process_time()
+        find(batch)
+        cost.fit_s += time.process_time() - began
+
+    return measured
+
+
+def fresh(docs: Iterable[Doc], vocab: Vocab | None = None) -> list[Doc]:
+    """Copies of docs without their entities.
+
+    docs (Iterable[Doc]): Of tokens.
+    vocab (Optional[Vocab]): Of the copies; None: that of each doc.
+    RETURNS (List[Doc]): The copies.
+    """
+    return [Doc(vocab or doc.vocab, [token.text for token in doc]) for doc in docs]
 
 
 def predicted(nlp: Language, docs: Iterable[Doc]) -> list[Doc]:
     """Copies of docs with the entities that a pipeline finds."""
-    return [nlp(Doc(nlp.vocab, [token.text for token in doc])) for doc in docs]
+    return [nlp(doc) for doc in fresh(docs, nlp.vocab)]
 
 
 def span_f1(gold: Iterable[Doc], found: Iterable[Doc]) -> float:

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 import spacy
 from numpy.typing import NDArray
+from pictures import GRID, draw
 from sections import Options, Section
 
 # isort: split
@@ -354,51 +355,33 @@ def sections(
             HEADER,
             [row(found, order) for order in found],
             notes(found),
-            draw(found, options.pictures),
+            draw("letters", (8.4, 3.4), options, lambda x: fill(x, found)),
         )
     ]
 
 
-def draw(found: ByOrder, folder: Path) -> list[str]:
-    """Draw accuracy and time by order.
-
-    folder (Path): Where letters.png and .svg are written.
-    RETURNS (List[str]): The picture that is shown; none without matplotlib.
-    """
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        return []
+def fill(drawn: Any, found: ByOrder) -> None:
+    """Draw accuracy and time by order."""
     orders = list(found)
-    with matplotlib.rc_context({"svg.hashsalt": "letters", "font.size": 9}):
-        drawn = Figure(figsize=(8.4, 3.4), layout="constrained")
-        left, right = drawn.subplots(1, 2)
-        pairs = [mean_and_spread([x.accuracy for x in found[k]]) for k in orders]
-        mean, spread = zip(*pairs)
-        left.errorbar(orders, mean, spread, color="#d55e00", marker="s", capsize=3)
-        known = [k for k in orders if k in PAPER]
-        shown = {"color": "#999999", "marker": "o", "label": "the paper"}
-        left.plot(known, [PAPER[k] for k in known], linestyle="", **shown)
-        left.set(ylabel="letters right, %", title="Accuracy (Figure 7)")
-        for part, colour in (("decoding", "#0072b2"), ("nonnegative", "#009e73")):
-            us = [mean_us(found[k], part) for k in orders]
-            right.plot(orders, us, color=colour, marker="o", label=part)
-        seconds = [np.mean([x.fit_s for x in found[k]]) for k in orders]
-        right.plot(orders, seconds, color="#d55e00", marker="s", label="training (s)")
-        right.set(
-            ylabel="CPU us a letter; CPU s", ylim=(0, None), title="Time (Figure 8)"
-        )
-        right.legend(frameon=False)
-        left.legend(frameon=False)
-        for panel in (left, right):
-            panel.set(xlabel="order", xticks=orders)
-            panel.grid(color="#dddddd", linewidth=0.6)
-        folder.mkdir(parents=True, exist_ok=True)
-        for ending in ("png", "svg"):
-            metadata = {"Date": None} if ending == "svg" else None
-            drawn.savefig(folder / f"letters.{ending}", dpi=150, metadata=metadata)
-    return ["letters.png"]
+    left, right = drawn.subplots(1, 2)
+    pairs = [mean_and_spread([x.accuracy for x in found[k]]) for k in orders]
+    mean, spread = zip(*pairs)
+    left.errorbar(orders, mean, spread, color="#d55e00", marker="s", capsize=3)
+    known = [k for k in orders if k in PAPER]
+    shown = {"color": "#999999", "marker": "o", "label": "the paper"}
+    left.plot(known, [PAPER[k] for k in known], linestyle="", **shown)
+    left.set(ylabel="letters right, %", title="Accuracy (Figure 7)")
+    for part, colour in (("decoding", "#0072b2"), ("nonnegative", "#009e73")):
+        us = [mean_us(found[k], part) for k in orders]
+        right.plot(orders, us, color=colour, marker="o", label=part)
+    seconds = [np.mean([x.fit_s for x in found[k]]) for k in orders]
+    right.plot(orders, seconds, color="#d55e00", marker="s", label="training (s)")
+    right.set(ylabel="CPU us a letter; CPU s", ylim=(0, None), title="Time (Figure 8)")
+    right.legend(frameon=False)
+    left.legend(frameon=False)
+    for panel in (left, right):
+        panel.set(xlabel="order", xticks=orders)
+        panel.grid(**GRID)
 
 
 def main() -> None:
