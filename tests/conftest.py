@@ -1,3 +1,4 @@
+from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import islice
 from pathlib import Path
@@ -40,3 +41,14 @@ def corpus(tmp_path_factory) -> Path:
     for name, size in (("train", 40), ("dev", 10)):
         DocBin(docs=islice(docs, size)).to_disk(folder / f"{name}.spacy")
     return folder
+
+
+@pytest.fixture(scope="module")
+def script():
+    """RETURNS (Callable): Imports a script of benchmarks/papers as if it ran."""
+    with pytest.MonkeyPatch.context() as patch:
+        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            patch.setenv(variable, "1")  # a script that is imported changes them
+        for folder in ("corpus", "benchmarks", "benchmarks/papers"):
+            patch.syspath_prepend(str(ROOT / folder))
+        yield import_module

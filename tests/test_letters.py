@@ -5,17 +5,10 @@ import sys
 import numpy as np
 import pytest
 
-from .conftest import ROOT
-
 
 @pytest.fixture(scope="module")
-def letters():
-    with pytest.MonkeyPatch.context() as patch:
-        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            patch.setenv(variable, "1")  # a script that is imported changes them
-        for folder in ("corpus", "benchmarks", "benchmarks/papers"):
-            patch.syspath_prepend(str(ROOT / folder))
-        yield __import__("letters")
+def letters(script):
+    return script("letters")
 
 
 def test_help(letters, monkeypatch, capsys):
@@ -60,10 +53,7 @@ def test_pixels_equal_a_loop(letters, seed):
 
 
 def test_mc_nemar_by_hand(letters):
-    def model(*is_right):
-        return letters.Trained(1, None, 0.0, 0, 0, np.array(is_right, bool))
-
-    before, after = model(1, 1, 0, 0, 0, 0), model(1, 0, 1, 1, 1, 0)
+    before, after = np.array([[1, 1, 0, 0, 0, 0], [1, 0, 1, 1, 1, 0]], bool)
     # p of 1 or fewer, or 3 or more, of 4 fair coins: 2 (1 + 4) / 16
     assert letters.mc_nemar(before, after) == (1, 3, pytest.approx(0.625))
     assert letters.mc_nemar(before, before) == (0, 0, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sections  # noqa: F401 - it makes the other benchmarks importable
 from measuring import SEED, shuffled
+from numpy.typing import NDArray
+from scipy.stats import binomtest
 from sections import Options, Section
 from spacy import blank
 from spacy.language import Language
@@ -27,9 +31,11 @@ from spacy_hosemi.objectives import Objective
 PAPER_FIT = {"l2": 1.0, "max_iter": 100}
 QUICK_DOCS = 40
 QUICK_ITERATIONS = 5
+N_TIMED = 4  # passes
 
 Spans = Sequence[tuple[int, int, str]]
 Record = dict[str, Any]
+Bools = NDArray[np.bool_]
 
 
 @dataclass
@@ -188,6 +194,40 @@ def f1(gold: Iterable[set[Any]], found: Iterable[set[Any]]) -> float:
         n_gold += len(expected)
         n_found += len(actual)
     return 200 * correct / max(1, n_gold + n_found)
+
+
+def best_us(
+    runs: Mapping[Any, Callable[[], object]], n_tokens: int
+) -> dict[Any, float]:
+    """Time what can be run again and again.
+
+    runs (Mapping[Any, Callable]): What is timed, by name.
+    n_tokens (int): In each run.
+    RETURNS (Dict[Any, float]): CPU us a token of each: the best of `N_TIMED` passes in
+        which all take turns, since the machine may be busy for a while.
+    """
+    best = dict.fromkeys(runs, math.inf)
+    for _ in range(N_TIMED):
+        for name, run in runs.items():
+            began = time.process_time()
+            run()
+            us = 1e6 * (time.process_time() - began) / n_tokens
+            best[name] = min(us, best[name])
+    return best
+
+
+def mc_nemar(before: Bools, after: Bools) -> tuple[int, int, float]:
+    """McNemar's test, exact, of two models on the same cases.
+
+    before, after (bool [cases]): What each has right.
+    RETURNS (Tuple[int, int, float]): Cases that only the first, only the second has
+        right, and p of such a difference if both were as good.
+    """
+    only_before = int((before & ~after).sum())
+    only_after = int((after & ~before).sum())
+    n = only_before + only_after
+    p = binomtest(only_before, n).pvalue if n else 1.0
+    return only_before, only_after, float(p)
 
 
 def main(measure: Callable[[Options], list[Section]], description: str) -> int:

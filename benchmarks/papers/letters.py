@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from pathlib import Path
@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import spacy
+from fitting import best_us, fresh, mc_nemar
 from numpy.typing import NDArray
 from pictures import GRID, draw
 from sections import Options, Section
@@ -33,7 +34,6 @@ from sections import Options, Section
 # isort: split
 from convert import docs_from_jsonl
 from measuring import SEED, environment, mean_and_spread
-from scipy.stats import binomtest
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -46,7 +46,6 @@ N_FOLDS = 10
 N_TRAIN = 600  # words
 PAPER = {1: 82.42, 7: 88.53}  # letters right, %
 PAPER_RATIO = 0.390 / 0.319  # of the time, order 7 to order 1
-N_TIMED = 4  # passes
 TIMED_WORDS = 500  # of each test
 
 HEIGHT, WIDTH = 16, 8
@@ -135,11 +134,6 @@ class Trained:
         return 100 * float(self.is_right.mean())
 
 
-def fresh(docs: Iterable[Doc]) -> list[Doc]:
-    """The same pictures without labels."""
-    return [Doc(doc.vocab, words=[t.text for t in doc]) for doc in docs]
-
-
 def train(
     order: int, words: Sequence[Doc], test: Sequence[Doc], n_passes: int
 ) -> Trained:
@@ -172,17 +166,15 @@ def train(
 
 
 def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
-    """Fill in what a letter costs: the best of some passes, in which models and parts
-    take turns, since the machine may be busy for a while."""
-    n_letters = sum(map(len, test))
+    """Fill in what a letter costs."""
     scores = [x.component.model.predict(fresh(test)) for x in models]
-    for _ in range(N_TIMED):
-        for model, potentials in zip(models, scores):
-            for part, run in parts(model.component, potentials, test).items():
-                began = time.process_time()
-                run()
-                us = 1e6 * (time.process_time() - began) / n_letters
-                model.us[part] = min(us, model.us.get(part, us))
+    runs = {
+        (k, part): run
+        for k, (model, potentials) in enumerate(zip(models, scores))
+        for part, run in parts(model.component, potentials, test).items()
+    }
+    for (k, part), us in best_us(runs, sum(map(len, test))).items():
+        models[k].us[part] = us
 
 
 def parts(
@@ -208,19 +200,6 @@ METHODS = ("auto", "nonnegative", "automaton")
 # ------------------------------------------------------------------------------- tables
 
 
-def mc_nemar(before: Trained, after: Trained) -> tuple[int, int, float]:
-    """McNemar's test, exact, of two models on the same letters.
-
-    RETURNS (Tuple[int, int, float]): Letters that only the first, only the second has
-        right, and p of such a difference if both were as good.
-    """
-    only_before = int((before.is_right & ~after.is_right).sum())
-    only_after = int((after.is_right & ~before.is_right).sum())
-    n = only_before + only_after
-    p = binomtest(only_before, n).pvalue if n else 1.0
-    return only_before, only_after, float(p)
-
-
 ByOrder = dict[int, list[Trained]]  # of each fold
 
 
@@ -235,7 +214,8 @@ def row(found: ByOrder, order: int) -> list[str]:
     mean, spread = mean_and_spread([x.accuracy for x in of_order])
     p = "-"
     if earlier:
-        tests = (mc_nemar(*pair) for pair in zip(found[max(earlier)], of_order))
+        pairs = zip(found[max(earlier)], of_order)
+        tests = (mc_nemar(a.is_right, b.is_right) for a, b in pairs)
         p = f"{max(p for *_, p in tests):.2g}"
     return [
         f"{order}",
@@ -282,7 +262,8 @@ def notes(found: ByOrder) -> list[str]:
     ]
     if low == high:
         return said
-    tests = [mc_nemar(*pair) for pair in zip(found[low], found[high])]
+    pairs = zip(found[low], found[high])
+    tests = [mc_nemar(a.is_right, b.is_right) for a, b in pairs]
     only_low, only_high, _ = np.sum(tests, axis=0)
     said.append(
         f"Order {high} against order {low}, over all folds: {only_high:,.0f} letters "
