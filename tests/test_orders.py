@@ -40,3 +40,8 @@ def test_longer_history_tells_more(orders):
     cycle = [list("aabb" * 10)]
     bits = [orders.History(cycle, order).bits(cycle) for order in range(3)]
     assert bits[0] > bits[1] > bits[2] + 0.5
+
+
+def test_docs_know_attributes_of_words(script):
+    docs = script("fitting").make_docs([{"tokens": ["New", "York"]}], lambda _: [])
+    assert [token.lower_ for token in docs[0]] == ["new", "york"]

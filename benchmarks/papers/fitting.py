@@ -90,9 +90,10 @@ def make_docs(records: Iterable[Record], spans: Callable[[Record], Spans]) -> li
 
     records (Iterable[Record]): Each with its tokens.
     spans (Callable): The entities of each: start, end (exclusive), label.
-    RETURNS (List[Doc]): What is in no span is outside.
+    RETURNS (List[Doc]): What is in no span is outside. Their vocab is that of English:
+        a bare one knows no attributes of words, such as LOWER.
     """
-    vocab, docs = Vocab(), []
+    vocab, docs = blank("en").vocab, []
     for record in records:
         doc = Doc(vocab, words=record["tokens"])
         doc.set_ents([Span(doc, i, j, label) for i, j, label in spans(record)])
