@@ -149,12 +149,18 @@ def peer_data(
 
 
 def train_crfsuite(
-    items: Sequence[Any], tags: Sequence[Tags], c1: float, c2: float, path: str
+    items: Sequence[Any],
+    tags: Sequence[Tags],
+    c1: float,
+    c2: float,
+    path: str,
+    **others: float,
 ) -> None:
-    """Train a linear chain by L-BFGS, with its defaults but all tag transitions."""
+    """Train a linear chain by L-BFGS, with its defaults but all tag transitions, and
+    what `others` say."""
     import pycrfsuite
 
-    params = {"c1": c1, "c2": c2, "feature.possible_transitions": True}
+    params = {"c1": c1, "c2": c2, "feature.possible_transitions": True, **others}
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", params=params, verbose=False)
     for sequence, gold in zip(items, tags, strict=True):
         trainer.append(sequence, gold)

@@ -180,10 +180,11 @@ def predicted(nlp: Language, docs: Iterable[Doc]) -> list[Doc]:
 
 def span_f1(gold: Iterable[Doc], found: Iterable[Doc]) -> float:
     """Micro-averaged F1 of entities, exact span and label, in per cent."""
-    return f1(map(_entities, gold), map(_entities, found))
+    return f1(map(entities, gold), map(entities, found))
 
 
-def _entities(doc: Doc) -> set[tuple[Any, ...]]:
+def entities(doc: Doc) -> set[tuple[int, int, str]]:
+    """Start, end (exclusive) and label of each."""
     return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
 
 

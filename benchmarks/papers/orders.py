@@ -30,6 +30,7 @@ from fitting import (
     Record,
     Spans,
     best_us,
+    entities,
     f1,
     fitted,
     fresh,
@@ -54,11 +55,6 @@ COMMON = {"pattern_min_count": 2}
 FIT = {"l2": 0.1, "max_iter": 100}
 BEGIN, END = "^", "$"
 SHOWN = (2, 3, 7)
-
-
-def entities(doc: Doc) -> set[Any]:
-    """What is counted: exact spans and labels."""
-    return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
 
 
 def spans_of(record: Record) -> Spans:
@@ -89,12 +85,12 @@ class Task:
 COVERED = {"outside": "none"}
 LABELS = {"outside": "none", "max_length": 1}
 TASKS = {
-    "anystyle": Task("fields of references", 600, COVERED),
-    "usaddress": Task("parts of addresses", 1466),
-    "snips_original": Task("slots of commands", 2000),
+    "anystyle": Task("fields of references", 400, COVERED),
+    "grobid_affiliation": Task("parts of affiliations", 600),
+    "snips_original": Task("slots of commands", 1200),
     "punctuation": Task(
         "clauses by their marks",
-        1500,
+        1000,
         *punctuation.model("SC", 1),
         punctuation.FIT,
         punctuation.segments,
@@ -103,7 +99,7 @@ TASKS = {
     "ocr_letters": Task(
         "handwritten letters", 626, LABELS, letters.config(1)["model"]["features"]
     ),
-    "ud_chinese_gsd_pos": Task("parts of speech", 600, LABELS),
+    "ud_chinese_gsd_pos": Task("parts of speech", 400, LABELS),
 }
 
 
