@@ -269,6 +269,12 @@ HEADER = (
 )
 
 
+def p_value(before: Measured, after: Measured) -> str:
+    """Of McNemar's test."""
+    *_, p = mc_nemar(before.is_right, after.is_right)
+    return f"{p:.2g}" if p else "<1e-300"
+
+
 def rows(name: str, found: Sequence[Measured]) -> list[list[str]]:
     """Of the table: one data set."""
     return [
@@ -276,7 +282,7 @@ def rows(name: str, found: Sequence[Measured]) -> list[list[str]]:
             name,
             f"{x.order}",
             f"{x.f1:.2f}",
-            f"{mc_nemar(before.is_right, x.is_right)[2]:.2g}" if before else "-",
+            p_value(before, x) if before else "-",
             f"{x.bits:.3f}",
             f"{x.n_patterns:,}",
             f"{x.fit.cpu_s:.1f}",
@@ -295,7 +301,7 @@ def summary(name: str, found: Sequence[Measured]) -> list[str]:
         f"{name}: {TASKS[name].what}",
         f"{first.f1:.2f}",
         *(f"{x.f1 - first.f1:+.2f}" for x in shown),
-        f"{mc_nemar(first.is_right, last.is_right)[2]:.2g}",
+        p_value(first, last),
         f"{first.bits:.2f}",
         *(f"{x.bits - first.bits:+.2f}" for x in shown),
         f"{last.fit.cpu_s / first.fit.cpu_s:.2f}",
@@ -339,13 +345,13 @@ def fill(drawn: Any, found: Found) -> None:
             panel.plot([x.order for x in models], values, **style)
         panel.set(title=title, xlabel="order", xticks=ORDERS)
         panel.grid(**GRID)
-    drawn.axes[0].legend(frameon=False)
+    drawn.axes[2].legend(frameon=False)  # where the lines leave room
 
 
 def sections(options: Options) -> list[Section]:
     """Measure both tables."""
     found = {name: compare(name, options) for name in TASKS}
-    orders = [x.order for x in found["anystyle"]]
+    orders = [x.order for x in next(iter(found.values()))]
     sizes = ", ".join(f"{name} {x.n_train:,}" for name, x in TASKS.items())
     picture = draw("orders", (9.0, 6.6), options, lambda x: fill(x, found))
     return [
@@ -388,8 +394,51 @@ def sections(options: Options) -> list[Section]:
 
 
 def answer(found: Found) -> str:
-    """One paragraph."""
-    return ""
+    """One paragraph, from the figures: order 3 against order 1, then order 7."""
+
+    def at(name: str, order: int) -> Measured:
+        return next(x for x in found[name] if x.order >= order)
+
+    def told(name: str) -> float:
+        return 1 - at(name, 3).bits / at(name, 1).bits
+
+    def mended(name: str) -> float:
+        return (at(name, 3).f1 - at(name, 1).f1) / ((100 - at(name, 1).f1) or 1.0)
+
+    def between(value: Callable[[str], float], sign: str = "+") -> str:
+        values = sorted(map(value, others))
+        return f"{values[0]:{sign}.2f} to {values[-1]:{sign}.2f}"
+
+    ranked = sorted(found, key=told, reverse=True)
+    others = [name for name in found if name != "ocr_letters"]
+    listed = ", ".join(
+        f"{name} {100 * told(name):.0f} and {100 * mended(name):.0f} %"
+        for name in ranked
+    )
+    times = {
+        part: between(
+            lambda name, cost=cost: cost(at(name, 7)) / cost(at(name, 1)), sign=""
+        )
+        for part, cost in (
+            ("training", lambda x: x.fit.cpu_s),
+            ("prediction", lambda x: x.component_us),
+        )
+    }
+    return (
+        "Order pays where labels farther back tell what the last one does not, and the "
+        "text leaves it open. Of the bits that a label takes after one other, two more "
+        f"save, and of the errors of order 1 order 3 mends: {listed}. "
+        "Handwritten letters have both: single pictures say little, and all words of "
+        "test are among the 55 words of train. Elsewhere order 2 brings "
+        f"{between(lambda name: at(name, 2).f1 - at(name, 1).f1)} F1, order 3 "
+        f"{between(lambda name: at(name, 3).f1 - at(name, 2).f1)} more, and order 7 "
+        f"{between(lambda name: at(name, 7).f1 - at(name, 3).f1)} beyond that, for "
+        f"{times['training']} times the time of training and {times['prediction']} "
+        "times that of prediction. Longer histories are seldom met again: their bits "
+        "rise, and F1 gains little or falls. So take order 2 or 3, order 1 where two "
+        "labels tell no more than one, and more only where bits go on falling: label "
+        "sequences alone show that in a second."
+    )
 
 
 if __name__ == "__main__":
