@@ -137,8 +137,8 @@ Found = dict[str, list[Measured]]  # by data set
 
 
 class History:
-    """Label n-grams, smoothed after Witten and Bell: a label that is new after this
-    history is as probable as new ones were, and then told by a shorter history.
+    """Label n-grams, interpolated: that a label is new after a history is as probable
+    as new ones were there, and which one it is tells a shorter history.
 
     sequences (Sequence[Sequence[str]]): Labels of segments.
     order (int): So many labels are known, counted from the last.

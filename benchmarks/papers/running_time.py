@@ -255,7 +255,7 @@ def fill(drawn: Any, found: Sequence[Measured]) -> None:
         panel.set(ylim=(0, None))
         panel.grid(**GRID)
     panels[0].set(ylabel="CPU s of training")
-    panels[0].legend(frameon=False)
+    panels[-1].legend(frameon=False)
 
 
 def sections(options: Options) -> list[Section]:
@@ -278,7 +278,8 @@ def sections(options: Options) -> list[Section]:
             "documents, each summed for itself, with a weight for each length; with "
             '"unit" each has its number of tokens as a feature in the role `whole`: '
             'the nearest here to Segment. "CRFsuite" is the BILUO chain of '
-            "python-crfsuite with the same features and weights, its time without that "
+            "python-crfsuite with the same features, a weight for each and each tag "
+            "that train has, its time without that "
             'of reading features. "CPU s" of reading features and fitting, in one '
             'process, one thread; "ratio" to BILUO; "inference" is the part of log Z '
             'and marginals; "values": how often the objective was computed.',
