@@ -91,8 +91,13 @@ TASKS = {
     "punctuation": Task(
         "clauses by their marks",
         1000,
-        *punctuation.model("SC", 1),
-        punctuation.FIT,
+        COVERED,
+        {
+            "preset": "none",
+            "inside": punctuation.INSIDE,
+            "within": punctuation.WITHIN,
+        },
+        {**punctuation.FIT, "l2": 1.0},
         punctuation.segments,
         punctuation.marks,
     ),
@@ -361,9 +366,10 @@ def sections(options: Options) -> list[Section]:
             "label patterns that train has twice, up to that order; all else is the "
             "same. "
             f"Documents of train, shuffled: {sizes}; of test {N_TEST:,} at most. "
-            "Features: the preset `default`; those of the tables above for "
-            "punctuation (SC) and letters. Punctuation has the fit of its table, the "
-            f"others l2 = 0.1 and at most {FIT['max_iter']} iterations of L-BFGS.",
+            "Features: the preset `default`; words around and within for punctuation, "
+            "those of the table above for letters. Punctuation has l2 = 1 and at most "
+            f"{punctuation.FIT['max_iter']} iterations of L-BFGS, the others l2 = 0.1 "
+            f"and at most {FIT['max_iter']}.",
             header=HEADER,
             rows=[row for name in found for row in rows(name, found[name])],
             notes=[

@@ -55,6 +55,7 @@ FIT = {"l2": L2, "max_iter": 60, "tolerance": 1e-3}
 PAIRS = [
     f"ORTH[{i}] & ORTH[{i + 1}]" if i + 1 else f"ORTH[{i}] & ORTH" for i in range(-2, 2)
 ]
+INSIDE = ["ORTH[-4:4]", *PAIRS]
 START = ["ORTH", "ORTH & ORTH[1]"]
 END = ["ORTH", "ORTH[-1] & ORTH", "ORTH & ORTH[1]"]
 WITHIN = ["BIAS", "ORTH", "ORTH[-1]", "ORTH[-1] & ORTH"]
@@ -98,7 +99,7 @@ def model(kind: str, order: int) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     features = {
         "preset": "none",
-        "inside": ["ORTH[-4:4]", *PAIRS],
+        "inside": INSIDE,
         "transition": TRANSITION,
         "min_count": 2,
     }
