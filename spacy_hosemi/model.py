@@ -30,10 +30,12 @@ from .core.rows import (
     RowTable,
     gather,
     gather_cells,
+    gather_entries,
     gather_pairs,
     gather_strengths,
     scatter,
     scatter_cells,
+    scatter_entries,
     scatter_pairs,
     scatter_strengths,
 )
@@ -65,7 +67,7 @@ from .packing import (
 )
 from .scores import TokenScores
 from .selection import Counts, Pairs, Selection
-from .transitions import NO_PLACES, Places, find_places
+from .transitions import NO_PLACES, PlaceRows, place_rows
 
 # 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
 # tables and extension attributes. Older ones are read, none of them is written.
@@ -121,12 +123,12 @@ class Rows:
 
     tokens (Dict[str, RoleRows]): By role.
     segments (SegmentRows): In the role "whole".
-    places (Places): In the roles of transitions.
+    places (PlaceRows): In the roles of transitions.
     """
 
     tokens: dict[str, RoleRows]
     segments: SegmentRows
-    places: Places
+    places: PlaceRows
 
     @property
     def fired(self) -> list[Ints]:
@@ -412,17 +414,17 @@ class Weights(Shim):
             for i, j, segments in zip(borders, borders[1:], found.segments)
         ]
 
-    def _places(self, values: Keys) -> Places:
+    def _places(self, values: Keys) -> PlaceRows:
         roles, keys = self.extractor.features.transition_roles, self.extractor.keys
         found = {role: self.table.rows(keys(values, role)) for role in roles}
-        return find_places(found, self._slots)
+        return place_rows(found)
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
         reading = self.extractor.read(doc, is_train)
         found = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
         roles = self.extractor.features.transition_roles
-        places = find_places({role: found.pop(role) for role in roles}, self._slots)
+        places = place_rows({role: found.pop(role) for role in roles})
         tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
         for listed in reading.listed:
             tokens[listed.role] = self._with_listed(tokens[listed.role], listed)
@@ -490,7 +492,7 @@ class Weights(Shim):
         within: Floats | None = None,
         *,
         segments: SegmentRows,
-        places: Places = NO_PLACES,
+        places: PlaceRows = NO_PLACES,
     ) -> Potentials:
         """RETURNS (Potentials): These scores, with those of segments as units and of
         transitions, and weights of patterns and length."""
@@ -504,20 +506,21 @@ class Weights(Shim):
             tail=self.tail,
             cells=self._cells(segments),
             pattern=self.pattern,
-            entries=places.with_weights(self._matrix.ravel())
-            if self.n_observed
-            else None,
+            entries=self._entries(places) if self.n_observed else None,
         )
 
-    def _entries(self, places: Places) -> NDArray[Any] | None:
-        return places.with_weights(self._matrix.ravel()) if self.n_observed else None
+    def _entries(self, places: PlaceRows) -> NDArray[Any]:
+        """One entry for each pattern for which a transition has a weight."""
+        weights, pairs = self._matrix.reshape(-1), self.pair_arrays()
+        return gather_entries(places.position, places.row, places.role, *pairs, weights)
 
     def add_entry_gradient(
-        self, places: Places, d_entries: NDArray[Any] | None, d_matrix: Floats
+        self, places: PlaceRows, d_entries: NDArray[Any] | None, d_matrix: Floats
     ) -> None:
         """Transpose of the entries that `with_scores` makes."""
         if d_entries is not None:
-            np.add.at(d_matrix.reshape(-1), places.slot, d_entries["score"])
+            first, _ = self.pair_arrays()
+            scatter_entries(places.row, first, d_entries, d_matrix.reshape(-1))
 
     def _cells(self, segments: SegmentRows) -> NDArray[Any]:
         """One cell for each column in which a feature of a segment has a weight."""

@@ -9,71 +9,59 @@ only for the pairs that occur in the gold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from .core import ENTRIES, PatternAutomaton
+from .core import PatternAutomaton
 from .core.potentials import ROLES
 from .features import TRANSITION_ROLES, Extractor
 from .segmentation import Gold
 
-# How entries are read that stand for the features of each role.
-_READ_AS = dict(zip(TRANSITION_ROLES, (ROLES.index("start"), ROLES.index("inside"))))
+FIRST, EACH = TRANSITION_ROLES
+# What the entries of each role add to.
+_ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
 
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
-Slots = Callable[[Ints], tuple[Ints, Ints, NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
-class Places:
-    """Known features that speak for label patterns, and their weights.
+class PlaceRows:
+    """Known features that speak for label patterns.
 
-    row (int32 [K]): The row of each.
-    entries (ENTRIES [N]): What their weights are added to; scores are 0.
-    slot (int64 [N]): Where the weight of each entry is.
+    position, row (int32 [K]): The token and the row of each.
+    role (uint8 [K]): That of its entries.
     """
 
+    position: Ints
     row: Ints
-    entries: NDArray[Any]
-    slot: NDArray[np.int64]
-
-    def with_weights(self, weights: NDArray[np.float64]) -> NDArray[Any]:
-        """RETURNS (ENTRIES [N]): A copy with these scores."""
-        entries = self.entries.copy()
-        entries["score"] = weights[self.slot]
-        return entries
+    role: NDArray[np.uint8]
 
 
-NO_PLACES = Places(np.zeros(0, np.int32), np.zeros(0, ENTRIES), np.zeros(0, np.int64))
+_NOTHING = np.zeros(0, np.int32)
+NO_PLACES = PlaceRows(_NOTHING, _NOTHING, np.zeros(0, np.uint8))
 
 
-def find_places(found: Mapping[str, tuple[Ints, Ints]], slots: Slots) -> Places:
-    """Features of a document that speak for label patterns.
+def place_rows(found: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
+    """Those of a document.
 
     found (Dict[str, Tuple[int32 [n + 1], int32 [K]]]): Of each role first and row:
         those of token i are row[first[i]:first[i + 1]].
-    slots (Callable): Rows -> for each of their weights which of the rows it is of, its
-        column, and where it is.
-    RETURNS (Places): Those of all roles.
+    RETURNS (PlaceRows): Of all roles.
     """
-    if not found:
-        return NO_PLACES
-    sizes = [len(row) for _, row in found.values()]
-    row = np.concatenate([row for _, row in found.values()])
-    position = np.concatenate(
-        [np.arange(len(x) - 1).repeat(np.diff(x)) for x, _ in found.values()]
-    )
-    which, column, slot = slots(row)
-    entries = np.zeros(len(slot), ENTRIES)
-    entries["position"], entries["column"] = position[which], column
-    entries["role"] = np.repeat([_READ_AS[role] for role in found], sizes)[which]
-    return Places(row, entries, slot)
+    parts = [
+        (
+            np.repeat(np.arange(len(first) - 1, dtype=np.int32), np.diff(first)),
+            rows,
+            np.full(len(rows), _ADDS_TO[role], np.uint8),
+        )
+        for role, (first, rows) in found.items()
+    ]
+    return PlaceRows(*map(np.concatenate, zip(*parts))) if parts else NO_PLACES
 
 
 def mine_transitions(
@@ -82,30 +70,52 @@ def mine_transitions(
     golds: Sequence[Gold],
     keys: Keys,
     automaton: PatternAutomaton,
+    min_count: int = 1,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Features that speak for label patterns, and pairs (row, column) that occur in the
     gold.
 
     keys (uint64 [R]): Sorted; all that the documents have.
     automaton (PatternAutomaton): C columns.
+    min_count (int): How often a pair must occur.
     RETURNS (Tuple[bool [R], int64 [N]]): Whether a row is one of theirs; row * C +
         column, ascending. Documents of which some is not known have no pairs.
     """
-    n_labels, n_columns = automaton.n_labels, automaton.n_columns
+    n_columns = automaton.n_columns
     is_theirs = np.zeros(len(keys), bool)
     found = [np.zeros(0, np.int64)]
     for doc, gold in zip(docs, golds):
         reading = extractor.read(doc, is_train=True)
-        columns = []
-        if gold.segments is not None:
-            columns = automaton.columns_read([y for _, _, y in gold.segments])
         for role in extractor.features.transition_roles:
             read = reading.keys[role]
             rows = np.searchsorted(keys, read)
             is_theirs[rows[read != 0]] = True
-            for (start, end, _), of_segment in zip(gold.segments or (), columns):
-                at = slice(start, start + 1 if role == "transition" else end)
-                fired = np.unique(rows[at][read[at] != 0]).astype(np.int64)
-                observed = np.array([c for c in of_segment if c >= n_labels], np.int64)
-                found.append((fired[:, None] * n_columns + observed).ravel())
-    return is_theirs, np.unique(np.concatenate(found))
+            if gold.segments:
+                at, column = _readings(gold.segments, automaton, role == FIRST)
+                found.append((rows[at] * n_columns + column[:, None])[read[at] != 0])
+    pairs, counts = np.unique(np.concatenate(found), return_counts=True)
+    return is_theirs, pairs[counts >= min_count]
+
+
+def _readings(
+    segments: Sequence[tuple[int, int, int]],
+    automaton: PatternAutomaton,
+    first_only: bool,
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """For each token of segments, or the first of each, and each observed pattern that
+    its segment completes: the token, and the column of the pattern."""
+    read = automaton.columns_read([y for _, _, y in segments])
+    observed = np.array([c for of_one in read for c in of_one[1:]], np.int64)
+    n_observed = np.array([len(of_one) - 1 for of_one in read])
+    start, end, _ = np.array(segments, np.intp).T
+    n_tokens = np.ones_like(start) if first_only else end - start
+    owner = np.arange(len(segments)).repeat(n_tokens)
+    token = start[owner] + _within(n_tokens)
+    n_each = n_observed[owner]
+    first = (np.cumsum(n_observed) - n_observed)[owner]
+    return token.repeat(n_each), observed[first.repeat(n_each) + _within(n_each)]
+
+
+def _within(sizes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """0, 1, .. size - 1 for each size."""
+    return np.arange(sizes.sum()) - (np.cumsum(sizes) - sizes).repeat(sizes)

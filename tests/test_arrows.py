@@ -32,6 +32,8 @@ ORDER = [
     "core.nonnegative",
     "core.completions",
     "core.bounds",
+    "core.prefixes",
+    "core.firing",
     "core.best",
     "core.viterbi",
     "core.kbest",

@@ -63,6 +63,7 @@ class PatternAutomaton:
         self.observed = tuple(tuple(pattern) for pattern in observed)
         self.grammar = grammar
         self.layout: object = None  # the kernels' view of the arrays below
+        self.histories: object = None  # those of `firing`
         check_labels(self.labels)
         keys = _pattern_keys(self.labels, self.patterns)
         observed_keys = _pattern_keys(self.labels, self.observed)
@@ -85,6 +86,11 @@ class PatternAutomaton:
     def without_grammar(self) -> PatternAutomaton:
         """The same labels and patterns, without rules."""
         return PatternAutomaton(self.labels, self.patterns, observed=self.observed)
+
+    @cached_property
+    def without_observed(self) -> PatternAutomaton:
+        """The same labels, patterns and rules; no feature columns but the labels'."""
+        return PatternAutomaton(self.labels, self.patterns, grammar=self.grammar)
 
     @cached_property
     def readers(self) -> tuple[NDArray[np.intp], NDArray[np.int32]]:

@@ -2,8 +2,10 @@ from libc.stdint cimport int32_t
 
 from .bounds cimport Bounds, Leaps
 from .completions cimport Completions
+from .firing cimport Firings
 from .nonnegative cimport Ladder
 
+cdef bint has_sparse_columns(automaton, potentials)
 cdef list best_segments(automaton, list potentials, list constraints, method)
 
 
@@ -11,6 +13,8 @@ cdef class Best(Completions):
     cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
     cdef Leaps leaps                    # None: do without bounds
     cdef Bounds bounds
+    cdef Firings firings                # room for them
+    cdef bint fires                     # whether they are all that is needed
     cdef bint is_bounded                # only what the bounds leave is known
     cdef Py_ssize_t n_segments          # of the best segmentation
     cdef Best next                      # what is solved with it

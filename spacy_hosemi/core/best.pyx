@@ -2,8 +2,11 @@
 
 The sweep of `completions` with max for +, in one of three ways that find the same:
 through all arcs; through those of `nonnegative`; or, the fastest for most models, only
-through the groups of states that `bounds` leaves at each token.
+through the groups of states that `bounds` leaves at each token. Tags on tokens have a
+sweep of their own, if patterns have features: that of `firing`.
 """
+
+import numpy as np
 
 from libc.math cimport INFINITY
 
@@ -11,8 +14,11 @@ from . cimport kernels
 from .bounds cimport Bounds, Leaps, find_leaps
 from .chart cimport Layout
 from .completions cimport Completions
+from .firing cimport Firings, Histories, histories_of, without_entries
 from .nonnegative cimport find_ladder
-from .potentials import check_automaton
+from .potentials import ENTRIES, check_automaton
+
+NO_PATTERNS = np.zeros(0)
 
 # So many documents are solved at a time without the GIL: enough for other threads to
 # get on with their work, so few that their rooms stay in the cache of the processor.
@@ -43,8 +49,12 @@ cdef list best_segments(automaton, list potentials, list constraints, method):
     for at in range(0, len(potentials), N_TOGETHER):
         last, rooms = None, []
         for k in range(at, min(at + N_TOGETHER, len(potentials))):
-            best = _room(automaton, potentials[k], constraints[k])
-            best._set_method(potentials[k], method)
+            best = None
+            if method in ("auto", "nonnegative"):
+                best = _room_for_firings(automaton, potentials[k], constraints[k])
+            if best is None:
+                best = _room(automaton, potentials[k], constraints[k])
+                best._set_method(potentials[k], method)
             best.next, last = last, best
             rooms.append(best)
         with nogil:
@@ -55,6 +65,36 @@ cdef list best_segments(automaton, list potentials, list constraints, method):
             found.append((best._best_path(best.n_segments, False), best.total))
             _give_back(best)
     return found
+
+
+cdef bint has_sparse_columns(automaton, potentials):
+    """Whether observed patterns have no scores but those of entries."""
+    if getattr(potentials.entries, "dtype", None) != ENTRIES:
+        return False
+    if getattr(potentials.cells, "size", 1):
+        return False
+    for x in (potentials.inside, potentials.start, potentials.end):
+        if getattr(x, "ndim", 0) != 2 or x.shape[1] != automaton.n_labels:
+            return False
+    return True
+
+
+cdef Best _room_for_firings(automaton, potentials, constraints):
+    """The same without patterns, which `firing` looks after; None: it cannot."""
+    cdef Histories histories = histories_of(automaton)
+    cdef Best best
+    if histories is None or not has_sparse_columns(automaton, potentials):
+        return None
+    given = without_entries(potentials, NO_PATTERNS)
+    best = _room(histories.bare, given, constraints)
+    if best.firings is None or best.firings.histories is not histories:
+        best.firings = Firings(histories)
+    best.fires = best.firings.load(best, potentials)
+    if not best.fires:
+        _give_back(best)
+        return None
+    best.ladder = best.leaps = None
+    return best
 
 
 cdef Best _room(automaton, potentials, constraints):
@@ -87,6 +127,7 @@ cdef class Best(Completions):
 
     cdef _set_method(self, potentials, method):
         self.ladder = self.leaps = None
+        self.fires = False
         if method == "bounds" or (method == "auto" and self._may_pay()):
             self.leaps = find_leaps(self)
         if self.leaps is not None:
@@ -124,13 +165,23 @@ cdef class Best(Completions):
         cdef Layout layout = self.automaton.layout
         self.arcs_out = layout.arcs_out
         self.automaton = self.cells_as_given = self.ladder = self.leaps = None
+        if self.firings is not None:
+            self.firings.forget()
         self.more = self.end = self.length = None
         self.given_tail = self.pattern_weight = None
 
     cdef void _solve_all(self) noexcept nogil:
         """This document and the next ones."""
-        self._sweep()
-        self.n_segments = self._walk(0, 0) if self.total > -INFINITY else 0
+        self.n_segments = 0
+        if self.fires:
+            self.is_bounded = False
+            self.total = self.firings.sweep(self)
+            if self.total > -INFINITY:
+                self.n_segments = self.firings.walk(self.path)
+        else:
+            self._sweep()
+            if self.total > -INFINITY:
+                self.n_segments = self._walk(0, 0)
         if self.next is not None:
             self.next._solve_all()
 

@@ -13,3 +13,6 @@ cdef entries_of(potentials, Py_ssize_t n_tokens, Py_ssize_t n_columns)
 cdef double[:, ::1] scores_of_groups(
     automaton, const double[:, ::1] dense, const Entry[::1] entries, Py_ssize_t role
 )
+cdef bint are_entries(
+    const Entry[::1] entries, Py_ssize_t n_tokens, Py_ssize_t n_columns
+) noexcept nogil

@@ -29,7 +29,7 @@ cdef entries_of(potentials, Py_ssize_t n_tokens, Py_ssize_t n_columns):
     if getattr(entries, "dtype", None) is ENTRIES and entries.flags.c_contiguous:
         if entries.ndim == 1:
             records = entries
-            if _are_entries(records, n_tokens, n_columns):
+            if are_entries(records, n_tokens, n_columns):
                 return entries
     return np.ascontiguousarray(check_entries(entries, n_tokens, n_columns), ENTRIES)
 
@@ -106,10 +106,10 @@ def set_entry_counts(automaton, Entry[::1] entries, role, const double[:, :] cou
             entries[e].score = total
 
 
-cdef bint _are_entries(
+cdef bint are_entries(
     const Entry[::1] entries, Py_ssize_t n_tokens, Py_ssize_t n_columns
 ) noexcept nogil:
-    """Whether all is well."""
+    """Whether all places are there and all scores are numbers, or -inf."""
     cdef Py_ssize_t e
     for e in range(entries.shape[0]):
         if not 0 <= entries[e].position < n_tokens or entries[e].role > 2:

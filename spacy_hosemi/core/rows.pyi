@@ -71,6 +71,17 @@ def gather_cells(
     weights: Floats,
     n_labels: int,
 ) -> NDArray[Any]: ...
+def gather_entries(
+    positions: Ints,
+    rows: Ints,
+    roles: NDArray[np.uint8],
+    first_pair: Ints,
+    columns: Ints,
+    weights: Floats,
+) -> NDArray[Any]: ...
+def scatter_entries(
+    rows: Ints, first_pair: Ints, d_entries: NDArray[Any], d_weights: Floats
+) -> None: ...
 def scatter_cells(
     rows: Ints,
     strength: Floats,

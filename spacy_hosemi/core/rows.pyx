@@ -11,8 +11,12 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from . cimport kernels
 from .cells cimport Cell
-from .kernels cimport mix
-from .potentials import CELLS
+from .columns cimport Entry
+from .kernels cimport mix, prefetch
+from .potentials import CELLS, ENTRIES
+
+# Rows that are asked for ahead of their turn.
+cdef Py_ssize_t AHEAD = 8
 
 # How `step_rows` may change a weight.
 cpdef enum Freedom:
@@ -161,6 +165,14 @@ def scatter(
             )
 
 
+cdef bint _is_zero(const double* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t y
+    for y in range(n):
+        if x[y] != 0.0:
+            return False
+    return True
+
+
 def gather_pairs(
     const int32_t[::1] first,           # IN  [n + 1]
     const int32_t[::1] rows,            # IN  [K]
@@ -170,12 +182,23 @@ def gather_pairs(
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
     """`gather` where row r has weights in some columns, from first_pair[r] on."""
-    cdef Py_ssize_t i, k, a
+    cdef Py_ssize_t i, k, a, y, begin, end, n_labels = scores.shape[1]
+    cdef const double* row
+    cdef double* sums
     with nogil:
         for i in range(scores.shape[0]):
+            sums = &scores[i, 0]
             for k in range(first[i], first[i + 1]):
-                for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
-                    scores[i, columns[a]] += weights[a]
+                if k + AHEAD < rows.shape[0]:
+                    prefetch(&weights[0] + first_pair[rows[k + AHEAD]])
+                begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
+                if end - begin == n_labels:  # all columns, in their order
+                    row = &weights[begin]
+                    for y in range(n_labels):
+                        sums[y] += row[y]
+                else:
+                    for a in range(begin, end):
+                        sums[columns[a]] += weights[a]
 
 
 def scatter_pairs(
@@ -187,9 +210,11 @@ def scatter_pairs(
     double[::1] d_weights,              # OUT [N] added to
 ):
     """`scatter` for weights as in `gather_pairs`."""
-    cdef Py_ssize_t i, k, a
+    cdef Py_ssize_t i, k, a, n_labels = d_scores.shape[1]
     with nogil:
         for i in range(d_scores.shape[0]):
+            if _is_zero(&d_scores[i, 0], n_labels):
+                continue
             for k in range(first[i], first[i + 1]):
                 for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
                     d_weights[a] += d_scores[i, columns[a]]
@@ -274,6 +299,44 @@ def gather_cells(
                 cells[at].score = strength[k] * weights[a]
                 at += 1
     return found
+
+
+def gather_entries(
+    const int32_t[::1] positions,       # IN  [K]
+    const int32_t[::1] rows,            # IN  [K]
+    const uint8_t[::1] roles,           # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const int32_t[::1] columns,         # IN  [N]
+    const double[::1] weights,          # IN  [N]
+):
+    """RETURNS (ENTRIES): For each weight of each row one."""
+    cdef Py_ssize_t k, a, at = 0, n = 0
+    for k in range(rows.shape[0]):
+        n += first_pair[rows[k] + 1] - first_pair[rows[k]]
+    found = np.empty(n, ENTRIES)
+    cdef Entry[::1] entries = found
+    with nogil:
+        for k in range(rows.shape[0]):
+            for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                entries[at].position, entries[at].role = positions[k], roles[k]
+                entries[at].column, entries[at].score = columns[a], weights[a]
+                at += 1
+    return found
+
+
+def scatter_entries(
+    const int32_t[::1] rows,            # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const Entry[::1] d_entries,         # IN  as `gather_entries` made them
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """Transpose of `gather_entries`."""
+    cdef Py_ssize_t k, a, at = 0
+    with nogil:
+        for k in range(rows.shape[0]):
+            for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                d_weights[a] += d_entries[at].score
+                at += 1
 
 
 def scatter_cells(

@@ -1,0 +1,142 @@
+"""Viterbi decoding where patterns count only where a feature of theirs fires."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spacy_hosemi import core
+from spacy_hosemi.core.prefixes import Prefixes
+
+from .. import oracles
+from ..strategies import EXACT, random_problem
+from .problems import INF, as_core, make_automaton, make_entries, zeros
+from .test_nonnegative import only_adding
+
+N_PROBLEMS = 600
+METHODS = ("auto", "nonnegative", "automaton")
+
+
+def tags_on_tokens(seed: int, **given) -> oracles.Problem:
+    """A problem with observed patterns that have scores in entries alone."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, kinds=EXACT, **given)
+    n_labels = problem.n_labels
+    dense = {x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")}
+    return problem._replace(
+        length=problem.length[:, :1],
+        tail=np.full(n_labels, -INF),
+        cells=[],
+        forbidden=(),
+        **dense,
+    )
+
+
+def test_by_hand():
+    """After ^ A the third B brings 9, but only at token 2; each B costs 1.
+
+    A B B = -1 - 1 + 9; the same later in the text, and B alone, only cost.
+    """
+    observed = [("^", 1, 2, 2), (1, 2, 2)]
+    automaton, potentials = zeros(4, 3, observed=observed)
+    potentials.inside = np.zeros((4, 3))
+    potentials.inside[:, 2] = -1.0
+    potentials.start = potentials.end = np.zeros((4, 3))
+    potentials.entries = make_entries([(2, 1, 3, 9.0), (3, 1, 3, 50.0)])
+    expected = [(0, 1, 1), (1, 2, 2), (2, 3, 2), (3, 4, 0)]
+    for method in METHODS:
+        assert core.viterbi(automaton, potentials, method=method) == (expected, 7.0)
+
+
+def test_segments_and_ties_equal_enumeration():
+    n_fired = 0
+    for seed in range(N_PROBLEMS):
+        problem = only_adding(tags_on_tokens(seed))
+        automaton, *rest = as_core(problem)
+        segments, score = oracles.best(oracles.scored(problem))
+        for method in METHODS:
+            found = core.viterbi(automaton, *rest, method=method)
+            assert found == (list(segments), score), (seed, method)
+        n_fired += automaton.histories is not None and len(problem.entries) > 0
+    assert n_fired > N_PROBLEMS / 5
+
+
+@pytest.mark.parametrize("n_tokens", [12, 40])
+def test_longer_documents_equal_the_reference(n_tokens):
+    for seed in range(40):
+        problem = only_adding(tags_on_tokens(seed, n_tokens=n_tokens))
+        segments, score = oracles.reference_best(problem)
+        found = core.viterbi(*as_core(problem))
+        assert found == (list(segments), score), seed
+
+
+def test_scores_below_0_are_decoded_by_another_method():
+    for seed in range(200):
+        problem = tags_on_tokens(seed)
+        segments, score = oracles.best(oracles.scored(problem))
+        assert core.viterbi(*as_core(problem)) == (list(segments), score), seed
+
+
+def test_rooms_are_used_again_for_other_documents():
+    automaton = make_automaton(3, [(1, 2), (0, 1, 2)], observed=[(1, 1, 2), (2, 0, 1)])
+    rng = np.random.default_rng(0)
+    documents = []
+    for n_tokens in (3, 900, 0, 40, 5, 900):
+        potentials = core.Potentials.zeros(automaton, n_tokens)
+        for name in ("inside", "start", "end"):
+            setattr(potentials, name, rng.normal(size=(n_tokens, 3)))
+        potentials.pattern = np.abs(rng.normal(size=2))
+        places = [(i, 1, 3 + i % 2, float(rng.random())) for i in range(n_tokens)]
+        documents.append(replace(potentials, entries=make_entries(places)))
+    found = core.viterbi_many(automaton, documents)
+    for (segments, score), potentials in zip(found, documents, strict=True):
+        expected = core.viterbi(automaton, potentials, method="automaton")
+        assert segments == expected[0]
+        assert score == pytest.approx(expected[1], abs=1e-9)
+
+
+def test_counts_of_a_segmentation_give_its_score():
+    """Any lengths: entries are counted without the states of their patterns."""
+    n_counted = 0
+    for seed in range(300):
+        problem = random_problem(np.random.default_rng(seed), kinds=EXACT)
+        n_labels = problem.n_labels
+        if not (problem.observed and problem.entries):
+            continue
+        dense = {
+            x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")
+        }
+        problem = problem._replace(cells=[], **dense)
+        automaton, potentials, _ = as_core(problem)
+        free = problem._replace(allowed=None, boundary=None, forbidden=())
+        for segments, score in list(oracles.scored(free).items())[:5]:
+            if score == -INF:
+                continue
+            counts = replace(potentials, entries=potentials.entries.copy())
+            counts.entries["score"] = 0.0
+            for name in ("inside", "start", "end", "length", "tail", "pattern"):
+                setattr(counts, name, np.zeros_like(getattr(potentials, name)))
+            found = core.add_counts(automaton, potentials, segments, counts, 2.0)
+            fired = counts.entries["score"] > 0.0
+            expected = core.score(automaton, potentials, segments)
+            assert found == expected
+            of_entries = potentials.entries["score"][fired].sum()
+            bare = replace(potentials, entries=None)
+            rest = core.score(automaton.without_observed, bare, segments)
+            assert rest + of_entries == expected
+            assert set(counts.entries["score"].tolist()) <= {0.0, 2.0}
+            n_counted += bool(fired.any())
+    assert n_counted > 50
+
+
+def test_prefixes_by_hand():
+    patterns = [(0, 1), (1, "$"), (0, 0, "$")]
+    automaton = make_automaton(2, patterns, observed=[("^", 0, 1), (1, 0)])
+    found = Prefixes(automaton)
+    # O, A, ^, O O, ^ O, ^ O A
+    assert found.parent.tolist() == [-1, -1, -1, 0, 2, 4]
+    assert found.suffix.tolist() == [-1, -1, -1, 0, 0, 1]
+    assert found.label.tolist() == [0, 1, 2, 0, 0, 1]
+    assert found.depth.tolist() == [1, 1, 0, 2, 1, 2]
+    at, last = found.places(automaton.patterns)
+    assert (at.tolist(), last.tolist()) == ([0, 1, 3], [1, 3, 3])
