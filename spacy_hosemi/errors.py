@@ -254,6 +254,10 @@ class Errors(metaclass=_Coded):
         "and features.functions of the config has {found}. Name them all there, under "
         "the same names; their code comes with --code, or is imported before."
     )
+    HS112 = (
+        "observed_patterns has {found}; expected two or more names in a list, each a "
+        'label, of {expected}, or "*", "*1", "*2" .. for any; "^" may stand first.'
+    )
     HS078 = (
         "no feature reads a list of names; expected model.gazetteers for "
         "spacy_hosemi.opinion_pool.v1, which trains a model of their features alone. "
@@ -307,7 +311,7 @@ class Errors(metaclass=_Coded):
     HS090 = (
         "features.{role} names {found} and observed_order is 0; expected 1 or "
         "more: transitions have weights for label patterns up to this order. Set it, "
-        "or remove the templates."
+        "or observed_patterns, or remove the templates."
     )
     HS091 = (
         "min_confidence has a value for the label {found!r}; labels are {expected}. "

@@ -18,6 +18,7 @@ from .core.automaton import BEGIN, END
 from .errors import Errors
 
 OUTSIDE = "O"
+ANY = "*"  # in patterns that are asked for
 Span = tuple[int, int, str]  # start, end, label; token offsets, half-open
 Segment = tuple[int, int, int]  # start, end, index of an automaton label
 Pattern = tuple[str, ...]
@@ -184,18 +185,62 @@ def mine_observed(
     *,
     max_order: int,
     min_count: int = 1,
+    asked: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
     """Label patterns for which transitions have weights: all of them are seen.
 
     inventory (LabelInventory): The labels.
     sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
-    max_order (int): Longest pattern - 1; 0: none.
+    max_order (int): Longest pattern - 1; 0: none but those asked for.
     min_count (int): How often a pattern of three or more names must occur.
+    asked (Sequence[Sequence[str]]): Longer ones too, see `matches`.
     RETURNS (List[Pattern]): Short before long; "^" may stand first, no "$" last.
     """
-    counts = _count_patterns(inventory, sequences, max_order)
-    found = [p for p, k in counts.items() if len(p) == 2 or k >= min_count]
-    return sorted((p for p in found if p[-1] != END), key=lambda p: (len(p), p))
+    longest = max([max_order, *(len(z) - 1 for z in asked)])
+    counts = _count_patterns(inventory, sequences, longest)
+    found = [
+        p
+        for p, k in counts.items()
+        if (len(p) == 2 or k >= min_count)
+        and p[-1] != END
+        and (len(p) <= max_order + 1 or any(matches(p, z) for z in asked))
+    ]
+    return sorted(found, key=lambda p: (len(p), p))
+
+
+def is_wildcard(name: str) -> bool:
+    """Whether a name stands for any label: "*", "*1", .."""
+    return name[:1] == ANY and (len(name) == 1 or name[1:].isdigit())
+
+
+def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
+    """RAISES (ValueError): HS112 a pattern that is asked for can never occur."""
+    for names in asked:
+        rest = names[1:] if names[0:1] == [BEGIN] else names
+        is_known = all(x in inventory.names or is_wildcard(x) for x in rest)
+        if len(names) < 2 or not is_known:
+            raise ValueError(Errors.HS112.format(found=names, expected=inventory.names))
+
+
+def matches(pattern: Pattern, asked: Sequence[str]) -> bool:
+    """Whether a label pattern is one of those that are asked for.
+
+    pattern (Pattern): Names of labels; "^" may stand first.
+    asked (Sequence[str]): The same, or with "*" for any label; "*1", "*2" .. are the
+        same label wherever they stand.
+    """
+    if len(pattern) != len(asked):
+        return False
+    known: dict[str, str] = {}
+    for name, wanted in zip(pattern, asked):
+        if not is_wildcard(wanted):
+            if name != wanted:
+                return False
+        elif name == BEGIN:
+            return False
+        elif wanted != ANY and known.setdefault(wanted, name) != name:
+            return False
+    return True
 
 
 def _count_patterns(

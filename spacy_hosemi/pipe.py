@@ -67,6 +67,7 @@ from .labels import (
     SELECTIONS,
     LabelInventory,
     Pattern,
+    check_asked,
     check_choice,
     mine_observed,
     mine_patterns,
@@ -118,6 +119,8 @@ pattern_min_count = 1
 pattern_max = null
 pattern_selection = "count"
 observed_order = 0
+observed_patterns = []
+observed_min_count = 1
 label_rules = []
 explicit_length = 1
 length_smoothing = 0
@@ -197,6 +200,8 @@ def make_hosemi(
     pattern_max: int | None,
     pattern_selection: str,
     observed_order: int,
+    observed_patterns: list[list[str]],
+    observed_min_count: int,
     label_rules: list[str],
     explicit_length: int,
     length_smoothing: int,
@@ -227,6 +232,8 @@ def make_hosemi(
         pattern_max=pattern_max,
         pattern_selection=pattern_selection,
         observed_order=observed_order,
+        observed_patterns=observed_patterns,
+        observed_min_count=observed_min_count,
         label_rules=label_rules,
         explicit_length=explicit_length,
         length_smoothing=length_smoothing,
@@ -276,6 +283,10 @@ class HighOrderSemiCRF(TrainablePipe):
         on: batch training only, and for about 1.4 times the time.
     observed_order (int): Above 0: label patterns up to this order have weights for the
         features in the roles of transitions, where they are seen in training.
+    observed_patterns (Sequence[Sequence[str]]): Longer patterns that have them too; "*"
+        stands for any label, "*1", "*2" .. for one that is the same wherever they
+        stand. What is seen in training has weights.
+    observed_min_count (int): How often a feature must occur with a pattern for that.
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
@@ -322,6 +333,8 @@ class HighOrderSemiCRF(TrainablePipe):
         pattern_max: int | None = None,
         pattern_selection: str = "count",
         observed_order: int = 0,
+        observed_patterns: Sequence[Sequence[str]] = (),
+        observed_min_count: int = 1,
         label_rules: Sequence[str] = (),
         explicit_length: int = 1,
         length_smoothing: int = 0,
@@ -343,6 +356,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "pattern_min_count": (pattern_min_count, 1),
             "pattern_max": (0 if pattern_max is None else pattern_max, 0),
             "observed_order": (observed_order, 0),
+            "observed_min_count": (observed_min_count, 1),
             "explicit_length": (explicit_length, 1),
             "length_smoothing": (length_smoothing, 0),
             "max_length": (1 if max_length is None else max_length, 1),
@@ -386,6 +400,8 @@ class HighOrderSemiCRF(TrainablePipe):
             "pattern_max": pattern_max,
             "pattern_selection": pattern_selection,
             "observed_order": observed_order,
+            "observed_patterns": [list(z) for z in observed_patterns],
+            "observed_min_count": observed_min_count,
             "label_rules": list(label_rules),
             "explicit_length": explicit_length,
             "length_smoothing": length_smoothing,
@@ -404,11 +420,11 @@ class HighOrderSemiCRF(TrainablePipe):
         self.threads = threads
         self._automaton: PatternAutomaton | None = None
         features = self.weights.extractor.features
-        if features.transition_roles and not observed_order:
+        if features.transition_roles and not (observed_order or observed_patterns):
             role = features.transition_roles[0]
             names = ", ".join(map(str, features.roles[role]))
             raise ValueError(Errors.HS090.format(role=role, found=names))
-        if observed_order:
+        if observed_order or observed_patterns:
             self.weights.observe_patterns()
         self._set_labels([], [])
         self._met = Met()
@@ -500,8 +516,8 @@ class HighOrderSemiCRF(TrainablePipe):
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
-            pattern_selection; HS091 min_confidence; HS050 to HS053 nothing to fit, or
-            no fit is possible.
+            pattern_selection; HS091 min_confidence; HS112 observed_patterns; HS050 to
+            HS053 nothing to fit, or no fit is possible.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
@@ -575,11 +591,13 @@ class HighOrderSemiCRF(TrainablePipe):
         patterns, forbidden = self._mine_patterns(golds, n_longer)
         self._n_forbidden = len(forbidden)
         patterns = [*forbidden, *patterns]
+        check_asked(self.cfg["observed_patterns"], self.inventory)
         observed = mine_observed(
             self.inventory,
             _sequences(golds),
             max_order=self.cfg["observed_order"],
             min_count=self.cfg["pattern_min_count"],
+            asked=self.cfg["observed_patterns"],
         )
         self._set_labels(self.labels, patterns, self.cfg["label_rules"], observed)
 
@@ -630,8 +648,9 @@ class HighOrderSemiCRF(TrainablePipe):
         learn_length = self.cfg["explicit_length"] > 1 and not self.inventory.on_tokens
         smoothing = self.cfg.get("length_smoothing", 0) if learn_length else 0
         length, tail = self._possible_lengths()
+        read, least = self.weights.extractor, self.cfg["observed_min_count"]
         self.weights.allocate(
-            select_features(self.weights.extractor, docs, golds, self.automaton),
+            select_features(read, docs, golds, self.automaton, least),
             pattern=pattern,
             length=length,
             tail=tail,
@@ -1228,7 +1247,7 @@ class HighOrderSemiCRF(TrainablePipe):
         observed = self.cfg.get("observed", [])
         self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
         weights, automaton = self.weights, self.automaton
-        if self.cfg.get("observed_order", 0):
+        if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
             weights.observe_patterns()
         if self.inventory.on_tokens:
             weights.put_features_on_tokens()

@@ -138,6 +138,7 @@ def select_features(
     docs: Sequence[Doc],
     golds: Sequence[Gold],
     automaton: PatternAutomaton,
+    observed_min_count: int = 1,
 ) -> Selection:
     """The features of training documents that get weights.
 
@@ -145,6 +146,7 @@ def select_features(
     docs (Sequence[Doc]): Training documents.
     golds (Sequence[Gold]): What is known of each.
     automaton (PatternAutomaton): Labels and observed patterns.
+    observed_min_count (int): How often a transition must occur with a pattern.
     RETURNS (Selection): See the head of this module.
     WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
     """
@@ -154,7 +156,8 @@ def select_features(
     has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
     has_transitions = bool(extractor.features.transition_roles)
     if has_transitions:
-        found = mine_transitions(extractor, docs, golds, keys, automaton)
+        args = keys, automaton, observed_min_count
+        found = mine_transitions(extractor, docs, golds, *args)
         has_patterns, of_patterns = found
     weights_of_row = np.bincount(of_patterns // n_columns, minlength=len(keys))
     weights_of_row[~has_patterns] = n_labels
@@ -167,7 +170,8 @@ def select_features(
         rows = np.flatnonzero(~has_patterns)
         pairs = (rows[:, None] * n_columns + np.arange(n_labels)).ravel()
     if pairs is not None:
-        pairs = np.union1d(pairs, of_patterns)
+        # two runs without a pair in common, which a stable sort merges
+        pairs = np.sort(np.concatenate([pairs, of_patterns]), kind="stable")
     if only_pairs and pairs is not None:
         weights_of_row = np.bincount(pairs // n_columns, minlength=len(keys))
         min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)

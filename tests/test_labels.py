@@ -9,7 +9,14 @@ from hypothesis import given
 
 from spacy_hosemi import labels
 from spacy_hosemi.core import PatternAutomaton
-from spacy_hosemi.labels import ENCODINGS, OUTSIDES, LabelInventory, mine_patterns
+from spacy_hosemi.labels import (
+    ENCODINGS,
+    OUTSIDES,
+    LabelInventory,
+    check_asked,
+    mine_observed,
+    mine_patterns,
+)
 
 NAMES = ("PER", "B-2")  # a label may look like a tag
 
@@ -184,3 +191,33 @@ def test_mined_patterns_are_those_that_occur(sequences, max_order, min_count):
     often = {pattern for pattern, count in counts.items() if count >= min_count}
     assert {pattern for pattern in found if len(pattern) > 2} == often
     PatternAutomaton(inventory.names, found)  # none is malformed or given twice
+
+
+@pytest.mark.parametrize(
+    "asked, found",
+    [
+        ([["A", "*", "B"]], {"A A B", "A B B"}),
+        ([["*1", "*2", "*1"]], {"A B A", "A A A"}),
+        ([["*", "*1", "*1"]], {"A B B", "A A A"}),
+        ([["^", "*", "B"]], {"^ A B"}),
+        ([["*", "*", "*"]], {"A A A", "A A B", "A B B", "A B A"}),
+        ([["*", "A"], ["B", "A"]], {"A A", "B A"}),
+        ([], set()),
+    ],
+)
+def test_patterns_that_are_asked_for(asked, found):
+    """What occurs in A B B and A B A, A A A, A A B; "*1" is one label throughout."""
+    inventory = LabelInventory(["A", "B"], outside="none")
+    a, b = (inventory.names.index(name) for name in "AB")
+    sequences = [[a, b, b], [a, b, a], [a, a, a], [a, a, b]]
+    mined = mine_observed(inventory, sequences, max_order=0, asked=asked)
+    assert {" ".join(pattern) for pattern in mined} == found
+    often = mine_observed(inventory, sequences, max_order=0, min_count=2, asked=asked)
+    assert set(often) <= set(mined)
+
+
+@pytest.mark.parametrize("asked", [["A"], ["A", "C"], ["A", "*x"], ["A", "^"], []])
+def test_patterns_that_can_never_occur(asked):
+    inventory = LabelInventory(["A", "B"])
+    with pytest.raises(ValueError, match="HS112"):
+        check_asked([["A", "O", "*"], asked], inventory)

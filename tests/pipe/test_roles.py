@@ -20,6 +20,7 @@ from spacy_hosemi.explain import (
 from .. import oracles
 from ..helpers import (
     as_problem,
+    averaged,
     find,
     initialize,
     lbfgs,
@@ -306,6 +307,8 @@ def make_observed(marked=SHORT, features=TRANSITION, **config):
         {"features": ALONG},
         {"features": ALONG, "observed_order": 2, "outside": "token"},
         {"features": ALONG, "encoding": "BILUO"},
+        {"observed_order": 0, "observed_patterns": [["*", "*", "*"]]},
+        {"observed_patterns": [["A", "O", "*"], ["^", "*", "O", "*"]]},
     ],
 )
 def test_transitions_by_hand(config):
@@ -479,6 +482,8 @@ def test_models_of_before_there_were_transitions(tmp_path):
     cfg = srsly.read_json(path)
     assert cfg.pop("observed") == []
     assert cfg.pop("observed_order") == 0
+    assert cfg.pop("observed_patterns") == []
+    assert cfg.pop("observed_min_count") == 1
     srsly.write_json(path, cfg)
     config = load_config(tmp_path / "config.cfg")
     del config["components"]["hosemi"]["observed_order"]
@@ -646,3 +651,43 @@ def test_transitions_need_patterns():
         make_nlp(features={"transition_inside": ["LOWER"]})
     with pytest.raises(ValueError, match="HS043.*observed_order is -1"):
         make_nlp(observed_order=-1)
+
+
+def test_patterns_with_wildcards_expand_to_what_is_seen():
+    asked = [["A", "O", "*"], ["*1", "*1"]]
+    pipe, _ = make_observed(observed_order=0, observed_patterns=asked)
+    assert pipe.automaton.observed == (("A", "A"), ("A", "O", "B"))
+    with pytest.raises(ValueError, match="HS112.*'C'"):
+        make_observed(observed_patterns=[["A", "C"]])
+
+
+def test_pairs_of_a_feature_and_a_pattern_that_are_rare_have_no_weight():
+    def n_pairs(least):
+        pipe, _ = make_observed(observed_order=2, observed_min_count=least)
+        columns = pipe.weights.pairs.columns
+        return int((columns >= pipe.automaton.n_labels).sum())
+
+    assert n_pairs(1) > n_pairs(2) > n_pairs(100) == 0
+    with pytest.raises(ValueError, match="HS043.*observed_min_count"):
+        make_nlp(observed_min_count=0)
+
+
+@pytest.mark.parametrize("nonnegative", [False, True])
+def test_the_perceptron_learns_patterns_with_wildcards(nonnegative):
+    """The label of x is that of the word two tokens before, if that is named."""
+    marked = [
+        f"[{y} {first}] [{other} -] [{y} x]"
+        for y, first in (("A", "a"), ("B", "b"))
+        for other in "AB"
+    ]
+    nlp = make_nlp(
+        features={**TRANSITION, "inside": ["LOWER"], "start": []},
+        outside="none",
+        max_length=1,
+        max_order=1,
+        observed_patterns=[["*1", "*", "*1"]],
+        objective={"@misc": "spacy_hosemi.perceptron.v1"},
+    )
+    initialize(nlp, marked * 3, fit=averaged(nonnegative=nonnegative))
+    for word, label in (("a", "A"), ("b", "B")):
+        assert dict(find(nlp, f"{word} - x"))["x"] == label
