@@ -19,7 +19,14 @@ from measuring import environment
 from sections import Options, Section
 
 FOLDER = Path(__file__).resolve().parent
-SCRIPTS = ("fields", "punctuation", "letters", "running_time", "orders")
+SCRIPTS = (
+    "fields",
+    "punctuation",
+    "letters",
+    "chinese_pos",
+    "running_time",
+    "orders",
+)
 
 
 def sections(options: Options) -> list[Section]:

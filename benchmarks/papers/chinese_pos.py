@@ -1,0 +1,304 @@
+"""Chinese parts of speech: Table 3 of Qian and Liu, "Sequence Labeling with
+Non-Negative Weighted Higher Order Features".
+
+    python benchmarks/papers/chinese_pos.py --data ../data
+    python benchmarks/papers/chinese_pos.py --data ../data --quick
+
+A tag for each word. The model of order 1 reads the words around, their first and last
+characters, their length, pairs of words, and has weights for pairs of tags. The others
+have weights for longer patterns of tags too, 0 or more: for the pattern alone, or only
+where a word stands at its beginning, as "from A to B" in their Figure 9. Their data are
+the Chinese Treebank, which is not public; these are those of Universal Dependencies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import spacy
+from fitting import main
+from letters import fresh, mc_nemar, parts
+from numpy.typing import NDArray
+from sections import Options, Section
+
+# isort: split
+from convert import docs_from_jsonl
+from measuring import SEED
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+N_PASSES = 10
+QUICK_DOCS, QUICK_PASSES = 300, 2
+N_TIMED = 8
+PAPER = {"order 1": 94.04, "words": 94.41}
+
+INSIDE = [
+    "ORTH[-2:2]",
+    "ORTH[-1] & ORTH",
+    "ORTH & ORTH[1]",
+    "ORTH[-1] & ORTH[1]",
+    *(f"{kind}{size}" for kind in ("PREFIX", "SUFFIX") for size in (1, 2, 3)),
+    *(f"{kind}1[{at}]" for kind in ("PREFIX", "SUFFIX") for at in (-1, 1)),
+    "LENGTH[-1:1]",
+    "SHORT_SHAPE",
+    "NUMBER",
+]
+
+# Coordinated words are of one kind; what stands between "from" and "to"; a coverb and
+# its verb. "*1" is one tag wherever it stands.
+WILDCARDS = [
+    ["*1", "PUNCT", "*1"],
+    ["*1", "CONJ", "*1"],
+    ["*1", "PUNCT", "*1", "PUNCT", "*1"],
+    ["*1", "PUNCT", "*1", "CONJ", "*1"],
+    ["ADP", "*", "ADP", "*"],
+    ["ADP", "*", "VERB"],
+    ["ADP", "*", "*", "VERB"],
+    ["ADP", "*", "*", "*", "VERB"],
+]
+
+# What each model has beside that of order 1: settings, features of transitions.
+MODELS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "order 1": ({}, []),
+    "order 2": ({"max_order": 2, "pattern_min_count": 30}, []),
+    "words": (
+        {
+            "observed_patterns": [["*", "*", "*"]],
+            "observed_min_count": 10,
+            "pattern_min_count": 20,
+        },
+        ["ORTH[-2]"],
+    ),
+    "wildcards": (
+        {
+            "observed_patterns": WILDCARDS,
+            "observed_min_count": 5,
+            "pattern_min_count": 5,
+        },
+        ["ORTH[-4:-1]"],
+    ),
+}
+
+
+def config(name: str) -> dict[str, Any]:
+    """Of a component that gives each word one of the tags."""
+    settings, transition = MODELS[name]
+    reader = {
+        "@misc": "spacy_hosemi.features.v1",
+        "preset": "none",
+        "inside": INSIDE,
+        "transition": transition,
+    }
+    scorer = {"@architectures": "spacy_hosemi.SpanScorer.v1", "features": reader}
+    return {
+        "max_order": 1,
+        "outside": "none",
+        "max_length": 1,
+        "objective": {"@misc": "spacy_hosemi.perceptron.v1"},
+        "model": scorer,
+        **settings,
+    }
+
+
+@dataclass
+class Trained:
+    """A model, and what was measured of it.
+
+    name (str): Of MODELS.
+    component (Any): Of a pipeline.
+    train_us (float): CPU us a word of all training: features, mining, all passes.
+    fit_us (float): Of it the passes alone.
+    is_right (Dict[str, bool [words]]): By corpus.
+    us (Dict[str, float]): CPU us a word of the test, by part of the time.
+    """
+
+    name: str
+    component: Any
+    train_us: float
+    fit_us: float
+    is_right: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    us: dict[str, float] = field(default_factory=dict)
+
+
+def n_words(docs: Iterable[Doc]) -> int:
+    """How many words there are."""
+    return sum(map(len, docs))
+
+
+def train(name: str, docs: Sequence[Doc], n_passes: int) -> Trained:
+    """Train one of MODELS.
+
+    docs (Sequence[Doc]): With a tag for each word.
+    n_passes (int): Over the docs.
+    RETURNS (Trained): Without anything of a test.
+    """
+    nlp = Language(docs[0].vocab)
+    component: Any = nlp.add_pipe("hosemi", config=config(name))
+    make_fit = spacy.registry.misc.get("spacy_hosemi.averaged.v1")
+    fit = make_fit(n_passes, seed=SEED, nonnegative=True, progress=False)
+    passes = []
+
+    def timed_fit(batch: Any) -> None:
+        began = time.process_time()
+        fit(batch)
+        passes.append(time.process_time() - began)
+
+    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
+    began = time.process_time()
+    component.initialize(lambda: examples, nlp=nlp, fit=timed_fit)
+    us = 1e6 / n_words(docs)
+    spent = time.process_time() - began
+    return Trained(name, component, us * spent, us * sum(passes))
+
+
+def judge(model: Trained, corpus: str, docs: Sequence[Doc]) -> None:
+    """Fill in which words of a corpus are right; for the first one read, the time with
+    words that are met for the first time, once the automaton is made."""
+    copies = fresh(docs)
+    [*model.component.pipe(fresh(docs[:1]))]
+    began = time.process_time()
+    found = [*model.component.pipe(copies)]
+    model.us.setdefault("new", 1e6 * (time.process_time() - began) / n_words(docs))
+    pairs = [(x, y) for a, b in zip(found, docs) for x, y in zip(a.ents, b.ents)]
+    is_right = [x.label_ == y.label_ for x, y in pairs]
+    model.is_right[corpus] = np.array(is_right)
+
+
+def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
+    """Fill in what a word costs: the best of some passes in which models take turns."""
+    scores = [x.component.model.predict(fresh(test)) for x in models]
+    for _ in range(N_TIMED):
+        for model, potentials in zip(models, scores):
+            timed: dict[str, Callable[[], object]] = parts(
+                model.component, potentials, test
+            )
+            for part in PARTS:
+                began = time.process_time()
+                timed[part]()
+                us = 1e6 * (time.process_time() - began) / n_words(test)
+                model.us[part] = min(us, model.us.get(part, us))
+
+
+# ------------------------------------------------------------------------------- tables
+
+PARTS = ("component", "scores", "decoding", "auto", "automaton")
+HEADER = (
+    "model",
+    "dev %",
+    "test %",
+    "paper",
+    "fewer errors %",
+    "p",
+    "patterns",
+    "observed",
+    "training",
+    "passes",
+    "new words",
+    *PARTS,
+)
+
+
+@dataclass(frozen=True)
+class OnTest:
+    """What McNemar's test of `letters` compares."""
+
+    is_right: NDArray[np.bool_]
+
+
+def row(model: Trained, first: Trained) -> list[str]:
+    """Of the table: one model beside that of order 1."""
+    right = {corpus: 100 * x.mean() for corpus, x in model.is_right.items()}
+    fewer, p = "-", "-"
+    if model is not first:
+        before, after = (OnTest(x.is_right["test"]) for x in (first, model))
+        errors = [int((~x.is_right).sum()) for x in (before, after)]
+        fewer = f"{100 * (1 - errors[1] / max(errors[0], 1)):.1f}"
+        p = f"{mc_nemar(before, after)[2]:.2g}"  # type: ignore[arg-type]
+    automaton = model.component.automaton
+    return [
+        model.name,
+        f"{right['dev']:.2f}",
+        f"{right['test']:.2f}",
+        f"{PAPER[model.name]:.2f}" if model.name in PAPER else "",
+        fewer,
+        p,
+        f"{len(automaton.patterns):,}",
+        f"{len(automaton.observed):,}",
+        f"{model.train_us:.0f}",
+        f"{model.fit_us:.0f}",
+        f"{model.us['new']:.1f}",
+        *(f"{model.us[part]:.2f}" for part in PARTS),
+    ]
+
+
+def notes(models: Sequence[Trained]) -> list[str]:
+    """What the table says, in sentences."""
+    first = models[0]
+
+    def more(model: Trained) -> str:
+        ratios = [model.train_us / first.train_us]
+        ratios += [model.us[x] / first.us[x] for x in ("new", "component")]
+        shown = ", ".join(f"{x:.2f}" for x in ratios)
+        return f"{model.name} {shown}"
+
+    return [
+        '"fewer errors" and "p" (McNemar\'s exact test) are of the test, against order '
+        '1. "patterns", "observed": those with a weight other than 0 after training, '
+        "alone and where a word speaks for them. CPU us a word: "
+        '"training", all of it, of which "passes" those of the perceptron; "new '
+        'words", the first documents that a trained model meets; the rest when their '
+        'words are known, "component" from `Doc` to `doc.ents`, of which "scores" and '
+        '"decoding"; "auto" and "automaton" decode with one call for each document, '
+        "the second through the states of all patterns, whether they fire or not.",
+        "Times of order 1 in training, new words, component: "
+        + "; ".join(map(more, models[1:]))
+        + ". The paper has 1.08 in training and 1.12 in testing.",
+    ]
+
+
+def sections(options: Options) -> list[Section]:
+    """RETURNS (List[Section]): One, like Table 3."""
+    nlp = spacy.blank("en")
+    folder = options.data / "ud_chinese_gsd_pos"
+    names = ("train", "dev", "test")
+    corpora = {x: [*docs_from_jsonl(folder / f"{x}.jsonl", nlp)] for x in names}
+    n_passes = N_PASSES
+    if options.quick:
+        corpora = {x: docs[:QUICK_DOCS] for x, docs in corpora.items()}
+        n_passes = QUICK_PASSES
+    models = []
+    for name in MODELS:
+        models.append(train(name, corpora["train"], n_passes))
+        for corpus in ("dev", "test"):
+            judge(models[-1], corpus, corpora[corpus])
+    measure_times(models, corpora["test"])
+    words = ", ".join(f"{n_words(docs):,} of {x}" for x, docs in corpora.items())
+    protocol = (
+        f"Universal Dependencies, Chinese GSD, release 1.3, 14 tags; words: {words}. "
+        "Features, from two occurrences on: words up to two places away, the three "
+        "pairs of words around, first and last characters (one to three of the word, "
+        f"one of its neighbours), length, shape. Averaged perceptron, {n_passes} "
+        "passes, weights of longer patterns 0 or more. Order 2: triples of tags that "
+        "occur 30 times. Words: no pattern alone, but weights for triples of tags (20 "
+        "times) given their first word, if the two occur together 10 times. Wildcards: "
+        "the same for patterns such as `ADP * ADP *` and `*1 PUNCT *1`, given one of "
+        "the four words before the last one (5 times)."
+    )
+    return [
+        Section(
+            "Qian and Liu, Table 3: Chinese parts of speech",
+            protocol,
+            HEADER,
+            [row(model, models[0]) for model in models],
+            notes(models),
+        )
+    ]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sections, "Tag Chinese words: Table 3 of Qian and Liu."))
