@@ -14,14 +14,14 @@ the Chinese Treebank, which is not public; these are those of Universal Dependen
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import spacy
-from fitting import main
-from letters import fresh, mc_nemar, parts
+from fitting import best_us, fresh, main, mc_nemar
+from letters import parts
 from numpy.typing import NDArray
 from sections import Options, Section
 
@@ -34,7 +34,6 @@ from spacy.training import Example
 
 N_PASSES = 10
 QUICK_DOCS, QUICK_PASSES = 300, 2
-N_TIMED = 8
 PAPER = {"order 1": 94.04, "words": 94.41}
 
 INSIDE = [
@@ -172,16 +171,10 @@ def judge(model: Trained, corpus: str, docs: Sequence[Doc]) -> None:
 def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
     """Fill in what a word costs: the best of some passes in which models take turns."""
     scores = [x.component.model.predict(fresh(test)) for x in models]
-    for _ in range(N_TIMED):
-        for model, potentials in zip(models, scores):
-            timed: dict[str, Callable[[], object]] = parts(
-                model.component, potentials, test
-            )
-            for part in PARTS:
-                began = time.process_time()
-                timed[part]()
-                us = 1e6 * (time.process_time() - began) / n_words(test)
-                model.us[part] = min(us, model.us.get(part, us))
+    timed = [parts(x.component, of_x, test) for x, of_x in zip(models, scores)]
+    runs = {(k, part): timed[k][part] for k in range(len(models)) for part in PARTS}
+    for (k, part), us in best_us(runs, n_words(test)).items():
+        models[k].us[part] = us
 
 
 # ------------------------------------------------------------------------------- tables
@@ -203,22 +196,15 @@ HEADER = (
 )
 
 
-@dataclass(frozen=True)
-class OnTest:
-    """What McNemar's test of `letters` compares."""
-
-    is_right: NDArray[np.bool_]
-
-
 def row(model: Trained, first: Trained) -> list[str]:
     """Of the table: one model beside that of order 1."""
     right = {corpus: 100 * x.mean() for corpus, x in model.is_right.items()}
     fewer, p = "-", "-"
     if model is not first:
-        before, after = (OnTest(x.is_right["test"]) for x in (first, model))
-        errors = [int((~x.is_right).sum()) for x in (before, after)]
+        before, after = (x.is_right["test"] for x in (first, model))
+        errors = [int((~x).sum()) for x in (before, after)]
         fewer = f"{100 * (1 - errors[1] / max(errors[0], 1)):.1f}"
-        p = f"{mc_nemar(before, after)[2]:.2g}"  # type: ignore[arg-type]
+        p = f"{mc_nemar(before, after)[2]:.2g}"
     automaton = model.component.automaton
     return [
         model.name,
