@@ -210,14 +210,16 @@ def mine_observed(
 
 def is_wildcard(name: str) -> bool:
     """Whether a name stands for any label: "*", "*1", .."""
-    return name[:1] == ANY and (len(name) == 1 or name[1:].isdigit())
+    return name[:1] == ANY and (len(name) == 1 or name[1:].isdecimal())
 
 
 def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
-    """RAISES (ValueError): HS112 a pattern that is asked for can never occur."""
+    """RAISES (ValueError): HS112 a pattern that is asked for can never occur. Where no
+    label is known yet, any name may be one."""
+    is_open = len(inventory.names) == 1
     for names in asked:
         rest = names[1:] if names[0:1] == [BEGIN] else names
-        is_known = all(x in inventory.names or is_wildcard(x) for x in rest)
+        is_known = is_open or all(x in inventory.names or is_wildcard(x) for x in rest)
         if len(names) < 2 or not is_known:
             raise ValueError(Errors.HS112.format(found=names, expected=inventory.names))
 

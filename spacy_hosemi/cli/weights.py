@@ -119,7 +119,7 @@ def weights_cli(
             if patterns and role is None:
                 report |= _report_patterns(pipe, label or [], top, negative)
             if pipe.automaton.observed and role in (None, *TRANSITION_ROLES):
-                report |= _report_transitions(pipe, label or [], top, negative)
+                report |= _report_transitions(pipe, top=top, negative=negative, **which)
     except ValueError as e:
         fail(str(e))
     if as_json:
@@ -151,14 +151,12 @@ def _report_patterns(
     }
 
 
-def _report_transitions(
-    pipe: HighOrderSemiCRF, labels: list[str], top: int, negative: bool
-) -> dict[str, Any]:
+def _report_transitions(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
     from dataclasses import asdict
 
     from ..explain import strongest_transitions
 
-    found = strongest_transitions(pipe, labels=labels, top=top, negative=negative)
+    found = strongest_transitions(pipe, **which)
     return {"transitions": list(map(asdict, found))}
 
 

@@ -80,7 +80,7 @@ cdef bint has_sparse_columns(automaton, potentials):
 
 
 cdef Best _room_for_firings(automaton, potentials, constraints):
-    """The same without patterns, which `firing` looks after; None: it cannot."""
+    """The same for `firing`, which looks after patterns; None: it cannot."""
     cdef Histories histories = histories_of(automaton)
     cdef Best best
     if histories is None or not has_sparse_columns(automaton, potentials):
@@ -158,7 +158,8 @@ cdef class Best(Completions):
 
     cdef Py_ssize_t _size(self):
         """RETURNS: about how many numbers there is room for."""
-        return self.closing.shape[0] * self.n_states
+        cdef Py_ssize_t size = self.closing.shape[0] * self.n_states
+        return size if self.firings is None else size + self.firings.size()
 
     cdef _forget(self):
         """Let go of the document, and of the automaton, which owns the room now."""

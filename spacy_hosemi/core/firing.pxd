@@ -58,6 +58,7 @@ cdef class Firings(Histories):
     cdef double[::1] beta
 
     cdef bint load(self, Chart chart, potentials)
+    cdef Py_ssize_t size(self)
     cdef forget(self)
     cdef _make_room(self)
     cdef bint _sort_entries(self)

@@ -30,8 +30,9 @@ from .columns cimport Entry, are_entries
 from .potentials import Potentials
 from .prefixes import Prefixes
 
-# Lists grow by at least so much.
+# Lists grow by at least so much, and to so many numbers at most.
 ROOM = 256
+LARGE = 2_000_000
 
 
 cdef class Histories:
@@ -182,6 +183,17 @@ cdef class Firings(Histories):
             return False
         return self._set_weights() and self._sort_entries()
 
+    cdef Py_ssize_t size(self):
+        """RETURNS: about how many numbers there is room for."""
+        cdef Py_ssize_t size = 0
+        if self.begun is not None:
+            size += 2 * self.begun.shape[0] * (self.n_labels + 1)
+        if self.entry is not None:
+            size += self.entry.shape[0]
+        if self.node is not None:
+            size += 5 * self.node.shape[0]
+        return size
+
     cdef forget(self):
         """Let go of the document."""
         self.pattern, self.entries = None, None
@@ -194,25 +206,31 @@ cdef class Firings(Histories):
         self.first_entry, self.first_node, self.last_node = rows
 
     cdef bint _set_weights(self):
-        """Weights of patterns. RETURNS: whether no long one is below 0."""
-        cdef Py_ssize_t m, end = self.n_labels
+        """Weights of patterns. RETURNS: whether all are numbers, no long one is below
+        0, and so few are above it that going through all states takes longer."""
+        cdef Py_ssize_t m, end = self.n_labels, n_active = 0
         cdef double weight
         self.pair[:, :] = 0.0
         if self.has_long:
             self.at_end[:] = 0.0
         for m in range(self.pattern.shape[0]):
             weight = self.pattern[m]
+            if not weight < INFINITY:
+                return False
             if not self.is_long[m]:
                 # $ stands in the row of ^, which is never last
                 self.pair[min(self.pattern_last[m], end), self.of_pattern[m]] += weight
-            elif not weight >= 0.0:
+            elif weight < 0.0:
                 return False
-            elif self.pattern_last[m] > end:
-                self.at_end[self.of_pattern[m]] += weight
-        return True
+            else:
+                n_active += weight > 0.0
+                if self.pattern_last[m] > end:
+                    self.at_end[self.of_pattern[m]] += weight
+        return n_active <= end * end
 
     cdef bint _sort_entries(self):
-        """Entries by token. RETURNS: whether no long one is below 0."""
+        """Entries by token. RETURNS: whether no long one is below 0, and there is room
+        for what they ask for."""
         cdef Py_ssize_t k, i, size = 0, n_labels = self.n_labels, column
         cdef double score
         cdef int32_t[::1] first = self.first_entry
@@ -239,6 +257,8 @@ cdef class Firings(Histories):
         first[0] = 0
         if self.has_long:
             size += (self.n_tokens + 1) * self.n_nodes
+        if size > LARGE:
+            return False
         if self.node is None or self.node.shape[0] < size:
             size += ROOM
             self.node, self.below, self.order = np.empty((3, size), np.int32)

@@ -81,11 +81,13 @@ def add_counts(automaton, potentials, segments, gradient, times=1.0):
     gradient (Potentials): In the shapes of the potentials; changed in place.
     times (float): Each count is multiplied by it.
     RETURNS (float): The score; where that is -inf, nothing is added.
-    RAISES (ValueError): As `score`.
+    RAISES (ValueError): HS010 other entries than those of the potentials; and as
+        `score`.
     """
     cdef Histories histories = histories_of(automaton)
     cdef Chart chart
     cdef double score
+    _check_entry_counts(gradient, potentials, automaton)
     if histories is None or not has_sparse_columns(automaton, potentials):
         chart = Chart(automaton, potentials)
         segments = check_segments(segments, chart.n_tokens, chart.n_labels)
@@ -104,6 +106,23 @@ def add_counts(automaton, potentials, segments, gradient, times=1.0):
     if score > -INFINITY:
         add_fired(histories, segments, entries, found, times)
     return score
+
+
+def _check_entry_counts(gradient, potentials, automaton):
+    """RAISES (ValueError): HS010 entries of a gradient do not fit those of potentials;
+    HS011, HS025 as these. (TypeError): HS012."""
+    found, n_entries = gradient.entries, 0
+    if found is None:
+        return
+    if potentials.entries is not None:
+        n_entries = len(potentials.entries)
+    sound = entries_of(gradient, len(potentials.inside), automaton.n_columns)
+    if sound is not found or len(sound) != n_entries:
+        raise ValueError(
+            Errors.HS010.format(
+                name="gradient.entries", found=sound.shape, expected=(n_entries,)
+            )
+        )
 
 
 def check_segments(segments, n_tokens, n_labels):

@@ -207,6 +207,7 @@ def strongest_transitions(
     *,
     labels: Sequence[str] = (),
     top: int = 10,
+    role: str | None = None,
     text: str = "",
     negative: bool = False,
 ) -> list[TransitionWeight]:
@@ -215,14 +216,15 @@ def strongest_transitions(
     pipe (HighOrderSemiCRF): A trained component.
     labels (Sequence[str]): Only patterns with one of these; empty: all.
     top (int): How many.
+    role (Optional[str]): Only features in this role.
     text (str): Only features with this text in their name.
     negative (bool): Also as many of those with the lowest weights below 0.
     RETURNS (List[TransitionWeight]): Weights descend.
-    RAISES (ValueError): HS042 unknown label.
+    RAISES (ValueError): HS042 unknown label or role.
     """
     weights, names = pipe.weights, pipe.inventory.names
     wanted = {names[y] for y in _columns(pipe.inventory, labels)} if labels else ()
-    known = _matching(weights, None, text)
+    known = _matching(weights, role, text)
     found = [
         TransitionWeight(weights.names[r], pattern, int(weights.counts[r]), value)
         for c, pattern in enumerate(pipe.automaton.observed, len(names))

@@ -140,3 +140,55 @@ def test_prefixes_by_hand():
     assert found.depth.tolist() == [1, 1, 0, 2, 1, 2]
     at, last = found.places(automaton.patterns)
     assert (at.tolist(), last.tolist()) == ([0, 1, 3], [1, 3, 3])
+
+
+def sparse(*patterns: tuple[int, ...]):
+    """An automaton with an observed pattern that fires, and its potentials."""
+    observed = [(0, 1, 1)]
+    automaton, potentials = zeros(3, 2, patterns=patterns, observed=observed)
+    for name in ("inside", "start", "end"):
+        setattr(potentials, name, np.zeros((3, 2)))
+    potentials.entries = make_entries([(2, 1, 2, 1.0)])
+    return automaton, potentials
+
+
+@pytest.mark.parametrize("bad", [np.nan, INF])
+@pytest.mark.parametrize("place", [0, 1])
+def test_weights_of_patterns_are_checked(bad, place):
+    automaton, potentials = sparse((0, 1), (0, 1, 0))
+    assert core.viterbi(automaton, potentials)[1] == 1.0
+    potentials.pattern[place] = bad
+    for method in ("auto", "nonnegative"):
+        with pytest.raises(ValueError, match="HS011.*pattern"):
+            core.viterbi(automaton, potentials, method=method)
+
+
+def test_many_patterns_with_weights_are_decoded_by_another_method():
+    """More than pairs of labels: the best segmentation is the same."""
+    patterns = [(x, y, z) for x in (0, 1) for y in (0, 1) for z in (0, 1)]
+    automaton, potentials = sparse(*patterns)
+    rng = np.random.default_rng(0)
+    for n_active in (4, 5, 8):
+        potentials.pattern[:n_active] = rng.random(n_active)
+        found = {core.viterbi(automaton, potentials, method=x)[1] for x in METHODS}
+        assert max(found) - min(found) < 1e-12
+
+
+@pytest.mark.parametrize("n_columns", [2, 3])
+def test_counts_are_added_to_the_same_entries_only(n_columns):
+    """Without the states of observed patterns, and with them."""
+    automaton, potentials = sparse()
+    potentials.inside = np.zeros((3, n_columns))
+    segments = [(0, 1, 0), (1, 2, 1), (2, 3, 1)]
+    gradient = replace(potentials, entries=potentials.entries.copy())
+    assert core.add_counts(automaton, potentials, segments, gradient) == 1.0
+    assert gradient.entries["score"].tolist() == [2.0]
+    far = potentials.entries.copy()
+    far["position"] = 10**9
+    others = potentials.entries[:0], far, potentials.entries.astype("f8,f8,f8,f8")
+    for entries in others:
+        before = gradient.inside.copy()
+        with pytest.raises((ValueError, TypeError), match="HS010|HS025|HS012"):
+            wrong = replace(gradient, entries=entries)
+            core.add_counts(automaton, potentials, segments, wrong)
+        assert (gradient.inside == before).all()

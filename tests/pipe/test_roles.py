@@ -614,6 +614,13 @@ def test_pairs_inside_are_those_of_the_gold():
     ]
 
 
+def test_transitions_of_one_role():
+    pipe, _ = make_observed(features=ALONG)
+    for role in ("transition", "transition_inside"):
+        found = strongest_transitions(pipe, role=role, top=1000)
+        assert {one.feature.partition(":")[0] for one in found} == {role}
+
+
 def test_many_features_with_transitions(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
@@ -659,6 +666,9 @@ def test_patterns_with_wildcards_expand_to_what_is_seen():
     assert pipe.automaton.observed == (("A", "A"), ("A", "O", "B"))
     with pytest.raises(ValueError, match="HS112.*'C'"):
         make_observed(observed_patterns=[["A", "C"]])
+    nlp = make_nlp(observed_patterns=[["A", "C"]])
+    nlp.initialize()  # labels are still to come
+    assert nlp.get_pipe("hosemi").automaton.observed == ()
 
 
 def test_pairs_of_a_feature_and_a_pattern_that_are_rare_have_no_weight():
