@@ -20,17 +20,14 @@ from typing import Any
 
 import numpy as np
 import spacy
-from fitting import best_us, fresh, main, mc_nemar
+from fitting import averaged, best_us, fresh, main, mc_nemar
 from letters import parts
 from numpy.typing import NDArray
 from sections import Options, Section
 
 # isort: split
 from convert import docs_from_jsonl
-from measuring import SEED
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 
 N_PASSES = 10
 QUICK_DOCS, QUICK_PASSES = 300, 2
@@ -136,23 +133,9 @@ def train(name: str, docs: Sequence[Doc], n_passes: int) -> Trained:
     n_passes (int): Over the docs.
     RETURNS (Trained): Without anything of a test.
     """
-    nlp = Language(docs[0].vocab)
-    component: Any = nlp.add_pipe("hosemi", config=config(name))
-    make_fit = spacy.registry.misc.get("spacy_hosemi.averaged.v1")
-    fit = make_fit(n_passes, seed=SEED, nonnegative=True, progress=False)
-    passes = []
-
-    def timed_fit(batch: Any) -> None:
-        began = time.process_time()
-        fit(batch)
-        passes.append(time.process_time() - began)
-
-    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
-    began = time.process_time()
-    component.initialize(lambda: examples, nlp=nlp, fit=timed_fit)
+    found = averaged(docs, config(name), n_passes)
     us = 1e6 / n_words(docs)
-    spent = time.process_time() - began
-    return Trained(name, component, us * spent, us * sum(passes))
+    return Trained(name, found.component, us * found.cpu_s, us * found.fit_s)
 
 
 def judge(model: Trained, corpus: str, docs: Sequence[Doc]) -> None:

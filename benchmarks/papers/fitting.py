@@ -24,6 +24,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from spacy_hosemi.averaging import make_averaged
 from spacy_hosemi.fit import Batch, Fit, make_lbfgs
 from spacy_hosemi.objectives import Objective
 
@@ -161,6 +162,46 @@ def _measured(find: Fit, cost: Cost) -> Fit:
         cost.fit_s += time.process_time() - began
 
     return measured
+
+
+@dataclass
+class Averaged:
+    """A component that the averaged perceptron trained, and what it cost.
+
+    component (HighOrderSemiCRF): Without weights of 0.
+    cpu_s, fit_s (float): Of all training, and of the passes alone.
+    n_met (int): Label patterns that it began with.
+    """
+
+    component: Any
+    cpu_s: float
+    fit_s: float = 0.0
+    n_met: int = 0
+
+
+def averaged(docs: Sequence[Doc], config: Mapping[str, Any], n_passes: int) -> Averaged:
+    """Train by the averaged perceptron, weights of long patterns 0 or more.
+
+    docs (Sequence[Doc]): With entities, of one vocab.
+    config (Mapping): Of the component.
+    n_passes (int): Over the docs.
+    RETURNS (Averaged): The component.
+    """
+    nlp = Language(docs[0].vocab)
+    found = Averaged(nlp.add_pipe("hosemi", config=dict(config)), 0.0)
+    fit = make_averaged(n_passes, seed=SEED, nonnegative=True, progress=False)
+
+    def timed_fit(batch: Batch) -> None:
+        found.n_met = len(found.component.automaton.patterns)
+        began = time.process_time()
+        fit(batch)
+        found.fit_s = time.process_time() - began
+
+    examples = [Example(*pair) for pair in zip(fresh(docs), docs)]
+    began = time.process_time()
+    found.component.initialize(lambda: examples, nlp=nlp, fit=timed_fit)
+    found.cpu_s = time.process_time() - began
+    return found
 
 
 def fresh(docs: Iterable[Doc], vocab: Vocab | None = None) -> list[Doc]:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
@@ -26,7 +25,7 @@ from typing import Any
 
 import numpy as np
 import spacy
-from fitting import best_us, fresh, mc_nemar
+from fitting import averaged, best_us, fresh, mc_nemar
 from numpy.typing import NDArray
 from pictures import GRID, draw
 from sections import Options, Section
@@ -34,9 +33,7 @@ from sections import Options, Section
 # isort: split
 from convert import docs_from_jsonl
 from measuring import SEED, environment, mean_and_spread
-from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Example
 from tqdm import tqdm
 
 from spacy_hosemi import core
@@ -144,25 +141,15 @@ def train(
     n_passes (int): Over the words.
     RETURNS (Trained): Without times of the test.
     """
-    nlp = Language(words[0].vocab)
-    component: Any = nlp.add_pipe("hosemi", config=config(order))
-    make_fit = spacy.registry.misc.get("spacy_hosemi.averaged.v1")
-    fit = make_fit(n_passes, seed=SEED, nonnegative=True, progress=False)
-    measured: dict[str, Any] = {}
-
-    def timed_fit(batch: Any) -> None:
-        measured["n_met"] = len(component.automaton.patterns)
-        began = time.process_time()
-        fit(batch)
-        measured["fit_s"] = time.process_time() - began
-
-    examples = [Example(*pair) for pair in zip(fresh(words), words)]
-    component.initialize(lambda: examples, nlp=nlp, fit=timed_fit)
+    trained = averaged(words, config(order), n_passes)
+    component = trained.component
     pairs = zip(component.pipe(fresh(test)), test)
     found = [(x.label_, y.label_) for a, b in pairs for x, y in zip(a.ents, b.ents)]
     is_right = np.array([x == y for x, y in found])
     n_kept = len(component.automaton.patterns)
-    return Trained(order, component, **measured, n_kept=n_kept, is_right=is_right)
+    return Trained(
+        order, component, trained.fit_s, trained.n_met, n_kept=n_kept, is_right=is_right
+    )
 
 
 def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
