@@ -223,6 +223,35 @@ cdef class Marginals(Tables):
             open_segments = [s for s in open_segments if s[2] >= least]
         return sorted(found)
 
+    def scores_of(self, segments):
+        """What segments bring to the score of a segmentation, patterns apart.
+
+        segments (int32 [K, 3]): Rows of start, end and label index.
+        RETURNS (float64 [K]): In nats; -inf where a constraint forbids one.
+        RAISES (ValueError): HS024 offsets; HS021 label; HS118 observed patterns, whose
+            scores depend on what stands before.
+        """
+        cdef const int[:, ::1] rows = segments
+        cdef double[::1] found = np.empty(rows.shape[0])
+        cdef Py_ssize_t k, u, j, y
+        if self.n_groups != self.n_labels:
+            message = "observed patterns"
+            raise ValueError(
+                Errors.HS118.format(expected="no observed patterns", found=message)
+            )
+        for k in range(rows.shape[0]):
+            u, j, y = rows[k, 0], rows[k, 1], rows[k, 2]
+            if not 0 <= u < j <= self.n_tokens:
+                raise ValueError(
+                    Errors.HS024.format(start=u, end=j, n_tokens=self.n_tokens)
+                )
+            if not 0 <= y < self.n_labels:
+                raise ValueError(
+                    Errors.HS021.format(found=y, last=self.n_labels - 1)
+                )
+            found[k] = self.segment_score(u, j, y)
+        return np.asarray(found)
+
     cdef list _groups_of(self, Py_ssize_t y):
         cdef Py_ssize_t g
         return [g for g in range(self.n_groups) if self.group_label[g] == y]

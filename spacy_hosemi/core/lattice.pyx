@@ -1,0 +1,366 @@
+"""Segmentations that are made of given segments only.
+
+Where few segments are left of all (start, end, label), a document is a small graph: its
+nodes are a boundary and a state of the automaton there, its arcs are the segments, from
+each state that can stand before them. Patterns may be as long as they like. In logs,
+and each probability is a product of shares, so nothing cancels or overflows:
+
+    alpha[t]  = log sum over arcs (s, k, t) of exp(alpha[s] + weight[p(s), y(k)] + score[k])
+    share     = exp(alpha[s] + weight + score - alpha[t])
+    mass[s]   = sum over arcs (s, k, t) of mass[t] * share;      P(k) likewise
+
+and the same with max, from the right, for the best segmentation.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, exp, log
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, realloc
+
+from ..errors import Errors
+
+
+cdef struct Arc:
+    int32_t source
+    int32_t target
+    int32_t segment
+    double score
+
+
+class Steps:
+    """Where each label leads from each state, and the weights on the way.
+
+    automaton (PatternAutomaton): L labels, P states, without observed patterns.
+
+    next (int32 [P, L]): -1: the grammar forbids it.
+    edge, final_edge (int32 [P, L], int32 [P]): Whose patterns are completed; -1: none.
+    """
+
+    def __init__(self, automaton):
+        n_labels = automaton.n_labels
+        self.automaton = automaton
+        self.edge = np.full((automaton.n_states, n_labels), -1, np.int32)
+        self.next = np.full_like(self.edge, -1)
+        # Short histories first: those that are longer differ in the edges they own.
+        of_key = np.full((len(automaton.suffix_key) + 1, n_labels), -1, np.int32)
+        order = [len(automaton.suffix_key), *range(len(automaton.suffix_key))]
+        for key in order:
+            if key < len(automaton.suffix_key):
+                of_key[key] = of_key[automaton.suffix_key[key]]
+            owned = slice(*automaton.first_owned[key : key + 2])
+            of_key[key, automaton.owned_label[owned]] = automaton.owned_edge[owned]
+        for state, (key, rule) in enumerate(
+            zip(automaton.state_key, automaton.state_rule)
+        ):
+            to = automaton.rule_next[rule]
+            self.edge[state] = of_key[key]
+            reached = automaton.state_of[automaton.edge_target[of_key[key]], to]
+            self.next[state] = np.where(to < 0, -1, reached)
+        self.final_edge = automaton.final_edge
+        self.is_final = automaton.is_final
+
+    def weights(self, pattern):
+        """Weights of all patterns that are completed at once.
+
+        pattern (float64 [M]): Of each.
+        RETURNS (Tuple[float64 [P, L], float64 [P]]): For each step, and at the end.
+        """
+        automaton = self.automaton
+        of_edge = np.zeros(len(automaton.edge_pattern) + 1)
+        for e, (m, suffix) in enumerate(
+            zip(automaton.edge_pattern.tolist(), automaton.edge_suffix.tolist())
+        ):
+            of_edge[e] = of_edge[suffix] + (pattern[m] if m >= 0 else 0.0)
+        final = of_edge[self.final_edge]
+        return of_edge[self.edge], np.where(self.is_final, final, -np.inf)
+
+    def counts(self, steps, final):
+        """Transpose of `weights`: how often each pattern is completed.
+
+        steps (float64 [P, L]), final (float64 [P]): Expected counts.
+        RETURNS (float64 [M])
+        """
+        automaton = self.automaton
+        n_edges = len(automaton.edge_pattern)
+        of_edge = np.zeros(n_edges + 1)
+        np.add.at(of_edge, self.edge.ravel(), steps.ravel())
+        np.add.at(of_edge, self.final_edge, final)
+        for e in range(n_edges - 1, -1, -1):  # suffixes come first
+            if automaton.edge_suffix[e] >= 0:
+                of_edge[automaton.edge_suffix[e]] += of_edge[e]
+        found = np.zeros(len(automaton.patterns))
+        has_pattern = automaton.edge_pattern >= 0
+        found[automaton.edge_pattern[has_pattern]] = of_edge[:-1][has_pattern]
+        return found
+
+
+cdef class Lattice:
+    """Given segments of several documents, and what they cost.
+
+    steps (Steps): Of an automaton.
+    pattern (float64 [M]): Weights of its patterns.
+    first (int32 [N + 1]): The segments of document d are first[d] to first[d + 1] - 1.
+    sizes (int32 [N]): Its tokens.
+    starts, ends, labels (int32 [K]): Segments, in each document sorted by their ends.
+    RAISES (ValueError): HS113 segments that are not so.
+    """
+
+    cdef readonly object steps
+    cdef const int32_t[:, ::1] next
+    cdef const int32_t[::1] first, sizes, starts, ends, labels
+    cdef readonly double[:, ::1] weight
+    cdef readonly double[::1] final
+    cdef Py_ssize_t n_states, n_tokens_max
+    # of one document
+    cdef Arc* arcs
+    cdef Py_ssize_t n_arcs, room_arcs
+    cdef int32_t* state         # of each node
+    cdef int32_t* first_arc     # of its best completion, -1: none
+    cdef double* alpha          # or the best completion
+    cdef double* mass
+    cdef Py_ssize_t n_nodes, room_nodes
+    cdef int32_t[::1] node_of   # [P] at the boundary in work, -1: none
+    cdef int32_t[::1] first_node
+
+    def __init__(self, steps, pattern, first, sizes, starts, ends, labels):
+        self.steps = steps
+        self.next = steps.next
+        self.weight, self.final = map(np.ascontiguousarray, steps.weights(pattern))
+        self.first, self.sizes = first, sizes
+        self.starts, self.ends, self.labels = starts, ends, labels
+        self.n_states = self.next.shape[0]
+        self._check()
+        self.node_of = np.full(self.n_states, -1, np.int32)
+        self.first_node = np.zeros(np.max(sizes, initial=0) + 2, np.int32)
+
+    def __dealloc__(self):
+        free(self.arcs)
+        free(self.state)
+        free(self.first_arc)
+        free(self.alpha)
+        free(self.mass)
+
+    cdef _check(self):
+        cdef Py_ssize_t d, k, n_labels = self.next.shape[1], last
+        cdef bint is_sound = (
+            self.first.shape[0] == self.sizes.shape[0] + 1
+            and self.first[0] == 0
+            and self.first[self.first.shape[0] - 1] == self.starts.shape[0]
+            and self.starts.shape[0] == self.ends.shape[0] == self.labels.shape[0]
+        )
+        for d in range(self.sizes.shape[0] if is_sound else 0):
+            last = 0
+            is_sound = is_sound and self.first[d] <= self.first[d + 1]
+            for k in range(self.first[d], self.first[d + 1]):
+                is_sound = (
+                    is_sound
+                    and 0 <= self.starts[k] < self.ends[k] <= self.sizes[d]
+                    and last <= self.ends[k]
+                    and 0 <= self.labels[k] < n_labels
+                )
+                last = self.ends[k]
+        if not is_sound:
+            raise ValueError(Errors.HS113)
+
+    def sums(self, const double[::1] scores, kept=None):
+        """Sums over all segmentations of each document.
+
+        scores (float64 [K]): Of each segment; -inf forbids.
+        kept (Optional[uint8 [K]]): Which segments there are; None: all.
+        RETURNS (Tuple[float64 [N], float64 [K], float64 [P, L], float64 [P]]): log Z of
+            each document, -inf where there is no segmentation; the probability of each
+            segment; expected steps, and ends by state.
+        """
+        cdef Py_ssize_t d
+        cdef double[::1] log_z = np.empty(self.sizes.shape[0])
+        cdef double[::1] prob = np.zeros(self.starts.shape[0])
+        cdef double[:, ::1] counts = np.zeros_like(self.weight)
+        cdef double[::1] ends = np.zeros(self.n_states)
+        cdef const unsigned char[::1] mask = kept
+        self._check_scores(scores, mask)
+        with nogil:
+            for d in range(self.sizes.shape[0]):
+                log_z[d] = self._forward(d, scores, mask)
+                if log_z[d] > -INFINITY:
+                    self._spread(d, log_z[d], prob, counts, ends)
+        return tuple(map(np.asarray, (log_z, prob, counts, ends)))
+
+    def best(self, const double[::1] scores, const int32_t[::1] order):
+        """The best segmentation of each document.
+
+        scores (float64 [K]): Of each segment; -inf forbids.
+        order (int32 [K]): Among equals the first segment with the smallest order goes,
+            then the longest, as in `viterbi`.
+        RETURNS (Tuple[int32 [B], float64 [N]]): Segments, from left to right in each
+            document; its score, -inf where there is no segmentation.
+        """
+        cdef Py_ssize_t d
+        cdef double[::1] found = np.empty(self.sizes.shape[0])
+        cdef list path = []
+        self._check_scores(scores, None)
+        for d in range(self.sizes.shape[0]):
+            with nogil:
+                self._forward(d, scores, None)
+                found[d] = self._complete(d, scores, order)
+            if found[d] > -INFINITY:
+                self._walk(d, path)
+        return np.array(path, np.int32), np.asarray(found)
+
+    cdef _check_scores(self, const double[::1] scores, const unsigned char[::1] mask):
+        cdef Py_ssize_t n = self.starts.shape[0]
+        if scores.shape[0] != n or (mask is not None and mask.shape[0] != n):
+            raise ValueError(Errors.HS113)
+
+    cdef double _forward(
+        self, Py_ssize_t d, const double[::1] scores, const unsigned char[::1] mask
+    ) except? -1.0 nogil:
+        """The graph of a document, and alpha of its nodes. RETURNS: log Z."""
+        cdef Py_ssize_t n = self.sizes[d], j, k = self.first[d], s, a, begin
+        cdef double top, total
+        self.n_arcs = self.n_nodes = 0
+        self._node(0, 0.0)
+        self.node_of[0] = -1
+        self.first_node[0], self.first_node[1] = 0, 1
+        for j in range(1, n + 1):
+            begin = self.n_arcs
+            while k < self.first[d + 1] and self.ends[k] == j:
+                if (mask is None or mask[k]) and scores[k] > -INFINITY:
+                    self._enter(k, scores[k])
+                k += 1
+            for s in range(self.first_node[j], self.n_nodes):
+                self.node_of[self.state[s]] = -1
+                self.mass[s] = 0.0
+            self.first_node[j + 1] = <int32_t>self.n_nodes
+            # alpha is the maximum so far
+            for a in range(begin, self.n_arcs):
+                s = self.arcs[a].source
+                self.mass[self.arcs[a].target] += exp(
+                    self.alpha[s] + self.arcs[a].score
+                    - self.alpha[self.arcs[a].target]
+                )
+            for s in range(self.first_node[j], self.n_nodes):
+                self.alpha[s] += log(self.mass[s])
+        top = -INFINITY
+        for s in range(self.first_node[n], self.first_node[n + 1]):
+            top = max(top, self.alpha[s] + self.final[self.state[s]])
+        if top == -INFINITY:
+            return top
+        total = 0.0
+        for s in range(self.first_node[n], self.first_node[n + 1]):
+            total += exp(self.alpha[s] + self.final[self.state[s]] - top)
+        return top + log(total)
+
+    cdef int _enter(self, Py_ssize_t k, double score) except -1 nogil:
+        """Arcs of a segment from every node that it can follow."""
+        cdef Py_ssize_t i = self.starts[k], s, p
+        cdef int32_t y = self.labels[k], q
+        cdef double w, value
+        cdef Arc* arc
+        for s in range(self.first_node[i], self.first_node[i + 1]):
+            p = self.state[s]
+            q, w = self.next[p, y], self.weight[p, y] + score
+            value = self.alpha[s] + w
+            if q < 0 or value == -INFINITY:
+                continue
+            if self.node_of[q] < 0:
+                self._node(q, value)
+            elif value > self.alpha[self.node_of[q]]:
+                self.alpha[self.node_of[q]] = value
+            arc = self._arc()
+            arc.source, arc.target = <int32_t>s, self.node_of[q]
+            arc.segment, arc.score = <int32_t>k, w
+        return 0
+
+    cdef int _node(self, int32_t state, double value) except -1 nogil:
+        cdef size_t room
+        if self.n_nodes == self.room_nodes:
+            room = 2 * self.room_nodes + 64
+            self.state = <int32_t*>_resized(self.state, room * sizeof(int32_t))
+            self.first_arc = <int32_t*>_resized(self.first_arc, room * sizeof(int32_t))
+            self.alpha = <double*>_resized(self.alpha, room * sizeof(double))
+            self.mass = <double*>_resized(self.mass, room * sizeof(double))
+            self.room_nodes = room
+        self.state[self.n_nodes], self.alpha[self.n_nodes] = state, value
+        self.node_of[state] = <int32_t>self.n_nodes
+        self.n_nodes += 1
+        return 0
+
+    cdef Arc* _arc(self) except NULL nogil:
+        cdef size_t room
+        if self.n_arcs == self.room_arcs:
+            room = 2 * self.room_arcs + 64
+            self.arcs = <Arc*>_resized(self.arcs, room * sizeof(Arc))
+            self.room_arcs = room
+        self.n_arcs += 1
+        return &self.arcs[self.n_arcs - 1]
+
+    cdef void _spread(
+        self,
+        Py_ssize_t d,
+        double log_z,
+        double[::1] prob,
+        double[:, ::1] counts,
+        double[::1] ends,
+    ) noexcept nogil:
+        """Shares of the whole mass, from the right."""
+        cdef Py_ssize_t n = self.sizes[d], s, t, a
+        cdef double share
+        for s in range(self.n_nodes):
+            self.mass[s] = 0.0
+        for s in range(self.first_node[n], self.first_node[n + 1]):
+            self.mass[s] = exp(self.alpha[s] + self.final[self.state[s]] - log_z)
+            ends[self.state[s]] += self.mass[s]
+        for a in range(self.n_arcs - 1, -1, -1):
+            s, t = self.arcs[a].source, self.arcs[a].target
+            if self.mass[t] == 0.0:
+                continue
+            share = self.mass[t] * exp(
+                self.alpha[s] + self.arcs[a].score - self.alpha[t]
+            )
+            self.mass[s] += share
+            prob[self.arcs[a].segment] += share
+            counts[self.state[s], self.labels[self.arcs[a].segment]] += share
+
+    cdef double _complete(
+        self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order
+    ) noexcept nogil:
+        """In `alpha` the best completion of each node."""
+        cdef Py_ssize_t n = self.sizes[d], s, a, k
+        cdef double value
+        for s in range(self.n_nodes):
+            self.first_arc[s], self.alpha[s] = -1, -INFINITY
+        for s in range(self.first_node[n], self.first_node[n + 1]):
+            self.alpha[s] = self.final[self.state[s]]
+        for a in range(self.n_arcs - 1, -1, -1):
+            s, k = self.arcs[a].source, self.arcs[a].segment
+            value = self.arcs[a].score + self.alpha[self.arcs[a].target]
+            if value == -INFINITY or value < self.alpha[s]:
+                continue
+            if value > self.alpha[s] or self._goes_first(
+                k, self.arcs[self.first_arc[s]].segment, order
+            ):
+                self.alpha[s], self.first_arc[s] = value, <int32_t>a
+        return self.alpha[0]
+
+    cdef bint _goes_first(
+        self, Py_ssize_t k, Py_ssize_t other, const int32_t[::1] order
+    ) noexcept nogil:
+        if order[k] != order[other]:
+            return order[k] < order[other]
+        return self.ends[k] > self.ends[other]
+
+    cdef _walk(self, Py_ssize_t d, list path):
+        cdef Py_ssize_t s = 0, a
+        while self.first_arc[s] >= 0:
+            a = self.first_arc[s]
+            path.append(self.arcs[a].segment)
+            s = self.arcs[a].target
+
+
+cdef void* _resized(void* memory, size_t size) except NULL nogil:
+    cdef void* found = realloc(memory, size)
+    if found == NULL:
+        with gil:
+            raise MemoryError
+    return found

@@ -1,0 +1,173 @@
+"""Segmentations of given segments only, against enumeration."""
+
+import numpy as np
+import pytest
+
+from spacy_hosemi.core import viterbi
+from spacy_hosemi.core.lattice import Lattice, Steps
+
+from .. import oracles
+from ..strategies import random_problem
+from .problems import as_core, make_automaton
+
+INF = float("inf")
+N_PROBLEMS = 300
+
+
+def some_segments(problem, rng):
+    """Segments of a problem, by their ends: most of them, or all."""
+    n, n_labels = problem.n_tokens, problem.n_labels
+    share = rng.choice([0.6, 1.0])
+    return [
+        (i, j, y)
+        for j in range(1, n + 1)
+        for i in range(j)
+        for y in range(n_labels)
+        if rng.random() < share
+    ]
+
+
+def make_lattice(automaton, pattern, *documents):
+    """documents: pairs of a size and segments."""
+    sizes = [len(segments) for _, segments in documents]
+    starts, ends, labels = (
+        np.array([s for _, segments in documents for s in segments], np.int32)
+        .reshape(-1, 3)
+        .T.copy()
+    )
+    first = np.cumsum([0, *sizes]).astype(np.int32)
+    n_tokens = np.array([n for n, _ in documents], np.int32)
+    steps = Steps(automaton)
+    return Lattice(steps, pattern, first, n_tokens, starts, ends, labels)
+
+
+def cases(seed, **given):
+    """A problem, its segments and their scores, and the segmentations of those."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, constrained=False, observed=(), **given)
+    segments = some_segments(problem, rng)
+    scores = np.array(
+        [oracles.segment_score(problem, i, j, (y,)) for i, j, y in segments]
+    )
+    known = set(segments)
+    expected = {
+        s: value for s, value in oracles.scored(problem).items() if known.issuperset(s)
+    }
+    return problem, segments, scores, expected
+
+
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+def test_sums_equal_enumeration(seed):
+    problem, segments, scores, expected = cases(seed)
+    automaton, potentials, _ = as_core(problem)
+    lattice = make_lattice(automaton, potentials.pattern, (problem.n_tokens, segments))
+    log_z, prob, steps, ends = lattice.sums(scores)
+    assert log_z[0] == pytest.approx(oracles.log_z(expected), rel=1e-9, abs=1e-9)
+    probabilities = oracles.probabilities(expected)
+    for k, segment in enumerate(segments):
+        total = sum(p for s, p in probabilities.items() if segment in s)
+        assert prob[k] == pytest.approx(total, abs=1e-9)
+    counts = lattice.steps.counts(steps, ends)
+    for m, pattern in enumerate(problem.patterns):
+        total = sum(
+            p * oracles.n_fired(pattern, oracles.labels_of(s))
+            for s, p in probabilities.items()
+        )
+        assert counts[m] == pytest.approx(total, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(N_PROBLEMS))
+def test_best_equals_enumeration(seed):
+    problem, segments, scores, expected = cases(seed, kinds=("ties", "medium"))
+    automaton, potentials, _ = as_core(problem)
+    lattice = make_lattice(automaton, potentials.pattern, (problem.n_tokens, segments))
+    order = np.array([y for _, _, y in segments], np.int32)
+    path, found = lattice.best(scores, order)
+    best, score = oracles.best(expected) if oracles.possible(expected) else ((), -INF)
+    assert found[0] == pytest.approx(score, rel=1e-9, abs=1e-9)
+    assert [segments[k] for k in path] == list(best)
+
+
+def test_documents_of_a_batch_do_not_touch_each_other():
+    """Each with the probabilities it has alone; kept says what is left of one."""
+    rng = np.random.default_rng(5)
+    problem = random_problem(
+        rng, kinds=("small",), n_tokens=4, n_labels=3, constrained=False, observed=()
+    )
+    automaton, potentials, _ = as_core(problem)
+    segments = some_segments(problem, rng)
+    args = automaton, potentials.pattern
+    documents = (4, segments), (0, []), (2, [s for s in segments if s[1] <= 2])
+    scores = [rng.normal(size=len(s)) for _, s in documents]
+    together = make_lattice(*args, *documents).sums(np.concatenate(scores))
+    alone = [make_lattice(*args, x).sums(s) for x, s in zip(documents, scores)]
+    assert together[0].tolist() == [x[0][0] for x in alone]
+    assert together[1].tolist() == np.concatenate([x[1] for x in alone]).tolist()
+    kept = np.ones(len(segments), np.uint8)
+    kept[1] = 0
+    lattice = make_lattice(*args, documents[0])
+    less = np.where(kept, scores[0], -INF)
+    found, expected = lattice.sums(scores[0], kept), lattice.sums(less)
+    assert found[0] == expected[0] and (found[1] == expected[1]).all()
+
+
+def test_grammar_and_viterbi_agree():
+    """With all segments it is the decoder of the automaton, rules included."""
+    from spacy_hosemi.core import Potentials, compile_grammar
+
+    rng = np.random.default_rng(3)
+    grammar = compile_grammar(("O", "A", "B"), ["A at most once", "A only after B"])
+    automaton = make_automaton(3, [(1, 2), ("^", 1)], grammar=grammar)
+    for _ in range(20):
+        potentials = Potentials.zeros(automaton, 5)
+        potentials.inside[:] = rng.normal(size=(5, 3))
+        potentials.start[:] = rng.normal(size=(5, 3))
+        potentials.tail[:] = 0.0
+        potentials.pattern[:] = rng.normal(size=2)
+        segments = [(i, j, y) for j in range(1, 6) for i in range(j) for y in range(3)]
+        scores = np.array(
+            [
+                potentials.inside[i:j, y].sum() + potentials.start[i, y]
+                for i, j, y in segments
+            ]
+        )
+        lattice = make_lattice(automaton, potentials.pattern, (5, segments))
+        order = np.array([y for _, _, y in segments], np.int32)
+        path, score = lattice.best(scores, order)
+        best, expected = viterbi(automaton, potentials)
+        assert [segments[k] for k in path] == best
+        assert score[0] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("scale", [1e4, 1e-300])
+def test_scores_of_any_size(scale):
+    automaton = make_automaton(2)
+    n = 1000
+    segments = [(i, i + 1, y) for i in range(n) for y in (0, 1)]
+    lattice = make_lattice(automaton, np.zeros(0), (n, segments))
+    log_z, prob, *_ = lattice.sums(np.full(2 * n, -scale))
+    assert log_z[0] == pytest.approx(n * (np.log(2.0) - scale))
+    assert prob == pytest.approx(0.5)
+
+
+def test_nothing_is_possible():
+    lattice = make_lattice(make_automaton(2), np.zeros(0), (2, [(0, 1, 0)]))
+    assert lattice.sums(np.zeros(1))[0].tolist() == [-INF]
+    path, score = lattice.best(np.zeros(1), np.zeros(1, np.int32))
+    assert not len(path) and score.tolist() == [-INF]
+
+
+@pytest.mark.parametrize(
+    "segment", [(-1, 1, 0), (0, 3, 0), (1, 1, 0), (0, 1, 2), (0, 1, -1)]
+)
+def test_segments_that_do_not_fit_are_named(segment):
+    with pytest.raises(ValueError, match="HS113"):
+        make_lattice(make_automaton(2), np.zeros(0), (2, [segment]))
+
+
+def test_segments_are_sorted_and_scores_fit():
+    with pytest.raises(ValueError, match="HS113"):
+        make_lattice(make_automaton(1), np.zeros(0), (2, [(0, 2, 0), (0, 1, 0)]))
+    lattice = make_lattice(make_automaton(1), np.zeros(0), (1, [(0, 1, 0)]))
+    with pytest.raises(ValueError, match="HS113"):
+        lattice.sums(np.zeros(2))
