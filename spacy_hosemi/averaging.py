@@ -18,7 +18,7 @@ from tqdm import tqdm
 from .core import Potentials
 from .core.rows import Freedom, step_rows
 from .errors import Errors
-from .fit import Batch, Fit, size_of
+from .fit import Batch, Fit, check_batch, size_of
 from .model import Rows, Weights
 from .objectives import is_zero
 
@@ -59,6 +59,7 @@ def make_averaged(
             raise ValueError(Errors.HS043.format(name=name, found=found, expected=what))
 
     def fit(batch: Batch) -> None:
+        check_batch(batch, "spacy_hosemi.averaged.v1")
         descend(batch, n_passes, rate, seed, nonnegative, progress)
 
     return fit

@@ -75,11 +75,19 @@ def find_span(doc: Doc, key: str) -> SpanTriple | None:
     return None if span is None else (span.start, span.end, label)
 
 
-def leave_record(doc: Doc, name: str, component: str, spans: dict[str, Any]) -> None:
+def leave_record(
+    doc: Doc,
+    name: str,
+    component: str,
+    spans: dict[str, Any],
+    paths: dict[str, Any] | None = None,
+) -> None:
     """Replace the record of one component; the latest one stands last."""
     records = doc.user_data.setdefault(KEY, {})
     records.pop(name, None)
     records[name] = {"component": component, "spans": spans}
+    if paths is not None:
+        records[name]["paths"] = paths
 
 
 def get_confidence(span: Span) -> float | None:
@@ -97,6 +105,23 @@ def get_confidence(span: Span) -> float | None:
         if record["spans"][key] is None and record["component"] in components:
             components[record["component"]].score_spans(span.doc)
         return record["spans"][key]
+    return None
+
+
+def get_label_path(span: Span) -> list[tuple[str, float | None]] | None:
+    """The names from the top of the label tree to the label, and the posterior of
+    exactly this span with a label below each; None for a span that was not predicted.
+
+    span (Span): With its label.
+    RETURNS (Optional[List[Tuple[str, float]]]): Of labels without a tree the label
+        alone. Where min_confidence ended the way earlier, the rest of it comes too.
+    """
+    key = span_key(span)
+    for record in reversed(span.doc.user_data.get(KEY, {}).values()):
+        if key in record["spans"]:
+            if key in record.get("paths", {}):
+                return [(name, p) for name, p in record["paths"][key]]
+            return [(span.label_, get_confidence(span))]
     return None
 
 
@@ -135,6 +160,8 @@ def span_probabilities(
 
 
 def register_extension() -> None:
-    """Register `span._.confidence`, never over a user's own."""
-    if not Span.has_extension("confidence"):
-        Span.set_extension("confidence", getter=get_confidence)
+    """Register `span._.confidence` and `label_path`, never over a user's own."""
+    getters = {"confidence": get_confidence, "label_path": get_label_path}
+    for name, getter in getters.items():
+        if not Span.has_extension(name):
+            Span.set_extension(name, getter=getter)

@@ -258,6 +258,36 @@ class Errors(metaclass=_Coded):
         "observed_patterns has {found}; expected two or more names in a list, each a "
         'label, of {expected}, or "*", "*1", "*2" .. for any; "^" may stand first.'
     )
+    HS113 = (
+        "the segments of a lattice do not fit: expected arrays of one length, offsets "
+        "from 0 to it, in each document 0 <= start < end <= its tokens, sorted by end, "
+        "and labels of the automaton."
+    )
+    HS114 = (
+        "the rows of a label tree's nodes do not fit: expected tokens and nodes that "
+        "exist, and one score for each child."
+    )
+    HS115 = (
+        "the label tree has a cycle: {found}. Expected each label to have one parent, "
+        "up to one that has none; take out one of these lines."
+    )
+    HS116 = (
+        "{child!r} has two parents in the label tree, {found!r} and {other!r}; "
+        'expected one. Take out one of the lines, or set second_parent = "ignore" to '
+        "keep the first."
+    )
+    HS117 = (
+        "the labels {found} are not in the label tree; expected every label as a child "
+        "or a parent in it. Add lines for them."
+    )
+    HS118 = (
+        "hierarchy needs {expected}, and {found}. Change the one or the other; "
+        "hierarchy = null is for labels without a tree."
+    )
+    HS119 = (
+        "the label tree of {path}, line {line}, is {found!r}; expected two columns, "
+        "child and parent, with a tab between them."
+    )
     HS078 = (
         "no feature reads a list of names; expected model.gazetteers for "
         "spacy_hosemi.opinion_pool.v1, which trains a model of their features alone. "

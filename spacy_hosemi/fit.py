@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,37 @@ from .objectives import Objective
 from .segmentation import Gold
 
 Floats = NDArray[np.float64]
-Fit = Callable[["Batch"], None]
+Fit = Callable[[Any], None]  # of a `Trainable`; of averages, a Batch
 
 # Steps from which the curvature is known: 2 vectors each, the larger part of memory.
 _HISTORY = 6
 
 _PIECE = 100_000
+
+
+class Trained(Protocol):
+    """Weights as one vector."""
+
+    def vector(self) -> Floats: ...
+
+    def set_vector(self, vector: Floats, *, copy: bool = True) -> None: ...
+
+    def vector_values(self, values: Mapping[str, float]) -> Floats: ...
+
+    def round(self) -> None: ...
+
+    def pruned_size(self) -> dict[str, float]: ...
+
+
+class Trainable(Protocol):
+    """What can be minimised: a `Batch`, or one level of a label tree."""
+
+    @property
+    def weights(self) -> Trained: ...
+
+    def freedom(self, nonnegative: bool) -> NDArray[np.uint8]: ...
+
+    def value_and_gradient(self) -> tuple[float, Floats]: ...
 
 
 class Batch:
@@ -54,7 +80,7 @@ class Batch:
         by_doc = [weights.rows(doc, is_train=True) for doc in docs]
         self._segments = [rows.segments for rows in by_doc]
         self._rows = {
-            role: _join([rows.tokens[role] for rows in by_doc])
+            role: join_rows([rows.tokens[role] for rows in by_doc])
             for role in weights.extractor.features.scored_roles
         }
         self._places = [rows.places for rows in by_doc]
@@ -127,7 +153,17 @@ class Batch:
         return total, vector
 
 
-def _join(parts: Sequence[RoleRows]) -> RoleRows:
+def check_batch(batch: object, name: str) -> None:
+    """RAISES (ValueError): HS118 a fit that cannot train the levels of a tree."""
+    if not isinstance(batch, Batch):
+        raise ValueError(
+            Errors.HS118.format(
+                expected="the fit spacy_hosemi.lbfgs.v1", found=f"it is {name}"
+            )
+        )
+
+
+def join_rows(parts: Sequence[RoleRows]) -> RoleRows:
     """Rows of many documents as those of one."""
     sizes = [0, *np.cumsum([len(part.row) for part in parts])]
     firsts = [part.first[:-1] + size for part, size in zip(parts, sizes)]
@@ -180,7 +216,7 @@ def make_lbfgs(
             Errors.HS043.format(name="max_iter", found=max_iter, expected=">= 1")
         )
 
-    def fit(batch: Batch) -> None:
+    def fit(batch: Trainable) -> None:
         minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
 
     return fit
@@ -199,7 +235,7 @@ def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:
 
 
 def minimize(
-    batch: Batch,
+    batch: Trainable,
     l2: Mapping[str, float],
     l1: float,
     max_iter: int,
@@ -273,12 +309,9 @@ def minimize(
         )
 
 
-def size_of(weights: Weights) -> str:
+def size_of(weights: Trained) -> str:
     """How large the model is, without features that have no weight but 0."""
-    if not weights.matrix.all():  # after L1; the component is going to prune them
-        weights = weights.copy()
-        weights.keep(weights.matrix != 0.0)
-    size = weights.size()
+    size = weights.pruned_size()
     return (
         f"{size['features']:,} features, {size['weights']:,} weights, "
         f"{size['patterns']:,} label patterns, {size['mb']:.2f} MB"

@@ -752,6 +752,15 @@ class Weights(Shim):
             "mb": len(self.to_bytes()) / 1e6,
         }
 
+    def pruned_size(self) -> dict[str, float]:
+        """RETURNS (Dict[str, float]): `size`, without features that have no weight but
+        0, as after L1: the component is going to prune them."""
+        if self._matrix.all():
+            return self.size()
+        weights = self.copy()
+        weights.keep(weights.matrix != 0.0)
+        return weights.size()
+
     def keep(self, is_kept: NDArray[np.bool_]) -> None:
         """Forget the other weights of features, and features that have none left.
 

@@ -63,6 +63,7 @@ from .fit import Batch
 from .fixed import read_fixed
 from .gains import pattern_gains
 from .growth import Met, grow
+from .hierarchy import Hierarchy
 from .labels import (
     SELECTIONS,
     LabelInventory,
@@ -74,11 +75,13 @@ from .labels import (
     possible_lengths,
 )
 from .labels import Span as SpanTriple
+from .levels import level_weights_of
 from .model import Floats, Weights, weights_of
 from .neural import add_labels, set_output
 from .objectives import Objective, divergence
 from .preset import is_blocked, preset_entities, read_preset
 from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
+from .refinement import Refinement, check_settings, surest
 from .segmentation import (
     Annotation,
     Gold,
@@ -135,6 +138,7 @@ confidence = false
 min_confidence = 0.0
 temperature = 1.0
 threads = 1
+hierarchy = null
 scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
 
 [hosemi.model]
@@ -169,11 +173,14 @@ class Prediction:
 
     listed (Optional[List[Tuple[SpanTriple, float]]]): What the span group has, if that
         is not the spans.
+    paths (Optional[List[List[Tuple[str, float]]]]): With labels in a tree, of each span
+        the names from the top, and how probable each is.
     """
 
     spans: list[SpanTriple]
     scores: list[float] | None
     listed: list[tuple[SpanTriple, float]] | None = None
+    paths: list[list[tuple[str, float]]] | None = None
 
 
 @Language.factory(
@@ -216,6 +223,7 @@ def make_hosemi(
     min_confidence: ThresholdsConfig,
     temperature: float,
     threads: int,
+    hierarchy: Any,
     scorer: Callable[..., Any] | None,
 ) -> HighOrderSemiCRF:
     """Make the component "hosemi"; the arguments are those of HighOrderSemiCRF."""
@@ -248,6 +256,7 @@ def make_hosemi(
         min_confidence=min_confidence,
         temperature=temperature,
         threads=threads,
+        hierarchy=hierarchy,
         scorer=scorer,
     )
 
@@ -312,6 +321,8 @@ class HighOrderSemiCRF(TrainablePipe):
     temperature (float): Scores are divided by it before anything is computed from them:
         above 1 all confidences are nearer to each other. Viterbi finds the same.
     threads (int): So many batches of `pipe` are predicted at a time.
+    hierarchy (Optional[Hierarchy]): Labels are leaves of a tree, and are found coarse
+        to fine; see `make_hierarchy`.
     scorer (Optional[Callable]): For evaluation.
     RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
         HS047 decoding, HS093 incorrect_spans_key with tags on tokens; HS090
@@ -349,6 +360,7 @@ class HighOrderSemiCRF(TrainablePipe):
         min_confidence: ThresholdsConfig = 0.0,
         temperature: float = 1.0,
         threads: int = 1,
+        hierarchy: Hierarchy | None = None,
         scorer: Callable[..., Any] | None = score_entities,
     ) -> None:
         at_least = {
@@ -419,6 +431,16 @@ class HighOrderSemiCRF(TrainablePipe):
         self.temperature = temperature
         self.threads = threads
         self._automaton: PatternAutomaton | None = None
+        self._refinement: Refinement | None = None
+        if hierarchy is not None:
+            check_settings(
+                {
+                    **self.cfg,
+                    "decoding": decoding,
+                    "spans_threshold": spans_threshold,
+                }
+            )
+            self._refinement = Refinement(hierarchy, level_weights_of(model))
         features = self.weights.extractor.features
         if features.transition_roles and not (observed_order or observed_patterns):
             role = features.transition_roles[0]
@@ -478,6 +500,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if not len(self.weights.tail):
             self._set_labels(labels, [])
             return 1
+        self._check_flat(f"the new label {label!r}")
         observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
         self._set_labels(labels, ())  # what patterns are mined for
         new = set(self.inventory.names[n_names:])
@@ -503,6 +526,7 @@ class HighOrderSemiCRF(TrainablePipe):
         gazetteers: dict[str, Any] | None = None,
         tables: dict[str, Any] | None = None,
         fit: Callable[..., Any] | None = None,
+        hierarchy: Callable[[], dict[str, str]] | None = None,
     ) -> None:
         """Collect labels, patterns and features; train, if a fit is given.
 
@@ -515,6 +539,8 @@ class HighOrderSemiCRF(TrainablePipe):
         tables (Optional[Dict[str, Callable]]): For each table of the model a function
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
+        hierarchy (Optional[Callable]): Gives the parent of each label, such as
+            spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
             pattern_selection; HS091 min_confidence; HS112 observed_patterns; HS050 to
             HS053 nothing to fit, or no fit is possible.
@@ -535,6 +561,7 @@ class HighOrderSemiCRF(TrainablePipe):
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples)
         _annotate(nlp, examples)
+        self._read_tree(hierarchy)
         self._set_labels(known, [])
         self._check_hard_lists()
         check_labels(self.min_confidence, self.labels, self.name)
@@ -559,6 +586,46 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             fitted.add(self)
             self._fit(fit, docs, golds)
+            self._fit_levels(fit, docs, self._parts(examples, annotations), golds)
+
+    def _read_tree(self, read: Callable[[], dict[str, str]] | None) -> None:
+        """RAISES (ValueError): HS118 a tree that nothing asks for, or none that is."""
+        settings = self._refinement.settings if self._refinement else None
+        if (settings is not None and settings.separator is None) != (read is not None):
+            raise ValueError(
+                Errors.HS118.format(
+                    expected="hierarchy.separator, or hierarchy in [initialize]",
+                    found="there are both" if read else "there is none of them",
+                )
+            )
+        if read is not None:
+            self.cfg["tree"] = read()
+
+    def _fit_levels(
+        self,
+        fit: Callable[..., Any],
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+    ) -> None:
+        """Train what is below the top of a label tree."""
+        if self._refinement is None or not self._refinement.is_needed:
+            return
+        self.cfg["tree"] = self._refinement.parents
+        self._refinement.allocate(
+            self.weights,
+            docs,
+            annotations,
+            golds,
+            self.cfg["outside"],
+            max_order=self.cfg["max_order"],
+            min_count=self.cfg["pattern_min_count"],
+            max_patterns=self.cfg["pattern_max"],
+        )
+        self._refinement.connect(self.automaton)
+        self._refinement.fit(
+            fit, self.weights, self.automaton, docs, annotations, golds
+        )
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
@@ -579,6 +646,15 @@ class HighOrderSemiCRF(TrainablePipe):
                         name=name, found=gazetteer.label, expected=self.labels
                     )
                 )
+
+    def _check_flat(self, what: str) -> None:
+        """RAISES (ValueError): HS118 labels are in a tree."""
+        if self._refinement is not None and self._refinement.is_needed:
+            raise ValueError(
+                Errors.HS118.format(
+                    expected="a fit in [initialize.components]", found=f"this is {what}"
+                )
+            )
 
     def _check_sparse(self, what: str) -> None:
         """RAISES (ValueError): HS053 the model has more than weights of features."""
@@ -687,6 +763,7 @@ class HighOrderSemiCRF(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
+        self._check_flat("training by updates")
         if not len(self.weights.tail):
             raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
@@ -808,6 +885,8 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
+        if below:
+            self._check_flat("prune")
         weights = self.weights
         weights.keep(np.abs(weights.matrix) > below)
         kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
@@ -825,11 +904,23 @@ class HighOrderSemiCRF(TrainablePipe):
         """What is segmented, documents or sentences, and what is known of each."""
         docs, golds = [], []
         for eg, known in zip(examples, annotations or self._annotations(examples)):
+            if self._refinement is not None:
+                known = self._refinement.annotation_at_top(known)
             for unit in units(eg.predicted, self.cfg["scope"]):
                 part = known.part(unit.start, unit.end)
                 docs.append(unit.tokens)
                 golds.append(make_gold(part, self.inventory, unit.tokens, self.name))
         return docs, golds
+
+    def _parts(
+        self, examples: Sequence[Example], annotations: Sequence[Annotation]
+    ) -> list[Annotation]:
+        """What is known of each document, or of its sentences."""
+        return [
+            known.part(unit.start, unit.end)
+            for eg, known in zip(examples, annotations)
+            for unit in units(eg.predicted, self.cfg["scope"])
+        ]
 
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
@@ -901,6 +992,8 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
         problems = self._problems(docs, fixed)
+        if self._refinement is not None and self._refinement.is_needed:
+            return self._refined(docs, problems, self._refinement)
         found = self._solve(problems)
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         listed = [self._listed(of_doc) for of_doc in problems]
@@ -914,6 +1007,36 @@ class HighOrderSemiCRF(TrainablePipe):
             for of_doc in zip(problems, found)
         ]
         return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
+
+    def _refined(
+        self,
+        docs: Sequence[Doc],
+        problems: Sequence[Sequence[Problem]],
+        refinement: Refinement,
+    ) -> list[Prediction]:
+        """With the labels of a tree."""
+        flat = [problem for of_doc in problems for problem in of_doc]
+        presets = [
+            preset and preset.part(problem.unit.start, problem.unit.end)
+            for preset, of_doc in zip(self._presets(docs), problems)
+            for problem in of_doc
+        ]
+        args = self.weights, self.automaton, self.temperature
+        found = iter(refinement.best(flat, presets, *args))
+        predictions = []
+        for of_doc in problems:
+            spans, scores, all_paths = [], [], []
+            for problem in of_doc:
+                for span in next(found):
+                    name = surest(span, self.min_confidence)
+                    place = span.start, span.end
+                    preset = problem.preset
+                    if name and not (preset and not preset.is_free((*place, ""))):
+                        spans += shift([(*place, name[0])], problem.unit.start)
+                        scores.append(name[1])
+                        all_paths.append(span.path)
+            predictions.append(Prediction(spans, scores, paths=all_paths))
+        return predictions
 
     def _listed(
         self, problems: Sequence[Problem]
@@ -970,6 +1093,8 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
         presets = self._presets(docs)
+        if self._refinement is not None:
+            presets = [self._refinement.preset_at_top(preset) for preset in presets]
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
@@ -1003,6 +1128,8 @@ class HighOrderSemiCRF(TrainablePipe):
         is in work is done."""
         presets = [read_preset(doc, self.name) for doc in docs]
         labels = {y for preset in presets if preset for *_, y in preset.spans}
+        if self._refinement is not None:
+            labels = {y for y in labels if not self._refinement.knows(y)}
         if labels.difference(self.labels):
             wait(in_work)
             self._add_labels(labels)
@@ -1047,7 +1174,10 @@ class HighOrderSemiCRF(TrainablePipe):
             known = dict.fromkeys([key_at(doc, *span) for span in spans])
             if prediction.scores is not None:
                 known = dict(zip(known, prediction.scores))
-            leave_record(doc, self.name, self._id, known)
+            paths = (
+                None if prediction.paths is None else dict(zip(known, prediction.paths))
+            )
+            leave_record(doc, self.name, self._id, known, paths)
             if self.spans_key:
                 doc.spans[self.spans_key] = self._span_group(doc, prediction)
 
@@ -1163,6 +1293,7 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
             possible; the document is as it was then.
         """
+        self._check_flat("redecode")
         fixed = read_fixed(doc, keep, forbid, self.inventory, self.cfg["scope"])
         prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
         if self.weights.is_trained:
@@ -1201,9 +1332,13 @@ class HighOrderSemiCRF(TrainablePipe):
         observed: Iterable[tuple[str, ...]] = (),
     ) -> None:
         """Labels, patterns and rules, and what follows from them."""
-        inventory = LabelInventory(labels, self.cfg["encoding"], self.cfg["outside"])
+        labels = tuple(labels)
+        names: Sequence[str] = labels
+        if self._refinement is not None:
+            names = self._refinement.set_labels(labels, self.cfg.get("tree", {}))
+        inventory = LabelInventory(names, self.cfg["encoding"], self.cfg["outside"])
         self.inventory = inventory
-        self.cfg["labels"] = list(inventory.labels)
+        self.cfg["labels"] = list(labels)
         self.cfg["patterns"] = [list(pattern) for pattern in patterns]
         self.cfg["observed"] = [list(pattern) for pattern in observed]
         self._rules = list(rules)
@@ -1247,6 +1382,8 @@ class HighOrderSemiCRF(TrainablePipe):
         observed = self.cfg.get("observed", [])
         self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
         weights, automaton = self.weights, self.automaton
+        if self._refinement is not None and weights.is_trained:
+            self._refinement.connect(automaton)
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
             weights.observe_patterns()
         if self.inventory.on_tokens:

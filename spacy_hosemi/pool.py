@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from .core.rows import Freedom
 from .errors import Errors
-from .fit import Batch, Fit
+from .fit import Batch, Fit, check_batch
 from .model import Weights
 
 Floats = NDArray[np.float64]
@@ -40,6 +40,7 @@ def make_opinion_pool(fit: Fit, weight: float = 0.2) -> Fit:
         )
 
     def pool(batch: Batch) -> None:
+        check_batch(batch, "spacy_hosemi.opinion_pool.v1")
         weights = batch.weights
         of_lists = features_of_lists(weights)
         if not of_lists.any():

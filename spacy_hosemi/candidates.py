@@ -1,0 +1,200 @@
+"""Segments that are left of all, level by level of a label tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .core import Marginals
+from .labels import Segment
+from .tree import LabelTree
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+Place = tuple[int, int, int]  # start, end, node of a label tree
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Segments that are left at a level, document by document, by their ends.
+
+    first (int32 [N + 1]): Those of document d are first[d] to first[d + 1] - 1.
+    sizes (int32 [N]): Its tokens.
+    start, end (int32 [K]): Tokens of the document, half-open.
+    node (int32 [K]): Of the label tree; -1: outside.
+    score (float64 [K]): Without patterns.
+    """
+
+    first: Ints
+    sizes: Ints
+    start: Ints
+    end: Ints
+    node: Ints
+    score: Floats
+
+    @property
+    def doc(self) -> Ints:
+        """RETURNS (int32 [K]): Which document each is in."""
+        docs = np.arange(len(self.sizes), dtype=np.int32)
+        return np.repeat(docs, np.diff(self.first))
+
+    @property
+    def offset(self) -> Ints:
+        """RETURNS (int32 [K]): Where its document begins in all tokens together."""
+        return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
+
+    def those(self, keep: Bools) -> Candidates:
+        """RETURNS (Candidates): Some of them."""
+        total = np.concatenate([[0], np.cumsum(keep)])
+        return Candidates(
+            total[self.first].astype(np.int32),
+            self.sizes,
+            self.start[keep],
+            self.end[keep],
+            self.node[keep],
+            self.score[keep],
+        )
+
+    def children(self, tree: LabelTree) -> tuple[Candidates, Bools]:
+        """Each with the children of its node; leaves and outside stay.
+
+        RETURNS (Tuple[Candidates, bool [K']]): And which of them are children.
+        """
+        counts = tree.n_children(self.node)
+        copies = np.maximum(counts, 1)
+        total = np.concatenate([[0], np.cumsum(copies)])
+        of = np.repeat(np.arange(len(copies)), copies)
+        is_child = counts[of] > 0
+        place = np.arange(total[-1]) - total[of]
+        node = np.where(
+            is_child, tree.first_child[self.node[of]] + place, self.node[of]
+        )
+        refined = Candidates(
+            total[self.first].astype(np.int32),
+            self.sizes,
+            self.start[of],
+            self.end[of],
+            node.astype(np.int32),
+            self.score[of],
+        )
+        return refined, is_child
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the spans of documents, to which segments are held.
+
+    spans (List[List[Tuple[int, int, int]]]): start, end and leaf of those that are
+        right, by document.
+    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: of all
+        others of the document nothing is.
+    wrong (List[List[Tuple[int, int, int]]]): Those that are not.
+    """
+
+    spans: list[list[Place]]
+    is_open: list[Bools] | None
+    wrong: list[list[Place]]
+
+    def __bool__(self) -> bool:
+        return self.is_open is not None or any(self.spans) or any(self.wrong)
+
+    def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
+        """Which candidates no known span speaks against.
+
+        A candidate is a known span with a node on the way to its leaf, or touches no
+        token of which something else is known.
+        """
+        sizes = candidates.sizes
+        offsets = np.cumsum(sizes) - sizes
+        n = int(sizes.sum())
+        stop, leaf = np.full(n + 1, -1), np.full(n + 1, -1, np.int32)
+        is_taken, is_known = np.zeros(n, bool), np.zeros(n, bool)
+        for d, (offset, spans) in enumerate(zip(offsets, self.spans)):
+            if self.is_open is not None:
+                is_known[offset : offset + sizes[d]] = ~self.is_open[d]
+            for i, j, v in spans:
+                stop[offset + i], leaf[offset + i] = offset + j, v
+                is_taken[offset + i : offset + j] = True
+                is_known[offset + i : offset + j] = True
+        start = candidates.start + candidates.offset
+        end = candidates.end + candidates.offset
+        taken = np.concatenate([[0], np.cumsum(is_taken)])
+        known = np.concatenate([[0], np.cumsum(is_known)])
+        is_outside = candidates.node < 0
+        blocked = known[end] - known[start]
+        blocked[is_outside] = (taken[end] - taken[start])[is_outside]
+        found = blocked == 0
+        same = ~is_outside & (stop[start] == end)
+        found[same] = self._is_above(candidates.node[same], leaf[start[same]], tree)
+        return found & ~self._is_wrong(candidates)
+
+    def _is_above(self, nodes: Ints, leaves: Ints, tree: LabelTree) -> Bools:
+        """Whether each node is on the way to its leaf."""
+        found = np.zeros(len(nodes), bool)
+        for level in np.unique(tree.level[nodes]).tolist():
+            of_level = tree.level[nodes] == level
+            found[of_level] = tree.at_level(level)[leaves[of_level]] == nodes[of_level]
+        return found
+
+    def _is_wrong(self, candidates: Candidates) -> Bools:
+        found = np.zeros(len(candidates.node), bool)
+        for d, wrong in enumerate(self.wrong):
+            here = slice(candidates.first[d], candidates.first[d + 1])
+            for i, j, v in wrong:
+                found[here] |= (
+                    (candidates.start[here] == i)
+                    & (candidates.end[here] == j)
+                    & (candidates.node[here] == v)
+                )
+        return found
+
+
+def top_candidates(
+    found: Sequence[Marginals],
+    sizes: Sequence[int],
+    threshold: float,
+    others: Sequence[Sequence[Segment]],
+) -> Candidates:
+    """Segments of the first level that are refined.
+
+    found (Sequence[Marginals]): Of each document; label 0 is outside, then the nodes at
+        the top.
+    sizes (Sequence[int]): Its tokens.
+    threshold (float): Least probability; 0: all that are possible.
+    others (Sequence[Sequence[Segment]]): For each a segmentation that always is.
+    RETURNS (Candidates): All segments of all documents.
+    """
+    parts = [_of_document(*of_doc, threshold) for of_doc in zip(found, sizes, others)]
+    segments = np.concatenate([np.zeros((0, 3), np.int32), *(x for x, _ in parts)])
+    start, end, label = np.ascontiguousarray(segments.T)
+    return Candidates(
+        np.cumsum([0, *(len(x) for x, _ in parts)]).astype(np.int32),
+        np.array(sizes, np.int32),
+        start,
+        end,
+        label - 1,
+        np.concatenate([np.zeros(0), *(scores for _, scores in parts)]),
+    )
+
+
+def _of_document(
+    found: Marginals, size: int, others: Sequence[Segment], threshold: float
+) -> tuple[Ints, Floats]:
+    """RETURNS (Tuple[int32 [K, 3], float64 [K]]): Segments by their ends, scores."""
+    chosen = set(others)
+    if threshold > 0.0:
+        chosen.update(segment[:3] for segment in found.segments_above(threshold))
+    else:
+        labels = range(found.tokens.shape[1])
+        chosen.update(
+            (i, j, y) for j in range(1, size + 1) for i in range(j) for y in labels
+        )
+    rows = sorted(chosen, key=lambda segment: (segment[1], segment[0], segment[2]))
+    segments = np.array(rows, np.int32).reshape(-1, 3)
+    scores = found.scores_of(segments)
+    is_possible = scores > -np.inf
+    return segments[is_possible], scores[is_possible]

@@ -1,0 +1,117 @@
+"""Scores of the children of label nodes, for given segments.
+
+Nodes of a label tree are numbered so that the children of one are neighbours. A row has
+weights in some nodes, ascending, so its weights for the children of a node lie side by
+side, and are found by bisection: what the other thousands of nodes have costs nothing.
+
+    scores[at[k] + c] += sum of weight[row, first child of node[k] + c]
+                         over the rows of the tokens from[k] .. to[k] - 1
+"""
+
+from libc.stdint cimport int32_t
+
+from ..errors import Errors
+
+
+cdef class ChildRows:
+    """Which rows the children of nodes read, in one role.
+
+    begin, stop (int32 [K]): Tokens of each segment that count in the role.
+    node (int32 [K]): Its node.
+    at (int64 [K + 1]): Where the scores of its children stand.
+    first (int32 [n + 1]), rows (int32): Rows of token i are rows[first[i]:first[i + 1]].
+    strength (Optional[float64]): How much each fires; None: all with 1.0.
+    first_child (int32 [V + 1]): The children of v are first_child[v] to
+        first_child[v + 1] - 1.
+    first_pair (int32 [R + 1]), columns (int32 [N]): Nodes in which rows have weights,
+        ascending within a row.
+    RAISES (ValueError): HS114 arrays that do not fit.
+    """
+
+    cdef const int32_t[::1] begin, stop, node, first, rows, first_child
+    cdef const int32_t[::1] first_pair, columns
+    cdef const Py_ssize_t[::1] at
+    cdef const double[::1] strength
+
+    def __init__(
+        self, begin, stop, node, at, first, rows, strength, first_child, first_pair,
+        columns,
+    ):
+        self.begin, self.stop, self.node, self.at = begin, stop, node, at
+        self.first, self.rows, self.strength = first, rows, strength
+        self.first_child, self.first_pair, self.columns = first_child, first_pair, columns
+        self._check()
+
+    cdef _check(self):
+        cdef Py_ssize_t k, v, n_tokens = self.first.shape[0] - 1
+        cdef Py_ssize_t n_nodes = self.first_child.shape[0] - 1, n = self.begin.shape[0]
+        cdef bint is_sound = (
+            self.stop.shape[0] == self.node.shape[0] == self.at.shape[0] - 1 == n
+            and (self.strength is None or self.strength.shape[0] == self.rows.shape[0])
+            and self.first[n_tokens] == self.rows.shape[0]
+        )
+        for k in range(n if is_sound else 0):
+            v = self.node[k]
+            is_sound = (
+                is_sound
+                and 0 <= self.begin[k] <= self.stop[k] <= n_tokens
+                and 0 <= v < n_nodes
+                and self.at[k + 1] - self.at[k]
+                == self.first_child[v + 1] - self.first_child[v]
+            )
+            if not is_sound:
+                break
+        if not is_sound:
+            raise ValueError(Errors.HS114)
+
+    def gather(self, const double[::1] weights, double[::1] scores):
+        """Add to scores [at[K]] the weights [N] that are read."""
+        self._pass(weights, scores, None, None)
+
+    def scatter(self, const double[::1] d_scores, double[::1] d_weights):
+        """Transpose of `gather`: add to d_weights."""
+        self._pass(None, None, d_scores, d_weights)
+
+    cdef _pass(
+        self,
+        const double[::1] weights,
+        double[::1] scores,
+        const double[::1] d_scores,
+        double[::1] d_weights,
+    ):
+        cdef bint is_gather = weights is not None
+        cdef Py_ssize_t n_weights = (weights if is_gather else d_weights).shape[0]
+        cdef Py_ssize_t n_scores = (scores if is_gather else d_scores).shape[0]
+        cdef Py_ssize_t k, t, a, c
+        cdef int32_t low, high
+        cdef double much
+        if n_weights != self.columns.shape[0] or n_scores != self.at[self.node.shape[0]]:
+            raise ValueError(Errors.HS114)
+        with nogil:
+            for k in range(self.node.shape[0]):
+                low = self.first_child[self.node[k]]
+                high = self.first_child[self.node[k] + 1]
+                if low == high:
+                    continue
+                for t in range(self.first[self.begin[k]], self.first[self.stop[k]]):
+                    much = 1.0 if self.strength is None else self.strength[t]
+                    a = self._first_from(self.rows[t], low)
+                    while a < self.first_pair[self.rows[t] + 1] and self.columns[a] < high:
+                        c = self.at[k] + self.columns[a] - low
+                        if is_gather:
+                            scores[c] += much * weights[a]
+                        else:
+                            d_weights[a] += much * d_scores[c]
+                        a += 1
+
+    cdef Py_ssize_t _first_from(self, int32_t row, int32_t node) noexcept nogil:
+        """The first weight of a row in this node or a later one."""
+        cdef Py_ssize_t low = self.first_pair[row], high = self.first_pair[row + 1]
+        cdef Py_ssize_t middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.columns[middle] < node:
+                low = middle + 1
+            else:
+                high = middle
+        return low

@@ -1,0 +1,245 @@
+"""The labels of a tree, as the component meets them: its top, and what is below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from spacy.tokens import Doc
+
+from .candidates import Known, top_candidates
+from .core import PatternAutomaton, marginals, viterbi
+from .errors import Errors
+from .hierarchy import FoundSpan, Hierarchy, Readings, descend, fit_levels, paths
+from .labels import Segment, Span
+from .levels import LevelWeights, mine_levels, mine_nodes
+from .model import Weights
+from .problems import Preset, Problem
+from .segmentation import Annotation, Gold
+from .thresholds import Thresholds, least_of
+from .tree import LabelTree, check_labels_in_tree, split_labels
+
+
+class Refinement:
+    """Labels below those that the component itself segments with.
+
+    settings (Hierarchy): Of the component.
+    weights (LevelWeights): In its model.
+
+    parents (Dict[str, str]): What stands above each name, for the labels there are.
+    """
+
+    def __init__(self, settings: Hierarchy, weights: LevelWeights) -> None:
+        self.settings = settings
+        self.weights = weights
+        self.parents: dict[str, str] = {}
+        self.tree = LabelTree([], {})
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether anything is below the top."""
+        return self.tree.n_levels > 1
+
+    def set_labels(
+        self, labels: Sequence[str], parents: Mapping[str, str]
+    ) -> list[str]:
+        """RETURNS (List[str]): The names at the top.
+
+        labels (Sequence[str]): All leaves.
+        parents (Mapping[str, str]): What is above them, if it is not in their names.
+        RAISES (ValueError): HS115 cycle; HS117 a label that is not in the tree.
+        """
+        if self.settings.separator is not None:
+            parents = split_labels(labels, self.settings.separator)
+        elif labels and parents:
+            check_labels_in_tree(labels, parents)
+        self.tree = LabelTree(labels, parents)
+        self.parents = self.tree.needed(parents)
+        self._top = {name: name for name in self.tree.top}
+        first = self.tree.at_level(1)
+        for v, name in enumerate(self.tree.names):
+            self._top.setdefault(name, self.tree.names[first[v]])
+        return self.tree.top
+
+    def connect(self, automaton: PatternAutomaton) -> None:
+        """What follows from the automaton of the top."""
+        if self.is_needed:
+            self.weights.connect(self.tree, automaton)
+
+    # from labels to those of the top
+
+    def knows(self, label: str) -> bool:
+        """Whether a label, or a name above one, is in the tree."""
+        return label in self._top
+
+    def at_top(self, spans: Iterable[Span]) -> list[Span]:
+        """RETURNS (List[Tuple[int, int, str]]): With the names at the top."""
+        return [(i, j, self._top[label]) for i, j, label in spans]
+
+    def preset_at_top(self, preset: Preset | None) -> Preset | None:
+        """RETURNS (Optional[Preset]): The same."""
+        return preset and replace(preset, spans=self.at_top(preset.spans))
+
+    def annotation_at_top(self, annotation: Annotation) -> Annotation:
+        """RETURNS (Annotation): The same; what is wrong may be right there."""
+        return Annotation(self.at_top(annotation.spans), annotation.is_missing)
+
+    # training
+
+    def allocate(
+        self,
+        top: Weights,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+        outside: str,
+        **settings: Any,
+    ) -> None:
+        """Zero weights for what is seen in training.
+
+        top (Weights): The component's own.
+        docs, annotations, golds (Sequence[Doc], Sequence[Annotation], Sequence[Gold]):
+            What is segmented, the labels of the tree in it, those of its top.
+        outside (str), **settings: See `mine_levels`.
+        """
+        places = self._places(annotations)
+        rows = [top.rows(doc, is_train=True) for doc in docs]
+        known = [
+            (len(doc), spans)
+            for doc, spans, gold in zip(docs, places, golds)
+            if gold.segments is not None
+        ]
+        self.weights.allocate(
+            mine_nodes(rows, places, self.tree, len(top.table)),
+            mine_levels(self.tree, known, outside, **settings),
+        )
+
+    def fit(
+        self,
+        fit: Callable[[Any], None],
+        top: Weights,
+        automaton: PatternAutomaton,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+    ) -> None:
+        """Train all levels below the top, whose weights stay as they are."""
+        given = [
+            (doc, known, gold)
+            for doc, known, gold in zip(docs, annotations, golds)
+            if gold.n_known and len(doc)
+        ]
+        rows = [top.rows(doc, is_train=True) for doc, _, _ in given]
+        found, others, sizes = [], [], []
+        for of_doc, (doc, _, gold) in zip(rows, given):
+            potentials = top.potentials(of_doc, len(doc))
+            found.append(marginals(automaton, potentials))
+            others.append(_segments(automaton, potentials, gold))
+            sizes.append(len(doc))
+        known = Known(
+            self._places([x for _, x, _ in given]),
+            [x.is_missing for _, x, _ in given],
+            self._wrong([x for _, x, _ in given]),
+        )
+        candidates = top_candidates(found, sizes, self.settings.threshold, others)
+        args = candidates, top.pattern, Readings(rows), known, self.settings
+        fit_levels(fit, self.weights, top, *args)
+
+    def _places(
+        self, annotations: Iterable[Annotation]
+    ) -> list[list[tuple[int, int, int]]]:
+        leaf = self.tree.leaf
+        return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
+
+    def _wrong(
+        self, annotations: Iterable[Annotation]
+    ) -> list[list[tuple[int, int, int]]]:
+        leaf = self.tree.leaf
+        return [
+            [(i, j, leaf[y]) for i, j, y in x.incorrect if y in leaf]
+            for x in annotations
+        ]
+
+    # prediction
+
+    def best(
+        self,
+        problems: Sequence[Problem],
+        presets: Sequence[Preset | None],
+        top: Weights,
+        automaton: PatternAutomaton,
+        temperature: float,
+    ) -> list[list[FoundSpan]]:
+        """The best spans of each unit, in tokens of the unit.
+
+        problems (Sequence[Problem]): At the top.
+        presets (Sequence[Optional[Preset]]): What is preset in each, with the labels of
+            the tree.
+        top (Weights), automaton (PatternAutomaton): The component's own.
+        temperature (float): See `HighOrderSemiCRF`.
+        """
+        found = [problem.marginals(automaton) for problem in problems]
+        others = [viterbi(automaton, x.potentials, x.constraints)[0] for x in problems]
+        sizes = [len(x.unit.tokens) for x in problems]
+        candidates = top_candidates(found, sizes, self.settings.threshold, others)
+        readings = Readings([top.rows(x.unit.tokens) for x in problems])
+        leaf = self.tree.leaf
+        spans = [
+            [(i, j, leaf[y]) for i, j, y in preset.spans if y in leaf] if preset else []
+            for preset in presets
+        ]
+        solved = descend(
+            self.weights,
+            candidates,
+            top.pattern / temperature,
+            readings,
+            Known(spans, None, [[] for _ in problems]),
+            self.settings.threshold,
+            1.0 / temperature,
+        )
+        return paths(solved, self.weights)
+
+
+def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
+    """The deepest name of a span that is probable enough.
+
+    span (FoundSpan): Of a tree.
+    least (Union[float, Dict[str, float]]): See `min_confidence`.
+    RETURNS (Optional[Tuple[str, float]]): And its probability; None: not even the top.
+    """
+    for name, probability in reversed(span.path):
+        if probability >= least_of(least, name):
+            return name, probability
+    return None
+
+
+def _segments(
+    automaton: PatternAutomaton, potentials: Any, gold: Gold
+) -> Sequence[Segment]:
+    """The gold, or the best that agrees with what is known of it."""
+    if gold.segments is not None:
+        return [(i, j, y) for i, j, y in gold.segments]
+    return viterbi(automaton, potentials, gold.constraints)[0]
+
+
+def check_settings(settings: Mapping[str, Any]) -> None:
+    """RAISES (ValueError): HS118 settings of the component that have no meaning for
+    labels in a tree."""
+    expected = {
+        "encoding": "segments",
+        "decoding": "viterbi",
+        "label_rules": [],
+        "observed_order": 0,
+        "observed_patterns": [],
+        "spans_threshold": None,
+        "pattern_selection": "count",
+    }
+    for name, value in expected.items():
+        found = settings[name]
+        if found != value and not (value == [] and not found):
+            raise ValueError(
+                Errors.HS118.format(
+                    expected=f"{name} = {value!r}", found=f"it is {found!r}"
+                )
+            )
