@@ -179,15 +179,10 @@ def _confidences(
     spans: Sequence[Span],
 ) -> Iterable[tuple[Span, float]]:
     """Each span with its probability."""
-    for problem in problems:
-        unit = problem.unit
-        within = [x for x in spans if unit.start <= x[0] and x[1] <= unit.end]
-        scores = span_probabilities(
-            shift(within, -unit.start),
-            unit.tokens,
-            automaton,
-            inventory,
-            problem.potentials,
-            problem.constraints,
-        )
-        yield from zip(within, scores)
+    problems = list(problems)
+    within = [
+        [x for x in spans if unit.start <= x[0] and x[1] <= unit.end]
+        for unit in (problem.unit for problem in problems)
+    ]
+    for pair in zip(within, span_probabilities(problems, within, automaton, inventory)):
+        yield from zip(*pair)

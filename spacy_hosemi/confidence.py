@@ -19,16 +19,13 @@ from weakref import WeakValueDictionary
 
 from spacy.tokens import Doc, Span
 
-from .core import (
-    Constraints,
-    PatternAutomaton,
-    Potentials,
-    log_partition,
-    marginals,
-)
+from .core import PatternAutomaton, log_partition
+from .core.lanes import segment_probabilities
 from .labels import OUTSIDE, LabelInventory
 from .labels import Span as SpanTriple
+from .problems import Problem
 from .segmentation import before_trimming, exactly
+from .units import shift
 
 KEY = "hosemi"
 
@@ -126,34 +123,56 @@ def get_label_path(span: Span) -> list[tuple[str, float | None]] | None:
 
 
 def span_probabilities(
-    spans: Sequence[SpanTriple],
-    doc: Doc,
+    problems: Sequence[Problem],
+    spans: Sequence[Sequence[SpanTriple]],
     automaton: PatternAutomaton,
     inventory: LabelInventory,
-    potentials: Potentials,
-    constraints: Constraints | None,
-) -> list[float]:
-    """Posterior probability of each span.
+) -> list[list[float]]:
+    """Posterior probabilities of spans of units.
 
-    spans (Sequence[Tuple[int, int, str]]): Any spans of the document.
-    doc (Doc): n tokens.
+    problems (Sequence[Problem]): Units, of one document or several.
+    spans (Sequence[Sequence[Tuple[int, int, str]]]): Any of each unit, in tokens of its
+        document.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
-    potentials (Potentials), constraints (Optional[Constraints]): Of the document.
-    RETURNS (List[float]): In [0, 1].
+    RETURNS (List[List[float]]): In [0, 1].
     """
-    posterior = marginals(automaton, potentials, constraints, counts=False)
-    if not inventory.on_tokens:
+    moved = [shift(some, -x.unit.start) for x, some in zip(problems, spans)]
+    if inventory.on_tokens:
+        pairs = zip(problems, moved)
+        found = [_of_tags(*pair, automaton, inventory) for pair in pairs]
+    else:
         index = {name: y for y, name in enumerate(inventory.names)}
-        return [min(posterior.segment(i, j, index[y]), 1.0) for i, j, y in spans]
-    # P(span) = Z(tag sequences with that span) / Z, summed over what is trimmed to it
+        found = segment_probabilities(
+            automaton,
+            [problem.potentials for problem in problems],
+            [[(i, j, index[label]) for i, j, label in some] for some in moved],
+            [problem.constraints for problem in problems],
+        )
+    for problem, some, probs in zip(problems, moved, found):
+        # What is kept has 1 up to rounding, which min_confidence = 1 would see.
+        if kept := problem.fixed.keep:
+            probs[:] = [1.0 if x in kept else p for x, p in zip(some, probs)]
+    return [[min(p, 1.0) for p in probs] for probs in found]
+
+
+def _of_tags(
+    problem: Problem,
+    spans: Sequence[SpanTriple],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> list[float]:
+    """P(span) = Z(tag sequences with it) / Z, summed over what is trimmed to it."""
+    doc, potentials, limits = (
+        problem.unit.tokens,
+        problem.potentials,
+        problem.constraints,
+    )
+    log_z = log_partition(automaton, potentials, limits) if spans else 0.0
     return [
-        min(
-            sum(
-                math.exp(log_partition(automaton, potentials, given) - posterior.log_z)
-                for raw in before_trimming(span, doc)
-                for given in [exactly([raw], inventory, constraints, len(doc))]
-            ),
-            1.0,
+        sum(
+            math.exp(log_partition(automaton, potentials, given) - log_z)
+            for raw in before_trimming(span, doc)
+            for given in [exactly([raw], inventory, limits, len(doc))]
         )
         for span in spans
     ]

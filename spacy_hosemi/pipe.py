@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -99,7 +99,7 @@ from .thresholds import (
     least_of,
     read_thresholds,
 )
-from .units import SCOPES, batches, shift, units
+from .units import SCOPES, batches, units
 
 FORMAT = 1
 
@@ -1001,11 +1001,9 @@ class HighOrderSemiCRF(TrainablePipe):
         # What is computed later would not know what is fixed.
         if not (fixed or self.confidence or lists_ents or self.min_confidence):
             return [Prediction(x, None, more) for x, more in zip(spans, listed)]
-        # One loop after the other: each has the caches of the processor for itself.
-        scores = [
-            [p for pair in zip(*of_doc) for p in self._probabilities(*pair)]
-            for of_doc in zip(problems, found)
-        ]
+        args = [*chain(*problems)], [*chain(*found)], self.automaton, self.inventory
+        of_units = iter(span_probabilities(*args))
+        scores = [[*chain(*islice(of_units, len(of_doc)))] for of_doc in problems]
         return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
 
     def _refined(
@@ -1070,23 +1068,6 @@ class HighOrderSemiCRF(TrainablePipe):
             solved.append(spans)
         of_units = iter(solved)
         return [list(islice(of_units, len(of_doc))) for of_doc in problems]
-
-    def _probabilities(
-        self, problem: Problem, spans: Sequence[SpanTriple]
-    ) -> list[float]:
-        """Of spans of the document that lie in the unit."""
-        moved = shift(spans, -problem.unit.start)
-        scores = span_probabilities(
-            moved,
-            problem.unit.tokens,
-            self.automaton,
-            self.inventory,
-            problem.potentials,
-            problem.constraints,
-        )
-        # These have 1 up to rounding, which min_confidence = 1 would see.
-        kept = problem.fixed.keep
-        return [1.0 if x in kept else p for x, p in zip(moved, scores)]
 
     def _problems(
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
@@ -1212,12 +1193,17 @@ class HighOrderSemiCRF(TrainablePipe):
         spans = {key: find_span(doc, key) for key in record}
         found = {key: span for key, span in spans.items() if span is not None}
         (problems,) = self._problems([doc])
-        for problem in problems:
-            start, end = problem.unit.start, problem.unit.end
-            keys = [key for key, (i, j, _) in found.items() if start <= i and j <= end]
-            if keys:
-                scores = self._probabilities(problem, [found[key] for key in keys])
-                record.update(zip(keys, scores))
+        within = [
+            [
+                key
+                for key, (i, j, _) in found.items()
+                if x.unit.start <= i and j <= x.unit.end
+            ]
+            for x in problems
+        ]
+        spans_of = [[found[key] for key in keys] for keys in within]
+        scores = span_probabilities(problems, spans_of, self.automaton, self.inventory)
+        record.update(zip(chain(*within), chain(*scores)))
 
     def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.

@@ -286,9 +286,11 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
 
 def whitespace(doc: Doc) -> NDArray[Any] | None:
     """Indices of whitespace tokens, where no span may start or end; None if none."""
-    is_space = doc.to_array("IS_SPACE")
     # As for most documents there is none, this is the fastest way to say so.
-    return np.flatnonzero(is_space) if any(is_space.tolist()) else None
+    if not doc.has_annotation("IS_SPACE"):
+        return None
+    spaces = np.flatnonzero(doc.to_array("IS_SPACE"))
+    return spaces if len(spaces) else None
 
 
 def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:

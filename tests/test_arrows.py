@@ -29,6 +29,7 @@ ORDER = [
     "core.logspace",
     "core.linear",
     "core.inference",
+    "core.lanes",
     "core.nonnegative",
     "core.completions",
     "core.bounds",

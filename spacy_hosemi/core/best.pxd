@@ -23,7 +23,6 @@ cdef class Best(Completions):
     cdef bint _may_pay(self)
     cdef _count(self)
     cdef Py_ssize_t _size(self)
-    cdef _forget(self)
     cdef void _solve_all(self) noexcept nogil
     cdef void _sweep_left(self) noexcept nogil
     cdef void _clear_left(self) noexcept nogil

@@ -118,7 +118,7 @@ cdef _give_back(Best best):
     cdef Layout layout = best.automaton.layout
     cdef Py_ssize_t n_spare = len(layout.spare)
     if n_spare < N_SPARE and best._size() * (n_spare + 1) <= LARGE:
-        best._forget()
+        best.forget()
         layout.spare.append(best)
 
 
@@ -161,15 +161,13 @@ cdef class Best(Completions):
         cdef Py_ssize_t size = self.closing.shape[0] * self.n_states
         return size if self.firings is None else size + self.firings.size()
 
-    cdef _forget(self):
-        """Let go of the document, and of the automaton, which owns the room now."""
+    cdef forget(self):
         cdef Layout layout = self.automaton.layout
         self.arcs_out = layout.arcs_out
-        self.automaton = self.cells_as_given = self.ladder = self.leaps = None
+        self.ladder = self.leaps = None
         if self.firings is not None:
             self.firings.forget()
-        self.more = self.end = self.length = None
-        self.given_tail = self.pattern_weight = None
+        Completions.forget(self)
 
     cdef void _solve_all(self) noexcept nogil:
         """This document and the next ones."""

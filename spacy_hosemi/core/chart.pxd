@@ -45,7 +45,8 @@ cdef class Layout:
     cdef bint has_bounded_gap
     cdef EdgeWeights edge_weights               # of the last document
     cdef list arc_weights                       # ArcWeights: linear domain, logs
-    cdef list spare                             # Completions of finished documents
+    cdef list spare                             # Best of finished documents
+    cdef list spare_lanes                       # Lanes
     cdef object leaps                           # Leaps
     cdef object ladder                          # Ladder
 
@@ -99,6 +100,7 @@ cdef class Chart(Cells):
     cdef double[::1] enter_score                # [G] start j - D - 1
 
     cdef _load(self, potentials, constraints)
+    cdef forget(self)
     cdef bint _read(self, potentials)
     cdef _set_document(self, potentials, constraints)
     cdef _set_lengths(self)

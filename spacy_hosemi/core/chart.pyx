@@ -71,7 +71,7 @@ cdef class Layout:
         self.pattern_length = automaton.pattern_length
         self.has_bounded_gap = automaton.has_bounded_gap
         self.arc_weights = [None, None]
-        self.spare = []
+        self.spare, self.spare_lanes = [], []
 
 
 cdef class EdgeWeights:
@@ -94,6 +94,12 @@ cdef class Chart(Cells):
             potentials = check_potentials(self.automaton, potentials)
             self._read(potentials)
         self._set_document(potentials, constraints)
+
+    cdef forget(self):
+        """Let go of the document, and of the automaton, which owns the room now."""
+        self.automaton = self.cells_as_given = None
+        self.more = self.end = self.length = None
+        self.given_tail = self.pattern_weight = None
 
     cdef bint _read(self, potentials):
         """Views of the arrays. RETURNS: whether all is well, and nothing to convert."""

@@ -13,7 +13,7 @@ backward states of Nguyen et al. (2011) are not needed.
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, exp
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
@@ -67,6 +67,14 @@ def marginals(automaton, potentials, constraints=None, counts=True):
     RAISES: As `log_partition`.
     """
     return Marginals(automaton, potentials, constraints, counts)
+
+
+def check_segment(start, end, label, n_tokens, n_labels):
+    """RAISES (ValueError): HS024 offsets; HS021 label."""
+    if not 0 <= start < end <= n_tokens:
+        raise ValueError(Errors.HS024.format(start=start, end=end, n_tokens=n_tokens))
+    if not 0 <= label < n_labels:
+        raise ValueError(Errors.HS021.format(found=label, last=n_labels - 1))
 
 
 cdef class Marginals(Tables):
@@ -166,12 +174,7 @@ cdef class Marginals(Tables):
         RETURNS (float): In [0, 1].
         RAISES (ValueError): HS024 offsets; HS021 label.
         """
-        if not 0 <= start < end <= self.n_tokens:
-            raise ValueError(
-                Errors.HS024.format(start=start, end=end, n_tokens=self.n_tokens)
-            )
-        if not 0 <= label < self.n_labels:
-            raise ValueError(Errors.HS021.format(found=label, last=self.n_labels - 1))
+        check_segment(start, end, label, self.n_tokens, self.n_labels)
         if self.log_z == -INFINITY:
             return 0.0
         cdef Py_ssize_t u = start, j = end, g
@@ -298,8 +301,7 @@ cdef class Marginals(Tables):
         self, Py_ssize_t u, Py_ssize_t g, double score, Py_ssize_t j
     ) noexcept nogil:
         """Probability of a segment from u with this score; beta is that of j."""
-        cdef Py_ssize_t a = self.first_state[g], b = self.first_state[g + 1], q
-        cdef double top, beta_top, total = 0.0
+        cdef Py_ssize_t a = self.first_state[g], b = self.first_state[g + 1]
         if self.log_z == -INFINITY or score == -INFINITY:
             return 0.0
         if self.in_logs:
@@ -307,14 +309,10 @@ cdef class Marginals(Tables):
                 logspace.log_dot(&self.opened[u, 0] + a, &self.beta[0] + a, b - a)
                 + (score - self.log_z)
             )
-        top = kernels.largest(&self.opened[u, 0] + a, b - a)
-        beta_top = kernels.largest(&self.beta[0] + a, b - a)
-        if top == 0.0 or beta_top == 0.0:
-            return 0.0
-        for q in range(a, b):
-            total += (self.opened[u, q] / top) * (self.beta[q] / beta_top)
         score += self.opened_scale[u] - self.alpha_scale[j]
-        return min(exp(score + log(top) + log(beta_top)) * total, 1.0)
+        return linear.probability(
+            &self.opened[u, 0] + a, &self.beta[0] + a, b - a, 1, score
+        )
 
     cdef _clear_counts(self):
         if not self.has_counts:

@@ -352,10 +352,6 @@ HOSEMI_INLINE double hosemi_largest_of(const double *x, ptrdiff_t n) {
     return best[0];
 }
 
-HOSEMI_COMPARING double hosemi_largest(const double *x, ptrdiff_t n) {
-    return hosemi_largest_of(x, n);
-}
-
 /* A bound on log x from above, for x > 0: less than log 2 too high. */
 HOSEMI_INLINE double hosemi_log_bound(double x) {
     uint64_t bits;
@@ -368,6 +364,10 @@ HOSEMI_INLINE double hosemi_log_bound(double x) {
     return exponent * 0.6931471805599453;
 }
 
+HOSEMI_INLINE double hosemi_top(double largest) {
+    return largest > 0.0 ? hosemi_log_bound(largest) : -INFINITY;
+}
+
 /* top[g] bounds the log of the largest x[q] >= 0 of the group, -inf if all are 0; what is
    less than its share of that becomes 0. */
 HOSEMI_COMPARING void hosemi_bound(
@@ -377,7 +377,7 @@ HOSEMI_COMPARING void hosemi_bound(
         double *y = x + first[g];
         const ptrdiff_t n = first[g + 1] - first[g];
         const double largest = hosemi_largest_of(y, n), least = largest * share;
-        top[g] = largest > 0.0 ? hosemi_log_bound(largest) : -INFINITY;
+        top[g] = hosemi_top(largest);
         for (ptrdiff_t i = 0; i < n; i++) y[i] = y[i] >= least ? y[i] : 0.0;
     }
 }
@@ -440,6 +440,189 @@ static inline int32_t hosemi_find(const uint64_t *slots, uint64_t mask, uint64_t
         at = (at + 1) & mask;
     }
     return (int32_t)slots[2 * at + 1];
+}
+
+/* Four documents side by side, in lanes a = 0 .. 3: for each number that the kernels
+   above have of one document there are four, in one piece. Each lane goes through the
+   same operations in the same order as there, so that it has the same bits, whatever the
+   others are. A loop over lanes must not be unrolled: it becomes one instruction. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define HOSEMI_EACH_LANE _Pragma("GCC unroll 1") for (int a = 0; a < 4; a++)
+#else
+#define HOSEMI_EACH_LANE for (int a = 0; a < 4; a++)
+#endif
+
+/* hosemi_sum */
+HOSEMI_KERNEL void hosemi_lane_sum(
+    const int32_t *fan, const int32_t *output, const int32_t *input,
+    const double *weight, ptrdiff_t n_quads, double *slot
+) {
+    for (ptrdiff_t i = 0; i < n_quads; i++, output += 4) {
+        double total[4][4] = {{0}};
+        for (int32_t k = fan[i]; k > 0; k--, input += 4, weight += 4)
+            for (int b = 0; b < 4; b++) {
+                const double *x = slot + 4 * (ptrdiff_t)input[b];
+                for (int a = 0; a < 4; a++) total[b][a] += x[a] * weight[b];
+            }
+        for (int b = 0; b < 4; b++) {
+            double *y = slot + 4 * (ptrdiff_t)output[b];
+            for (int a = 0; a < 4; a++) y[a] = total[b][a];
+        }
+    }
+}
+
+/* Scores of the segments of one lane that end at boundary j, or run on over it: of one
+   token; that enter; of a further token; of the end. `before` is the row of `first` for
+   their start if they enter, or NULL. */
+HOSEMI_KERNEL void hosemi_lane_scores(
+    ptrdiff_t n_groups, const double *before, const double *first, const double *more,
+    const double *end, const double *length, const double *tail, double *restrict score
+) {
+    const ptrdiff_t n = 4 * n_groups;
+    for (ptrdiff_t g = 0; g < n_groups; g++, score += 4) {
+        score[0] = first[g] + end[g] + length[4 * g];
+        score[n] = more[g] + tail[4 * g];
+        score[2 * n] = -INFINITY;
+        if (before != NULL)
+            score[2 * n] = before[g] + more[g] + length[4 * g] + tail[4 * g];
+        score[3 * n] = end[g];
+    }
+}
+
+/* From scores to exponents, in place: opened_scale is added to segments of one token,
+   scale to those that run on, enter_scale to those that enter. running_top becomes a
+   bound on what stays, best[a] on all. */
+HOSEMI_COMPARING void hosemi_lane_keys(
+    ptrdiff_t n_groups, const double *restrict opened_scale,
+    const double *restrict scale, const double *restrict enter_scale,
+    const double *restrict opened_top, const double *restrict enter_top,
+    double *restrict running_top, double *restrict x, double *restrict best
+) {
+    double *restrict keep = x + 4 * n_groups, *restrict enter = keep + 4 * n_groups;
+    const double *restrict at_end = enter + 4 * n_groups;
+    double most[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    for (ptrdiff_t g = 0; g < n_groups; g++)
+        HOSEMI_EACH_LANE {
+            const ptrdiff_t i = 4 * g + a;
+            const double kept = keep[i] + scale[a], entered = enter[i] + enter_scale[a];
+            x[i] += opened_scale[a];
+            keep[i] = running_top[i] > -INFINITY ? kept : -INFINITY;
+            enter[i] = enter_top[i] > -INFINITY ? entered : -INFINITY;
+            const double stays = keep[i] + running_top[i];
+            const double comes = enter[i] + enter_top[i];
+            const double bound = stays > comes ? stays : comes;
+            const double ends = bound + (at_end[i] > 0.0 ? at_end[i] : 0.0);
+            const double here = x[i] + opened_top[i];
+            const double larger = here > ends ? here : ends;
+            running_top[i] = bound;
+            most[a] = larger > most[a] ? larger : most[a];
+        }
+    for (int a = 0; a < 4; a++) best[a] = most[a];
+}
+
+/* hosemi_settle, of segments of one token and all others. */
+HOSEMI_COMPARING int hosemi_lane_settle(
+    ptrdiff_t n_groups, double gap, const double *restrict scale,
+    const double *restrict opened_top, double *restrict x
+) {
+    double low[4] = {0}, high[4] = {0};
+    for (ptrdiff_t g = 0; g < n_groups; g++)
+        HOSEMI_EACH_LANE {
+            const ptrdiff_t i = 4 * g + a;
+            const double y = x[i] - scale[a], top = x[i] + opened_top[i];
+            const double z = top > top - 70.0 - gap ? y : -INFINITY;
+            const double finite = z > -INFINITY ? z : 0.0;
+            low[a] = finite < low[a] ? finite : low[a];
+            high[a] = z > high[a] ? z : high[a];
+            x[i] = z;
+        }
+    for (int role = 1; role < 4; role++) {
+        x += 4 * n_groups;
+        for (ptrdiff_t g = 0; g < n_groups; g++)
+            HOSEMI_EACH_LANE {
+                const double z = x[4 * g + a] - (role < 3 ? scale[a] : 0.0);
+                const double finite = z > -INFINITY ? z : 0.0;
+                low[a] = finite < low[a] ? finite : low[a];
+                high[a] = z > high[a] ? z : high[a];
+                x[4 * g + a] = z;
+            }
+    }
+    int n_bad = 0;
+    for (int a = 0; a < 4; a++)
+        n_bad += (low[a] < HOSEMI_LOWEST) | (high[a] > HOSEMI_HIGHEST);
+    return n_bad == 0;
+}
+
+/* hosemi_bound of x, which is written to y. */
+HOSEMI_COMPARING void hosemi_lane_bound(
+    const int32_t *restrict first, ptrdiff_t n_groups, double share,
+    const double *restrict x, double *restrict y, double *restrict top
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++, top += 4) {
+        double largest[4] = {0}, least[4];
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++)
+            HOSEMI_EACH_LANE {
+                const double value = x[4 * q + a];
+                largest[a] = value > largest[a] ? value : largest[a];
+            }
+        for (int a = 0; a < 4; a++) least[a] = largest[a] * share;
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++)
+            HOSEMI_EACH_LANE {
+                const double value = x[4 * q + a];
+                y[4 * q + a] = value >= least[a] ? value : 0.0;
+            }
+        for (int a = 0; a < 4; a++) top[a] = hosemi_top(largest[a]);
+    }
+}
+
+/* running[q] = keep[g] running[q] + enter[g] entering[q], as hosemi_bound leaves it;
+   alpha[q] = here[g] opened[q] + at_end[g] running[q] */
+HOSEMI_COMPARING void hosemi_lane_arrive(
+    const int32_t *restrict first, ptrdiff_t n_groups, double share,
+    const double *restrict here, const double *restrict opened,
+    const double *restrict entering, double *restrict running,
+    double *restrict running_top, double *restrict alpha
+) {
+    const double *restrict keep = here + 4 * n_groups;
+    const double *restrict enter = keep + 4 * n_groups;
+    const double *restrict at_end = enter + 4 * n_groups;
+    for (ptrdiff_t g = 0; g < n_groups; g++) {
+        double largest[4] = {0}, least[4];
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++)
+            HOSEMI_EACH_LANE {
+                const ptrdiff_t i = 4 * q + a, j = 4 * g + a;
+                const double value = keep[j] * running[i] + enter[j] * entering[i];
+                largest[a] = value > largest[a] ? value : largest[a];
+                running[i] = value;
+            }
+        for (int a = 0; a < 4; a++) least[a] = largest[a] * share;
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++)
+            HOSEMI_EACH_LANE {
+                const ptrdiff_t i = 4 * q + a, j = 4 * g + a;
+                running[i] = running[i] >= least[a] ? running[i] : 0.0;
+                alpha[i] = here[j] * opened[i] + at_end[j] * running[i];
+            }
+        for (int a = 0; a < 4; a++) running_top[4 * g + a] = hosemi_top(largest[a]);
+    }
+}
+
+/* closing[q] = enter[g] rest[q] + here[g] beta[q], with `next` for the boundary behind;
+   rest[q] = at_end[g] beta[q] + keep[g] rest[q] likewise */
+HOSEMI_KERNEL void hosemi_lane_leave(
+    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict here,
+    const double *restrict next, const double *restrict beta, double *restrict rest,
+    double *restrict closing
+) {
+    const double *restrict at_end = here + 12 * n_groups;
+    const double *restrict keep = next + 4 * n_groups;
+    const double *restrict enter = keep + 4 * n_groups;
+    for (ptrdiff_t g = 0; g < n_groups; g++)
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++)
+            HOSEMI_EACH_LANE {
+                const ptrdiff_t i = 4 * q + a, j = 4 * g + a;
+                closing[i] = enter[j] * rest[i] + here[j] * beta[i];
+                rest[i] = at_end[j] * beta[i] + keep[j] * rest[i];
+            }
 }
 
 #endif

@@ -124,7 +124,6 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t width,
         double* out,
     )
-    double largest "hosemi_largest"(const double* x, Py_ssize_t n)
     Py_ssize_t count_bad "hosemi_count_bad"(const double* x, Py_ssize_t n)
     void bound "hosemi_bound"(
         const int32_t* first,
@@ -132,4 +131,68 @@ cdef extern from "kernels.h" nogil:
         double share,
         double* x,
         double* top,
+    )
+    void lane_sum "hosemi_lane_sum"(
+        const int32_t* fan,
+        const int32_t* output,
+        const int32_t* input,
+        const double* weight,
+        Py_ssize_t n_quads,
+        double* slot,
+    )
+    void lane_scores "hosemi_lane_scores"(
+        Py_ssize_t n_groups,
+        const double* before,
+        const double* first,
+        const double* more,
+        const double* end,
+        const double* length,
+        const double* tail,
+        double* score,
+    )
+    void lane_keys "hosemi_lane_keys"(
+        Py_ssize_t n_groups,
+        const double* opened_scale,
+        const double* scale,
+        const double* enter_scale,
+        const double* opened_top,
+        const double* enter_top,
+        double* running_top,
+        double* x,
+        double* best,
+    )
+    bint lane_settle "hosemi_lane_settle"(
+        Py_ssize_t n_groups,
+        double gap,
+        const double* scale,
+        const double* opened_top,
+        double* x,
+    )
+    void lane_bound "hosemi_lane_bound"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        double share,
+        const double* x,
+        double* y,
+        double* top,
+    )
+    void lane_arrive "hosemi_lane_arrive"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        double share,
+        const double* here,
+        const double* opened,
+        const double* entering,
+        double* running,
+        double* running_top,
+        double* alpha,
+    )
+    void lane_leave "hosemi_lane_leave"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        const double* here,
+        const double* next_,
+        const double* beta,
+        double* rest,
+        double* closing,
     )

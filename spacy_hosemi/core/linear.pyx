@@ -329,34 +329,70 @@ cdef void _tops(Tables tables, double* row, double* tops) noexcept nogil:
 
 
 cdef bint _set_log_z(Tables tables) noexcept nogil:
-    """log sum_p alpha[n, p] exp(weight of the patterns that end in $ after p)."""
-    cdef Py_ssize_t p, n = tables.n_tokens
+    cdef Py_ssize_t n = tables.n_tokens
+    tables.z_rest = log_final(tables, &tables.alpha[n - tables.base, 0], 1)
+    if tables.z_rest > -INFINITY:
+        tables.z_scale = tables.alpha_scale[n]
+        tables.log_z = tables.z_scale + tables.z_rest
+    return True
+
+
+cdef double log_final(
+    Tables tables, const double* alpha, Py_ssize_t step
+) noexcept nogil:
+    """log sum_p alpha[n, p] exp(weight of the patterns that end in $ after p), for
+    entries of alpha that lie `step` apart."""
+    cdef Py_ssize_t p
     cdef double top = -INFINITY, total = 0.0
-    cdef const double* alpha = &tables.alpha[n - tables.base, 0]
     for p in range(tables.n_states):
-        if alpha[p] > 0.0:
+        if alpha[p * step] > 0.0:
             top = max(top, tables.final_weight(p))
     if top == -INFINITY:
-        return True
+        return top
     for p in range(tables.n_states):
-        if alpha[p] > 0.0:
-            total += alpha[p] * exp(tables.final_weight(p) - top)
-    tables.z_rest = top + log(total)
-    tables.z_scale = tables.alpha_scale[n]
-    tables.log_z = tables.z_scale + tables.z_rest
-    return True
+        if alpha[p * step] > 0.0:
+            total += alpha[p * step] * exp(tables.final_weight(p) - top)
+    return top + log(total)
 
 
 cdef bint end_row(Tables tables) noexcept nogil:
-    """beta[n, p] = exp(weight of the patterns that end in $ after p) / Z."""
+    return fill_end(tables, tables.z_rest, &tables.beta[0], 1)
+
+
+cdef bint fill_end(
+    Tables tables, double z_rest, double* beta, Py_ssize_t step
+) noexcept nogil:
+    """beta[n, p] = exp(weight of the patterns that end in $ after p) / Z.
+
+    RETURNS: whether it can be trusted.
+    """
     cdef Py_ssize_t p
     cdef double x
     for p in range(tables.n_states):
-        x = tables.final_weight(p) - tables.z_rest
+        x = tables.final_weight(p) - z_rest
         if x > kernels.HOSEMI_HIGHEST:
             return False
-        tables.beta[p] = exp(x)
+        beta[p * step] = exp(x)
     return True
+
+
+cdef double probability(
+    const double* opened,
+    const double* beta,
+    Py_ssize_t n,
+    Py_ssize_t step,
+    double score,
+) noexcept nogil:
+    """exp(score) sum_q opened[q] beta[q] for n states that lie `step` apart."""
+    cdef Py_ssize_t q
+    cdef double top = 0.0, beta_top = 0.0, total = 0.0
+    for q in range(n):
+        top, beta_top = max(top, opened[q * step]), max(beta_top, beta[q * step])
+    if top == 0.0 or beta_top == 0.0:
+        return 0.0
+    for q in range(n):  # two factors that neither overflow nor vanish
+        total += (opened[q * step] / top) * (beta[q * step] / beta_top)
+    return min(exp(score + log(top) + log(beta_top)) * total, 1.0)
 
 
 cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:

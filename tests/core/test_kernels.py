@@ -22,10 +22,11 @@ if os.environ.get("HOSEMI_SANITIZE") == "1":
     OPTIONS += ["-g", "-fsanitize=address,undefined"]
 # The loader chooses the version of a kernel. So there is only the base version:
 BASE = "-Dtarget_clones(...)=unused"
-RESULTS = {"shift": c_double, "settle": c_int, "largest": c_double}
+RESULTS = {"shift": c_double, "settle": c_int, "lane_settle": c_int}
 RESULTS |= {"log_bound": c_double, "count_bad": c_ssize_t}
 NAMES = [*RESULTS, "exp", "pull", "push", "rest", "pair", "push_max", "rest_max", "sum"]
-NAMES += ["max", "bound", "leap_max", "relax_max"]
+NAMES += ["max", "bound", "leap_max", "relax_max", "lane_sum", "lane_scores"]
+NAMES += ["lane_keys", "lane_bound", "lane_arrive", "lane_leave"]
 SOURCE = """
 #include <fenv.h>
 #include "kernels.h"
@@ -321,13 +322,6 @@ def test_count_bad(call):
         assert call("count_bad", x, n) == bad.sum()
 
 
-def test_largest(call):
-    rng = np.random.default_rng(0)
-    for n in [*range(21)] * 20:
-        x = np.exp(numbers(rng, n, forbidden=0.2) * 100)
-        assert call("largest", x, n) == np.max(x, initial=0.0)
-
-
 @pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
 def test_bound(call, forbidden):
     rng = np.random.default_rng(0)
@@ -351,3 +345,90 @@ def test_log_bound(call):
     beside = np.nextafter(powers[1:, None], [0, INF]).ravel()
     for x in (*beside, *np.exp(rng.uniform(-744, 709, 2000))):
         assert -1e-12 < call("log_bound", x) - math.log(x) < math.log(2) + 1e-12
+
+
+# Lanes: what the kernels above do, for four documents.
+
+
+def test_lane_sum(call):
+    rng = np.random.default_rng(1)
+    for schedule, _, weight, _, _ in schedules():
+        lanes = rng.normal(size=(int(schedule.output.max(initial=0)) + 20, 4))
+        lanes[-2:] = 0.0
+        args = of_schedule(schedule, weight, 0.0, lanes)
+        columns = [column.copy() for column in lanes.T]
+        call("lane_sum", *args)
+        for column, found in zip(columns, lanes.T):
+            call("sum", *args[:-1], column)
+            assert found.tobytes() == column.tobytes()
+
+
+@pytest.mark.parametrize("forbidden", [0.0, 0.3, 1.0])
+def test_lane_exponents(call, forbidden):
+    rng = np.random.default_rng(0)
+    for n in range(12):
+        rows = numbers(rng, 4, n, forbidden=forbidden)
+        before, first, more, end = rows
+        length, tail = (np.repeat(numbers(rng, n, forbidden=0.2), 4) for _ in range(2))
+        for start in (0, before):
+            score = numbers(rng, 4, n, 4)
+            expected = np.full((4, n), -INF)
+            expected[0] = first + end + length[::4]
+            expected[1] = more + tail[::4]
+            if n and start is before:
+                expected[2] = before + more + length[::4] + tail[::4]
+            expected[3] = end
+            call("lane_scores", n, start, first, more, end, length, tail, score)
+            assert score[:, :, 0].tolist() == expected.tolist()
+        x = numbers(rng, 4, n, 4, forbidden=forbidden) * 300
+        tops = numbers(rng, 3, n, 4, forbidden=forbidden)
+        scales = np.rint(numbers(rng, 3, 4) * 9)
+        best = np.zeros(4)
+        keys = x + [[scales[0]], [scales[1]], [scales[2]], [np.zeros(4)]]
+        keys[1][tops[2] == -INF] = keys[2][tops[1] == -INF] = -INF
+        bound = np.maximum(keys[1] + tops[2], keys[2] + tops[1])
+        largest = np.maximum(bound + np.maximum(keys[3], 0.0), keys[0] + tops[0])
+        call("lane_keys", n, *scales, *tops, x, best)
+        assert x.tolist() == keys.tolist()
+        assert tops[2].tolist() == bound.tolist()
+        assert best.tolist() == np.max(largest, axis=0, initial=-INF).tolist()
+        best[best == -INF] = 0.0
+        settled = keys - [[best], [best], [best], [np.zeros(4)]]
+        settled[0][keys[0] + tops[0] == -INF] = -INF
+        finite = settled[settled > -INF]
+        is_fit = ((finite >= -708.0) & (finite <= 700.0)).all()
+        assert call("lane_settle", n, 1.0, best, tops[0], x) == is_fit
+        assert x.tolist() == settled.tolist()
+
+
+def test_lane_rows(call):
+    rng = np.random.default_rng(0)
+    for first, group in groups(rng):
+        n, n_groups = len(group), len(first) - 1
+        for share in (0.0, 0.5):
+            weight, after = np.exp(rng.normal(size=(2, 4, n_groups, 4)))
+            opened, entering, running, rest, beta = np.exp(rng.normal(size=(5, n, 4)))
+            found, top = np.zeros((n, 4)), np.zeros((n_groups, 4))
+            here, keep, enter, at_end = weight[:, group]
+            _, next_keep, next_enter, _ = after[:, group]
+            alone = [np.ascontiguousarray(x) for x in opened.T]
+            call("lane_bound", first, n_groups, share, opened, found, top)
+            tops = np.zeros(n_groups)
+            for lane, x in enumerate(alone):
+                call("bound", first, n_groups, share, x, tops)
+                assert found[:, lane].tolist() == x.tolist()
+                assert top[:, lane].tolist() == tops.tolist()
+            stays = keep * running + enter * entering
+            kept = [np.ascontiguousarray(x) for x in stays.T]
+            arrays = weight, opened, entering, running, top, found
+            call("lane_arrive", first, n_groups, share, *arrays)
+            for lane, x in enumerate(kept):
+                call("bound", first, n_groups, share, x, tops)
+                assert running[:, lane].tolist() == x.tolist()
+                assert top[:, lane].tolist() == tops.tolist()
+            assert found.tolist() == (here * opened + at_end * running).tolist()
+            closing = next_enter * rest + here * beta
+            following = at_end * beta + next_keep * rest
+            call("lane_leave", first, n_groups, weight, after, beta, rest, found)
+            assert found.tolist() == closing.tolist()
+            assert rest.tolist() == following.tolist()

@@ -1,0 +1,147 @@
+"""Several documents side by side: as alone, and as `marginals`."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spacy_hosemi import core
+from spacy_hosemi.core.lanes import segment_probabilities
+
+from .. import oracles
+from ..strategies import random_problem
+from .problems import INF, all_segments, as_core, make_cells, raises, zeros
+
+PATTERNS = ((0, 1), (1, 2, 1), ("^", 2), (1, "$"), (2, 2, 0))
+OBSERVED = ((0, 1), ("^", 1), (2, 0, 1))
+
+
+def problem_of_lanes(rng, n_tokens, kinds, observed=()):
+    """Segments of one explicit token, no cells, nothing forbidden."""
+    problem = random_problem(
+        rng,
+        kinds=kinds,
+        n_tokens=n_tokens,
+        n_labels=3,
+        patterns=PATTERNS,
+        observed=observed,
+    )
+    given = {"length": problem.length[:, :1], "cells": [], "forbidden": ()}
+    return problem._replace(**given)
+
+
+def documents(seed, sizes, kinds=("small",), observed=()):
+    """An automaton; potentials, some segments and constraints of each document, all
+    with the same weights of patterns."""
+    rng = np.random.default_rng(seed)
+    given = [as_core(problem_of_lanes(rng, n, kinds, observed)) for n in sizes]
+    automata, potentials, limits = zip(*given, strict=True)
+    potentials = [replace(x, pattern=potentials[0].pattern) for x in potentials]
+    segments = []
+    for n in sizes:
+        all_of_them = all_segments(n, 3)
+        rng.shuffle(all_of_them)
+        segments.append([*map(tuple, all_of_them[: int(rng.integers(0, 9))])])
+    return automata[0], list(potentials), segments, list(limits)
+
+
+def by_marginals(automaton, potentials, segments, limits):
+    found = []
+    for x, asked, limit in zip(potentials, segments, limits, strict=True):
+        posterior = core.marginals(automaton, x, limit, counts=False)
+        found.append([posterior.segment(*segment) for segment in asked])
+    return found
+
+
+@pytest.mark.parametrize("observed", [(), OBSERVED])
+def test_probabilities_are_those_of_marginals(observed):
+    for seed in range(12):
+        sizes = np.random.default_rng(seed).integers(0, 41, 23).tolist()
+        given = documents(seed, sizes, observed=observed)
+        assert any(limit is not None for limit in given[-1])
+        assert segment_probabilities(*given) == by_marginals(*given)
+
+
+def test_probabilities_are_right():
+    rng = np.random.default_rng(0)
+    n_asked = 0
+    for _ in range(60):
+        problem = problem_of_lanes(rng, int(rng.integers(1, 6)), ("small", "medium"))
+        expected = oracles.marginals(problem, oracles.scored(problem)).segments
+        automaton, potentials, limits = as_core(problem)
+        segments = all_segments(problem.n_tokens, 3)
+        args = [potentials] * 2, [segments] * 2, [limits] * 2
+        for found in segment_probabilities(automaton, *args):
+            given = [expected[segment] for segment in segments]
+            np.testing.assert_allclose(found, given, atol=1e-12)
+            n_asked += len(found)
+    assert n_asked > 1000
+
+
+@pytest.mark.parametrize("kinds", [("small", "huge"), ("spikes", "medium"), ("steps",)])
+def test_company_changes_nothing(kinds):
+    for seed in range(8):
+        automaton, *given = documents(seed, [5, 9, 3, 9, 12, 1, 30, 0, 7], kinds)
+        together = segment_probabilities(automaton, *given)
+        alone = [
+            segment_probabilities(automaton, *([x] for x in document))[0]
+            for document in zip(*given, strict=True)
+        ]
+        assert together == alone
+        for found, expected in zip(together, by_marginals(automaton, *given)):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_documents_that_stand_alone():
+    """With cells, forbidden segments, longer explicit ones, other weights of patterns,
+    or without anything to tell."""
+    automaton, potentials, segments, limits = documents(3, [6] * 9)
+    potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
+    potentials[2].length = np.ones((3, 2))
+    limits[3] = core.Constraints(forbidden=[(1, 3, 2)])
+    potentials[4] = replace(potentials[4], pattern=potentials[4].pattern + 0.25)
+    potentials[5].tail[:] = -INF
+    potentials[6].inside[2] = -INF  # impossible
+    segments[7] = []
+    given = automaton, potentials, segments, limits
+    assert segment_probabilities(*given) == by_marginals(*given)
+    assert segment_probabilities(automaton, [], [], []) == []
+
+
+def test_scores_that_do_not_fit_into_one_weight():
+    automaton, potentials = zeros(3, 2, tail=0.0, patterns=[(0, 1), (1, 1)])
+    potentials.pattern[:] = 1e4, -INF
+    given = automaton, [potentials] * 3, [all_segments(3, 2)] * 3, [None] * 3
+    assert segment_probabilities(*given) == by_marginals(*given)
+
+
+def test_many_threads():
+    automaton, *given = documents(5, [11] * 40)
+    expected = by_marginals(automaton, *given)
+
+    def solve(at):
+        return segment_probabilities(automaton, *(x[at : at + 6] for x in given))
+
+    with ThreadPoolExecutor(6) as pool:
+        for at, found in zip(range(34), pool.map(solve, range(34))):
+            assert found == expected[at : at + 6]
+
+
+@pytest.mark.parametrize("segment", [(-1, 1), (0, 4), (3, 4), (1, 1), (2, 1)])
+def test_error_segment_outside_the_document(segment):
+    automaton, potentials = zeros(3, 2, tail=0.0)
+    for start, end in ((0, 3), segment):
+        given = [potentials], [[(0, 1, 1), (start, end, 0)]], [None]
+        if (start, end) == (0, 3):
+            assert segment_probabilities(automaton, *given)[0][1] > 0.0
+            continue
+        with raises("HS024"):
+            segment_probabilities(automaton, *given)
+
+
+@pytest.mark.parametrize("label", [-1, 2])
+def test_error_label(label):
+    automaton, potentials = zeros(1, 2)
+    with raises("HS021"):
+        segment_probabilities(automaton, [potentials], [[(0, 1, label)]], [None])
