@@ -59,6 +59,10 @@ class Candidates:
             self.score[keep],
         )
 
+    def of_documents(self, keep: Bools) -> Candidates:
+        """RETURNS (Candidates): Those of some documents; the others have none."""
+        return self.those(keep[self.doc])
+
     def children(self, tree: LabelTree) -> tuple[Candidates, Bools]:
         """Each with the children of its node; leaves and outside stay.
 

@@ -94,13 +94,13 @@ class Readings:
         self._segments = [x.segments for x in rows]
 
     def of_children(
-        self, candidates: Candidates, weights: LevelWeights
+        self, candidates: Candidates, weights: LevelWeights, level: int
     ) -> list[ChildRows]:
         """What the children of candidates read, role by role.
 
-        candidates (Candidates): Before they are refined.
+        candidates (Candidates): Of the level above.
         """
-        tree, pairs = weights.tree, weights.pairs
+        tree, pairs = weights.tree, weights.pairs[level - 2]
         counts = tree.n_children(candidates.node)
         inner = np.flatnonzero(counts)
         at = np.concatenate([[0], np.cumsum(counts[inner])]).astype(np.intp)
@@ -180,7 +180,7 @@ class Step:
         pattern = weights.weights_at(self.level, self.pattern, scale)
         added = np.zeros(int(self.is_child.sum()))
         for rows in self.rows:
-            rows.gather(weights.matrix, added)
+            rows.gather(weights.matrix[self.level - 2], added)
         score = self.candidates.score.copy()
         score[self.is_child] += scale * added
         found = replace(self.candidates, score=score)
@@ -238,7 +238,7 @@ def make_step(
     readings: Readings,
 ) -> Step:
     """The children of candidates of the level above."""
-    rows = readings.of_children(candidates, weights)
+    rows = readings.of_children(candidates, weights, level)
     return Step(level, *candidates.children(weights.tree), rows, pattern)
 
 
@@ -366,7 +366,7 @@ class LevelBatch:
         log_z, prob, *counts = lattice.sums(score)
         gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
         d_children = (prob - gold_prob)[self._step.is_child]
-        d_matrix = np.zeros(len(self._levels.matrix))
+        d_matrix = np.zeros(len(self._levels.matrix[self._step.level - 2]))
         for rows in self._step.rows:
             rows.scatter(d_children, d_matrix)
         differences = (x - y for x, y in zip(counts, gold_counts))
@@ -381,7 +381,6 @@ class OneLevel:
         self, weights: LevelWeights, top: Weights, level: int, l2_scale: float
     ) -> None:
         self._weights, self._top, self._index = weights, top, level - 2
-        self._at = weights.at(level)
         self._l2_scale = l2_scale
         self._learnt = np.isfinite(self._pattern)
         if not weights.levels[self._index].is_own:
@@ -394,23 +393,24 @@ class OneLevel:
     def part(self, matrix: Floats, pattern: Floats) -> Floats:
         """RETURNS (float64 [N]): What of these belongs to the vector."""
         n = len(self._learnt)
-        return np.concatenate([matrix[self._at], pattern[:n][self._learnt]])
+        return np.concatenate([matrix, pattern[:n][self._learnt]])
 
     def vector(self) -> Floats:
         """RETURNS (float64 [N])"""
-        return self.part(self._weights.matrix, self._pattern)
+        return self.part(self._weights.matrix[self._index], self._pattern)
 
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
         """Inverse of `vector`."""
-        split = len(self._at)
-        self._weights.matrix[self._at] = vector[:split]
+        split = len(self._weights.matrix[self._index])
+        matrix = vector[:split]
+        self._weights.matrix[self._index] = matrix.copy() if copy else matrix
         if len(vector) > split:
             self._pattern[self._learnt] = vector[split:]
 
     def vector_values(self, values: Mapping[str, float]) -> Floats:
         """RETURNS (float64 [N]): For each weight the value of its family."""
         of_row = self._top.row_values(values)
-        of_pair = of_row.repeat(self._weights.pairs.sizes)
+        of_pair = of_row.repeat(self._weights.pairs[self._index].sizes)
         of_pattern = np.full(len(self._pattern), values["pattern"])
         return self._l2_scale * self.part(of_pair, of_pattern)
 

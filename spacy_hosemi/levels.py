@@ -56,9 +56,9 @@ class Level:
 class LevelWeights(Shim):
     """Weights by level, from 2.
 
-    pairs (Pairs): For each row of the component's features the nodes in which it has a
-        weight.
-    matrix (float64 [N]): These weights.
+    pairs (List[Pairs]): Of each level: for each row of the component's features the
+        nodes in which it has a weight.
+    matrix (List[float64 [N]]): These weights.
     patterns (List[List[Pattern]]): Of each level, over the names of its frontier; empty
         where it has none of its own.
     pattern (List[float64 [M]]): Their weights; -inf: forbidden.
@@ -68,12 +68,14 @@ class LevelWeights(Shim):
         super().__init__(None)
         self.tree = LabelTree([], {})
         self.levels: list[Level] = []
-        self.allocate(Pairs(np.zeros(1, np.int32), np.zeros(0, np.int32)), [])
+        self.allocate([], [])
 
-    def allocate(self, pairs: Pairs, patterns: Sequence[Sequence[Pattern]]) -> None:
-        """Zero weights for these pairs and patterns."""
-        self.pairs = pairs
-        self.matrix = np.zeros(len(pairs.columns))
+    def allocate(
+        self, pairs: Sequence[Pairs], patterns: Sequence[Sequence[Pattern]]
+    ) -> None:
+        """Zero weights for these pairs and patterns, level by level."""
+        self.pairs = [*pairs]
+        self.matrix = [np.zeros(len(of_level.columns)) for of_level in pairs]
         self.patterns = [[tuple(z) for z in of_level] for of_level in patterns]
         self.pattern = [np.zeros(len(of_level)) for of_level in patterns]
 
@@ -112,20 +114,16 @@ class LevelWeights(Shim):
         found = np.where(here.carried < 0, 0.0, np.append(above, 0.0)[here.carried])
         return np.where(np.isneginf(own), own, found + scale * own)
 
-    def at(self, level: int) -> NDArray[np.intp]:
-        """RETURNS (intp): Which weights of `matrix` are of nodes of a level."""
-        return np.flatnonzero(self.tree.level[self.pairs.columns] == level)
-
     def round(self) -> None:
         """Make all weights what they will be in a saved model."""
-        self.matrix = to_single(self.matrix)
+        self.matrix = [to_single(matrix) for matrix in self.matrix]
         self.pattern = [to_single(pattern) for pattern in self.pattern]
 
     def size(self) -> dict[str, float]:
         """RETURNS (Dict[str, float]): As that of the weights of the top."""
         return {
-            "features": int(np.count_nonzero(self.pairs.sizes)),
-            "weights": int(np.count_nonzero(self.matrix)),
+            "features": int(np.count_nonzero(sum(x.sizes for x in self.pairs))),
+            "weights": int(sum(map(np.count_nonzero, self.matrix))),
             "patterns": sum(map(len, self.patterns)),
             "mb": len(self.to_bytes()) / 1e6,
         }
@@ -145,9 +143,9 @@ class LevelWeights(Shim):
         return srsly.msgpack_dumps(
             {
                 "format": FORMAT,
-                "first_pair": pack_counts(self.pairs.first),
-                "columns": pack_counts(self.pairs.columns),
-                "matrix": pack_floats(self.matrix),
+                "first_pair": [pack_counts(x.first) for x in self.pairs],
+                "columns": [pack_counts(x.columns) for x in self.pairs],
+                "matrix": [pack_floats(matrix) for matrix in self.matrix],
                 "patterns": self.patterns,
                 "pattern": [pack_floats(pattern) for pattern in self.pattern],
             }
@@ -163,10 +161,12 @@ class LevelWeights(Shim):
             version = loaded["format"]
             if version > FORMAT:
                 raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-            first = np.array(loaded["first_pair"], np.int32)
-            columns = np.array(loaded["columns"], np.int32)
-            self.allocate(Pairs(first, columns), loaded["patterns"])
-            self.matrix = unpack_floats(loaded["matrix"])
+            pairs = [
+                Pairs(np.array(first, np.int32), np.array(columns, np.int32))
+                for first, columns in zip(loaded["first_pair"], loaded["columns"])
+            ]
+            self.allocate(pairs, loaded["patterns"])
+            self.matrix = [unpack_floats(x) for x in loaded["matrix"]]
             self.pattern = [unpack_floats(x) for x in loaded["pattern"]]
         except (KeyError, TypeError) as e:
             raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
@@ -253,15 +253,16 @@ def mine_nodes(
     spans: Sequence[Sequence[tuple[int, int, int]]],
     tree: LabelTree,
     n_rows: int,
-) -> Pairs:
+) -> list[Pairs]:
     """Which features have weights in which nodes.
 
     rows (Sequence[Rows]): Features of each document.
     spans (Sequence[Sequence[Place]]): Its gold spans, with leaves.
     tree (LabelTree): V nodes.
     n_rows (int): R.
-    RETURNS (Pairs): The nodes on the ways to the leaves of the spans that read a
-        feature; their siblings, too, while that makes no more than MAX_WEIGHTS.
+    RETURNS (List[Pairs]): Of each level from 2: the nodes on the ways to the leaves of
+        the spans that read a feature; their siblings, too, while that makes no more
+        than MAX_WEIGHTS in all.
     """
     n_nodes = len(tree.names)
     found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
@@ -283,9 +284,18 @@ def mine_nodes(
         place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         node = tree.first_child[parent].repeat(sizes) + place
         pairs = np.sort(row.repeat(sizes) * n_nodes + node)
-    counts = np.bincount(pairs // n_nodes, minlength=n_rows)
-    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    return Pairs(first, (pairs % n_nodes).astype(np.int32))
+    row, node = np.divmod(pairs, n_nodes)
+    of_level = tree.level[node]
+    return [
+        _as_pairs(row[of_level == level], node[of_level == level], n_rows)
+        for level in range(2, tree.n_levels + 1)
+    ]
+
+
+def _as_pairs(row: NDArray[np.int64], node: NDArray[np.int64], n_rows: int) -> Pairs:
+    counts = np.bincount(row, minlength=n_rows)
+    first = np.concatenate([[0], np.cumsum(counts)])
+    return Pairs(first.astype(np.int32), node.astype(np.int32))
 
 
 def rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:

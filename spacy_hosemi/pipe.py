@@ -99,7 +99,7 @@ from .thresholds import (
     least_of,
     read_thresholds,
 )
-from .units import SCOPES, batches, units
+from .units import SCOPES, batches, shift, units
 
 FORMAT = 1
 

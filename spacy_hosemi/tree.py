@@ -74,6 +74,11 @@ class LabelTree:
         for v, above in enumerate(parent):
             if above >= 0:
                 self.level[v] = self.level[above] + 1
+        found = np.arange(len(parent), dtype=np.int32)
+        self._at_level = [found]
+        for level in range(self.n_levels - 1, 0, -1):
+            found = np.where(self.level[found] > level, self.parent[found], found)
+            self._at_level.insert(0, found)
 
     @property
     def n_levels(self) -> int:
@@ -98,11 +103,7 @@ class LabelTree:
     def at_level(self, level: int) -> Ints:
         """RETURNS (int32 [V]): Of each node the one on its way from the top that stands
         at this level, or above if it ends there."""
-        found = np.arange(len(self.names), dtype=np.int32)
-        for v, above in enumerate(self.parent.tolist()):
-            if self.level[v] > level:
-                found[v] = found[above]
-        return found
+        return self._at_level[min(level, self.n_levels) - 1]
 
     def frontier(self, level: int) -> list[int]:
         """RETURNS (List[int]): Nodes of a level, and the leaves above it."""
