@@ -18,6 +18,7 @@ cdef class Histories:
     cdef const int32_t[::1] of_pattern
     cdef const int32_t[::1] pattern_last
     cdef const uint8_t[::1] is_long         # [M]
+    cdef bint has_bounded_gap
 
     cdef bint reads(
         self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
@@ -32,6 +33,8 @@ cdef class Firings(Histories):
     cdef Histories histories                # the same, of all documents
     cdef Py_ssize_t n_tokens
     cdef bint has_tail
+    cdef Py_ssize_t n_active                # long patterns with weights
+    cdef Py_ssize_t n_read                  # pairs that segments read to their end
     cdef const double[::1] pattern          # [M]
     cdef const Entry[::1] entries
     cdef double[:, ::1] pair                # [L + 1, L + 1] last label, first one; $
@@ -46,6 +49,7 @@ cdef class Firings(Histories):
     # by node, of the document that it is in
     cdef int64_t[::1] marked
     cdef int64_t[::1] marked_inner
+    cdef int64_t[::1] marked_read
     cdef int64_t now
     cdef int32_t[::1] place                 # its history
     # by history of the document: labels, ^, inner nodes, leaves: behind which there is
@@ -55,10 +59,10 @@ cdef class Firings(Histories):
     cdef int32_t[::1] below                 # the longest proper suffix
     cdef int32_t[::1] last                  # label
     cdef int32_t[::1] pair_at               # the last two in `pair`
-    cdef uint8_t[::1] is_read               # a pair that segments read to their end
+    cdef uint8_t[::1] is_read               # such a pair
     cdef double[::1] always                 # weight of the pattern
     cdef double[::1] at_end                 # of that with $
-    cdef bint has_always, has_read
+    cdef bint has_always
     # the same, for one boundary
     cdef Py_ssize_t told_at                 # the last one where any is told apart
     cdef int32_t[::1] is_at                 # the boundary where it is told apart

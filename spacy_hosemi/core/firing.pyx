@@ -43,6 +43,9 @@ from .prefixes import Prefixes
 # Lists grow by at least so much.
 ROOM = 256
 
+# A pair that is read to the end of segments takes as long as so many patterns.
+cdef Py_ssize_t COSTS = 3
+
 # What fires: the roles of entries, a pair of labels at the start of the second one, or
 # nothing at all, as what speaks for ^ farther on.
 cdef enum:
@@ -99,6 +102,7 @@ cdef Histories _make_histories(automaton):
     made.label = found.label
     made.of_observed = found.observed(automaton.observed)
     made.of_pattern, made.pattern_last = found.places(automaton.patterns)
+    made.has_bounded_gap = automaton.has_bounded_gap
     is_long = automaton.pattern_length > 2
     made.is_long = is_long.astype(np.uint8)
     return made
@@ -174,8 +178,10 @@ cdef class Firings(Histories):
         self.pattern_last = histories.pattern_last
         self.pair, self.pair_here = np.empty((2, n, n))
         self.opens, self.goes_on = np.empty((2, n))
-        self.marked, self.marked_inner = np.zeros((2, self.n_nodes), np.int64)
+        marked = np.zeros((3, self.n_nodes), np.int64)
+        self.marked, self.marked_inner, self.marked_read = marked
         self.now = 0
+        self.has_bounded_gap = histories.has_bounded_gap
         numbers = np.zeros((9, self.n_nodes), np.int32)
         self.place, self.before, self.below, self.last, self.pair_at = numbers[:5]
         self.is_at, self.is_begun, self.is_fired, self.stop = numbers[5:]
@@ -207,13 +213,15 @@ cdef class Firings(Histories):
             return False
         if self.pattern.shape[0] != self.of_pattern.shape[0]:
             return False
-        if not are_entries(self.entries, self.n_tokens, n_columns):
-            return False
         if self.first_event.shape[0] < self.n_tokens + 2:
             self.first_event = np.empty(self.n_tokens + ROOM, np.int32)
             self.is_told = np.empty(self.n_tokens + ROOM, np.uint8)
         self.now += 1
-        if not self._set_weights() or not self._find(chart):
+        if not self._set_weights():
+            return False
+        if not are_entries(self.entries, self.n_tokens, n_columns):
+            return False
+        if not self._find(chart):
             return False
         self._number()
         self._set_long_weights()
@@ -240,12 +248,14 @@ cdef class Firings(Histories):
     cdef bint _find(self, Chart chart) noexcept nogil:
         """Mark what is told apart because of entries, and count those by token.
 
-        RETURNS: whether no score of a long pattern is below 0.
+        RETURNS: whether no score of a long pattern is below 0, and bounds, where there
+            are some, would not be faster.
         """
-        cdef Py_ssize_t e, i, node, n_labels = self.n_labels
+        cdef Py_ssize_t e, i, node, n_labels = self.n_labels, most = n_labels * n_labels
         cdef int32_t[::1] first = self.first_event
         cdef const Entry* entry
         cdef bint is_long, is_read
+        self.n_read = 0
         first[: self.n_tokens + 2] = 0
         for e in range(self.entries.shape[0]):
             entry = &self.entries[e]
@@ -259,6 +269,11 @@ cdef class Firings(Histories):
             is_read = entry.role != START and chart.tail[self.label[node]] > -INFINITY
             if is_long or is_read:
                 self._mark(node, is_read)
+            if is_read and not is_long and self.marked_read[node] != self.now:
+                self.marked_read[node] = self.now
+                self.n_read += 1
+                if self.has_bounded_gap and self.n_active + COSTS * self.n_read > most:
+                    return False
         for i in range(self.n_tokens):
             first[i + 1] += first[i]
         return True
@@ -278,9 +293,9 @@ cdef class Firings(Histories):
         RETURNS: Whether all are numbers, no long one is below 0, and so few are above
             it that going through all states takes longer.
         """
-        cdef Py_ssize_t m, end = self.n_labels, n_active = 0
+        cdef Py_ssize_t m, end = self.n_labels
         cdef double weight
-        self.pair[:, :] = 0.0
+        self.pair[:, :], self.n_active = 0.0, 0
         for m in range(self.pattern.shape[0]):
             weight = self.pattern[m]
             if not weight < INFINITY:
@@ -291,9 +306,9 @@ cdef class Firings(Histories):
             elif weight < 0.0:
                 return False
             elif weight > 0.0:
-                n_active += 1
+                self.n_active += 1
                 self._mark(self.of_pattern[m], self.pattern_last[m] > end)
-        return n_active <= end * end
+        return self.n_active <= end * end
 
     cdef void _set_long_weights(self) noexcept nogil:
         cdef Py_ssize_t m
@@ -325,6 +340,7 @@ cdef class Firings(Histories):
                 while suffix > n_labels and self.marked[suffix] != self.now:
                     suffix = self.suffix[suffix]
                 self.place[node], self.last[n] = <int32_t>n, self.label[node]
+                self.is_read[n] = self.marked_read[node] == self.now
                 self.below[n] = self.place[suffix]
                 self.before[n] = self.place[self.parent[node]]
                 self.pair_at[n] = self.label[node] * (<int32_t>n_labels + 1)
@@ -333,10 +349,9 @@ cdef class Firings(Histories):
             if is_inner:
                 self.n_inner = n
         self.n_told, self.told_at = n, -1
-        self.has_always = self.has_read = False
+        self.has_always = False
         for k in range(n):
             self.is_at[k] = self.is_begun[k] = self.is_fired[k] = -1
-            self.is_read[k] = False
             self.always[k] = self.at_end[k] = 0.0
             self.fired[k] = self.fired_inside[k] = self.fired_end[k] = 0.0
             self.gain[k] = self.gain_inside[k] = self.gain_end[k] = 0.0
@@ -362,8 +377,6 @@ cdef class Firings(Histories):
                 kind = START
             if is_long or kind != START:
                 at = self.place[node]
-                self.is_read[at] |= not is_long
-                self.has_read |= not is_long
             else:
                 kind = PAIR if self.parent[node] < n_labels or i == 0 else NOTHING
                 at = self.label[node] * (n_labels + 1) + self.parent[node]
@@ -555,7 +568,7 @@ cdef class Firings(Histories):
     cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil:
         """beta of the boundary before a token."""
         cdef Py_ssize_t k, width = self.n_labels + 1
-        for k in range(width, self.n_inner if self.has_read else 0):
+        for k in range(width, self.n_inner if self.n_read else 0):
             # what a segment reads to its end may be below 0
             if self.is_read[k] and self.is_begun[k] == i + 1:
                 if pair == &self.pair[0, 0]:
