@@ -2,8 +2,8 @@
 
 The sweep of `completions` with max for +, in one of three ways that find the same:
 through all arcs; through those of `nonnegative`; or, the fastest for most models, only
-through the groups of states that `bounds` leaves at each token. Tags on tokens have a
-sweep of their own, if patterns have features: that of `firing`.
+through the groups of states that `bounds` leaves at each token. If patterns have
+features and only add, there is a sweep of its own, that of `firing`.
 """
 
 import numpy as np
@@ -13,8 +13,15 @@ from libc.math cimport INFINITY
 from . cimport kernels
 from .bounds cimport Bounds, Leaps, find_leaps
 from .chart cimport Layout
+from .columns cimport Entry
 from .completions cimport Completions
-from .firing cimport Firings, Histories, histories_of, without_entries
+from .firing cimport (
+    Firings,
+    Histories,
+    histories_of,
+    speak_for_labels,
+    without_entries,
+)
 from .nonnegative cimport find_ladder
 from .potentials import ENTRIES, check_automaton
 
@@ -82,14 +89,22 @@ cdef bint has_sparse_columns(automaton, potentials):
 cdef Best _room_for_firings(automaton, potentials, constraints):
     """The same for `firing`, which looks after patterns; None: it cannot."""
     cdef Histories histories = histories_of(automaton)
+    cdef const Entry[::1] entries
     cdef Best best
     if histories is None or not has_sparse_columns(automaton, potentials):
         return None
+    try:
+        entries = potentials.entries
+    except (TypeError, ValueError, BufferError):
+        return None
     given = without_entries(potentials, NO_PATTERNS)
+    if speak_for_labels(entries, automaton.n_labels):
+        is_theirs = potentials.entries["column"] < automaton.n_labels
+        given.entries = potentials.entries[is_theirs]
     best = _room(histories.bare, given, constraints)
     if best.firings is None or best.firings.histories is not histories:
         best.firings = Firings(histories)
-    best.fires = best.firings.load(best, potentials)
+    best.fires = best.firings.load(best, entries, potentials.pattern)
     if not best.fires:
         _give_back(best)
         return None
@@ -159,7 +174,7 @@ cdef class Best(Completions):
     cdef Py_ssize_t _size(self):
         """RETURNS: about how many numbers there is room for."""
         cdef Py_ssize_t size = self.closing.shape[0] * self.n_states
-        return size if self.firings is None else size + self.firings.size()
+        return size if self.firings is None else size + self.firings.room()
 
     cdef forget(self):
         cdef Layout layout = self.automaton.layout

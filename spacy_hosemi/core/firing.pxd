@@ -1,3 +1,4 @@
+cimport cython
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from .chart cimport Chart
@@ -11,16 +12,13 @@ cdef class Histories:
     cdef const int32_t[::1] parent          # without the last label
     cdef const int32_t[::1] suffix          # the longest proper one
     cdef const int32_t[::1] label           # the last one; L of ^
-    cdef const int32_t[::1] depth           # labels, ^ not counted
-    cdef const uint8_t[::1] begins          # with ^
-    # columns of observed patterns, and patterns: the node, or the label before the
-    # last one where that is all
+    # columns of observed patterns: the node. Patterns: the node, or the label before
+    # the last one where that is all
     cdef const int32_t[::1] of_observed
-    cdef const int32_t[::1] observed_last
     cdef const int32_t[::1] of_pattern
     cdef const int32_t[::1] pattern_last
     cdef const uint8_t[::1] is_long         # [M]
-    cdef bint has_long                      # whether any pattern is
+    cdef bint has_bounded_gap
 
     cdef bint reads(
         self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
@@ -30,50 +28,91 @@ cdef class Histories:
     ) noexcept nogil
 
 
+@cython.final
 cdef class Firings(Histories):
     cdef Histories histories                # the same, of all documents
-    cdef Py_ssize_t n_tokens, n_entries
-    cdef Py_ssize_t n_told                  # histories that are told apart so far
+    cdef Py_ssize_t n_tokens
+    cdef bint has_tail
+    cdef Py_ssize_t n_active                # long patterns with weights
+    cdef Py_ssize_t n_read                  # pairs that segments read to their end
     cdef const double[::1] pattern          # [M]
     cdef const Entry[::1] entries
-    cdef int32_t[::1] first_entry           # [n + 1] entries of a token
-    cdef int32_t[::1] entry                 # [K] by token
     cdef double[:, ::1] pair                # [L + 1, L + 1] last label, first one; $
     cdef double[:, ::1] pair_here           # with what fires at a token
-    cdef double[:, ::1] begun               # [n, L] B: a segment of the label begins
-    cdef double[:, ::1] left                # [n + 1, L + 1] beta of labels and ^
-    cdef double[::1] at_end                 # by node: patterns that end in $
-    # by node, for one boundary
-    cdef int64_t[::1] stamp
+    cdef double[::1] opens                  # [L] a segment of a label
+    cdef double[::1] goes_on                # [L]
+    # what fires, token by token
+    cdef int32_t[::1] first_event           # [n + 2]
+    cdef uint8_t[::1] event_kind            # [K]
+    cdef int32_t[::1] event_at              # [K] a history, or a place in `pair`
+    cdef double[::1] event_score            # [K]
+    # by node, of the document that it is in
+    cdef int64_t[::1] marked
+    cdef int64_t[::1] marked_inner
+    cdef int64_t[::1] marked_read
     cdef int64_t now
-    cdef int32_t[::1] place                 # in `node`
-    # histories that are told apart, boundary by boundary from the right
-    cdef int32_t[::1] first_node            # [n + 2] of boundary j: first[j] .. last[j]
-    cdef int32_t[::1] last_node
-    cdef int32_t[::1] node
-    cdef int32_t[::1] order                 # places, short before long
-    cdef int32_t[::1] n_shorter             # [longest + 4] work space
-    cdef int32_t[::1] below                 # the suffix: its place, or -1 - label
-    cdef double[::1] gain                   # of all patterns completed
-    cdef double[::1] beta
+    cdef int32_t[::1] place                 # its history
+    # by history of the document: labels, ^, inner nodes, leaves: behind which there is
+    # nothing to be told apart; of each kind, short before long
+    cdef Py_ssize_t n_inner, n_told
+    cdef int32_t[::1] before                # without the last label
+    cdef int32_t[::1] below                 # the longest proper suffix
+    cdef int32_t[::1] last                  # label
+    cdef int32_t[::1] pair_at               # the last two in `pair`
+    cdef uint8_t[::1] is_read               # such a pair
+    cdef double[::1] always                 # weight of the pattern
+    cdef double[::1] at_end                 # of that with $
+    cdef bint has_always
+    # the same, for one boundary
+    cdef Py_ssize_t told_at                 # the last one where any is told apart
+    cdef int32_t[::1] is_at                 # the boundary where it is told apart
+    cdef int32_t[::1] is_begun              # that behind a token where it begins
+    cdef int32_t[::1] is_fired
+    cdef double[::1] fired                  # when it is complete: read at the start ..
+    cdef double[::1] fired_inside           # .. and at each token ..
+    cdef double[::1] fired_end              # .. and at the last one
+    cdef double[::1] gain                   # the same, of all suffixes
+    cdef double[::1] gain_inside
+    cdef double[::1] gain_end
+    cdef double[::1] beta                   # what follows it
+    cdef double[::1] rest                   # T: what follows in and after its segment
+    cdef double[::1] more                   # the same, of segments that go on
+    cdef int32_t[::1] stop                  # where they end
+    cdef uint8_t[::1] is_met                # on the way of a walk
+    # by token and history
+    cdef uint8_t[::1] is_told               # [n] whether any is begun
+    cdef double[::1] begun                  # B: a segment begins; inf: not told apart
+    cdef int32_t[::1] begun_stop            # where it ends
 
-    cdef bint load(self, Chart chart, potentials)
-    cdef Py_ssize_t size(self)
+    cdef bint load(self, Chart chart, const Entry[::1] entries, pattern)
+    cdef Py_ssize_t room(self)
     cdef forget(self)
-    cdef _make_room(self)
-    cdef bint _sort_entries(self)
+    cdef bint _find(self, Chart chart) noexcept nogil
+    cdef void _mark(self, Py_ssize_t node, bint is_inner) noexcept nogil
     cdef bint _set_weights(self)
+    cdef void _number(self) noexcept nogil
+    cdef void _set_long_weights(self) noexcept nogil
+    cdef void _sort_entries(self, Chart chart) noexcept nogil
     cdef double sweep(self, Chart chart) noexcept nogil
-    cdef void _tell_apart(self, Py_ssize_t j) noexcept nogil
-    cdef void _add(self, Py_ssize_t j, Py_ssize_t node, double score) noexcept nogil
-    cdef void _sort(self, Py_ssize_t j) noexcept nogil
-    cdef const double* _pairs(self, Py_ssize_t i) noexcept nogil
-    cdef void _close(self, Chart chart, Py_ssize_t j) noexcept nogil
+    cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
+    cdef void _end(self) noexcept nogil
+    cdef const double* _fire(self, Py_ssize_t i) noexcept nogil
+    cdef void _fire_ends(self, Py_ssize_t j) noexcept nogil
+    cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil
+    cdef void _begin_inner(
+        self, Chart chart, Py_ssize_t i, const double* pair
+    ) noexcept nogil
+    cdef void _begin_leaves(self, Py_ssize_t i, const double* pair) noexcept nogil
+    cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil
+    cdef void _fall(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil
 
 
 cdef Histories histories_of(automaton)
 cdef without_entries(potentials, pattern)
+cdef bint speak_for_labels(
+    const Entry[::1] entries, Py_ssize_t n_labels
+) noexcept nogil
 cdef double add_fired(
     Histories histories, list segments, const Entry[::1] entries, found, double times
 )

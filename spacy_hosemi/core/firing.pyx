@@ -1,28 +1,38 @@
-"""Tags on tokens, with long patterns that count only where a feature of theirs fires.
+"""Long patterns that count only where a feature of theirs fires.
 
-Let each segment be one token, and no score of a pattern of three or more symbols be
-negative. Then a history of two or more labels need only be told apart from its suffixes
-at a boundary where a pattern that has a score farther on begins with it: all other
-histories have the best completion of their last label. So a document pays for the L * L
-pairs of each token, and one step for each label of each pattern that fires:
+Let no score of a pattern of three or more symbols be negative, and a segment of d
+tokens have the weight length + (d - 1) tail. Then a history of two or more labels need
+only be told apart from its suffixes at a boundary where a pattern that has a score
+farther on begins with it, or within a segment that reads, farther on, what it
+completes. All other histories have the best completion of their last label. So a
+document pays for the L * L pairs of each token, and for the patterns that fire in it:
 
     beta[j, p] = max(beta[j, suffix(p)],
-                     max over p y told apart at j + 1 of pair[last(p), y] + B[j, p y])
-    B[j, q]    = score[j, last(q)] + score of all patterns that are suffixes of q
-                 + beta[j + 1, q]
+                     max over p y told apart at j of pair[last(p), y] + B[j, p y])
+    T[j, q]    = max(end[j - 1, q] + beta[j, q],
+                     inside[j, q] + tail + T[j + 1, q])   the segment covers token j - 1
+    B[j, q]    = start[j, q] + inside[j, q] + length + T[j + 1, q]
     beta[j, y] = max(max over labels z of pair[y, z] + B[j, z], the same)
 
-where suffix(p) is the longest proper suffix that is told apart at j, or the last label.
+where suffix(p) is the longest proper suffix that is told apart, or the last label, and
+start, inside and end are those of the label and of all patterns that are suffixes of q.
+A pattern that is read at the start of segments alone splits none of them: it is an arc
+that only some tokens have. Without a tail all is read at the start, and histories are
+told apart at few boundaries; with one, at all boundaries up to the last that asks.
+
 It is the decoder of Qian and Liu ("Sequence Labeling with Non-Negative Weighted Higher
 Order Features"), whose patterns are those of single places too, from the right; the
-proof is that of `nonnegative`. Pairs, which every history knows, may have scores of any
-sign. Patterns without a feature fire everywhere.
+proof is that of `nonnegative`. Pairs may have scores of any sign: every history knows
+those that are read at the start; one that is read farther on is told apart as long,
+and what has it as a suffix never falls below it. Patterns without a feature fire
+everywhere.
 """
 
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 
 from . cimport kernels
 from .chart cimport Chart
@@ -30,9 +40,16 @@ from .columns cimport Entry, are_entries
 from .potentials import Potentials
 from .prefixes import Prefixes
 
-# Lists grow by at least so much, and to so many numbers at most.
+# Lists grow by at least so much.
 ROOM = 256
-LARGE = 2_000_000
+
+# A pair that is read to the end of segments takes as long as so many patterns.
+cdef Py_ssize_t COSTS = 3
+
+# What fires: the roles of entries, a pair of labels at the start of the second one, or
+# nothing at all, as what speaks for ^ farther on.
+cdef enum:
+    INSIDE, START, END, PAIR, NOTHING
 
 
 cdef class Histories:
@@ -43,19 +60,14 @@ cdef class Histories:
     ) noexcept nogil:
         """Whether segment k, (start, end, label), reads an entry at one of its tokens.
         """
-        cdef Py_ssize_t c = entry.column - self.n_labels, node
+        cdef Py_ssize_t c = entry.column - self.n_labels
         if entry.role == 1 and entry.position != segment[k, 0]:
             return False
         if entry.role == 2 and entry.position != segment[k, 1] - 1:
             return False
         if c < 0:
             return entry.column == segment[k, 2]
-        if segment[k, 2] != self.observed_last[c]:
-            return False
-        node = self.of_observed[c]
-        if node <= self.n_labels:  # what stands before the last label
-            return self.is_end(node, segment, k)
-        return self.is_end(self.parent[node], segment, k)
+        return self.is_end(self.of_observed[c], segment, k + 1)
 
     cdef bint is_end(
         self, Py_ssize_t node, const int32_t[:, ::1] segment, Py_ssize_t k
@@ -87,11 +99,12 @@ cdef Histories _make_histories(automaton):
     made.bare = type(automaton)(automaton.labels)
     made.n_labels, made.n_nodes = automaton.n_labels, len(found.parent)
     made.parent, made.suffix = found.parent, found.suffix
-    made.label, made.depth, made.begins = found.label, found.depth, found.begins
-    made.of_observed, made.observed_last = found.places(automaton.observed)
+    made.label = found.label
+    made.of_observed = found.observed(automaton.observed)
     made.of_pattern, made.pattern_last = found.places(automaton.patterns)
+    made.has_bounded_gap = automaton.has_bounded_gap
     is_long = automaton.pattern_length > 2
-    made.is_long, made.has_long = is_long.astype(np.uint8), is_long.any()
+    made.is_long = is_long.astype(np.uint8)
     return made
 
 
@@ -106,6 +119,17 @@ cdef without_entries(potentials, pattern):
         potentials.cells,
         pattern,
     )
+
+
+cdef bint speak_for_labels(
+    const Entry[::1] entries, Py_ssize_t n_labels
+) noexcept nogil:
+    """Whether some are in columns of labels."""
+    cdef Py_ssize_t e
+    for e in range(entries.shape[0]):
+        if entries[e].column < n_labels:
+            return True
+    return False
 
 
 cdef double add_fired(
@@ -136,6 +160,7 @@ cdef double add_fired(
     return total
 
 
+@cython.final
 cdef class Firings(Histories):
     """What fires in one document, and which histories that tells apart.
 
@@ -147,72 +172,130 @@ cdef class Firings(Histories):
         self.histories = histories
         self.n_labels, self.n_nodes = histories.n_labels, histories.n_nodes
         self.parent, self.suffix = histories.parent, histories.suffix
-        self.label, self.depth = histories.label, histories.depth
-        self.begins, self.is_long = histories.begins, histories.is_long
+        self.label, self.is_long = histories.label, histories.is_long
         self.of_observed = histories.of_observed
-        self.observed_last = histories.observed_last
         self.of_pattern = histories.of_pattern
-        self.pattern_last, self.has_long = histories.pattern_last, histories.has_long
-        self.pair, self.pair_here = np.empty((n, n)), np.empty((n, n))
-        self.stamp = np.zeros(histories.n_nodes, np.int64)
-        self.place = np.zeros(histories.n_nodes, np.int32)
-        self.at_end = np.zeros(histories.n_nodes)
+        self.pattern_last = histories.pattern_last
+        self.pair, self.pair_here = np.empty((2, n, n))
+        self.opens, self.goes_on = np.empty((2, n))
+        marked = np.zeros((3, self.n_nodes), np.int64)
+        self.marked, self.marked_inner, self.marked_read = marked
         self.now = 0
-        self.n_shorter = np.zeros(np.max(histories.depth) + 4, np.int32)
-        self.begun = self.left = self.first_node = self.node = self.entry = None
+        self.has_bounded_gap = histories.has_bounded_gap
+        numbers = np.zeros((9, self.n_nodes), np.int32)
+        self.place, self.before, self.below, self.last, self.pair_at = numbers[:5]
+        self.is_at, self.is_begun, self.is_fired, self.stop = numbers[5:]
+        self.is_read, self.is_met = np.empty((2, self.n_nodes), np.uint8)
+        scores = np.zeros((11, self.n_nodes))
+        self.always, self.at_end = scores[:2]
+        self.fired, self.fired_inside, self.fired_end = scores[2:5]
+        self.gain, self.gain_inside, self.gain_end = scores[5:8]
+        self.beta, self.rest, self.more = scores[8:]
+        self.first_event = np.empty(0, np.int32)
+        self.event_kind, self.event_at = np.empty(1, np.uint8), np.empty(1, np.int32)
+        self.event_score, self.begun = np.empty(1), np.empty(0)
+        self.begun_stop = np.empty(0, np.int32)
 
-    cdef bint load(self, Chart chart, potentials):
-        """Take a document. RETURNS: whether nothing in it stands in the way."""
-        cdef Py_ssize_t n_columns
-        self.n_tokens = chart.n_tokens
-        if chart.n_lengths > 1 or chart.has_tail or chart.n_cells:
+    cdef bint load(self, Chart chart, const Entry[::1] entries, pattern):
+        """Take a document, whose labels the chart knows.
+
+        entries (ENTRIES): Of all columns.
+        pattern (float64 [M]): As in Potentials.
+        RETURNS: Whether nothing in it stands in the way.
+        """
+        cdef Py_ssize_t n_columns = self.n_labels + self.of_observed.shape[0], size
+        if chart.n_lengths > 1 or chart.n_cells:
             return False
+        self.n_tokens, self.has_tail = chart.n_tokens, chart.has_tail
         try:
-            self.pattern, self.entries = potentials.pattern, potentials.entries
+            self.pattern, self.entries = pattern, entries
         except (TypeError, ValueError, BufferError):
             return False
-        self.n_entries = self.entries.shape[0]
         if self.pattern.shape[0] != self.of_pattern.shape[0]:
             return False
-        if self.begun is None or self.begun.shape[0] <= self.n_tokens:
-            self._make_room()
-        if self.entry is None or self.entry.shape[0] < self.n_entries:
-            self.entry = np.empty(self.n_entries + ROOM, np.int32)
-        n_columns = self.n_labels + self.of_observed.shape[0]
+        if self.first_event.shape[0] < self.n_tokens + 2:
+            self.first_event = np.empty(self.n_tokens + ROOM, np.int32)
+            self.is_told = np.empty(self.n_tokens + ROOM, np.uint8)
+        self.now += 1
+        if not self._set_weights():
+            return False
         if not are_entries(self.entries, self.n_tokens, n_columns):
             return False
-        return self._set_weights() and self._sort_entries()
+        if not self._find(chart):
+            return False
+        self._number()
+        self._set_long_weights()
+        size = self.first_event[self.n_tokens]
+        if self.event_at.shape[0] < size:
+            size += ROOM
+            self.event_kind = np.empty(size, np.uint8)
+            self.event_at, self.event_score = np.empty(size, np.int32), np.empty(size)
+        size = self.n_tokens * self.n_told
+        if self.begun.shape[0] < size:
+            size += ROOM
+            self.begun, self.begun_stop = np.empty(size), np.empty(size, np.int32)
+        self._sort_entries(chart)
+        return True
 
-    cdef Py_ssize_t size(self):
-        """RETURNS: about how many numbers there is room for."""
-        cdef Py_ssize_t size = 0
-        if self.begun is not None:
-            size += 2 * self.begun.shape[0] * (self.n_labels + 1)
-        if self.entry is not None:
-            size += self.entry.shape[0]
-        if self.node is not None:
-            size += 5 * self.node.shape[0]
-        return size
+    cdef Py_ssize_t room(self):
+        """RETURNS: for about how many numbers there is some."""
+        return 2 * self.begun.shape[0] + 2 * self.event_at.shape[0] + 20 * self.n_nodes
 
     cdef forget(self):
         """Let go of the document."""
         self.pattern, self.entries = None, None
 
-    cdef _make_room(self):
-        cdef Py_ssize_t n = self.n_tokens + ROOM, n_labels = self.n_labels
-        self.begun = np.empty((n + 1, n_labels))
-        self.left = np.empty((n + 1, n_labels + 1))
-        rows = np.empty((3, n + 2), np.int32)
-        self.first_entry, self.first_node, self.last_node = rows
+    cdef bint _find(self, Chart chart) noexcept nogil:
+        """Mark what is told apart because of entries, and count those by token.
+
+        RETURNS: whether no score of a long pattern is below 0, and bounds, where there
+            are some, would not be faster.
+        """
+        cdef Py_ssize_t e, i, node, n_labels = self.n_labels, most = n_labels * n_labels
+        cdef int32_t[::1] first = self.first_event
+        cdef const Entry* entry
+        cdef bint is_long, is_read
+        self.n_read = 0
+        first[: self.n_tokens + 2] = 0
+        for e in range(self.entries.shape[0]):
+            entry = &self.entries[e]
+            if entry.column < n_labels or entry.score == 0.0:
+                continue
+            first[entry.position + 1] += 1
+            node = self.of_observed[entry.column - n_labels]
+            is_long = self.parent[node] > n_labels
+            if is_long and entry.score < 0.0:
+                return False
+            is_read = entry.role != START and chart.tail[self.label[node]] > -INFINITY
+            if is_long or is_read:
+                self._mark(node, is_read)
+            if is_read and not is_long and self.marked_read[node] != self.now:
+                self.marked_read[node] = self.now
+                self.n_read += 1
+                if self.has_bounded_gap and self.n_active + COSTS * self.n_read > most:
+                    return False
+        for i in range(self.n_tokens):
+            first[i + 1] += first[i]
+        return True
+
+    cdef void _mark(self, Py_ssize_t node, bint is_inner) noexcept nogil:
+        """A node, and those that it needs, as part of the document."""
+        if is_inner:
+            self.marked_inner[node] = self.now
+        while node > self.n_labels and self.marked[node] != self.now:
+            self.marked[node] = self.now
+            node = self.parent[node]
+            self.marked_inner[node] = self.now
 
     cdef bint _set_weights(self):
-        """Weights of patterns. RETURNS: whether all are numbers, no long one is below
-        0, and so few are above it that going through all states takes longer."""
-        cdef Py_ssize_t m, end = self.n_labels, n_active = 0
+        """Weights of pairs; mark what is told apart because of others.
+
+        RETURNS: Whether all are numbers, no long one is below 0, and so few are above
+            it that going through all states takes longer.
+        """
+        cdef Py_ssize_t m, end = self.n_labels
         cdef double weight
-        self.pair[:, :] = 0.0
-        if self.has_long:
-            self.at_end[:] = 0.0
+        self.pair[:, :], self.n_active = 0.0, 0
         for m in range(self.pattern.shape[0]):
             weight = self.pattern[m]
             if not weight < INFINITY:
@@ -222,204 +305,328 @@ cdef class Firings(Histories):
                 self.pair[min(self.pattern_last[m], end), self.of_pattern[m]] += weight
             elif weight < 0.0:
                 return False
-            else:
-                n_active += weight > 0.0
-                if self.pattern_last[m] > end:
-                    self.at_end[self.of_pattern[m]] += weight
-        return n_active <= end * end
+            elif weight > 0.0:
+                self.n_active += 1
+                self._mark(self.of_pattern[m], self.pattern_last[m] > end)
+        return self.n_active <= end * end
 
-    cdef bint _sort_entries(self):
-        """Entries by token. RETURNS: whether no long one is below 0, and there is room
-        for what they ask for."""
-        cdef Py_ssize_t k, i, size = 0, n_labels = self.n_labels, column
-        cdef double score
-        cdef int32_t[::1] first = self.first_entry
-        first[: self.n_tokens + 2] = 0
-        for k in range(self.n_entries):
-            i, column = self.entries[k].position, self.entries[k].column
-            score = self.entries[k].score
-            if score == 0.0:
+    cdef void _set_long_weights(self) noexcept nogil:
+        cdef Py_ssize_t m
+        for m in range(self.pattern.shape[0]):
+            if self.is_long[m] and self.pattern[m] > 0.0:
+                if self.pattern_last[m] > self.n_labels:
+                    self.at_end[self.place[self.of_pattern[m]]] = self.pattern[m]
+                else:
+                    self.always[self.place[self.of_pattern[m]]] = self.pattern[m]
+                    self.has_always = True
+
+    cdef void _number(self) noexcept nogil:
+        """Number what is marked. Suffixes of inner nodes are inner, too."""
+        cdef Py_ssize_t k, node, suffix, n, n_labels = self.n_labels
+        cdef bint is_inner
+        for node in range(self.n_nodes - 1, n_labels, -1):
+            if self.marked_inner[node] == self.now:
+                self.marked_inner[self.suffix[node]] = self.now
+        for n in range(n_labels + 1):
+            self.place[n], self.last[n] = <int32_t>n, self.label[n]
+        n = n_labels + 1
+        for is_inner in (True, False):
+            for node in range(n_labels + 1, self.n_nodes):
+                if self.marked[node] != self.now:
+                    continue
+                if (self.marked_inner[node] == self.now) != is_inner:
+                    continue
+                suffix = self.suffix[node]
+                while suffix > n_labels and self.marked[suffix] != self.now:
+                    suffix = self.suffix[suffix]
+                self.place[node], self.last[n] = <int32_t>n, self.label[node]
+                self.is_read[n] = self.marked_read[node] == self.now
+                self.below[n] = self.place[suffix]
+                self.before[n] = self.place[self.parent[node]]
+                self.pair_at[n] = self.label[node] * (<int32_t>n_labels + 1)
+                self.pair_at[n] += self.label[self.parent[node]]
+                n += 1
+            if is_inner:
+                self.n_inner = n
+        self.n_told, self.told_at = n, -1
+        self.has_always = False
+        for k in range(n):
+            self.is_at[k] = self.is_begun[k] = self.is_fired[k] = -1
+            self.always[k] = self.at_end[k] = 0.0
+            self.fired[k] = self.fired_inside[k] = self.fired_end[k] = 0.0
+            self.gain[k] = self.gain_inside[k] = self.gain_end[k] = 0.0
+
+    cdef void _sort_entries(self, Chart chart) noexcept nogil:
+        """What fires, by token."""
+        cdef Py_ssize_t e, i, at, node, n_labels = self.n_labels
+        cdef int32_t* first = &self.first_event[0]
+        cdef uint8_t* event_kind = &self.event_kind[0]
+        cdef int32_t* event_at = &self.event_at[0]
+        cdef double* event_score = &self.event_score[0]
+        cdef const Entry* entry
+        cdef uint8_t kind
+        cdef bint is_long
+        for e in range(self.entries.shape[0]):
+            entry = &self.entries[e]
+            if entry.column < n_labels or entry.score == 0.0:
                 continue
-            if column >= n_labels and self.of_observed[column - n_labels] > n_labels:
-                if score < 0.0:
-                    return False
-                size += self.depth[self.of_observed[column - n_labels]]
-            first[i + 1] += 1
-        for i in range(self.n_tokens):
-            first[i + 1] += first[i]
-        for k in range(self.n_entries):
-            if self.entries[k].score != 0.0:
-                i = self.entries[k].position
-                self.entry[first[i]] = <int32_t>k
-                first[i] += 1
+            node = self.of_observed[entry.column - n_labels]
+            i, kind = entry.position, entry.role
+            is_long = self.parent[node] > n_labels
+            if chart.tail[self.label[node]] == -INFINITY:  # one token is all
+                kind = START
+            if is_long or kind != START:
+                at = self.place[node]
+            else:
+                kind = PAIR if self.parent[node] < n_labels or i == 0 else NOTHING
+                at = self.label[node] * (n_labels + 1) + self.parent[node]
+            event_kind[first[i]], event_at[first[i]] = kind, <int32_t>at
+            event_score[first[i]] = entry.score
+            first[i] += 1
         for i in range(self.n_tokens, 0, -1):
             first[i] = first[i - 1]
         first[0] = 0
-        if self.has_long:
-            size += (self.n_tokens + 1) * self.n_nodes
-        if size > LARGE:
-            return False
-        if self.node is None or self.node.shape[0] < size:
-            size += ROOM
-            self.node, self.below, self.order = np.empty((3, size), np.int32)
-            self.gain, self.beta = np.empty((2, size))
-        return True
 
     cdef double sweep(self, Chart chart) noexcept nogil:
         """RETURNS: the score of the best segmentation."""
-        cdef Py_ssize_t j, n_labels = self.n_labels
-        self.n_told = 0
-        for j in range(self.n_tokens, -1, -1):
-            self._tell_apart(j)
-            self._close(chart, j)
-        return self.left[0, n_labels]
+        cdef Py_ssize_t i
+        cdef const double* pair
+        self._end()
+        for i in range(self.n_tokens - 1, -1, -1):
+            pair = self._fire(i)
+            self._begin(chart, i)
+            self.is_told[i] = self.has_always or self.told_at == i + 1
+            if self.is_told[i]:
+                self._begin_inner(chart, i, pair)
+                self._begin_leaves(i, pair)
+            self._close(i, pair)
+        return self.beta[self.n_labels]
 
-    cdef void _tell_apart(self, Py_ssize_t j) noexcept nogil:
-        """Which histories, at boundary j; what those complete with the last label."""
-        cdef Py_ssize_t k, m, c, p, node, n_labels = self.n_labels
-        self.now += 1
-        self.first_node[j] = <int32_t>self.n_told
-        if j > 0:
-            for k in range(self.first_entry[j - 1], self.first_entry[j]):
-                c = self.entries[self.entry[k]].column - n_labels
-                if c >= 0 and self.of_observed[c] > n_labels:
-                    self._add(j, self.of_observed[c], self.entries[self.entry[k]].score)
-            if self.has_long:
-                for m in range(self.pattern.shape[0]):
-                    if not self.is_long[m] or self.pattern[m] == 0.0:
-                        continue
-                    if self.pattern_last[m] < n_labels:
-                        self._add(j, self.of_pattern[m], self.pattern[m])
-                    elif j == self.n_tokens:
-                        self._add(j, self.of_pattern[m], 0.0)
-        if j < self.n_tokens:
-            for k in range(self.first_node[j + 1], self.last_node[j + 1]):
-                p = self.parent[self.node[k]]
-                if p > n_labels:
-                    self._add(j, p, 0.0)
-        self.last_node[j] = <int32_t>self.n_told
-        self._sort(j)
-        for m in range(self.first_node[j], self.last_node[j]):
-            k = self.order[m]
-            node = self.node[k]
-            p = self.suffix[node]
-            while p > n_labels and self.stamp[p] != self.now:
-                p = self.suffix[p]
-            if p > n_labels:
-                self.below[k] = self.place[p]
-                self.gain[k] += self.gain[self.place[p]]
-            else:
-                self.below[k] = <int32_t>(-1 - p)
+    cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
+        """At a boundary, within a segment or behind it."""
+        if self.is_at[k] != j:
+            self.is_at[k], self.beta[k] = <int32_t>j, -INFINITY
+            self.told_at = j
 
-    cdef void _add(self, Py_ssize_t j, Py_ssize_t node, double score) noexcept nogil:
-        """A history that some pattern asks for, unless it cannot be at the boundary."""
-        if self.depth[node] > j or (self.begins[node] and self.depth[node] != j):
-            return
-        if self.stamp[node] == self.now:
-            self.gain[self.place[node]] += score
-            return
-        self.stamp[node], self.place[node] = self.now, <int32_t>self.n_told
-        self.node[self.n_told], self.gain[self.n_told] = <int32_t>node, score
-        self.n_told += 1
+    cdef void _end(self) noexcept nogil:
+        """beta of the last boundary."""
+        cdef Py_ssize_t k, n = self.n_tokens, n_labels = self.n_labels
+        for k in range(n_labels + 1):
+            self.beta[k], self.more[k] = self.pair[n_labels, k], -INFINITY
+            self.stop[k] = <int32_t>n
+        self._fire_ends(n)
+        for k in range(n_labels + 1, self.n_inner):
+            if self.at_end[k] > 0.0:
+                self._tell_apart(k, n)
+        self._fall(n)
 
-    cdef void _sort(self, Py_ssize_t j) noexcept nogil:
-        """Short before long: `order` of the places."""
-        cdef int32_t* behind = &self.n_shorter[0]
-        cdef Py_ssize_t k, size, n_sizes = self.n_shorter.shape[0]
-        for size in range(n_sizes):
-            behind[size] = 0
-        for k in range(self.first_node[j], self.last_node[j]):
-            behind[self.depth[self.node[k]] + self.begins[self.node[k]] + 1] += 1
-        for size in range(1, n_sizes):
-            behind[size] += behind[size - 1]
-        for k in range(self.first_node[j], self.last_node[j]):
-            size = self.depth[self.node[k]] + self.begins[self.node[k]]
-            self.order[self.first_node[j] + behind[size]] = <int32_t>k
-            behind[size] += 1
-
-    cdef const double* _pairs(self, Py_ssize_t i) noexcept nogil:
-        """Weights of label pairs, with what fires for them at token i."""
-        cdef Py_ssize_t k, c, n_labels = self.n_labels
+    cdef const double* _fire(self, Py_ssize_t i) noexcept nogil:
+        """What fires at a token. RETURNS: weights of label pairs, with that."""
+        cdef Py_ssize_t e, k
+        cdef int32_t j = <int32_t>(i + 1)
         cdef bint is_plain = True
-        for k in range(self.first_entry[i], self.first_entry[i + 1]):
-            c = self.entries[self.entry[k]].column - n_labels
-            if c >= 0 and self.of_observed[c] <= n_labels:
-                if self.of_observed[c] == n_labels and i > 0:  # ^
-                    continue
+        cdef double* pair = &self.pair_here[0, 0]
+        cdef double* fired = &self.fired[0]
+        cdef int32_t* is_fired = &self.is_fired[0]
+        for e in range(self.first_event[i], self.first_event[i + 1]):
+            k = self.event_at[e]
+            if self.event_kind[e] == START:
+                is_fired[k] = self.told_at = j
+                fired[k] += self.event_score[e]
+            elif self.event_kind[e] == PAIR:
                 if is_plain:
                     self.pair_here[:, :] = self.pair
                 is_plain = False
-                self.pair_here[self.observed_last[c], self.of_observed[c]] += (
-                    self.entries[self.entry[k]].score
-                )
-        return &self.pair[0, 0] if is_plain else &self.pair_here[0, 0]
+                pair[k] += self.event_score[e]
+            elif self.event_kind[e] == INSIDE:
+                is_fired[k] = self.told_at = j
+                self.fired_inside[k] += self.event_score[e]
+        return &self.pair[0, 0] if is_plain else pair
 
-    cdef void _close(self, Chart chart, Py_ssize_t j) noexcept nogil:
-        """beta of boundary j."""
-        cdef Py_ssize_t k, m, p, y, c, n_labels = self.n_labels, width = n_labels + 1
-        cdef double* left = &self.left[j, 0]
-        cdef double* begun = &self.begun[j, 0]
-        cdef const double* after
-        cdef const double* pair
-        cdef double value
-        if j == self.n_tokens:
-            for y in range(width):
-                left[y] = self.pair[n_labels, y]
-            for m in range(self.first_node[j], self.last_node[j]):
-                k = self.order[m]
-                p = self.below[k]
-                self.beta[k] = left[-1 - p] if p < 0 else self.beta[p]
-                self.beta[k] += self.at_end[self.node[k]]
+    cdef void _fire_ends(self, Py_ssize_t j) noexcept nogil:
+        """What fires if a segment ends at a boundary."""
+        cdef Py_ssize_t e, k
+        if j == 0 or not self.has_tail:
             return
-        after = &self.left[j + 1, 0]
-        for y in range(n_labels):
-            begun[y] = chart.first[j, y] + chart.end[j, y] + chart.length_backwards[y]
-        for k in range(self.first_entry[j], self.first_entry[j + 1]):
-            c = self.entries[self.entry[k]].column
-            if c < n_labels:
-                begun[c] += self.entries[self.entry[k]].score
-        for k in range(self.first_node[j + 1], self.last_node[j + 1]):
-            self.gain[k] += begun[self.label[self.node[k]]]
-        for y in range(width):
-            left[y] = -INFINITY
-        for y in range(n_labels):
-            begun[y] += after[y]
-        pair = self._pairs(j)
-        kernels.relax_max(pair, begun, n_labels, width, left)
-        for k in range(self.first_node[j], self.last_node[j]):
-            self.beta[k] = -INFINITY
-        for k in range(self.first_node[j + 1], self.last_node[j + 1]):
-            self.gain[k] += self.beta[k]  # B from here on
-            p, y = self.parent[self.node[k]], self.label[self.node[k]]
-            value = pair[y * width + self.label[p]] + self.gain[k]
-            if p <= n_labels:
-                left[p] = max(left[p], value)
+        for e in range(self.first_event[j - 1], self.first_event[j]):
+            if self.event_kind[e] == END:
+                k = self.event_at[e]
+                self._tell_apart(k, j)
+                self.fired_end[k] += self.event_score[e]
+
+    cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil:
+        """T of labels at the boundary behind a token, and B before it."""
+        cdef Py_ssize_t y, j = i + 1
+        cdef double* begun = &self.begun[i * self.n_told]
+        cdef int32_t* begun_stop = &self.begun_stop[i * self.n_told]
+        cdef const double* first = &chart.first[i, 0]
+        cdef const double* inside = &chart.more[i, 0]
+        cdef const double* end = &chart.end[i, 0]
+        cdef const double* length = &chart.length_backwards[0]
+        cdef const double* tail = &chart.tail[0]
+        cdef double* opens = &self.opens[0]
+        cdef double* goes_on = &self.goes_on[0]
+        cdef double* beta = &self.beta[0]
+        cdef double* rest = &self.rest[0]
+        cdef double* more = &self.more[0]
+        cdef int32_t* stop = &self.stop[0]
+        cdef double value
+        for y in range(self.n_labels):
+            value = end[y] + beta[y]
+            if more[y] >= value:
+                value = more[y]
             else:
-                self.beta[self.place[p]] = max(self.beta[self.place[p]], value)
-        for m in range(self.first_node[j], self.last_node[j]):
-            k = self.order[m]
-            p = self.below[k]
-            value = left[-1 - p] if p < 0 else self.beta[p]
-            self.beta[k] = max(self.beta[k], value)
+                stop[y] = <int32_t>j
+            opens[y], goes_on[y] = first[y] + length[y], inside[y] + tail[y]
+            begun[y], begun_stop[y] = opens[y] + value, stop[y]
+            rest[y], more[y] = value, goes_on[y] + value
+            beta[y] = -INFINITY
+        beta[self.n_labels] = -INFINITY
+
+    cdef void _begin_inner(
+        self, Chart chart, Py_ssize_t i, const double* pair
+    ) noexcept nogil:
+        """The same for inner nodes."""
+        cdef Py_ssize_t k, y, b, p, j = i + 1, n_labels = self.n_labels
+        cdef double* begun = &self.begun[i * self.n_told]
+        cdef int32_t* begun_stop = &self.begun_stop[i * self.n_told]
+        cdef const double* end = &chart.end[i, 0]
+        cdef const double* opens = &self.opens[0]
+        cdef const double* goes_on = &self.goes_on[0]
+        cdef const double* always = &self.always[0]
+        cdef double* fired = &self.fired[0]
+        cdef double* fired_inside = &self.fired_inside[0]
+        cdef double* gain = &self.gain[0]
+        cdef double* gain_inside = &self.gain_inside[0]
+        cdef double* gain_end = &self.gain_end[0]
+        cdef double* beta = &self.beta[0]
+        cdef double* rest = &self.rest[0]
+        cdef double* more = &self.more[0]
+        cdef int32_t* stop = &self.stop[0]
+        cdef int32_t* at = &self.is_at[0]
+        cdef int32_t* is_begun = &self.is_begun[0]
+        cdef const int32_t* is_fired = &self.is_fired[0]
+        cdef const int32_t* below = &self.below[0]
+        cdef const int32_t* before = &self.before[0]
+        cdef const int32_t* last = &self.last[0]
+        cdef const int32_t* pair_at = &self.pair_at[0]
+        cdef bint is_at
+        cdef double value
+        for k in range(n_labels + 1, self.n_inner):
+            begun[k], is_at = INFINITY, at[k] == j
+            if not is_at and is_fired[k] != j and always[k] == 0.0:
+                continue
+            is_begun[k] = <int32_t>j
+            y, b, p = last[k], below[k], before[k]
+            while b > n_labels and is_begun[b] != j:
+                b = below[b]
+            gain[k] = gain[b] + (always[k] + fired[k])
+            gain_inside[k] = gain_inside[b] + fired_inside[k]
+            if not is_at:
+                gain_end[k], rest[k], stop[k] = gain_end[b], rest[b], stop[b]
+            else:
+                gain_end[k] = gain_end[b] + self.fired_end[k]
+                value = end[y] + gain_end[k] + beta[k]
+                rest[k] = more[k]
+                if not more[k] >= value:
+                    rest[k], stop[k] = value, <int32_t>j
+            value = gain_inside[k] + rest[k]
+            begun[k], begun_stop[k] = opens[y] + (gain[k] + value), stop[k]
+            more[k] = goes_on[y] + value
+            if (is_at or fired_inside[k] != 0.0) and goes_on[y] > -INFINITY:
+                self._tell_apart(k, i)
+            fired[k] = fired_inside[k] = self.fired_end[k] = 0.0
+            self._tell_apart(p, i)
+            beta[p] = max(beta[p], pair[pair_at[k]] + begun[k])
+
+    cdef void _begin_leaves(self, Py_ssize_t i, const double* pair) noexcept nogil:
+        """And for leaves: they are never read farther on."""
+        cdef Py_ssize_t k, b, p, j = i + 1, n_labels = self.n_labels
+        cdef double* begun = &self.begun[i * self.n_told]
+        cdef int32_t* begun_stop = &self.begun_stop[i * self.n_told]
+        cdef double* beta = &self.beta[0]
+        cdef int32_t* is_begun = &self.is_begun[0]
+        cdef const int32_t* below = &self.below[0]
+        cdef const int32_t* before = &self.before[0]
+        cdef const int32_t* pair_at = &self.pair_at[0]
+        cdef const int32_t* is_fired = &self.is_fired[0]
+        cdef const double* always = &self.always[0]
+        cdef double* fired = &self.fired[0]
+        for k in range(self.n_inner, self.n_told):
+            begun[k] = INFINITY
+            if is_fired[k] != j and always[k] == 0.0:
+                continue
+            is_begun[k] = <int32_t>j
+            b, p = below[k], before[k]
+            while b > n_labels and is_begun[b] != j:
+                b = below[b]
+            begun[k], begun_stop[k] = begun[b] + (always[k] + fired[k]), begun_stop[b]
+            fired[k] = 0.0
+            self._tell_apart(p, i)
+            beta[p] = max(beta[p], pair[pair_at[k]] + begun[k])
+
+    cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil:
+        """beta of the boundary before a token."""
+        cdef Py_ssize_t k, width = self.n_labels + 1
+        for k in range(width, self.n_inner if self.n_read else 0):
+            # what a segment reads to its end may be below 0
+            if self.is_read[k] and self.is_begun[k] == i + 1:
+                if pair == &self.pair[0, 0]:
+                    self.pair_here[:, :] = self.pair
+                    pair = &self.pair_here[0, 0]
+                self.pair_here[self.last[k], self.before[k]] = -INFINITY
+        kernels.relax_max(
+            pair, &self.begun[i * self.n_told], self.n_labels, width, &self.beta[0]
+        )
+        self._fire_ends(i)
+        if self.told_at == i:
+            self._fall(i)
+
+    cdef void _fall(self, Py_ssize_t j) noexcept nogil:
+        """beta and T are those of a suffix, where nothing else is known."""
+        cdef Py_ssize_t k, b, n_labels = self.n_labels
+        for k in range(n_labels + 1, self.n_inner):
+            if self.is_at[k] != j:
+                continue
+            b = self.below[k]
+            while b > n_labels and self.is_at[b] != j:
+                b = self.below[b]
+            self.beta[k] = max(self.beta[k], self.beta[b])
+            if j == self.n_tokens:
+                self.beta[k] += self.at_end[k]
+            if self.is_begun[k] != j + 1:
+                self.more[k], self.stop[k] = self.more[b], self.stop[b]
 
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil:
         """Fill in the best segmentation, if there is one. RETURNS: its segments."""
-        cdef Py_ssize_t j, k, p, y, best, n_labels = self.n_labels, last = n_labels
+        cdef Py_ssize_t u = 0, n = 0, k, y, best, n_labels = self.n_labels
+        cdef Py_ssize_t last = n_labels
         cdef double* begun
+        cdef int32_t* stop
+        cdef uint8_t* is_met = &self.is_met[0]
+        cdef const int32_t* before = &self.before[0]
+        cdef const int32_t* last_of = &self.last[0]
         cdef const double* pair
         cdef double value, top
-        for j in range(self.n_tokens):
-            pair, begun = self._pairs(j), &self.begun[j, 0]
-            for k in range(self.first_node[j + 1], self.last_node[j + 1]):
-                p, y = self.parent[self.node[k]], self.label[self.node[k]]
-                if self.gain[k] > begun[y] and self.is_end(p, path, j):
-                    begun[y] = self.gain[k]
+        for k in range(self.n_told):
+            is_met[k] = k == last
+        while u < self.n_tokens:
+            pair = self._fire(u)
+            begun = &self.begun[u * self.n_told]
+            stop = &self.begun_stop[u * self.n_told]
+            for k in range(n_labels + 1, self.n_told if self.is_told[u] else 0):
+                if is_met[before[k]] and begun[k] < INFINITY:
+                    begun[last_of[k]], stop[last_of[k]] = begun[k], stop[k]
             best, top = 0, -INFINITY
             for y in range(n_labels):
                 value = pair[y * (n_labels + 1) + last] + begun[y]
                 if value > top:
                     best, top = y, value
-            path[j, 0], path[j, 1] = <int32_t>j, <int32_t>(j + 1)
-            path[j, 2] = <int32_t>best
+            path[n, 0], path[n, 1], path[n, 2] = <int32_t>u, stop[best], <int32_t>best
+            u, n = stop[best], n + 1
+            # which histories end here: each only if the one before it ended there
+            for k in range(self.n_inner - 1, n_labels, -1):
+                is_met[k] = last_of[k] == best and is_met[before[k]]
+            is_met[last], is_met[best] = False, True
             last = best
-        return self.n_tokens
+        return n

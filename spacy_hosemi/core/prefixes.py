@@ -15,15 +15,13 @@ Ints = NDArray[np.int32]
 
 
 class Prefixes:
-    """The labels, ^, and the prefixes of patterns of three or more names.
+    """The labels, ^, the prefixes of patterns of three or more names, observed pairs.
 
     automaton (PatternAutomaton): L labels.
 
     parent, suffix (int32 [K]): Of each prefix the one without its last name, and its
         longest proper suffix; -1 of a label, and of ^.
     label (int32 [K]): The last one; L is ^.
-    depth (int32 [K]): How many labels, ^ not counted.
-    begins (uint8 [K]): Whether ^ is the first name.
     """
 
     def __init__(self, automaton: PatternAutomaton) -> None:
@@ -31,10 +29,10 @@ class Prefixes:
         names = (*automaton.labels, BEGIN, END)
         self._ids = {name: y for y, name in enumerate(names)}
         found: set[Key] = {(y,) for y in range(n_labels + 1)}
-        for pattern in (*automaton.observed, *automaton.patterns):
-            if len(pattern) > 2:
-                key = self._key(pattern)
-                found.update(key[:k] for k in range(2, len(key) + 1))
+        longer = [z for z in automaton.patterns if len(z) > 2]
+        for pattern in (*automaton.observed, *longer):
+            key = self._key(pattern)
+            found.update(key[:k] for k in range(2, len(key) + 1))
         ordered = sorted(found, key=lambda key: (len(key), key))
         self._nodes = nodes = {key: k for k, key in enumerate(ordered)}
         suffixes = [
@@ -44,13 +42,14 @@ class Prefixes:
         self.parent = np.array([nodes.get(key[:-1], -1) for key in ordered], np.int32)
         self.suffix = np.array(suffixes, np.int32)
         self.label = np.array([key[-1] for key in ordered], np.int32)
-        begins = np.array([key[0] == n_labels for key in ordered], np.int32)
-        self.depth = np.array([*map(len, ordered)], np.int32) - begins
-        self.begins = begins.astype(np.uint8)
 
     def _key(self, pattern: Sequence[str]) -> Key:
         """Without $."""
         return tuple(self._ids[name] for name in pattern if name != END)
+
+    def observed(self, patterns: Sequence[Sequence[str]]) -> Ints:
+        """RETURNS (int32 [M]): Where observed patterns are complete."""
+        return np.array([self._nodes[self._key(z)] for z in patterns], np.int32)
 
     def places(self, patterns: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         """Where patterns are complete.

@@ -32,8 +32,9 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
     method (str): "automaton" goes through all arcs; "bounds" looks first for labels
         that cannot be part of the best segmentation; "nonnegative" needs patterns and
         columns of observed patterns of three or more names to be >= 0 and then goes
-        through fewer arcs, of tags on tokens through those alone where something fires;
-        "auto" chooses what pays. All of them find the same.
+        through fewer arcs: where D = 1 and there are neither cells nor a grammar nor
+        dense scores of observed patterns, through those alone that fire in the
+        document; "auto" chooses what pays. All of them find the same.
     RETURNS (Tuple[List[Tuple[int, int, int]], float]): (start, end, label index) of
         each segment, and the score; ([], -inf) if no segmentation is possible. Ties go
         to the first segment with the smallest label index, then the greatest length,
