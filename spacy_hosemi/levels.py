@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import srsly
 from numpy.typing import NDArray
-from thinc.api import Model, Shim
+from thinc.api import Model, Optimizer, Shim
 
 from .core import PatternAutomaton
 from .core.grammar import BEGIN, END
@@ -127,6 +127,9 @@ class LevelWeights(Shim):
             "patterns": sum(map(len, self.patterns)),
             "mb": len(self.to_bytes()) / 1e6,
         }
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Nothing to do: the levels are trained by a fit."""
 
     # persistence
 

@@ -19,7 +19,6 @@ import numpy as np
 import srsly
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
-from spacy.scorer import get_ner_prf
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
@@ -82,6 +81,7 @@ from .objectives import Objective, divergence
 from .preset import is_blocked, preset_entities, read_preset
 from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
 from .refinement import Refinement, check_settings, surest
+from .scoring import score_entities
 from .segmentation import (
     Annotation,
     Gold,
@@ -259,16 +259,6 @@ def make_hosemi(
         hierarchy=hierarchy,
         scorer=scorer,
     )
-
-
-def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
-    """Registered as "spacy_hosemi.scorer.v1" in `scorers`: that of `ner`."""
-    return score_entities
-
-
-def score_entities(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-    """Precision, recall and F1 of entities, exact span and label."""
-    return get_ner_prf(examples, **kwargs)
 
 
 class HighOrderSemiCRF(TrainablePipe):

@@ -126,17 +126,39 @@ def judge(
     RETURNS (Tuple[List[Optional[bool]], List[str]]): Of each whether it is a reference
         entity, None where annotation is missing; the labels of the reference entities.
     """
+    gold = {(ent.start, ent.end, ent.label_) for ent in example.reference.ents}
+    found = on_reference(example, spans)
+    verdicts = [None if span is None else span in gold for span in found]
+    return verdicts, [ent.label_ for ent in example.reference.ents]
+
+
+def on_reference(example: Example, spans: Iterable[Span]) -> list[Span | None]:
+    """Spans of the predicted document on the tokens of the reference.
+
+    RETURNS (List[Optional[Tuple[int, int, str]]]): None where annotation is missing.
+    """
     reference, align = example.reference, example.alignment.x2y
-    gold = {(ent.start, ent.end, ent.label_) for ent in reference.ents}
-    found: list[bool | None] = []
+    found: list[Span | None] = []
     for start, end, label in spans:
         places = align[start:end]
         known = len(places) and all(
             token.ent_iob for token in reference[places[0] : places[-1] + 1]
         )
-        span = (places[0], places[-1] + 1, label) if known else None
-        found.append(span in gold if known else None)
-    return found, [ent.label_ for ent in reference.ents]
+        found.append((places[0], places[-1] + 1, label) if known else None)
+    return found
+
+
+def scored_entities(example: Example) -> tuple[list[Span], list[Span]]:
+    """What is predicted, where annotation is not missing, and what is right.
+
+    RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]): On the
+        tokens of the reference.
+    """
+    found, gold = (
+        [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        for doc in (example.predicted, example.reference)
+    )
+    return [span for span in on_reference(example, found) if span is not None], gold
 
 
 def make_gold(

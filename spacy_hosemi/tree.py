@@ -131,17 +131,26 @@ def _place(
     label: str, parents: Mapping[str, str], children: dict[str | None, list[str]]
 ) -> None:
     """Add a label and all that stands above it."""
+    way = way_up(label, parents)
+    for name, above in zip(way, [*way[1:], None]):
+        siblings = children.setdefault(above, [])
+        if name in siblings:
+            return
+        siblings.append(name)
+
+
+def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
+    """RETURNS (List[str]): A label, its parent, and so on to the top.
+
+    RAISES (ValueError): HS115 cycle.
+    """
     way = [label]
     while (above := parents.get(way[-1])) is not None:
         if above in way:
             cycle = " -> ".join([*way[way.index(above) :], above])
             raise ValueError(Errors.HS115.format(found=cycle))
         way.append(above)
-    for name, above in zip(way, [*way[1:], None]):
-        siblings = children.setdefault(above, [])
-        if name in siblings:
-            return
-        siblings.append(name)
+    return way
 
 
 def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:

@@ -84,6 +84,7 @@ ORDER = [
     "entities",
     "checks",
     "sources",
+    "scoring",
     "pipe",
     NAME,
     "explain.*",
