@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,10 +58,6 @@ class Candidates:
             self.node[keep],
             self.score[keep],
         )
-
-    def of_documents(self, keep: Bools) -> Candidates:
-        """RETURNS (Candidates): Those of some documents; the others have none."""
-        return self.those(keep[self.doc])
 
     def children(self, tree: LabelTree) -> tuple[Candidates, Bools]:
         """Each with the children of its node; leaves and outside stay.
@@ -158,14 +154,14 @@ class Known:
 
 
 def top_candidates(
-    found: Sequence[Marginals],
+    found: Iterable[Marginals],
     sizes: Sequence[int],
     threshold: float,
     others: Sequence[Sequence[Segment]],
 ) -> Candidates:
     """Segments of the first level that are refined.
 
-    found (Sequence[Marginals]): Of each document; label 0 is outside, then the nodes at
+    found (Iterable[Marginals]): Of each document; label 0 is outside, then the nodes at
         the top.
     sizes (Sequence[int]): Its tokens.
     threshold (float): Least probability; 0: all that are possible.

@@ -14,7 +14,7 @@ from .errors import Errors
 from .hierarchy import FoundSpan, Hierarchy, Readings, descend, fit_levels, paths
 from .labels import Segment, Span
 from .levels import LevelWeights, mine_levels, mine_nodes
-from .model import Weights
+from .model import Rows, Weights
 from .problems import Preset, Problem
 from .segmentation import Annotation, Gold
 from .thresholds import Thresholds, least_of
@@ -131,12 +131,14 @@ class Refinement:
             if gold.n_known and len(doc)
         ]
         rows = [top.rows(doc, is_train=True) for doc, _, _ in given]
-        found, others, sizes = [], [], []
-        for of_doc, (doc, _, gold) in zip(rows, given):
-            potentials = top.potentials(of_doc, len(doc))
-            found.append(marginals(automaton, potentials))
-            others.append(_segments(automaton, potentials, gold))
-            sizes.append(len(doc))
+        scored = [(of_doc, len(doc)) for of_doc, (doc, _, _) in zip(rows, given)]
+        # one after the other: the tables of a document are large
+        found = (marginals(automaton, top.potentials(*args)) for args in scored)
+        others = [
+            _segments(automaton, top, *args, gold)
+            for args, (_, _, gold) in zip(scored, given)
+        ]
+        sizes = [size for _, size in scored]
         known = Known(
             self._places([x for _, x, _ in given]),
             [x.is_missing for _, x, _ in given],
@@ -215,12 +217,12 @@ def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
 
 
 def _segments(
-    automaton: PatternAutomaton, potentials: Any, gold: Gold
+    automaton: PatternAutomaton, top: Weights, rows: Rows, size: int, gold: Gold
 ) -> Sequence[Segment]:
     """The gold, or the best that agrees with what is known of it."""
     if gold.segments is not None:
         return [(i, j, y) for i, j, y in gold.segments]
-    return viterbi(automaton, potentials, gold.constraints)[0]
+    return viterbi(automaton, top.potentials(rows, size), gold.constraints)[0]
 
 
 def check_settings(settings: Mapping[str, Any]) -> None:

@@ -1,0 +1,314 @@
+"""What a label tree brings: the same model with and without one.
+
+    python benchmarks/hierarchy.py ../data/multiconer2_en --max-train 1500
+    python benchmarks/hierarchy.py ../data/semcor --separator .
+    python benchmarks/hierarchy.py ../data/semcor --field synsets \\
+        --tree hypernyms.tsv --systems tree --max-iter 40 --threshold 0.01
+    python benchmarks/hierarchy.py ../data/semcor --field synsets \\
+        --tree hypernyms.tsv --growth 100 1000 10000 --picture growth
+
+Labels are paths, such as Person/Artist with --separator /, or stand in a tree: --tree
+is a file of the data folder, child and parent in two columns; of a child with two
+parents the first counts, and names without one stand under a top of their last letter,
+"n" or "v" in WordNet. --field names what has the labels, if not the spans: a list
+beside them, where an empty one means that the span is none.
+
+Both systems are fitted in this process by L-BFGS with the settings of
+configs/hierarchical.cfg, but for what is given here. Printed are:
+
+- F1 of entities, exact span and label, in per cent: of all; the mean over labels; of
+  labels with fewer than 50, and than 10, spans in training, as if there were no other;
+- tokens: F1 of the labels of tokens, outside not counted;
+- label, given the span: of those gold spans that were predicted with any label the
+  share with the right one; beside it what the most frequent label of the same words in
+  training would give, on the same spans;
+- CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
+  first system's own only;
+- tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of three passes
+  after a warm-up.
+
+Tested is on test.jsonl; with --dev on dev.jsonl, or held out from train, as other
+benchmarks do. `--growth` keeps the spans with the N most frequent labels, and prints
+what training and tagging cost by N.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from measuring import MB, N_PASSES, SEED, environment, shuffled, table
+from spacy import blank
+from spacy.language import Language
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.api import Config
+
+from spacy_hosemi.fit import make_lbfgs
+from spacy_hosemi.tree import make_tree_reader
+
+CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
+RARE = (50, 10)
+
+Spans = list[tuple[int, int, str]]
+
+
+@dataclass
+class Record:
+    """A labelled line."""
+
+    tokens: list[str]
+    spans: Spans
+
+
+@dataclass
+class Found:
+    """What was measured of one system."""
+
+    predicted: list[Spans]
+    cpu_s: float
+    mb: float
+    speed: float
+    levels: dict[str, Any] = field(default_factory=dict)
+
+
+def read(path: Path, name: str | None) -> list[Record]:
+    """Read lines; labels from another field where one is named."""
+    records = []
+    with open(path, encoding="utf-8") as lines:
+        for line in map(json.loads, lines):
+            spans = line["spans"]
+            labels = line[name] if name else [label for *_, label in spans]
+            named = zip(spans, labels)
+            kept = [(i, j, label) for (i, j, *_), label in named if label]
+            records.append(Record(line["tokens"], kept))
+    return records
+
+
+def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[Doc]:
+    """Docs of tokens, with entities or without."""
+    docs = []
+    for record in records:
+        doc = Doc(nlp.vocab, words=record.tokens)
+        if gold:
+            doc.ents = [Span(doc, i, j, label=label) for i, j, label in record.spans]
+        docs.append(doc)
+    return docs
+
+
+def read_tree(path: Path, records: Iterable[Record]) -> dict[str, str]:
+    """The parents of all labels, under few tops."""
+    parents = make_tree_reader(path, "ignore")()
+    labels = {label for record in records for *_, label in record.spans}
+    for name in {*labels, *parents, *parents.values()}.difference(parents):
+        parents[name] = f"top {name[-1]}"
+    return parents
+
+
+def measure(
+    args: argparse.Namespace,
+    train: Sequence[Record],
+    test: Sequence[Record],
+    tree: dict[str, str] | None,
+    *,
+    is_flat: bool,
+) -> Found:
+    """Fit one system and apply it to test."""
+    nlp = blank("en")
+    settings = Config().from_disk(CONFIG, interpolate=False)["components"]["hosemi"]
+    settings["max_order"] = args.max_order
+    if args.preset:
+        settings["model"]["features"]["preset"] = args.preset
+    given = {}
+    if is_flat:
+        settings["hierarchy"] = None
+    else:
+        settings["hierarchy"]["threshold"] = args.threshold
+        settings["hierarchy"]["separator"] = None if tree else args.separator
+        given = {"hierarchy": lambda: tree} if tree else {}
+    factory = settings.pop("factory")
+    component = nlp.add_pipe(factory, config=settings)
+    gold = make_docs(nlp, train, gold=True)
+    docs = make_docs(nlp, train, gold=False)
+    examples = [Example(*pair) for pair in zip(docs, gold)]
+    fit = make_lbfgs(l2=args.l2, max_iter=args.max_iter, progress=sys.stderr.isatty())
+    began = time.process_time()
+    component.initialize(lambda: examples, nlp=nlp, fit=fit, **given)
+    cpu_s = time.process_time() - began
+    mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB
+    seconds = []
+    for _ in range(1 + N_PASSES):
+        docs = make_docs(nlp, test, gold=False)
+        began = time.process_time()
+        docs = list(component.pipe(docs))
+        seconds.append(time.process_time() - began)
+    predicted = [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
+    n_tokens = sum(map(len, docs))
+    return Found(predicted, cpu_s, mb, n_tokens / min(seconds[1:]))
+
+
+# ------------------------------------------------------------------- what is printed
+
+
+def f1(pairs: Iterable[tuple[set[Any], set[Any]]]) -> float:
+    """F1 of predicted and gold sets, in per cent."""
+    right = wrong = missed = 0
+    for predicted, gold in pairs:
+        right += len(predicted & gold)
+        wrong += len(predicted - gold)
+        missed += len(gold - predicted)
+    return 200 * right / max(2 * right + wrong + missed, 1)
+
+
+def figures(
+    found: Found, train: Sequence[Record], test: Sequence[Record]
+) -> dict[str, str]:
+    """One row of the table."""
+    counts = Counter(label for record in train for *_, label in record.spans)
+    golds = [record.spans for record in test]
+
+    def of_labels(chosen: set[str]) -> float:
+        kept = ([{x for x in y if x[2] in chosen} for y in pair] for pair in both())
+        return f1((a, b) for a, b in kept)
+
+    def both() -> Iterable[tuple[Spans, Spans]]:
+        return zip(found.predicted, golds)
+
+    labels = {x[2] for pair in both() for side in pair for x in side}
+    gold_labels = {label for gold in golds for *_, label in gold}
+    row = {
+        "F1": f"{f1((set(a), set(b)) for a, b in both()):.2f}",
+        "mean over labels": f"{mean([of_labels({x}) for x in gold_labels]):.2f}",
+    }
+    for limit in RARE:
+        rare = {label for label in labels if counts[label] < limit}
+        n = sum(label in rare for gold in golds for *_, label in gold)
+        row[f"< {limit}"] = f"{of_labels(rare):.2f} ({n} spans)" if n else "-"
+    tokens = (
+        [{(t, y) for i, j, y in side for t in range(i, j)} for side in pair]
+        for pair in both()
+    )
+    row["tokens"] = f"{f1((a, b) for a, b in tokens):.2f}"
+    row["label, given the span"] = "{:.1f} / {:.1f}".format(
+        *given_the_span(found.predicted, train, test)
+    )
+    row["CPU s"], row["MB"] = f"{found.cpu_s:.0f}", f"{found.mb:,.0f}"
+    row["tokens per CPU s"] = f"{found.speed:,.0f}"
+    return row
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / max(len(values), 1)
+
+
+def given_the_span(
+    predicted: Sequence[Spans], train: Sequence[Record], test: Sequence[Record]
+) -> tuple[float, float]:
+    """Of spans that were found: right labels, and those of the most frequent one."""
+    seen: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for record in train:
+        for i, j, label in record.spans:
+            seen[words(record, i, j)][label] += 1
+    usual = {key: counts.most_common(1)[0][0] for key, counts in seen.items()}
+    right = baseline = total = 0
+    for spans, record in zip(predicted, test):
+        labels = {(i, j): label for i, j, label in spans}
+        for i, j, label in record.spans:
+            if (i, j) in labels:
+                total += 1
+                right += labels[i, j] == label
+                baseline += usual.get(words(record, i, j)) == label
+    return 100 * right / max(total, 1), 100 * baseline / max(total, 1)
+
+
+def words(record: Record, start: int, end: int) -> tuple[str, ...]:
+    return tuple(word.lower() for word in record.tokens[start:end])
+
+
+def with_labels(records: Sequence[Record], kept: set[str]) -> list[Record]:
+    """Records with the spans of some labels only."""
+    return [Record(x.tokens, [y for y in x.spans if y[2] in kept]) for x in records]
+
+
+def draw(rows: Sequence[tuple[int, float, float]], path: Path) -> None:
+    """Time by number of labels, as a picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    titles = "training, CPU s a thousand spans", "tagging, CPU us a token"
+    columns = list(zip(*rows))[1:]
+    for axes, title, values in zip(figure.subplots(1, 2), titles, columns):
+        axes.plot([n for n, *_ in rows], values, "o-")
+        axes.set(xscale="log", xlabel="labels", title=title, ylim=(0, None))
+    for ending in ("png", "svg"):
+        figure.savefig(path.with_suffix(f".{ending}"), dpi=150)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("data", type=Path, help="folder with train.jsonl")
+    parser.add_argument("--separator", default="/", help="in labels that are paths")
+    parser.add_argument("--tree", help="file of the folder: child and parent")
+    parser.add_argument("--field", help="has the labels, beside the spans")
+    parser.add_argument("--systems", nargs="+", default=["flat", "tree"])
+    parser.add_argument("--max-train", type=int, help="so many training lines")
+    parser.add_argument("--max-test", type=int, help="so many test lines")
+    parser.add_argument("--dev", action="store_true", help="test on dev")
+    parser.add_argument("--preset", help="of features")
+    parser.add_argument("--max-order", type=int, default=1)
+    parser.add_argument("--max-iter", type=int, default=200)
+    parser.add_argument("--l2", type=float, default=0.1)
+    parser.add_argument("--threshold", type=float, nargs="+", default=[0.001])
+    parser.add_argument("--growth", type=int, nargs="+", help="numbers of labels")
+    parser.add_argument("--picture", type=Path, help="of the growth, without ending")
+    args = parser.parse_args()
+    thresholds = args.threshold
+    train = read(args.data / "train.jsonl", args.field)
+    train = shuffled(train, SEED)[: args.max_train]
+    name = "dev" if args.dev or not (args.data / "test.jsonl").exists() else "test"
+    test = read(args.data / f"{name}.jsonl", args.field)[: args.max_test]
+    tree = read_tree(args.data / args.tree, [*train, *test]) if args.tree else None
+    print(f"{len(train)} lines of train, {len(test)} of {name}; {environment()}")
+    if args.growth:
+        counts = Counter(label for record in train for *_, label in record.spans)
+        rows = []
+        for n in args.growth:
+            kept = {label for label, _ in counts.most_common(n)}
+            some = with_labels(train, kept)
+            args.threshold = thresholds[0]
+            found = measure(args, some, with_labels(test, kept), tree, is_flat=False)
+            n_spans = sum(len(record.spans) for record in some)
+            rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
+            print(
+                table(GROWTH, [[f"{x:,.2f}" for x in row] for row in rows]), flush=True
+            )
+        if args.picture:
+            draw(rows, args.picture)
+        return
+    rows = []
+    for system in args.systems:
+        for threshold in thresholds if system == "tree" else thresholds[:1]:
+            args.threshold = threshold
+            found = measure(args, train, test, tree, is_flat=system == "flat")
+            row = figures(found, train, test)
+            title = system if system == "flat" else f"{system}, threshold {threshold}"
+            rows.append([title, *row.values()])
+            print(table(["", *row], rows), flush=True)
+
+
+GROWTH = ["labels", "training, CPU s a thousand spans", "tagging, CPU us a token"]
+
+
+if __name__ == "__main__":
+    main()
