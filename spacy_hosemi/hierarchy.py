@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -205,16 +206,13 @@ class Solved:
     pattern: Floats
     lattice: Lattice
 
-    def probabilities(self, kept: Bools | None = None) -> Floats:
-        """RETURNS (float64 [K]): Of each candidate, given those that are kept."""
-        mask = None if kept is None else kept.view(np.uint8)
-        found: Floats = self.lattice.sums(self.candidates.score, mask)[1]
-        return found
-
-    def best(self) -> Ints:
-        """RETURNS (int32): Candidates of the best segmentation of each document."""
+    @cached_property
+    def found(self) -> tuple[Floats, Ints]:
+        """RETURNS (Tuple[float64 [K], int32]): The probability of each candidate, and
+        the candidates of the best segmentation of each document."""
         order = self.candidates.node + 1
-        return self.lattice.best(self.candidates.score, order)[0]
+        prob, best, _ = self.lattice.solve(self.candidates.score, order)
+        return prob, best
 
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
         """What is refined on the next level.
@@ -223,10 +221,12 @@ class Solved:
         agreed (Optional[bool [K]]): Those that agree with the gold: what is probable
             among them stays, too.
         """
-        keep = self.probabilities() >= threshold
-        keep[self.best()] = True
+        prob, best = self.found
+        keep = prob >= threshold
+        keep[best] = True
         if agreed is not None:
-            keep |= self.probabilities(agreed) >= max(threshold, TINY)
+            of_gold = self.lattice.sums(self.candidates.score, agreed.view(np.uint8))[1]
+            keep |= of_gold >= max(threshold, TINY)
         return self.candidates.those(keep)
 
 
@@ -289,7 +289,7 @@ def paths(solved: Solved, weights: LevelWeights) -> list[list[FoundSpan]]:
     RETURNS (List[List[FoundSpan]]): From left to right, without outside.
     """
     tree, candidates = weights.tree, solved.candidates
-    prob, best = solved.probabilities(), solved.best()
+    prob, best = solved.found
     n = int(candidates.sizes.max(initial=0)) + 1
     place = candidates.doc.astype(np.int64) * n + candidates.start
     place = place * n + candidates.end

@@ -26,6 +26,7 @@ cdef struct Arc:
     int32_t target
     int32_t segment
     double score
+    double share                # of what reaches its target, times the total there
 
 
 class Steps:
@@ -118,6 +119,7 @@ cdef class Lattice:
     cdef int32_t* state         # of each node
     cdef int32_t* first_arc     # of its best completion, -1: none
     cdef double* alpha          # or the best completion
+    cdef double* total          # of exp(alpha + score) of its arcs, but for a factor
     cdef double* mass
     cdef Py_ssize_t n_nodes, room_nodes
     cdef int32_t[::1] node_of   # [P] at the boundary in work, -1: none
@@ -139,6 +141,7 @@ cdef class Lattice:
         free(self.state)
         free(self.first_arc)
         free(self.alpha)
+        free(self.total)
         free(self.mass)
 
     cdef _check(self):
@@ -186,26 +189,33 @@ cdef class Lattice:
                     self._spread(d, log_z[d], prob, counts, ends)
         return tuple(map(np.asarray, (log_z, prob, counts, ends)))
 
-    def best(self, const double[::1] scores, const int32_t[::1] order):
-        """The best segmentation of each document.
+    def solve(self, const double[::1] scores, const int32_t[::1] order):
+        """Probabilities and the best segmentation of each document.
 
         scores (float64 [K]): Of each segment; -inf forbids.
         order (int32 [K]): Among equals the first segment with the smallest order goes,
             then the longest, as in `viterbi`.
-        RETURNS (Tuple[int32 [B], float64 [N]]): Segments, from left to right in each
-            document; its score, -inf where there is no segmentation.
+        RETURNS (Tuple[float64 [K], int32 [B], float64 [N]]): The probability of each
+            segment; the best segments, from left to right in each document; their
+            score, -inf where there is no segmentation.
         """
         cdef Py_ssize_t d
+        cdef double log_z
+        cdef double[::1] prob = np.zeros(self.starts.shape[0])
+        cdef double[:, ::1] counts = np.zeros_like(self.weight)
+        cdef double[::1] ends = np.zeros(self.n_states)
         cdef double[::1] found = np.empty(self.sizes.shape[0])
         cdef list path = []
         self._check_scores(scores, None)
         for d in range(self.sizes.shape[0]):
             with nogil:
-                self._forward(d, scores, None)
+                log_z = self._forward(d, scores, None)
+                if log_z > -INFINITY:
+                    self._spread(d, log_z, prob, counts, ends)
                 found[d] = self._complete(d, scores, order)
             if found[d] > -INFINITY:
                 self._walk(d, path)
-        return np.array(path, np.int32), np.asarray(found)
+        return np.asarray(prob), np.array(path, np.int32), np.asarray(found)
 
     cdef _check_scores(self, const double[::1] scores, const unsigned char[::1] mask):
         cdef Py_ssize_t n = self.starts.shape[0]
@@ -230,17 +240,17 @@ cdef class Lattice:
                 k += 1
             for s in range(self.first_node[j], self.n_nodes):
                 self.node_of[self.state[s]] = -1
-                self.mass[s] = 0.0
+                self.total[s] = 0.0
             self.first_node[j + 1] = <int32_t>self.n_nodes
             # alpha is the maximum so far
             for a in range(begin, self.n_arcs):
-                s = self.arcs[a].source
-                self.mass[self.arcs[a].target] += exp(
-                    self.alpha[s] + self.arcs[a].score
-                    - self.alpha[self.arcs[a].target]
+                s = self.arcs[a].target
+                self.arcs[a].share = exp(
+                    self.alpha[self.arcs[a].source] + self.arcs[a].score - self.alpha[s]
                 )
+                self.total[s] += self.arcs[a].share
             for s in range(self.first_node[j], self.n_nodes):
-                self.alpha[s] += log(self.mass[s])
+                self.alpha[s] += log(self.total[s])
         top = -INFINITY
         for s in range(self.first_node[n], self.first_node[n + 1]):
             top = max(top, self.alpha[s] + self.final[self.state[s]])
@@ -279,6 +289,7 @@ cdef class Lattice:
             self.state = <int32_t*>_resized(self.state, room * sizeof(int32_t))
             self.first_arc = <int32_t*>_resized(self.first_arc, room * sizeof(int32_t))
             self.alpha = <double*>_resized(self.alpha, room * sizeof(double))
+            self.total = <double*>_resized(self.total, room * sizeof(double))
             self.mass = <double*>_resized(self.mass, room * sizeof(double))
             self.room_nodes = room
         self.state[self.n_nodes], self.alpha[self.n_nodes] = state, value
@@ -315,9 +326,7 @@ cdef class Lattice:
             s, t = self.arcs[a].source, self.arcs[a].target
             if self.mass[t] == 0.0:
                 continue
-            share = self.mass[t] * exp(
-                self.alpha[s] + self.arcs[a].score - self.alpha[t]
-            )
+            share = self.mass[t] * self.arcs[a].share / self.total[t]
             self.mass[s] += share
             prob[self.arcs[a].segment] += share
             counts[self.state[s], self.labels[self.arcs[a].segment]] += share

@@ -82,7 +82,8 @@ def test_best_equals_enumeration(seed):
     automaton, potentials, _ = as_core(problem)
     lattice = make_lattice(automaton, potentials.pattern, (problem.n_tokens, segments))
     order = np.array([y for _, _, y in segments], np.int32)
-    path, found = lattice.best(scores, order)
+    prob, path, found = lattice.solve(scores, order)
+    assert prob.tolist() == lattice.sums(scores)[1].tolist()
     best, score = oracles.best(expected) if oracles.possible(expected) else ((), -INF)
     assert found[0] == pytest.approx(score, rel=1e-9, abs=1e-9)
     assert [segments[k] for k in path] == list(best)
@@ -133,7 +134,7 @@ def test_grammar_and_viterbi_agree():
         )
         lattice = make_lattice(automaton, potentials.pattern, (5, segments))
         order = np.array([y for _, _, y in segments], np.int32)
-        path, score = lattice.best(scores, order)
+        _, path, score = lattice.solve(scores, order)
         best, expected = viterbi(automaton, potentials)
         assert [segments[k] for k in path] == best
         assert score[0] == pytest.approx(expected)
@@ -153,7 +154,7 @@ def test_scores_of_any_size(scale):
 def test_nothing_is_possible():
     lattice = make_lattice(make_automaton(2), np.zeros(0), (2, [(0, 1, 0)]))
     assert lattice.sums(np.zeros(1))[0].tolist() == [-INF]
-    path, score = lattice.best(np.zeros(1), np.zeros(1, np.int32))
+    _, path, score = lattice.solve(np.zeros(1), np.zeros(1, np.int32))
     assert not len(path) and score.tolist() == [-INF]
 
 
