@@ -48,8 +48,14 @@ cdef class ChildRows:
         cdef bint is_sound = (
             self.stop.shape[0] == self.node.shape[0] == self.at.shape[0] - 1 == n
             and (self.strength is None or self.strength.shape[0] == self.rows.shape[0])
+            and self.first[0] == 0
             and self.first[n_tokens] == self.rows.shape[0]
         )
+        for k in range(n_tokens if is_sound else 0):
+            is_sound = is_sound and self.first[k] <= self.first[k + 1]
+        # Of the pairs only those that are read: a model has many more.
+        for k in range(self.rows.shape[0] if is_sound else 0):
+            is_sound = is_sound and self._has_pairs(self.rows[k])
         for k in range(n if is_sound else 0):
             v = self.node[k]
             is_sound = (
@@ -63,6 +69,13 @@ cdef class ChildRows:
                 break
         if not is_sound:
             raise ValueError(Errors.HS114)
+
+    cdef bint _has_pairs(self, Py_ssize_t row) noexcept:
+        return (
+            0 <= row < self.first_pair.shape[0] - 1
+            and 0 <= self.first_pair[row] <= self.first_pair[row + 1]
+            and self.first_pair[row + 1] <= self.columns.shape[0]
+        )
 
     def gather(self, const double[::1] weights, double[::1] scores):
         """Add to scores [at[K]] the weights [N] that are read."""
