@@ -34,12 +34,22 @@ cdef class ChildRows:
     cdef const double[::1] strength
 
     def __init__(
-        self, begin, stop, node, at, first, rows, strength, first_child, first_pair,
+        self,
+        begin,
+        stop,
+        node,
+        at,
+        first,
+        rows,
+        strength,
+        first_child,
+        first_pair,
         columns,
     ):
         self.begin, self.stop, self.node, self.at = begin, stop, node, at
         self.first, self.rows, self.strength = first, rows, strength
-        self.first_child, self.first_pair, self.columns = first_child, first_pair, columns
+        self.first_child, self.first_pair = first_child, first_pair
+        self.columns = columns
         self._check()
 
     cdef _check(self):
@@ -95,10 +105,13 @@ cdef class ChildRows:
         cdef bint is_gather = weights is not None
         cdef Py_ssize_t n_weights = (weights if is_gather else d_weights).shape[0]
         cdef Py_ssize_t n_scores = (scores if is_gather else d_scores).shape[0]
-        cdef Py_ssize_t k, t, a, c
+        cdef Py_ssize_t k, t, a, c, end
         cdef int32_t low, high
         cdef double much
-        if n_weights != self.columns.shape[0] or n_scores != self.at[self.node.shape[0]]:
+        if (
+            n_weights != self.columns.shape[0]
+            or n_scores != self.at[self.node.shape[0]]
+        ):
             raise ValueError(Errors.HS114)
         with nogil:
             for k in range(self.node.shape[0]):
@@ -109,7 +122,8 @@ cdef class ChildRows:
                 for t in range(self.first[self.begin[k]], self.first[self.stop[k]]):
                     much = 1.0 if self.strength is None else self.strength[t]
                     a = self._first_from(self.rows[t], low)
-                    while a < self.first_pair[self.rows[t] + 1] and self.columns[a] < high:
+                    end = self.first_pair[self.rows[t] + 1]
+                    while a < end and self.columns[a] < high:
                         c = self.at[k] + self.columns[a] - low
                         if is_gather:
                             scores[c] += much * weights[a]
