@@ -265,5 +265,8 @@ def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -
             )
     hard = [name for name, x in gazetteers.items() if x.label is not None]
     if hard:
-        expected, found = "lists without mode = 'hard'", f"{hard} have it"
-        raise ValueError(Errors.HS118.format(expected=expected, found=found))
+        raise ValueError(
+            Errors.HS118.format(
+                expected='gazetteers without mode = "hard"', found=f"{hard} have it"
+            )
+        )
