@@ -89,6 +89,7 @@ from .segmentation import (
     labels_of,
     make_gold,
     read_annotation,
+    whitespace,
 )
 from .selection import select_features
 from .sources import read_sources
@@ -931,11 +932,16 @@ class HighOrderSemiCRF(TrainablePipe):
         self, examples: Sequence[Example], annotations: Sequence[Annotation]
     ) -> list[Annotation]:
         """What is known of each document, or of its sentences."""
-        return [
-            known.part(unit.start, unit.end)
-            for eg, known in zip(examples, annotations)
-            for unit in units(eg.predicted, self.cfg["scope"])
-        ]
+        found = []
+        for eg, known in zip(examples, annotations):
+            for unit in units(eg.predicted, self.cfg["scope"]):
+                part = known.part(unit.start, unit.end)
+                spaces = whitespace(unit.tokens)
+                # As in `make_gold`: it is not outside where nothing is.
+                if spaces is not None and self.cfg["outside"] == "none":
+                    part.is_missing[spaces] = True
+                found.append(part)
+        return found
 
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]

@@ -26,11 +26,15 @@ class Refinement:
 
     settings (Hierarchy): Of the component.
     weights (LevelWeights): In its model.
+    RAISES (ValueError): HS118 other settings.
 
     parents (Dict[str, str]): What stands above each name, for the labels there are.
     """
 
     def __init__(self, settings: Hierarchy, weights: LevelWeights) -> None:
+        if not isinstance(settings, Hierarchy):
+            expected, found = "spacy_hosemi.hierarchy.v1", f"it is {settings!r}"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         self.settings = settings
         self.weights = weights
         self.parents: dict[str, str] = {}

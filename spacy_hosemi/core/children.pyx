@@ -19,7 +19,8 @@ cdef class ChildRows:
     begin, stop (int32 [K]): Tokens of each segment that count in the role.
     node (int32 [K]): Its node.
     at (int64 [K + 1]): Where the scores of its children stand.
-    first (int32 [n + 1]), rows (int32): Rows of token i are rows[first[i]:first[i + 1]].
+    first (int32 [n + 1]), rows (int32): Rows of token i are
+        rows[first[i]:first[i + 1]].
     strength (Optional[float64]): How much each fires; None: all with 1.0.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1.

@@ -6,6 +6,7 @@ import re
 
 import pytest
 import spacy
+from spacy import registry
 from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
@@ -75,10 +76,11 @@ def predicted(nlp, lines=MARKED):
     """Spans and paths of documents that have no entities yet."""
     pipe = nlp.get_pipe("hosemi")
     docs = pipe.pipe([eg.predicted for eg in examples_of(nlp, lines)])
-    return [
-        [(x, ent._.label_path) for x, ent in zip(triples(doc.ents), doc.ents)]
-        for doc in docs
-    ]
+    return [paths_of(doc) for doc in docs]
+
+
+def paths_of(doc):
+    return [(x, ent._.label_path) for x, ent in zip(triples(doc.ents), doc.ents)]
 
 
 def gold(nlp, lines=MARKED):
@@ -455,6 +457,8 @@ def test_settings_of_the_tree(setting, code):
         make_nlp(hierarchy={**TREE, **setting})
     with pytest.raises(ValueError, match="HS043"):
         make_hierarchy(threshold=float("nan"))
+    with pytest.raises(ValueError, match="HS118.*hierarchy.v1.*'/'"):
+        make_nlp(hierarchy="/")
 
 
 HARD = {"@misc": "spacy_hosemi.gazetteer.v1", "mode": "hard", "label": "PER/first"}
@@ -509,3 +513,28 @@ def test_without_a_fit_nothing_is_predicted():
     initialize(nlp)
     pipe = nlp.get_pipe("hosemi")
     assert pipe(make_doc(nlp, "Ada")).ents == ()
+
+
+def test_whitespace_where_nothing_is_outside():
+    """It counts as missing there, and is part of some span."""
+    nlp = make_nlp(hierarchy=TREE, outside="none")
+    words = ["Ada", "\n", "Mary", "Acme"]
+    tags = ["B-PER/first", "O", "B-PER/last", "B-ORG"]
+    doc, reference = make_doc(nlp, *words), make_doc(nlp, *words, ents=tags)
+    pipe = nlp.get_pipe("hosemi")
+    fit = registry.resolve({"fit": lbfgs(max_iter=20)})["fit"]
+    pipe.initialize(lambda: [Example(doc, reference)], nlp=nlp, fit=fit)
+    found = pipe(make_doc(nlp, *words)).ents
+    assert [ent.label_ for ent in found if not ent[0].is_space][-1] == "ORG"
+    assert sum(map(len, found)) == len(words)
+
+
+def test_run_twice(trained):
+    """What the component has written itself is not preset."""
+    nlp = copy.deepcopy(trained)
+    pipe = nlp.get_pipe("hosemi")
+    for least in (0.0, 0.9):
+        pipe.min_confidence = least
+        doc = nlp("Ada Babbage met Mary in New York .")
+        before = paths_of(doc)
+        assert paths_of(pipe(doc)) == before != []
