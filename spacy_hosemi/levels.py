@@ -68,6 +68,7 @@ class LevelWeights(Shim):
         super().__init__(None)
         self.tree = LabelTree([], {})
         self.levels: list[Level] = []
+        self._automaton: PatternAutomaton | None = None
         self.allocate([], [])
 
     def allocate(
@@ -85,7 +86,7 @@ class LevelWeights(Shim):
         tree (LabelTree): V nodes.
         automaton (PatternAutomaton): Of the component: outside, then the top.
         """
-        self.tree = tree
+        self.tree, self._automaton = tree, automaton
         symbol = np.append(tree.at_level(1) + 1, 0).astype(np.int32)
         every = np.arange(len(automaton.patterns), dtype=np.int32)
         above = Level(Steps(automaton), symbol, every, is_own=False)
@@ -138,7 +139,8 @@ class LevelWeights(Shim):
 
     def copy(self) -> LevelWeights:
         other = LevelWeights().from_bytes(self.to_bytes())
-        other.tree, other.levels = self.tree, self.levels
+        if self._automaton is not None:
+            other.connect(self.tree, self._automaton)
         return other
 
     def to_bytes(self) -> bytes:
@@ -176,11 +178,16 @@ class LevelWeights(Shim):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.to_bytes(),)
+        return _unpickle, (self.to_bytes(), self.tree, self._automaton)
 
 
-def _unpickle(data: bytes) -> LevelWeights:
-    return LevelWeights().from_bytes(data)
+def _unpickle(
+    data: bytes, tree: LabelTree, automaton: PatternAutomaton | None
+) -> LevelWeights:
+    weights = LevelWeights().from_bytes(data)
+    if automaton is not None:
+        weights.connect(tree, automaton)
+    return weights
 
 
 def level_weights_of(model: Model[Any, Any]) -> LevelWeights:

@@ -85,9 +85,11 @@ from .scoring import score_entities
 from .segmentation import (
     Annotation,
     Gold,
+    check_known,
     labels_of,
     make_gold,
     read_annotation,
+    whitespace,
 )
 from .selection import select_features
 from .sources import read_sources
@@ -99,6 +101,7 @@ from .thresholds import (
     least_of,
     read_thresholds,
 )
+from .tree import check_labels_in_tree
 from .units import SCOPES, batches, shift, units
 
 FORMAT = 1
@@ -428,7 +431,8 @@ class HighOrderSemiCRF(TrainablePipe):
                     **self.cfg,
                     "decoding": decoding,
                     "spans_threshold": spans_threshold,
-                }
+                },
+                self.weights.extractor.gazetteers.settings,
             )
             self._refinement = Refinement(hierarchy, level_weights_of(model))
         features = self.weights.extractor.features
@@ -448,6 +452,11 @@ class HighOrderSemiCRF(TrainablePipe):
     def labels(self) -> tuple[str, ...]:
         """The labels of spans, without outside."""
         return tuple(self.cfg["labels"])
+
+    @property
+    def _names(self) -> Sequence[str]:
+        """Labels, and what is above them in a tree."""
+        return self._refinement.names if self._refinement else self.labels
 
     @property
     def label_data(self) -> list[str]:
@@ -490,7 +499,8 @@ class HighOrderSemiCRF(TrainablePipe):
         if not len(self.weights.tail):
             self._set_labels(labels, [])
             return 1
-        self._check_flat(f"the new label {label!r}")
+        if self._refinement is not None:
+            raise self._not_in_tree(f"the new label {label!r}")
         observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
         self._set_labels(labels, ())  # what patterns are mined for
         new = set(self.inventory.names[n_names:])
@@ -551,10 +561,10 @@ class HighOrderSemiCRF(TrainablePipe):
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples)
         _annotate(nlp, examples)
-        self._read_tree(hierarchy)
+        self._read_tree(hierarchy, known)
         self._set_labels(known, [])
         self._check_hard_lists()
-        check_labels(self.min_confidence, self.labels, self.name)
+        check_labels(self.min_confidence, self._names, self.name)
         read_sources(
             self.weights.extractor,
             gazetteers or {},
@@ -578,8 +588,11 @@ class HighOrderSemiCRF(TrainablePipe):
             self._fit(fit, docs, golds)
             self._fit_levels(fit, docs, self._parts(examples, annotations), golds)
 
-    def _read_tree(self, read: Callable[[], dict[str, str]] | None) -> None:
-        """RAISES (ValueError): HS118 a tree that nothing asks for, or none that is."""
+    def _read_tree(
+        self, read: Callable[[], dict[str, str]] | None, labels: Sequence[str]
+    ) -> None:
+        """RAISES (ValueError): HS117 a label that is not in the tree; HS118 a tree that
+        nothing asks for, or none that is."""
         settings = self._refinement.settings if self._refinement else None
         if (settings is not None and settings.separator is None) != (read is not None):
             raise ValueError(
@@ -590,6 +603,7 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         if read is not None:
             self.cfg["tree"] = read()
+            check_labels_in_tree(labels, self.cfg["tree"])
 
     def _fit_levels(
         self,
@@ -640,11 +654,11 @@ class HighOrderSemiCRF(TrainablePipe):
     def _check_flat(self, what: str) -> None:
         """RAISES (ValueError): HS118 labels are in a tree."""
         if self._refinement is not None and self._refinement.is_needed:
-            raise ValueError(
-                Errors.HS118.format(
-                    expected="a fit in [initialize.components]", found=f"this is {what}"
-                )
-            )
+            raise self._not_in_tree(what)
+
+    def _not_in_tree(self, what: str) -> ValueError:
+        expected, found = "a fit in [initialize.components]", f"this is {what}"
+        return ValueError(Errors.HS118.format(expected=expected, found=found))
 
     def _check_sparse(self, what: str) -> None:
         """RAISES (ValueError): HS053 the model has more than weights of features."""
@@ -895,6 +909,8 @@ class HighOrderSemiCRF(TrainablePipe):
         docs, golds = [], []
         for eg, known in zip(examples, annotations or self._annotations(examples)):
             if self._refinement is not None:
+                leaves = self._refinement.tree.leaf
+                check_known(known, leaves, eg.predicted, self.name)
                 known = self._refinement.annotation_at_top(known)
             for unit in units(eg.predicted, self.cfg["scope"]):
                 part = known.part(unit.start, unit.end)
@@ -906,11 +922,16 @@ class HighOrderSemiCRF(TrainablePipe):
         self, examples: Sequence[Example], annotations: Sequence[Annotation]
     ) -> list[Annotation]:
         """What is known of each document, or of its sentences."""
-        return [
-            known.part(unit.start, unit.end)
-            for eg, known in zip(examples, annotations)
-            for unit in units(eg.predicted, self.cfg["scope"])
-        ]
+        found = []
+        for eg, known in zip(examples, annotations):
+            for unit in units(eg.predicted, self.cfg["scope"]):
+                part = known.part(unit.start, unit.end)
+                spaces = whitespace(unit.tokens)
+                # As in `make_gold`: it is not outside where nothing is.
+                if spaces is not None and self.cfg["outside"] == "none":
+                    part.is_missing[spaces] = True
+                found.append(part)
+        return found
 
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
@@ -1099,8 +1120,8 @@ class HighOrderSemiCRF(TrainablePipe):
         is in work is done."""
         presets = [read_preset(doc, self.name) for doc in docs]
         labels = {y for preset in presets if preset for *_, y in preset.spans}
-        if self._refinement is not None:
-            labels = {y for y in labels if not self._refinement.knows(y)}
+        if self._refinement is not None and len(self.weights.tail):
+            return presets  # others only take their tokens
         if labels.difference(self.labels):
             wait(in_work)
             self._add_labels(labels)
@@ -1366,7 +1387,7 @@ class HighOrderSemiCRF(TrainablePipe):
             weights.put_features_on_tokens()
         if weights.is_trained:
             self._check_hard_lists()
-            check_labels(self.min_confidence, self.labels, self.name)
+            check_labels(self.min_confidence, self._names, self.name)
         expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
         found = len(weights.pattern), len(weights.tail), weights.n_observed
         if weights.is_trained and found != expected:

@@ -12,13 +12,13 @@ from .candidates import Known, top_candidates
 from .core import PatternAutomaton, marginals, viterbi
 from .errors import Errors
 from .hierarchy import FoundSpan, Hierarchy, Readings, descend, fit_levels, paths
-from .labels import Segment, Span
+from .labels import LabelInventory, Segment, Span
 from .levels import LevelWeights, mine_levels, mine_nodes
 from .model import Rows, Weights
 from .problems import Preset, Problem
 from .segmentation import Annotation, Gold
 from .thresholds import Thresholds, least_of
-from .tree import LabelTree, check_labels_in_tree, split_labels
+from .tree import LabelTree, split_labels
 
 
 class Refinement:
@@ -26,11 +26,15 @@ class Refinement:
 
     settings (Hierarchy): Of the component.
     weights (LevelWeights): In its model.
+    RAISES (ValueError): HS118 other settings.
 
     parents (Dict[str, str]): What stands above each name, for the labels there are.
     """
 
     def __init__(self, settings: Hierarchy, weights: LevelWeights) -> None:
+        if not isinstance(settings, Hierarchy):
+            expected, found = "spacy_hosemi.hierarchy.v1", f"it is {settings!r}"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         self.settings = settings
         self.weights = weights
         self.parents: dict[str, str] = {}
@@ -48,19 +52,25 @@ class Refinement:
 
         labels (Sequence[str]): All leaves.
         parents (Mapping[str, str]): What is above them, if it is not in their names.
-        RAISES (ValueError): HS115 cycle; HS117 a label that is not in the tree.
+        RAISES (ValueError): HS040 a reserved name; HS115 cycle.
         """
         if self.settings.separator is not None:
             parents = split_labels(labels, self.settings.separator)
-        elif labels and parents:
-            check_labels_in_tree(labels, parents)
         self.tree = LabelTree(labels, parents)
         self.parents = self.tree.needed(parents)
-        self._top = {name: name for name in self.tree.top}
+        LabelInventory(self.tree.names)  # no name is a reserved one
         first = self.tree.at_level(1)
-        for v, name in enumerate(self.tree.names):
-            self._top.setdefault(name, self.tree.names[first[v]])
+        self._top = {
+            name: self.tree.names[first[v]]
+            for v in self.tree.leaf.values()
+            for name, _ in self.tree.path(v)
+        }
         return self.tree.top
+
+    @property
+    def names(self) -> list[str]:
+        """All labels, and what is above them."""
+        return [*self._top]
 
     def connect(self, automaton: PatternAutomaton) -> None:
         """What follows from the automaton of the top."""
@@ -69,21 +79,27 @@ class Refinement:
 
     # from labels to those of the top
 
-    def knows(self, label: str) -> bool:
-        """Whether a label, or a name above one, is in the tree."""
-        return label in self._top
-
     def at_top(self, spans: Iterable[Span]) -> list[Span]:
         """RETURNS (List[Tuple[int, int, str]]): With the names at the top."""
         return [(i, j, self._top[label]) for i, j, label in spans]
 
     def preset_at_top(self, preset: Preset | None) -> Preset | None:
-        """RETURNS (Optional[Preset]): The same."""
-        return preset and replace(preset, spans=self.at_top(preset.spans))
+        """RETURNS (Optional[Preset]): The same. Where a label is not in the tree, the
+        tokens are taken, and that is all."""
+        if preset is None:
+            return None
+        known = [span for span in preset.spans if span[2] in self._top]
+        return replace(preset, spans=self.at_top(known))
 
     def annotation_at_top(self, annotation: Annotation) -> Annotation:
-        """RETURNS (Annotation): The same; what is wrong may be right there."""
-        return Annotation(self.at_top(annotation.spans), annotation.is_missing)
+        """RETURNS (Annotation): The same; wrong are those no label of which is left."""
+        wrong = [
+            (i, j, self.tree.names[v])
+            for i, j, v in self._wrong(annotation)
+            if self.tree.level[v] == 1
+        ]
+        at_top = self.at_top(annotation.spans)
+        return Annotation(at_top, annotation.is_missing, wrong)
 
     # training
 
@@ -128,7 +144,7 @@ class Refinement:
         given = [
             (doc, known, gold)
             for doc, known, gold in zip(docs, annotations, golds)
-            if gold.n_known and len(doc)
+            if (gold.n_known or known.incorrect) and len(doc)
         ]
         rows = [top.rows(doc, is_train=True) for doc, _, _ in given]
         scored = [(of_doc, len(doc)) for of_doc, (doc, _, _) in zip(rows, given)]
@@ -142,7 +158,7 @@ class Refinement:
         known = Known(
             self._places([x for _, x, _ in given]),
             [x.is_missing for _, x, _ in given],
-            self._wrong([x for _, x, _ in given]),
+            [self._wrong(x) for _, x, _ in given],
         )
         candidates = top_candidates(found, sizes, self.settings.threshold, others)
         args = candidates, top.pattern, Readings(rows), known, self.settings
@@ -154,14 +170,17 @@ class Refinement:
         leaf = self.tree.leaf
         return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
 
-    def _wrong(
-        self, annotations: Iterable[Annotation]
-    ) -> list[list[tuple[int, int, int]]]:
-        leaf = self.tree.leaf
-        return [
-            [(i, j, leaf[y]) for i, j, y in x.incorrect if y in leaf]
-            for x in annotations
-        ]
+    def _wrong(self, annotation: Annotation) -> list[tuple[int, int, int]]:
+        """Leaves, and nodes all of whose children are wrong."""
+        found = {(i, j, self.tree.leaf[y]) for i, j, y in annotation.incorrect}
+        waiting = [*found]
+        for i, j, v in waiting:  # grows while it is read
+            above = int(self.tree.parent[v])
+            children = range(*self.tree.first_child[[above, above + 1]])
+            if above >= 0 and all((i, j, child) in found for child in children):
+                found.add((i, j, above))
+                waiting.append((i, j, above))
+        return sorted(found)
 
     # prediction
 
@@ -187,9 +206,14 @@ class Refinement:
         candidates = top_candidates(found, sizes, self.settings.threshold, others)
         readings = Readings([top.rows(x.unit.tokens) for x in problems])
         leaf = self.tree.leaf
+        # Others make a segmentation impossible: see `make_problem`.
         spans = [
-            [(i, j, leaf[y]) for i, j, y in preset.spans if y in leaf] if preset else []
-            for preset in presets
+            [
+                (i, j, leaf[y])
+                for i, j, y in (preset.spans if preset else ())
+                if y in leaf and (i, j, automaton.labels.index(self._top[y])) in kept
+            ]
+            for preset, kept in zip(presets, others)
         ]
         solved = descend(
             self.weights,
@@ -225,7 +249,7 @@ def _segments(
     return viterbi(automaton, top.potentials(rows, size), gold.constraints)[0]
 
 
-def check_settings(settings: Mapping[str, Any]) -> None:
+def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -> None:
     """RAISES (ValueError): HS118 settings of the component that have no meaning for
     labels in a tree."""
     expected = {
@@ -245,3 +269,10 @@ def check_settings(settings: Mapping[str, Any]) -> None:
                     expected=f"{name} = {value!r}", found=f"it is {found!r}"
                 )
             )
+    hard = [name for name, x in gazetteers.items() if x.label is not None]
+    if hard:
+        raise ValueError(
+            Errors.HS118.format(
+                expected='gazetteers without mode = "hard"', found=f"{hard} have it"
+            )
+        )

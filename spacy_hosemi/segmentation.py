@@ -7,7 +7,7 @@ all segmentations that agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -174,17 +174,10 @@ def make_gold(
     RAISES (ValueError): HS041 unknown label; HS044 outside token where there is none;
         HS094 a span is both an entity and incorrect; HS103 whitespace at its ends.
     """
-    for _, _, label in (*annotation.spans, *annotation.incorrect):
-        if label not in inventory.labels:
-            raise ValueError(
-                Errors.HS041.format(found=label, expected=inventory.labels, name=name)
-            )
+    check_known(annotation, inventory.labels, doc, name)
     missing = annotation.is_missing.copy()
     if inventory.outside == "none":
         missing |= _check_covered(annotation, doc)
-    for start, end, label in set(annotation.spans).intersection(annotation.incorrect):
-        text = doc[start:end].text
-        raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
     if inventory.outside != "none":
         _check_ends(annotation.spans, doc)
     n_known = int((~missing).sum())
@@ -197,6 +190,21 @@ def make_gold(
     ]
     constraints = replace(constraints, forbidden=forbidden)
     return Gold(None, constraints, n_known + len(forbidden), doc[:8].text)
+
+
+def check_known(
+    annotation: Annotation, labels: Collection[str], doc: Doc, name: str
+) -> None:
+    """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
+    incorrect."""
+    for _, _, label in (*annotation.spans, *annotation.incorrect):
+        if label not in labels:
+            raise ValueError(
+                Errors.HS041.format(found=label, expected=tuple(labels), name=name)
+            )
+    for start, end, label in set(annotation.spans).intersection(annotation.incorrect):
+        text = doc[start:end].text
+        raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
 
 
 def _check_ends(spans: Iterable[Span], doc: Doc) -> None:

@@ -201,7 +201,8 @@ def make_tree_reader(
     def read() -> dict[str, str]:
         parents: dict[str, str] = {}
         with open(path, encoding="utf8", newline="") as lines:
-            for k, row in enumerate(csv.reader(lines, delimiter="\t"), start=1):
+            rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            for k, row in enumerate(rows, start=1):
                 if not row:
                     continue
                 if len(row) != 2 or not all(row):

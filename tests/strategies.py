@@ -355,3 +355,25 @@ TRAITS = {
     *("inside entry", "start entry", "end entry"),
     *("duplicate entries", "entry -inf"),
 }
+
+
+# --- label trees --------------------------------------------------------------------
+
+
+def random_forest(
+    rng: np.random.Generator, n_names: int, deepest: int
+) -> tuple[list[str], dict[str, str]]:
+    """Labels in some order, and the parents of names: of all that have no child, and
+    of a few others, too."""
+    depth: dict[str, int] = {}
+    parents: dict[str, str] = {}
+    for k in range(n_names):
+        above = [name for name in depth if depth[name] < deepest]
+        name = f"n{k}"
+        depth[name] = 1
+        if above and rng.random() < 0.75:
+            parents[name] = above[rng.integers(len(above))]
+            depth[name] = depth[parents[name]] + 1
+    inner = set(parents.values())
+    labels = [name for name in depth if name not in inner or rng.random() < 0.2]
+    return [labels[k] for k in rng.permutation(len(labels))], parents

@@ -19,7 +19,8 @@ cdef class ChildRows:
     begin, stop (int32 [K]): Tokens of each segment that count in the role.
     node (int32 [K]): Its node.
     at (int64 [K + 1]): Where the scores of its children stand.
-    first (int32 [n + 1]), rows (int32): Rows of token i are rows[first[i]:first[i + 1]].
+    first (int32 [n + 1]), rows (int32): Rows of token i are
+        rows[first[i]:first[i + 1]].
     strength (Optional[float64]): How much each fires; None: all with 1.0.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1.
@@ -34,12 +35,22 @@ cdef class ChildRows:
     cdef const double[::1] strength
 
     def __init__(
-        self, begin, stop, node, at, first, rows, strength, first_child, first_pair,
+        self,
+        begin,
+        stop,
+        node,
+        at,
+        first,
+        rows,
+        strength,
+        first_child,
+        first_pair,
         columns,
     ):
         self.begin, self.stop, self.node, self.at = begin, stop, node, at
         self.first, self.rows, self.strength = first, rows, strength
-        self.first_child, self.first_pair, self.columns = first_child, first_pair, columns
+        self.first_child, self.first_pair = first_child, first_pair
+        self.columns = columns
         self._check()
 
     cdef _check(self):
@@ -48,8 +59,14 @@ cdef class ChildRows:
         cdef bint is_sound = (
             self.stop.shape[0] == self.node.shape[0] == self.at.shape[0] - 1 == n
             and (self.strength is None or self.strength.shape[0] == self.rows.shape[0])
+            and self.first[0] == 0
             and self.first[n_tokens] == self.rows.shape[0]
         )
+        for k in range(n_tokens if is_sound else 0):
+            is_sound = is_sound and self.first[k] <= self.first[k + 1]
+        # Of the pairs only those that are read: a model has many more.
+        for k in range(self.rows.shape[0] if is_sound else 0):
+            is_sound = is_sound and self._has_pairs(self.rows[k])
         for k in range(n if is_sound else 0):
             v = self.node[k]
             is_sound = (
@@ -63,6 +80,13 @@ cdef class ChildRows:
                 break
         if not is_sound:
             raise ValueError(Errors.HS114)
+
+    cdef bint _has_pairs(self, Py_ssize_t row) noexcept:
+        return (
+            0 <= row < self.first_pair.shape[0] - 1
+            and 0 <= self.first_pair[row] <= self.first_pair[row + 1]
+            and self.first_pair[row + 1] <= self.columns.shape[0]
+        )
 
     def gather(self, const double[::1] weights, double[::1] scores):
         """Add to scores [at[K]] the weights [N] that are read."""
@@ -82,10 +106,13 @@ cdef class ChildRows:
         cdef bint is_gather = weights is not None
         cdef Py_ssize_t n_weights = (weights if is_gather else d_weights).shape[0]
         cdef Py_ssize_t n_scores = (scores if is_gather else d_scores).shape[0]
-        cdef Py_ssize_t k, t, a, c
+        cdef Py_ssize_t k, t, a, c, end
         cdef int32_t low, high
         cdef double much
-        if n_weights != self.columns.shape[0] or n_scores != self.at[self.node.shape[0]]:
+        if (
+            n_weights != self.columns.shape[0]
+            or n_scores != self.at[self.node.shape[0]]
+        ):
             raise ValueError(Errors.HS114)
         with nogil:
             for k in range(self.node.shape[0]):
@@ -96,7 +123,8 @@ cdef class ChildRows:
                 for t in range(self.first[self.begin[k]], self.first[self.stop[k]]):
                     much = 1.0 if self.strength is None else self.strength[t]
                     a = self._first_from(self.rows[t], low)
-                    while a < self.first_pair[self.rows[t] + 1] and self.columns[a] < high:
+                    end = self.first_pair[self.rows[t] + 1]
+                    while a < end and self.columns[a] < high:
                         c = self.at[k] + self.columns[a] - low
                         if is_gather:
                             scores[c] += much * weights[a]

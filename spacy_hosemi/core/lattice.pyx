@@ -5,7 +5,8 @@ nodes are a boundary and a state of the automaton there, its arcs are the segmen
 each state that can stand before them. Patterns may be as long as they like. In logs,
 and each probability is a product of shares, so nothing cancels or overflows:
 
-    alpha[t]  = log sum over arcs (s, k, t) of exp(alpha[s] + weight[p(s), y(k)] + score[k])
+    alpha[t]  = log sum over arcs (s, k, t)
+                of exp(alpha[s] + weight[p(s), y(k)] + score[k])
     share     = exp(alpha[s] + weight + score - alpha[t])
     mass[s]   = sum over arcs (s, k, t) of mass[t] * share;      P(k) likewise
 

@@ -1,0 +1,540 @@
+"""Labels in a tree, as users of spaCy meet them."""
+
+import copy
+import pickle
+import re
+
+import pytest
+import spacy
+from spacy import registry
+from spacy.tokens import DocBin, Span
+from spacy.training import Example
+
+from spacy_hosemi.hierarchy import make_hierarchy
+from spacy_hosemi.tree import make_tree_reader
+
+from ..helpers import (
+    SMALL,
+    averaged,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_nlp,
+    make_trained,
+    triples,
+)
+from .test_gazetteers import use_lists, write
+from .test_serialize import THROUGH
+
+MARKED = (
+    "[PER/first Ada] wrote to [PER/last Babbage] in [LOC/city London] .",
+    "[PER/last Babbage] lived in [LOC/city London] .",
+    "She met [PER/first Ada] in [LOC/land France] and wrote to [PER/first Mary] .",
+    "[PER/first Mary] was not in [LOC/city New York] with [ORG Acme] .",
+    "[ORG Acme] left [LOC/land New Zealand] to [PER/last Somerville] .",
+    "Nobody wrote a letter .",
+)
+TREE = {"@misc": "spacy_hosemi.hierarchy.v1"}
+LABELS = ["LOC/city", "LOC/land", "ORG", "PER/first", "PER/last"]
+
+
+def example(nlp, line) -> Example:
+    """Of words with [label words] among them; label "?": not annotated."""
+    words, tags = [], []
+    for label, marked, plain in re.findall(r"\[(\S+) ([^\]]*)\]|(\S+)", line):
+        some = (marked or plain).split()
+        words += some
+        of_first = {"": "O", "?": ""}.get(label, f"B-{label}")
+        tags += [of_first] + [of_first.replace("B-", "I-")] * (len(some) - 1)
+    return Example(make_doc(nlp, *words), make_doc(nlp, *words, ents=tags))
+
+
+def examples_of(nlp, lines=MARKED) -> list[Example]:
+    return [example(nlp, line) for line in lines]
+
+
+def fit_on(nlp, lines=MARKED, **settings):
+    """Initialized, with a batch fit."""
+    settings = {"fit": lbfgs(max_iter=25), **settings}
+    nlp.config["initialize"]["components"]["hosemi"] = settings
+    nlp.initialize(lambda: examples_of(nlp, lines))
+    return nlp
+
+
+def make_tree_nlp(lines=MARKED, *, tree=None, settings=None, **config):
+    hierarchy = {**TREE, **(tree or {})}
+    nlp = make_nlp(hierarchy=hierarchy, max_order=1, **config)
+    return fit_on(nlp, lines, **(settings or {}))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return make_tree_nlp()
+
+
+def predicted(nlp, lines=MARKED):
+    """Spans and paths of documents that have no entities yet."""
+    pipe = nlp.get_pipe("hosemi")
+    docs = pipe.pipe([eg.predicted for eg in examples_of(nlp, lines)])
+    return [paths_of(doc) for doc in docs]
+
+
+def paths_of(doc):
+    return [(x, ent._.label_path) for x, ent in zip(triples(doc.ents), doc.ents)]
+
+
+def gold(nlp, lines=MARKED):
+    return [triples(eg.reference.ents) for eg in examples_of(nlp, lines)]
+
+
+# --- predictions ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.001, 1.0])
+def test_the_training_documents(threshold):
+    nlp = make_tree_nlp(tree={"threshold": threshold})
+    assert nlp.get_pipe("hosemi").labels == tuple(LABELS)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+def test_paths(trained):
+    doc = trained("Ada met Babbage in New York with Acme .")
+    assert [ent.label_ for ent in doc.ents] == [
+        "PER/first",
+        "PER/last",
+        "LOC/city",
+        "ORG",
+    ]
+    for ent in doc.ents:
+        path = ent._.label_path
+        names, probabilities = zip(*path)
+        parts = ent.label_.split("/")
+        assert list(names) == ["/".join(parts[: k + 1]) for k in range(len(parts))]
+        assert list(probabilities) == sorted(probabilities, reverse=True)
+        assert path[-1] == (ent.label_, ent._.confidence)
+        assert 0.0 < probabilities[-1] <= 1.0
+    assert Span(doc, 0, 2, "PER/first")._.label_path is None
+    copied = next(
+        iter(DocBin(store_user_data=True, docs=[doc]).get_docs(trained.vocab))
+    )
+    for ent, other in zip(doc.ents, copied.ents):
+        assert other._.label_path == ent._.label_path
+        assert other._.confidence == ent._.confidence
+
+
+def test_of_labels_without_a_tree_the_label_alone():
+    nlp = make_trained()
+    ents = nlp("Ada Lovelace wrote to Charles Babbage.").ents
+    assert len(ents)
+    for ent in ents:
+        assert ent._.label_path == [(ent.label_, ent._.confidence)]
+
+
+def test_back_to_the_inner_label(trained):
+    nlp = copy.deepcopy(trained)
+    pipe, text = nlp.get_pipe("hosemi"), "Ada Babbage wrote ."
+    leaf = nlp(text).ents[0]
+    (top, p_top), (name, p) = leaf._.label_path
+    assert p < p_top
+    for least in ((p + p_top) / 2, {name: 1.0}, {name: (p + p_top) / 2, top: p_top}):
+        pipe.min_confidence = least
+        (ent,) = nlp(text).ents[:1]
+        assert (ent.start, ent.end, ent.label_) == (leaf.start, leaf.end, top)
+        assert ent._.confidence == p_top
+        assert ent._.label_path == leaf._.label_path
+    pipe.min_confidence = {name: 1.0, top: 1.0}
+    assert not any(ent.start == leaf.start for ent in nlp(text).ents)
+
+
+def test_thresholds_by_inner_label(tmp_path):
+    nlp = make_tree_nlp(min_confidence={"PER": 0.1, "PER/first": 0.2})
+    nlp.to_disk(tmp_path)
+    assert predicted(spacy.load(tmp_path)) == predicted(nlp)
+    with pytest.raises(ValueError, match="HS091"):
+        make_tree_nlp(min_confidence={"PERSON": 0.1})
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_a_saved_model_predicts_the_same(trained, through, tmp_path):
+    other = through(trained, tmp_path)
+    assert predicted(other) == predicted(trained)
+
+
+def test_a_copy_of_a_copy_and_of_its_model(trained):
+    expected = predicted(trained)
+    other = pickle.loads(pickle.dumps(copy.deepcopy(trained)))
+    assert predicted(other) == expected
+    other.resume_training()  # copies the model
+    pipe = other.get_pipe("hosemi")
+    pipe.model = pipe.model.copy()
+    assert pipe.model.to_bytes() == trained.get_pipe("hosemi").model.to_bytes()
+
+
+def test_threads_and_batches_predict_the_same(trained):
+    words = [[t.text for t in eg.reference] for eg in examples_of(trained)] * 3
+    pipe = copy.deepcopy(trained).get_pipe("hosemi")
+    alone = [pipe.predict([make_doc(trained, *x)])[0].spans for x in words]
+    pipe.threads = 2
+    docs = pipe.pipe((make_doc(trained, *x) for x in words), batch_size=4)
+    assert [triples(doc.ents) for doc in docs] == alone
+
+
+@pytest.mark.parametrize("words", [[], ["Ada"], ["nothing"], [" "], [" ", "Ada", "\n"]])
+def test_small_documents(trained, words):
+    doc = trained.get_pipe("hosemi")(make_doc(trained, *words))
+    assert [ent.text for ent in doc.ents] == (["Ada"] if "Ada" in words else [])
+    assert trained.get_pipe("hosemi").predict([]) == []
+
+
+def test_temperature_and_collective_and_spans(trained):
+    nlp = copy.deepcopy(trained)
+    pipe = nlp.get_pipe("hosemi")
+    before = nlp("Ada met Babbage in New York .")
+    pipe.temperature, pipe.spans_key = 2.0, "found"
+    after = nlp("Ada met Babbage in New York .")
+    assert triples(after.ents) == triples(before.ents) == triples(after.spans["found"])
+    for ent, other in zip(before.ents, after.ents):
+        assert other._.confidence < ent._.confidence
+    pipe.collective = 0.5
+    nlp("Ada met Babbage in New York .")
+
+
+# --- preset entities --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", [*LABELS, "PER", "LOC", "unknown"])
+@pytest.mark.parametrize("place", [(1, 2), (0, 1), (3, 6)])
+def test_preset_entities_are_kept(trained, label, place):
+    doc = make_doc(trained, *"Ada met Babbage in New York .".split())
+    doc.set_ents([Span(doc, *place, label=label)], default="missing")
+    doc = trained.get_pipe("hosemi")(doc)
+    assert (*place, label) in triples(doc.ents)
+    assert len(doc.ents) >= 2
+    assert trained.get_pipe("hosemi").labels == tuple(LABELS)
+
+
+def test_a_preset_entity_speaks_for_what_stands_beside_it(trained):
+    """Only segmentations with it count, and it is not written again."""
+    doc = make_doc(trained, *"Ada met Ada .".split())
+    doc.set_ents([Span(doc, 0, 1, label="LOC/land")], default="missing")
+    doc = trained.get_pipe("hosemi")(doc)
+    assert triples(doc.ents)[0] == (0, 1, "LOC/land")
+    assert doc.ents[0]._.confidence is None
+    assert doc.ents[1]._.confidence is not None
+
+
+def test_a_preset_entity_that_cannot_be():
+    """Longer than any may be: it stays, and all else is found as ever."""
+    nlp = make_tree_nlp(max_length=2)
+    doc = make_doc(nlp, *"a letter to the Mary from Ada in London .".split())
+    doc.set_ents([Span(doc, 0, 4, label="PER/last")], default="missing")
+    found = triples(nlp.get_pipe("hosemi")(doc).ents)
+    assert (0, 4, "PER/last") in found and (8, 9, "LOC/city") in found
+
+
+def test_blocked_tokens(trained):
+    doc = make_doc(trained, *"Ada met Babbage .".split())
+    doc.set_ents([], blocked=[doc[0:1]], default="missing")
+    found = triples(trained.get_pipe("hosemi")(doc).ents)
+    assert found == [(2, 3, "PER/last")]
+
+
+# --- training ---------------------------------------------------------------------
+
+
+def test_sentences():
+    lines = [f"{left} {right}" for left, right in zip(MARKED, MARKED[1:])]
+
+    def examples():
+        found = examples_of(nlp, lines)
+        for eg in found:
+            for doc in (eg.predicted, eg.reference):
+                for token in doc:
+                    token.is_sent_start = token.i == 0 or doc[token.i - 1].text == "."
+        return found
+
+    nlp = make_nlp(hierarchy=TREE, scope="sents")
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(max_iter=25)}
+    nlp.initialize(examples)
+    pipe = nlp.get_pipe("hosemi")
+    for eg in examples():
+        assert triples(pipe(eg.predicted).ents) == triples(eg.reference.ents)
+        assert all(ent._.label_path for ent in eg.predicted.ents)
+
+
+def test_partial_annotation():
+    lines = (
+        *MARKED,
+        "[? Ada met] [PER/last Babbage] [? in London .]",
+        "[? Ada met Babbage in London .]",
+        "Nobody [? met] Ada [? in] [LOC/city London] .",
+    )
+    nlp = make_tree_nlp(lines)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_spans_that_are_wrong(threshold):
+    """A leaf, all leaves below a name, and a leaf at the top."""
+    nlp = make_nlp(
+        hierarchy={**TREE, "threshold": threshold}, incorrect_spans_key="wrong"
+    )
+    wrong = [
+        [(0, 1, "PER/last")],
+        [(0, 1, "PER/first"), (0, 1, "PER/last")],
+        [(0, 1, "ORG")],
+        [(0, 1, label) for label in LABELS],
+    ]
+
+    def examples():
+        found = examples_of(nlp)
+        for spans in wrong:
+            for line in ("[? Zed wrote .]", "[? Zed] wrote ."):
+                eg = example(nlp, line)
+                eg.reference.spans["wrong"] = [
+                    Span(eg.reference, *span[:2], label=span[2]) for span in spans
+                ]
+                found.append(eg)
+        return found
+
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(max_iter=20)}
+    nlp.initialize(examples)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+    assert not nlp("Zed wrote .").ents
+
+
+@pytest.mark.parametrize(
+    ("spans", "code"),
+    [
+        ([(0, 1, "PER/first")], "HS094"),
+        ([(0, 1, "PER")], "HS041"),
+        ([(0, 1, "unknown")], "HS041"),
+    ],
+)
+def test_wrong_spans_that_cannot_be(spans, code):
+    nlp = make_nlp(hierarchy=TREE, incorrect_spans_key="wrong")
+    examples = examples_of(nlp)
+    reference = examples[0].reference
+    reference.spans["wrong"] = [Span(reference, i, j, label=y) for i, j, y in spans]
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs()}
+    with pytest.raises(ValueError, match=code):
+        nlp.initialize(lambda: examples)
+
+
+@pytest.mark.parametrize("found", ["PER/last", "PER"])
+def test_labels_of_examples_that_are_not_asked_for(found):
+    labels = [label for label in LABELS if label != found]
+    with pytest.raises(ValueError, match=f"HS041.*{found}"):
+        make_tree_nlp([*MARKED, f"[{found} Ada] wrote ."], settings={"labels": labels})
+
+
+@pytest.mark.parametrize("never", ["PER/middle", "ART/book", "LOC/city/old", "X/y/z"])
+def test_a_label_that_is_never_seen(never, tmp_path):
+    nlp = make_tree_nlp(settings={"labels": [*LABELS, never]})
+    assert never in nlp.get_pipe("hosemi").labels
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+    nlp.to_disk(tmp_path)
+    assert predicted(spacy.load(tmp_path)) == predicted(nlp)
+
+
+def test_a_label_that_is_never_seen_can_be_predicted():
+    """Where its only sibling is known to be wrong, through what stands above both."""
+    nlp = make_tree_nlp(settings={"labels": ["PER/middle", *LABELS]})
+    doc = make_doc(nlp, "Ada", "wrote", ".")
+    doc.set_ents([Span(doc, 0, 1, label="PER/middle")], default="missing")
+    assert triples(nlp.get_pipe("hosemi")(doc).ents) == [(0, 1, "PER/middle")]
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe.predict([make_doc(nlp, "Ada", "wrote", ".")])[0].paths
+
+
+def test_inner_names_may_be_labels():
+    lines = (*MARKED, "[PER Ada Babbage] wrote .", "[PER Mary Somerville] left .")
+    nlp = make_tree_nlp(lines)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp, lines)] == gold(
+        nlp, lines
+    )
+
+
+@pytest.mark.parametrize("outside", ["run", "token", "none"])
+def test_outside(outside):
+    lines = [line for line in MARKED if outside != "none"] or [
+        "[A/a Ada Mary] [B London] [A/b wrote]",
+        "[A/a Mary] [A/b lived] [B New York]",
+    ]
+    nlp = make_tree_nlp(lines, outside=outside, max_length=4)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp, lines)] == gold(
+        nlp, lines
+    )
+
+
+def test_more_roles():
+    features = {**SMALL, "within": ["SHAPE"], "whole": ["LENGTH"]}
+    nlp = make_tree_nlp(features=features, explicit_length=3)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+def test_without_a_tree_it_is_the_flat_model():
+    lines = [line.replace("/", "-") for line in MARKED]
+    flat = fit_on(make_nlp(), lines)
+    other = fit_on(make_nlp(hierarchy=TREE), lines)
+    assert predicted(other, lines) == predicted(flat, lines)
+    # updates are those of the flat model, too; not so new labels
+    weights = other.get_pipe("hosemi").get_weights()
+    assert weights.tolist() == flat.get_pipe("hosemi").get_weights().tolist()
+    with pytest.raises(ValueError, match="HS118.*new label"):
+        other.get_pipe("hosemi").add_label("PER/x")
+
+
+def test_a_tree_of_a_file(tmp_path):
+    path = tmp_path / "tree.tsv"
+    lines = [re.sub(r"\w+/(\w+)", r"\1", line) for line in MARKED]
+    path.write_text(
+        "first\tPER\nlast\tPER\ncity\tLOC\nland\tLOC\nPER\tTHING\nLOC\tTHING\nORG\tROOT\n"
+        # of labels that there are not
+        "middle\tPER\nbook\tART\ncompany\tORG\nstreet\tcity\n"
+    )
+    settings = {
+        "hierarchy": {"@readers": "spacy_hosemi.read_label_tree.v1", "path": str(path)}
+    }
+    nlp = make_tree_nlp(lines, tree={"separator": None}, settings=settings)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp, lines)] == gold(
+        nlp, lines
+    )
+    path.unlink()
+    assert "ROOT" in nlp.get_pipe("hosemi").cfg["tree"].values()
+    nlp.to_disk(tmp_path / "model")
+    other = spacy.load(tmp_path / "model")
+    assert predicted(other, lines) == predicted(nlp, lines)
+    ent = other("Ada wrote .").ents[0]
+    assert [name for name, _ in ent._.label_path] == ["THING", "PER", "first"]
+
+
+# --- what cannot be ---------------------------------------------------------------
+
+
+def initialize_with(tree, read, **settings):
+    nlp = make_nlp(hierarchy=None if tree is None else {**TREE, **tree})
+    nlp.get_pipe("hosemi").initialize(
+        lambda: examples_of(nlp), nlp=nlp, hierarchy=read, **settings
+    )
+
+
+def test_trees_that_are_refused(tmp_path):
+    flat = {label: "TOP" for label in LABELS}
+    for tree, read in (
+        ({"separator": None}, None),
+        ({}, lambda: flat),
+        (None, lambda: flat),
+    ):
+        with pytest.raises(ValueError, match="HS118.*separator"):
+            initialize_with(tree, read)
+    none = {"separator": None}
+    with pytest.raises(ValueError, match="HS117.*ORG"):
+        initialize_with(none, lambda: {"PER/first": "PER"})
+    with pytest.raises(ValueError, match="HS117"):
+        initialize_with(none, dict)
+    with pytest.raises(ValueError, match="HS115"):
+        initialize_with(none, lambda: {**flat, "TOP": "ORG"})
+    with pytest.raises(FileNotFoundError):
+        initialize_with(none, make_tree_reader(tmp_path / "none.tsv"))
+    with pytest.raises(ValueError, match="HS040"):
+        initialize_with(none, lambda: {**flat, "ORG": "O", "PER/first": "O"})
+    with pytest.raises(ValueError, match="HS040"):
+        initialize_with(none, lambda: {**flat, "O": "TOP"}, labels=[*LABELS, "O"])
+
+
+@pytest.mark.parametrize(
+    ("setting", "code"),
+    [
+        ({"threshold": -0.1}, "HS043"),
+        ({"threshold": 1.1}, "HS043"),
+        ({"l2_growth": -1.0}, "HS043"),
+        ({"separator": ""}, "HS118"),
+    ],
+)
+def test_settings_of_the_tree(setting, code):
+    with pytest.raises(ValueError, match=code):
+        make_nlp(hierarchy={**TREE, **setting})
+    with pytest.raises(ValueError, match="HS043"):
+        make_hierarchy(threshold=float("nan"))
+    with pytest.raises(ValueError, match="HS118.*hierarchy.v1.*'/'"):
+        make_nlp(hierarchy="/")
+
+
+HARD = {"@misc": "spacy_hosemi.gazetteer.v1", "mode": "hard", "label": "PER/first"}
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"encoding": "BIO"},
+        {"decoding": "mbr"},
+        {"label_rules": ["ORG at most once"]},
+        {"observed_order": 1},
+        {"observed_patterns": [["*", "*"]]},
+        {"spans_key": "x", "spans_threshold": 0.5},
+        {"pattern_selection": "gain", "pattern_max": 3},
+        {"model": {"gazetteers": {"names": HARD}}},
+    ],
+)
+def test_settings_that_a_tree_does_not_go_with(config):
+    with pytest.raises(ValueError, match="HS118"):
+        make_nlp(hierarchy=TREE, **config)
+
+
+def test_what_a_trained_tree_does_not_do(trained):
+    nlp = copy.deepcopy(trained)
+    pipe, doc = nlp.get_pipe("hosemi"), nlp("Ada wrote .")
+    assert pipe.add_label("ORG") == 0
+    pipe = pickle.loads(pickle.dumps(nlp)).get_pipe("hosemi")  # knows of no fit
+    for refused in (
+        lambda: pipe.add_label("ORG/company"),
+        lambda: pipe.redecode(doc),
+        lambda: pipe.prune(0.1),
+        lambda: pipe.update(examples_of(nlp)),
+    ):
+        with pytest.raises(ValueError, match="HS118"):
+            refused()
+
+
+POOL = {"@misc": "spacy_hosemi.opinion_pool.v1", "fit": lbfgs(), "weight": 0.5}
+
+
+@pytest.mark.parametrize("fit", [averaged(), POOL])
+def test_fits_that_train_no_tree(fit, tmp_path):
+    nlp = make_nlp(hierarchy=TREE, model={"gazetteers": use_lists(names={})})
+    readers = {"names": write(tmp_path / "names.txt", ["Ada", "Mary"])}
+    with pytest.raises(ValueError, match="HS118"):
+        fit_on(nlp, fit=fit, gazetteers=readers)
+
+
+def test_without_a_fit_nothing_is_predicted():
+    nlp = make_nlp(hierarchy=TREE)
+    initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe(make_doc(nlp, "Ada")).ents == ()
+
+
+def test_whitespace_where_nothing_is_outside():
+    """It counts as missing there, and is part of some span."""
+    nlp = make_nlp(hierarchy=TREE, outside="none")
+    words = ["Ada", "\n", "Mary", "Acme"]
+    tags = ["B-PER/first", "O", "B-PER/last", "B-ORG"]
+    doc, reference = make_doc(nlp, *words), make_doc(nlp, *words, ents=tags)
+    pipe = nlp.get_pipe("hosemi")
+    fit = registry.resolve({"fit": lbfgs(max_iter=20)})["fit"]
+    pipe.initialize(lambda: [Example(doc, reference)], nlp=nlp, fit=fit)
+    found = pipe(make_doc(nlp, *words)).ents
+    assert [ent.label_ for ent in found if not ent[0].is_space][-1] == "ORG"
+    assert sum(map(len, found)) == len(words)
+
+
+def test_run_twice(trained):
+    """What the component has written itself is not preset."""
+    nlp = copy.deepcopy(trained)
+    pipe = nlp.get_pipe("hosemi")
+    for least in (0.0, 0.9):
+        pipe.min_confidence = least
+        doc = nlp("Ada Babbage met Mary in New York .")
+        before = paths_of(doc)
+        assert paths_of(pipe(doc)) == before != []

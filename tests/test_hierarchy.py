@@ -1,0 +1,502 @@
+"""Coarse to fine: with threshold 0 it is the distribution over all segmentations with
+leaves for labels, by enumeration."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from spacy_hosemi.candidates import Candidates, Known, top_candidates
+from spacy_hosemi.core import PatternAutomaton, marginals, viterbi
+from spacy_hosemi.core.rows import Freedom
+from spacy_hosemi.hierarchy import (
+    Hierarchy,
+    LevelBatch,
+    Readings,
+    descend,
+    fit_levels,
+    make_step,
+    paths,
+)
+from spacy_hosemi.levels import LevelWeights, level_names
+from spacy_hosemi.model import NO_ROWS, RoleRows, Rows, SegmentRows
+from spacy_hosemi.selection import Pairs
+from spacy_hosemi.transitions import NO_PLACES
+from spacy_hosemi.tree import LabelTree
+
+from . import oracles
+from .core.problems import as_core
+from .helpers import numeric_gradient
+from .strategies import random_forest, random_patterns, random_problem
+
+INF = float("inf")
+ROLES = ("inside", "start", "end", "within")
+N_ROWS = 4
+SEEDS = range(80)
+
+
+class Case(NamedTuple):
+    """Two documents, a tree and random weights; where they are for the oracle."""
+
+    rng: np.random.Generator
+    tree: LabelTree
+    automaton: PatternAutomaton
+    weights: LevelWeights
+    problems: list[oracles.Problem]
+    rows: list[Rows]
+
+    @property
+    def top(self) -> np.ndarray:
+        return self.problems[0].pattern
+
+    def candidates(self, threshold=0.0, scale=1.0, others=None) -> Candidates:
+        potentials = [as_core(x)[1].times(scale) for x in self.problems]
+        if others is None:
+            others = [viterbi(self.automaton, x)[0] for x in potentials]
+        found = [marginals(self.automaton, x) for x in potentials]
+        sizes = [x.n_tokens for x in self.problems]
+        return top_candidates(found, sizes, threshold, others)
+
+    def descend(self, threshold=0.0, scale=1.0, known=None):
+        return descend(
+            self.weights,
+            self.candidates(threshold, scale),
+            self.top * scale,
+            Readings(self.rows),
+            known or Known([[], []], None, [[], []]),
+            threshold,
+            scale,
+        )
+
+
+def random_case(seed) -> Case:
+    rng = np.random.default_rng(seed)
+    while True:
+        deepest = int(rng.integers(2, 5))
+        tree = LabelTree(*random_forest(rng, int(rng.integers(4, 14)), deepest))
+        if tree.n_levels == deepest and len(tree.leaf) <= 8 and len(tree.top) <= 3:
+            break
+    names = ["O", *tree.top]
+    size = int(rng.integers(0, 6))
+    patterns = random_patterns(rng, len(names), int(rng.integers(2, 4)), size)
+    kinds = ("small", "ties")
+    first, second = (
+        random_problem(
+            rng,
+            kinds=kinds,
+            n_tokens=int(rng.choice(5, p=[0.1, 0.2, 0.3, 0.38, 0.02])),
+            n_labels=len(names),
+            patterns=patterns,
+            constrained=False,
+            observed=(),
+        )
+        for _ in range(2)
+    )
+    problems = [first, second._replace(pattern=first.pattern)]
+    automaton = PatternAutomaton(names, [named(z, names) for z in patterns])
+    weights = random_weights(rng, tree, automaton)
+    rows = [random_rows(rng, x.n_tokens) for x in problems]
+    return Case(rng, tree, automaton, weights, problems, rows)
+
+
+def named(pattern, names):
+    return tuple(names[x] if isinstance(x, int) else x for x in pattern)
+
+
+def random_weights(rng, tree, automaton) -> LevelWeights:
+    weights = LevelWeights()
+    has_weight = rng.random((N_ROWS, len(tree.names))) < 0.6
+    pairs, patterns, above = [], [], automaton.patterns
+    for level in range(2, tree.n_levels + 1):
+        is_here = has_weight & (tree.level == level)
+        first = np.concatenate([[0], np.cumsum(is_here.sum(axis=1))])
+        columns = np.nonzero(is_here)[1].astype(np.int32)
+        pairs.append(Pairs(first.astype(np.int32), columns))
+        patterns.append([])
+        if rng.random() < 0.7:
+            names = level_names(tree, level)
+            size = int(rng.integers(1, 9))
+            some = random_patterns(rng, len(names), 3, size)
+            # those that go on from patterns of the level above
+            up = {y: tree.names[tree.at_level(level)[v]] for y, v in tree.leaf.items()}
+            more = [tuple(up.get(x, x) for x in z) for z in above]
+            known = {"^", "$", *names}
+            more = [z for z in more if known.issuperset(z)]
+            patterns[-1] = [*dict.fromkeys([*more, *(named(z, names) for z in some)])]
+            above = patterns[-1]
+    weights.allocate(pairs, patterns)
+    weights.matrix = [rng.normal(size=len(x.columns)) for x in pairs]
+    weights.pattern = [rng.normal(size=len(z)) for z in patterns]
+    for of_level in weights.pattern:
+        of_level[rng.random(len(of_level)) < 0.1] = -INF
+    weights.connect(tree, automaton)
+    return weights
+
+
+def random_rows(rng, n_tokens) -> Rows:
+    tokens = {}
+    for role in ROLES:
+        sizes = rng.integers(0, 3, n_tokens)
+        row = rng.integers(0, N_ROWS, int(sizes.sum())).astype(np.int32)
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        strength = rng.normal(size=len(row)) if rng.random() < 0.3 else None
+        tokens[role] = RoleRows(first, row, strength)
+    units = NO_ROWS
+    if n_tokens:
+        start = rng.integers(0, n_tokens, 4)
+        end = rng.integers(start + 1, n_tokens + 1)
+        row = rng.integers(0, N_ROWS, 4)
+        units = SegmentRows(
+            *(x.astype("i4") for x in (start, end, row)), rng.normal(size=4)
+        )
+    return Rows(tokens, units, NO_PLACES)
+
+
+# --- the definition ---------------------------------------------------------------
+
+
+def ways(tree) -> list[list[int]]:
+    """Of each label from 1 the nodes from the top; label 0 is outside."""
+    found: list[list[int]] = [[]]
+    for leaf in sorted(tree.leaf.values()):
+        way = [leaf]
+        while tree.parent[way[0]] >= 0:
+            way.insert(0, int(tree.parent[way[0]]))
+        found.append(way)
+    return found
+
+
+def read_rows(rows, start, end) -> list[tuple[int, float]]:
+    """Features of a span, and how much they fire."""
+    found = []
+    for role, (first, row, strength) in rows.tokens.items():
+        for i in range(len(first) - 1):
+            holds = {
+                "inside": start <= i < end,
+                "start": i == start,
+                "end": i == end - 1,
+                "within": start < i < end,
+            }[role]
+            if holds:
+                for k in range(first[i], first[i + 1]):
+                    found.append(
+                        (int(row[k]), 1.0 if strength is None else strength[k])
+                    )
+    units = rows.segments
+    for i, j, row, much in zip(units.start, units.end, units.row, units.strength):
+        if (i, j) == (start, end):
+            found.append((int(row), much))
+    return found
+
+
+def all_patterns(case) -> tuple[dict[tuple, float], int]:
+    """What counts at the leaves, over names of a level, and that level."""
+    tree, weights = case.tree, case.weights
+    found = dict(zip(case.automaton.patterns, case.top))
+    at = 1
+    for level, patterns in enumerate(weights.patterns, start=2):
+        if not patterns:
+            continue
+        up = {x: x for x in ("^", "$", "O")}
+        for way in ways(tree)[1:]:
+            up[tree.names[way[:level][-1]]] = tree.names[way[:at][-1]]
+        own = dict(zip(patterns, weights.pattern[level - 2]))
+        carried = {z: found.get(tuple(up[x] for x in z), 0.0) for z in own}
+        found = {z: w if w == -INF else w + carried[z] for z, w in own.items()}
+        at = level
+    return found, at
+
+
+def scores_by_definition(case, d, scale=1.0) -> oracles.Scores:
+    """Every segmentation of a document, over outside and all leaves."""
+    tree, problem, rows = case.tree, case.problems[d], case.rows[d]
+    way_of = ways(tree)
+    at_top = oracles.scorer(problem._replace(patterns=(), pattern=np.zeros(0)))
+    patterns, level = all_patterns(case)
+    names = ["O", *(tree.names[way[:level][-1]] for way in way_of[1:])]
+    weight = {}
+    for pairs, matrix in zip(case.weights.pairs, case.weights.matrix):
+        of_row = np.repeat(np.arange(N_ROWS), pairs.sizes).tolist()
+        weight.update(zip(zip(of_row, pairs.columns.tolist()), matrix))
+
+    @cache
+    def below(i, j, y):
+        return sum(
+            much * weight.get((row, v), 0.0)
+            for row, much in read_rows(rows, i, j)
+            for v in way_of[y][1:]
+        )
+
+    @cache
+    def of_patterns(labels):
+        symbols = tuple(names[y] for y in labels)
+        fired = ((oracles.n_fired(z, symbols), w) for z, w in patterns.items())
+        return sum(times * w for times, w in fired if times)
+
+    found = {}
+    for s in oracles.segmentations(problem.n_tokens, len(way_of)):
+        top = tuple((i, j, way_of[y][0] + 1 if y else 0) for i, j, y in s)
+        total = at_top(top) + sum(below(*segment) for segment in s)
+        found[s] = scale * (total + of_patterns(oracles.labels_of(s)))
+    return found
+
+
+def found_segments(case, solved, values) -> list[dict[tuple, float]]:
+    """By document: start, end and label, as the oracle has them."""
+    label = {-1: 0} | {way[-1]: y for y, way in enumerate(ways(case.tree)) if y}
+    found: list[dict[tuple, float]] = [{} for _ in case.problems]
+    some = solved.candidates
+    for d, i, j, v, x in zip(some.doc, some.start, some.end, some.node, values):
+        found[d][int(i), int(j), label[int(v)]] = x
+    return found
+
+
+# --- prediction -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_with_threshold_0_it_is_exact(seed):
+    case = random_case(seed)
+    scale = float(case.rng.choice([1.0, 0.5]))
+    solved = case.descend(scale=scale)
+    log_z, prob, *_ = solved.lattice.sums(solved.candidates.score)
+    best = set(solved.found[1].tolist())
+    is_best = [k in best for k in range(len(prob))]
+    probs = found_segments(case, solved, prob)
+    chosen = found_segments(case, solved, is_best)
+    spans = paths(solved, case.weights)
+    for d in range(len(case.problems)):
+        scores = scores_by_definition(case, d, scale)
+        expected = oracles.log_z(scores)
+        assert log_z[d] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        total: dict[Any, float] = {}
+        by_node: dict[Any, float] = {}
+        for s, p in oracles.probabilities(scores).items():
+            for segment in s:
+                total[segment] = total.get(segment, 0.0) + p
+                for v in ways(case.tree)[segment[2]]:
+                    key = (*segment[:2], v)
+                    by_node[key] = by_node.get(key, 0.0) + p
+        for segment in {*total, *probs[d]}:
+            p = probs[d].get(segment, 0.0)
+            assert p == pytest.approx(total.get(segment, 0.0), abs=1e-9)
+        path = tuple(segment for segment, x in chosen[d].items() if x)
+        if oracles.possible(scores):
+            assert scores[path] == pytest.approx(oracles.best(scores)[1], abs=1e-9)
+        else:
+            assert path == ()
+        # the names on the way, each with the sum over the leaves below
+        found = {(x.start, x.end): x for x in spans[d]}
+        assert [*found] == [segment[:2] for segment in path if segment[2]]
+        for i, j, y in oracles.spans(path):
+            leaf = ways(case.tree)[y][-1]
+            assert found[i, j].label == case.tree.names[leaf]
+            expected_path = case.tree.path(leaf)
+            assert [x for x, _ in found[i, j].path] == [x for x, _ in expected_path]
+            for (_, p), (_, v) in zip(found[i, j].path, expected_path):
+                assert p == pytest.approx(by_node[i, j, v], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_best_and_the_probable_are_refined(seed):
+    case = random_case(seed)
+    threshold = float(case.rng.choice([0.01, 0.3, 1.0]))
+    pattern, candidates = case.top, case.candidates(threshold)
+    readings = Readings(case.rows)
+    for level in range(2, case.tree.n_levels + 1):
+        step = make_step(case.weights, level, candidates, pattern, readings)
+        solved = step.solved(case.weights)
+        candidates, pattern = solved.pruned(threshold), solved.pattern
+        prob, path = solved.found
+        best = set(path.tolist())
+        kept = [k for k in range(len(prob)) if k in best or prob[k] >= threshold]
+        assert places(candidates) == [places(solved.candidates)[k] for k in kept]
+        assert candidates.score.tolist() == solved.candidates.score[kept].tolist()
+    last = case.descend(threshold)
+    assert places(last.candidates) == places(solved.candidates)
+
+
+def places(candidates):
+    arrays = candidates.doc, candidates.start, candidates.end, candidates.node
+    return list(zip(*(x.tolist() for x in arrays)))
+
+
+# --- what is known ----------------------------------------------------------------
+
+
+def random_known(case, is_partial) -> Known:
+    """Some segmentation of each document, of which some is known."""
+    spans, is_open, wrong = [], [], []
+    leaves = sorted(case.tree.leaf.values())
+    for problem in case.problems:
+        n = problem.n_tokens
+        borders = [0, *(i for i in range(1, n) if case.rng.random() < 0.6), n]
+        pieces = [*zip(borders, borders[1:])] if n else []
+        some = [(*x, leaves[case.rng.integers(len(leaves))]) for x in pieces]
+        spans.append([x for x in some if case.rng.random() < 0.5])
+        open_tokens = case.rng.random(n) < (0.5 if is_partial else 0.0)
+        for i, j, _ in spans[-1]:
+            open_tokens[i:j] = False
+        is_open.append(open_tokens)
+        nodes = range(len(case.tree.names))
+        wrong.append([(*x, int(case.rng.choice(nodes))) for x in pieces[:1]])
+    return Known(spans, is_open, wrong if is_partial else [[], []])
+
+
+def agrees_by_definition(case, known, d, start, end, node) -> bool:
+    if (start, end, node) in known.wrong[d]:
+        return False
+    for i, j, leaf in known.spans[d]:
+        if (i, j) == (start, end) and node >= 0:
+            return node in case.tree.ways(leaf)
+    tokens = range(start, end)
+    if any(i <= t < j for t in tokens for i, j, _ in known.spans[d]):
+        return False
+    is_open = known.is_open is None or all(known.is_open[d][t] for t in tokens)
+    return node < 0 or is_open
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_agrees_with_what_is_known(seed):
+    case = random_case(seed)
+    known = random_known(case, is_partial=True)
+    if seed % 3 == 0:
+        known = Known(known.spans, None, known.wrong)
+    candidates, pattern = case.candidates(), case.top
+    for level in range(2, case.tree.n_levels + 1):
+        readings = Readings(case.rows)
+        step = make_step(case.weights, level, candidates, pattern, readings)
+        solved = step.solved(case.weights)
+        candidates, pattern = solved.candidates, solved.pattern
+        expected = [agrees_by_definition(case, known, *x) for x in places(candidates)]
+        assert known.agrees(candidates, case.tree).tolist() == expected
+
+
+@pytest.mark.parametrize("seed", SEEDS[::2])
+def test_prediction_beside_known_spans(seed):
+    """The distribution over those that have them."""
+    case = random_case(seed)
+    known = Known(random_known(case, is_partial=False).spans, None, [[], []])
+    solved = case.descend(known=known)
+    prob = found_segments(case, solved, solved.found[0])
+    label = {way[-1]: y for y, way in enumerate(ways(case.tree)) if y}
+    for d in range(2):
+        wanted = {(i, j, label[v]) for i, j, v in known.spans[d]}
+        scores = {
+            s: x for s, x in scores_by_definition(case, d).items() if wanted.issubset(s)
+        }
+        total: dict[Any, float] = {}
+        for s, p in oracles.probabilities(scores).items():
+            for segment in s:
+                total[segment] = total.get(segment, 0.0) + p
+        for segment, p in prob[d].items():
+            assert p == pytest.approx(total.get(segment, 0.0), abs=1e-9)
+
+
+def test_nothing_to_predict():
+    case = random_case(1)
+    empty = case._replace(
+        problems=[random_problem(case.rng, n_tokens=0, n_labels=2)] * 0, rows=[]
+    )
+    nothing = Known([], None, [])
+    solved = descend(
+        case.weights, empty.candidates(), case.top, Readings([]), nothing, 0.1
+    )
+    assert paths(solved, case.weights) == []
+
+
+# --- training ---------------------------------------------------------------------
+
+
+def possible_case(seed, is_partial):
+    """One whose gold is possible: no score is -inf."""
+    case = random_case(seed)
+    fields = ("inside", "start", "end", "length", "tail", "pattern")
+    finite = [
+        x._replace(
+            **{name: np.nan_to_num(getattr(x, name), neginf=-0.5) for name in fields},
+            cells=[],
+        )
+        for x in case.problems
+    ]
+    for of_level in case.weights.pattern:
+        of_level[np.isinf(of_level)] = 0.5
+    known = random_known(case, is_partial)
+    known = Known(known.spans, known.is_open, [[], []])
+    return case._replace(problems=finite), known
+
+
+def level_batches(case, known, threshold=0.0, l2_growth=1.0):
+    """Those of each level, which get random weights."""
+    found = []
+
+    def fit(batch):
+        found.append(batch)
+        vector = batch.weights.vector()
+        batch.weights.set_vector(case.rng.normal(size=len(vector)))
+
+    others = [gold_at_top(case, d, spans) for d, spans in enumerate(known.spans)]
+    candidates = case.candidates(threshold, others=others)
+    settings = Hierarchy("/", threshold, l2_growth)
+    args = candidates, case.top, Readings(case.rows), known, settings
+    fit_levels(fit, case.weights, None, *args)
+    return found
+
+
+def gold_at_top(case, d, spans):
+    """A segmentation with these spans, outside where there is none."""
+    at, found = 0, []
+    for i, j, v in [*spans, (case.problems[d].n_tokens,) * 2 + (None,)]:
+        if at < i:
+            found.append((at, i, 0))
+        if v is not None:
+            found.append((i, j, case.tree.ways(v)[0] + 1))
+        at = j
+    return found
+
+
+@pytest.mark.parametrize("is_partial", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_gradients(seed, is_partial):
+    case, known = possible_case(seed, is_partial)
+    for batch in level_batches(case, known):
+        x = case.rng.normal(size=len(batch.weights.vector()))
+
+        def value(vector, batch=batch):
+            batch.weights.set_vector(vector)
+            return batch.value_and_gradient()[0]
+
+        expected = numeric_gradient(value, x)
+        batch.weights.set_vector(x)
+        assert batch.weights.vector().tolist() == x.tolist()
+        loss, gradient = batch.value_and_gradient()
+        assert loss >= 0.0 and loss == value(x)
+        np.testing.assert_allclose(gradient, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0.05, 1.0])
+@pytest.mark.parametrize("seed", range(15))
+def test_the_gold_is_never_pruned(seed, threshold):
+    case, known = possible_case(seed, is_partial=seed % 2 == 1)
+    batches = level_batches(case, known, threshold)
+    assert len(batches) == case.tree.n_levels - 1
+    for level, batch in enumerate(batches, start=2):
+        found = set(places(batch._step.candidates))
+        for d, spans in enumerate(known.spans):
+            for i, j, v in spans:
+                assert (d, i, j, int(case.tree.at_level(level)[v])) in found
+        value, gradient = batch.value_and_gradient()
+        assert 0.0 <= value < INF and np.isfinite(gradient).all()
+
+
+def test_batches_leave_other_levels_alone():
+    case, known = possible_case(3, is_partial=False)
+    before = case.weights.copy()
+    batch: LevelBatch = level_batches(case, known)[0]
+    batch.weights.set_vector(np.zeros(len(batch.weights.vector())))
+    assert not case.weights.matrix[0].any()
+    for old, new in zip(before.matrix[1:], case.weights.matrix[1:]):
+        assert old == pytest.approx(new, abs=1e-6)
+    is_free = batch.freedom(nonnegative=True) == Freedom.FREE
+    assert is_free.tolist() == [True] * len(batch.weights.vector())
