@@ -3,7 +3,9 @@
     python benchmarks/hierarchy.py ../data/multiconer2_en --max-train 1500
     python benchmarks/hierarchy.py ../data/semcor --separator .
     python benchmarks/hierarchy.py ../data/semcor --field synsets \\
-        --tree hypernyms.tsv --systems tree --max-iter 40 --threshold 0.01
+        --tree hypernyms.tsv --systems tree --max-iter 40 --threshold 0.01 \\
+        --features inside=BIAS,LOWER,SUFFIX3 end=LOWER,LOWER[1],SUFFIX3 \\
+            start=LOWER,LOWER[-1],LOWER[1],SHAPE,SUFFIX3[-1]
     python benchmarks/hierarchy.py ../data/semcor --field synsets \\
         --tree hypernyms.tsv --growth 100 1000 10000 --picture growth
 
@@ -125,8 +127,10 @@ def measure(
     nlp = blank("en")
     settings = Config().from_disk(CONFIG, interpolate=False)["components"]["hosemi"]
     settings["max_order"] = args.max_order
-    if args.preset:
-        settings["model"]["features"]["preset"] = args.preset
+    features = settings["model"]["features"]
+    for text in args.features or ():
+        role, _, templates = text.partition("=")
+        features |= {"preset": "none", role: templates.split(",")}
     given = {}
     if is_flat:
         settings["hierarchy"] = None
@@ -265,7 +269,9 @@ def main() -> None:
     parser.add_argument("--max-train", type=int, help="so many training lines")
     parser.add_argument("--max-test", type=int, help="so many test lines")
     parser.add_argument("--dev", action="store_true", help="test on dev")
-    parser.add_argument("--preset", help="of features")
+    parser.add_argument(
+        "--features", nargs="+", help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset"
+    )
     parser.add_argument("--max-order", type=int, default=1)
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--l2", type=float, default=0.1)

@@ -723,6 +723,8 @@ class HighOrderSemiCRF(TrainablePipe):
     def _initialize_weights(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
         if self.inventory.on_tokens:
             self.weights.put_features_on_tokens()
+        if self._refinement is not None:
+            self._refinement.weights.allocate([], [])
         pattern = np.zeros(len(self.cfg["patterns"]))
         pattern[: self._n_forbidden] = -np.inf
         learn_length = self.cfg["explicit_length"] > 1 and not self.inventory.on_tokens
@@ -883,14 +885,14 @@ class HighOrderSemiCRF(TrainablePipe):
         can go on, with the weights that are left. Those of lengths all stay.
 
         below (float): The largest absolute value of a weight that is forgotten.
-        RAISES (ValueError): HS043 below 0.
+        RAISES (ValueError): HS043 below 0; HS118 labels in a tree.
         """
         if not below >= 0.0:
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        if below:
-            self._check_flat("prune")
+        if self._refinement is not None and self._refinement.weights.pairs:
+            self._check_flat("prune")  # rows of the top are those of the levels
         weights = self.weights
         weights.keep(np.abs(weights.matrix) > below)
         kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)

@@ -491,10 +491,17 @@ def test_what_a_trained_tree_does_not_do(trained):
         lambda: pipe.add_label("ORG/company"),
         lambda: pipe.redecode(doc),
         lambda: pipe.prune(0.1),
+        pipe.prune,
         lambda: pipe.update(examples_of(nlp)),
     ):
         with pytest.raises(ValueError, match="HS118"):
             refused()
+
+
+def test_it_can_be_initialized_again():
+    nlp = make_tree_nlp()
+    expected = predicted(nlp)
+    assert predicted(fit_on(nlp)) == expected
 
 
 POOL = {"@misc": "spacy_hosemi.opinion_pool.v1", "fit": lbfgs(), "weight": 0.5}
