@@ -121,10 +121,10 @@ class LabelTree:
         return found[::-1]
 
     def path(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, each once, and
-        the node that each is part of."""
-        named = {name: v for v in self.ways(node) for name in self._chains[v]}
-        return list(named.items())
+        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, and the node
+        that each is part of. A label with others below it comes twice: as what is above
+        them, and as the leaf of its own."""
+        return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
 
 def _place(

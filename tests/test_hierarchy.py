@@ -11,6 +11,7 @@ from spacy_hosemi.candidates import Candidates, Known, top_candidates
 from spacy_hosemi.core import PatternAutomaton, marginals, viterbi
 from spacy_hosemi.core.rows import Freedom
 from spacy_hosemi.hierarchy import (
+    FoundSpan,
     Hierarchy,
     LevelBatch,
     Readings,
@@ -21,6 +22,7 @@ from spacy_hosemi.hierarchy import (
 )
 from spacy_hosemi.levels import LevelWeights, level_names
 from spacy_hosemi.model import NO_ROWS, RoleRows, Rows, SegmentRows
+from spacy_hosemi.refinement import surest
 from spacy_hosemi.selection import Pairs
 from spacy_hosemi.transitions import NO_PLACES
 from spacy_hosemi.tree import LabelTree
@@ -500,3 +502,11 @@ def test_batches_leave_other_levels_alone():
         assert old == pytest.approx(new, abs=1e-6)
     is_free = batch.freedom(nonnegative=True) == Freedom.FREE
     assert is_free.tolist() == [True] * len(batch.weights.vector())
+
+
+def test_the_surest_name():
+    span = FoundSpan(0, 1, "PER", [("PER", 0.9), ("PER", 0.4)])
+    assert surest(span, 0.0) == ("PER", 0.4)
+    assert surest(span, 0.5) == ("PER", 0.9)  # what is above it has the same name
+    assert surest(span, 0.95) is None
+    assert surest(span, {"PER": 0.95}) is None
