@@ -11,9 +11,10 @@
 
 Labels are paths, such as Person/Artist with --separator /, or stand in a tree: --tree
 is a file of the data folder, child and parent in two columns; of a child with two
-parents the first counts, and names without one stand under a top of their last letter,
-"n" or "v" in WordNet. --field names what has the labels, if not the spans: a list
-beside them, where an empty one means that the span is none.
+parents the first counts, and what has none stands under the class that the spans below
+it have most often (in SemCor noun.person, under noun). --field names what has the
+labels, if not the spans: a list beside them, where an empty one means that the span is
+none.
 
 Both systems are fitted in this process by L-BFGS with the settings of
 configs/hierarchical.cfg, but for what is given here. Printed are:
@@ -55,7 +56,7 @@ from spacy.training import Example
 from thinc.api import Config
 
 from spacy_hosemi.fit import make_lbfgs
-from spacy_hosemi.tree import make_tree_reader
+from spacy_hosemi.tree import make_tree_reader, way_up
 
 CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
 RARE = (50, 10)
@@ -65,10 +66,11 @@ Spans = list[tuple[int, int, str]]
 
 @dataclass
 class Record:
-    """A labelled line."""
+    """A labelled line; classes are the labels that its spans have themselves."""
 
     tokens: list[str]
     spans: Spans
+    classes: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -89,9 +91,10 @@ def read(path: Path, name: str | None) -> list[Record]:
         for line in map(json.loads, lines):
             spans = line["spans"]
             labels = line[name] if name else [label for *_, label in spans]
-            named = zip(spans, labels)
-            kept = [(i, j, label) for (i, j, *_), label in named if label]
-            records.append(Record(line["tokens"], kept))
+            named = [pair for pair in zip(spans, labels) if pair[1]]
+            kept = [(i, j, label) for (i, j, _), label in named]
+            classes = [own for (_, _, own), _ in named]
+            records.append(Record(line["tokens"], kept, classes))
     return records
 
 
@@ -107,11 +110,17 @@ def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[D
 
 
 def read_tree(path: Path, records: Iterable[Record]) -> dict[str, str]:
-    """The parents of all labels, under few tops."""
+    """The parents of all labels; what has none stands under the class that spans below
+    it have most often, and the class under its first name."""
     parents = make_tree_reader(path, "ignore")()
-    labels = {label for record in records for *_, label in record.spans}
-    for name in {*labels, *parents, *parents.values()}.difference(parents):
-        parents[name] = f"top {name[-1]}"
+    classes: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        for (*_, label), name in zip(record.spans, record.classes):
+            classes[way_up(label, parents)[-1]][name] += 1
+    for top, counts in classes.items():
+        name = counts.most_common(1)[0][0]
+        parents[top] = f"class {name}"
+        parents[f"class {name}"] = f"class {name.partition('.')[0]}"
     return parents
 
 
