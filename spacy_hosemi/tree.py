@@ -121,10 +121,10 @@ class LabelTree:
         return found[::-1]
 
     def path(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, each once, and
-        the node that each is part of."""
-        named = {name: v for v in self.ways(node) for name in self._chains[v]}
-        return list(named.items())
+        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, and the node
+        that each is part of. The name of a label that has others below it comes twice:
+        for all of them, and for itself."""
+        return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
 
 def _place(
