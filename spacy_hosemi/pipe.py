@@ -938,6 +938,21 @@ class HighOrderSemiCRF(TrainablePipe):
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
 
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """What the scorer says; it is given the tree of labels.
+
+        examples (Iterable[Example]): Predicted and reference documents.
+        RETURNS (Dict[str, Any]): See `score_entities`.
+        """
+        if self._refinement is not None and self._refinement.is_needed:
+            examples = list(examples)
+            # Labels that training did not have stand below what their names say, too.
+            labels = {ent.label_ for eg in examples for ent in eg.reference.ents}
+            tree = self._refinement.parents_of(labels)
+            kwargs = {"tree": tree, **kwargs}
+        found: dict[str, Any] = super().score(examples, **kwargs)
+        return found
+
     # prediction
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:

@@ -562,3 +562,12 @@ def test_run_twice(trained):
         doc = nlp("Ada Babbage met Mary in New York .")
         before = paths_of(doc)
         assert paths_of(pipe(doc)) == before != []
+
+
+def test_scores_of_labels_that_training_did_not_have(trained):
+    """They are wrong at their own level only."""
+    marked = "[PER/nick Ada] wrote to [PER/last Babbage] in [LOC/city London] ."
+    scores = trained.evaluate([example(trained, marked)])
+    assert scores["ents_by_level"]["1"] == {"p": 1.0, "r": 1.0, "f": 1.0}
+    assert scores["ents_by_level"]["2"]["r"] == pytest.approx(2 / 3)
+    assert scores["ents_hierarchical_r"] == pytest.approx(5 / 6)
