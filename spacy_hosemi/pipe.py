@@ -459,6 +459,11 @@ class HighOrderSemiCRF(TrainablePipe):
         return self._refinement.names if self._refinement else self.labels
 
     @property
+    def has_tree(self) -> bool:
+        """Whether labels are in a tree of several levels."""
+        return self._refinement is not None and self._refinement.is_needed
+
+    @property
     def label_data(self) -> list[str]:
         """What `spacy init labels` writes and initialize(labels=) reads."""
         return list(self.labels)
@@ -653,7 +658,7 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _check_flat(self, what: str) -> None:
         """RAISES (ValueError): HS118 labels are in a tree."""
-        if self._refinement is not None and self._refinement.is_needed:
+        if self.has_tree:
             raise self._not_in_tree(what)
 
     def _not_in_tree(self, what: str) -> ValueError:
