@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,8 +194,10 @@ def _of_document(
         chosen.update(
             (i, j, y) for j in range(1, size + 1) for i in range(j) for y in labels
         )
-    rows = sorted(chosen, key=lambda segment: (segment[1], segment[0], segment[2]))
-    segments = np.array(rows, np.int32).reshape(-1, 3)
+    rows = np.fromiter(chain.from_iterable(chosen), np.int32, 3 * len(chosen))
+    segments = rows.reshape(-1, 3)
+    start, end, label = segments.T
+    segments = segments[np.lexsort((label, start, end))]
     scores = found.scores_of(segments)
     is_possible = scores > -np.inf
     return segments[is_possible], scores[is_possible]

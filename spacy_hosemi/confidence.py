@@ -111,7 +111,8 @@ def get_label_path(span: Span) -> list[tuple[str, float | None]] | None:
 
     span (Span): With its label.
     RETURNS (Optional[List[Tuple[str, float]]]): Of labels without a tree the label
-        alone. Where min_confidence ended the way earlier, the rest of it comes too.
+        alone. Where min_confidence ended the way earlier, the rest of it comes too. A
+        label that has others below it comes twice: with all of them, and as itself.
     """
     key = span_key(span)
     for record in reversed(span.doc.user_data.get(KEY, {}).values()):

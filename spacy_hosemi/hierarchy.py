@@ -317,7 +317,7 @@ class FoundSpan:
     start, end (int): Tokens, half-open.
     label (str): The leaf.
     path (List[Tuple[str, float]]): Names from the top to it, and the probability of
-        exactly this span with a label below each.
+        exactly this span with a label below each; see `LabelTree.path`.
     """
 
     start: int

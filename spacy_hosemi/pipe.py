@@ -459,6 +459,11 @@ class HighOrderSemiCRF(TrainablePipe):
         return self._refinement.names if self._refinement else self.labels
 
     @property
+    def has_tree(self) -> bool:
+        """Whether labels are in a tree of several levels."""
+        return self._refinement is not None and self._refinement.is_needed
+
+    @property
     def label_data(self) -> list[str]:
         """What `spacy init labels` writes and initialize(labels=) reads."""
         return list(self.labels)
@@ -653,7 +658,7 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _check_flat(self, what: str) -> None:
         """RAISES (ValueError): HS118 labels are in a tree."""
-        if self._refinement is not None and self._refinement.is_needed:
+        if self.has_tree:
             raise self._not_in_tree(what)
 
     def _not_in_tree(self, what: str) -> ValueError:
@@ -937,6 +942,21 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """What the scorer says; it is given the tree of labels.
+
+        examples (Iterable[Example]): Predicted and reference documents.
+        RETURNS (Dict[str, Any]): See `score_entities`.
+        """
+        if self._refinement is not None and self._refinement.is_needed:
+            examples = list(examples)
+            # Labels that training did not have stand below what their names say, too.
+            labels = {ent.label_ for eg in examples for ent in eg.reference.ents}
+            tree = self._refinement.parents_of(labels)
+            kwargs = {"tree": tree, **kwargs}
+        found: dict[str, Any] = super().score(examples, **kwargs)
+        return found
 
     # prediction
 

@@ -72,6 +72,13 @@ class Refinement:
         """All labels, and what is above them."""
         return [*self._top]
 
+    def parents_of(self, labels: Iterable[str]) -> dict[str, str]:
+        """RETURNS (Dict[str, str]): What stands above each name, these labels too as
+        far as their names say it."""
+        separator = self.settings.separator
+        more = {} if separator is None else split_labels(labels, separator)
+        return more | self.parents
+
     def connect(self, automaton: PatternAutomaton) -> None:
         """What follows from the automaton of the top."""
         if self.is_needed:

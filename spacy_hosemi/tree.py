@@ -122,8 +122,8 @@ class LabelTree:
 
     def path(self, node: int) -> list[tuple[str, int]]:
         """RETURNS (List[Tuple[str, int]]): Names from the top to a node, and the node
-        that each is part of. A label with others below it comes twice: as what is above
-        them, and as the leaf of its own."""
+        that each is part of. The name of a label that has others below it comes twice:
+        for all of them, and for itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
 

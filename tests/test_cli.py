@@ -27,6 +27,7 @@ from .helpers import (
     make_trained,
     randomize,
 )
+from .pipe.test_hierarchy import examples_of, make_tree_nlp
 
 
 @pytest.fixture(scope="module")
@@ -614,6 +615,28 @@ def test_prune_by_a_loss(model, dev, loss, tmp_path):
 )
 def test_prune_refuses(model, args, said):
     assert said in words(run("prune", model, *args, code=1))
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory) -> str:
+    """A folder with a pipeline whose labels are in a tree."""
+    nlp = make_tree_nlp()
+    folder = tmp_path_factory.mktemp("tree")
+    nlp.to_disk(folder)
+    corpus = DocBin(docs=[eg.reference for eg in examples_of(nlp)])
+    corpus.to_disk(folder / "dev.spacy")
+    return str(folder)
+
+
+def test_prune_refuses_labels_in_a_tree(tree):
+    assert "HS118" in run("prune", tree, code=1)
+
+
+def test_calibrate_says_what_a_tree_does_not_drop(tree):
+    dev = str(Path(tree) / "dev.spacy")
+    assert "Labels are in a tree" in str(calibrate(tree, dev)["notes"])
+    found = calibrate(tree, dev, "--no-min-confidence")
+    assert "Labels are in a tree" not in str(found["notes"])
 
 
 # --- what to annotate next --------------------------------------------------------

@@ -96,9 +96,10 @@ def test_any_tree(seed, size, deepest):
     for label, v in tree.leaf.items():
         way = tree.ways(v)
         assert tree.names[v] == label
-        names = [name for name, _ in tree.path(v)]
-        assert [*dict.fromkeys(names)] == way_up(label, parents)
-        assert {u for _, u in tree.path(v)} <= set(way)
+        is_own = len(way) > 1 and tree.names[way[-2]] == label
+        expected = [*way_up(label, parents), *([label] if is_own else [])]
+        assert [name for name, _ in tree.path(v)] == expected
+        assert [*dict.fromkeys(u for _, u in tree.path(v))] == way
         assert way == [u for u in range(len(tree.names)) if is_on_way(tree, u, v)]
         for level in range(1, tree.n_levels + 1):
             (at,) = {*tree.frontier(level)}.intersection(way)

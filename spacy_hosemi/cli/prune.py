@@ -103,7 +103,10 @@ def prune_cli(
     asked = below if keep is None else find_threshold(pipe, keep)
     thresholds = {find_threshold(pipe, share) for share in SHARES}
     thresholds |= set() if asked is None else {asked}
-    found = try_pruning(nlp, pipe, sorted(thresholds), data)
+    try:
+        found = try_pruning(nlp, pipe, sorted(thresholds), data)
+    except ValueError as e:
+        fail(f"Cannot prune {str(model)!r}", str(e))
     chosen = next((x for x in found if x.below == asked), None)
     if max_loss is not None:
         chosen = choose(found, max_loss / 100)

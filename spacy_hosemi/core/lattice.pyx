@@ -61,6 +61,14 @@ class Steps:
             self.next[state] = np.where(to < 0, -1, reached)
         self.final_edge = automaton.final_edge
         self.is_final = automaton.is_final
+        # Edges by the length of their chains of suffixes, shortest first.
+        depth = np.zeros(len(automaton.edge_pattern) + 1, np.int32)
+        for e, suffix in enumerate(automaton.edge_suffix.tolist()):
+            depth[e] = depth[suffix] + 1
+        depth = depth[:-1]
+        self._by_depth = [
+            np.flatnonzero(depth == d) for d in range(1, depth.max(initial=0) + 1)
+        ]
 
     def weights(self, pattern):
         """Weights of all patterns that are completed at once.
@@ -69,11 +77,10 @@ class Steps:
         RETURNS (Tuple[float64 [P, L], float64 [P]]): For each step, and at the end.
         """
         automaton = self.automaton
-        of_edge = np.zeros(len(automaton.edge_pattern) + 1)
-        for e, (m, suffix) in enumerate(
-            zip(automaton.edge_pattern.tolist(), automaton.edge_suffix.tolist())
-        ):
-            of_edge[e] = of_edge[suffix] + (pattern[m] if m >= 0 else 0.0)
+        own = np.append(pattern, 0.0)[automaton.edge_pattern]
+        of_edge = np.zeros(len(own) + 1)
+        for edges in self._by_depth:
+            of_edge[edges] = of_edge[automaton.edge_suffix[edges]] + own[edges]
         final = of_edge[self.final_edge]
         return of_edge[self.edge], np.where(self.is_final, final, -np.inf)
 

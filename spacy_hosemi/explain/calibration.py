@@ -175,6 +175,11 @@ def calibrate(
             reliability.append(measure_reliability(judged, found, n_bins))
             chosen["temperature"] = found
     by_label: dict[str, tuple[float, Point]] = {}
+    if with_threshold and pipe.has_tree:
+        notes.append(
+            "Labels are in a tree: what is less sure gets a label above its own, and "
+            "counts as dropped here."
+        )
     if with_threshold:
         chosen["min_confidence"] = thresholds = choose_thresholds(
             judged, labels, **wanted

@@ -355,6 +355,23 @@ def test_inner_names_may_be_labels():
     )
 
 
+def test_back_to_an_inner_name_that_is_a_label():
+    """What is surely some PER stays, though PER itself is not sure."""
+    lines = (
+        "[PER Ada] met [PER/last Mary] .",
+        "[PER Mary] left .",
+        "She met [PER Ada] .",
+    )
+    nlp = make_tree_nlp(lines)
+    (ent,) = nlp("Mary left .").ents
+    (inner, p_inner), (own, p_own) = ent._.label_path
+    assert inner == own == ent.label_ == "PER"
+    assert p_own == ent._.confidence < p_inner
+    nlp.get_pipe("hosemi").min_confidence = (p_own + p_inner) / 2
+    (ent,) = nlp("Mary left .").ents
+    assert (ent.label_, ent._.confidence) == ("PER", p_inner)
+
+
 @pytest.mark.parametrize("outside", ["run", "token", "none"])
 def test_outside(outside):
     lines = [line for line in MARKED if outside != "none"] or [
@@ -545,3 +562,12 @@ def test_run_twice(trained):
         doc = nlp("Ada Babbage met Mary in New York .")
         before = paths_of(doc)
         assert paths_of(pipe(doc)) == before != []
+
+
+def test_scores_of_labels_that_training_did_not_have(trained):
+    """They are wrong at their own level only."""
+    marked = "[PER/nick Ada] wrote to [PER/last Babbage] in [LOC/city London] ."
+    scores = trained.evaluate([example(trained, marked)])
+    assert scores["ents_by_level"]["1"] == {"p": 1.0, "r": 1.0, "f": 1.0}
+    assert scores["ents_by_level"]["2"]["r"] == pytest.approx(2 / 3)
+    assert scores["ents_hierarchical_r"] == pytest.approx(5 / 6)
