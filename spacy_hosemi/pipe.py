@@ -89,6 +89,7 @@ from .segmentation import (
     labels_of,
     make_gold,
     read_annotation,
+    scored_entities,
     whitespace,
 )
 from .selection import select_features
@@ -952,7 +953,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if self._refinement is not None and self._refinement.is_needed:
             examples = list(examples)
             # Labels that training did not have stand below what their names say, too.
-            labels = {ent.label_ for eg in examples for ent in eg.reference.ents}
+            labels = {y for eg in examples for *_, y in scored_entities(eg)[1]}
             tree = self._refinement.parents_of(labels)
             kwargs = {"tree": tree, **kwargs}
         found: dict[str, Any] = super().score(examples, **kwargs)
