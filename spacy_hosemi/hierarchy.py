@@ -32,7 +32,7 @@ from .core.lattice import Lattice
 from .core.rows import Freedom
 from .errors import Errors
 from .fit import join_rows
-from .levels import LevelWeights
+from .levels import LevelWeights, role_ranges
 from .model import Rows, Weights
 from .thresholds import check_share
 
@@ -107,12 +107,7 @@ class Readings:
         at = np.concatenate([[0], np.cumsum(counts[inner])]).astype(np.intp)
         offset = candidates.offset[inner]
         start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
-        ranges = {
-            "inside": (start, end),
-            "start": (start, start + 1),
-            "end": (end - 1, end),
-            "within": (start + 1, end),
-        }
+        ranges = role_ranges(start, end)
         found = [(*ranges[role], *rows) for role, rows in self._rows.items()]
         if any(len(x.row) for x in self._segments):
             found.append(self._of_units(candidates.sizes, start, end))

@@ -17,6 +17,7 @@ import srsly
 from numpy.typing import NDArray
 from thinc.api import Model, Optimizer, Shim
 
+from .candidates import Place
 from .core import PatternAutomaton
 from .core.grammar import BEGIN, END
 from .core.lattice import Steps
@@ -224,7 +225,7 @@ def _own_level(
 
 def mine_levels(
     tree: LabelTree,
-    documents: Sequence[tuple[int, Sequence[tuple[int, int, int]]]],
+    documents: Sequence[tuple[int, Sequence[Place]]],
     outside: str,
     **settings: Any,
 ) -> list[list[Pattern]]:
@@ -260,7 +261,7 @@ def mine_levels(
 
 def mine_nodes(
     rows: Sequence[Rows],
-    spans: Sequence[Sequence[tuple[int, int, int]]],
+    spans: Sequence[Sequence[Place]],
     tree: LabelTree,
     n_rows: int,
 ) -> list[Pairs]:
@@ -308,14 +309,23 @@ def _as_pairs(row: NDArray[np.int64], node: NDArray[np.int64], n_rows: int) -> P
     return Pairs(first.astype(np.int32), node.astype(np.int32))
 
 
-def rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:
-    """RETURNS (List[int32]): Features that a span reads, in any role."""
-    ranges = {
+def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
+    """Which tokens of segments are read in each role.
+
+    start, end (int, or int32 [K]): Half-open.
+    RETURNS (Dict[str, Tuple]): First token and end, by role.
+    """
+    return {
         "inside": (start, end),
         "start": (start, start + 1),
         "end": (end - 1, end),
         "within": (start + 1, end),
     }
+
+
+def rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:
+    """RETURNS (List[int32]): Features that a span reads, in any role."""
+    ranges = role_ranges(start, end)
     found = []
     for role, of_role in rows.tokens.items():
         begin, stop = ranges[role]

@@ -663,8 +663,10 @@ class HighOrderSemiCRF(TrainablePipe):
             raise self._not_in_tree(what)
 
     def _not_in_tree(self, what: str) -> ValueError:
-        expected, found = "a fit in [initialize.components]", f"this is {what}"
-        return ValueError(Errors.HS118.format(expected=expected, found=found))
+        expected = "what knows its levels, such as a fit in [initialize.components]"
+        return ValueError(
+            Errors.HS118.format(expected=expected, found=f"this is {what}")
+        )
 
     def _check_sparse(self, what: str) -> None:
         """RAISES (ValueError): HS053 the model has more than weights of features."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from .candidates import Known, top_candidates
+from .candidates import Known, Place, top_candidates
 from .core import PatternAutomaton, marginals, viterbi
 from .errors import Errors
 from .hierarchy import FoundSpan, Hierarchy, Readings, descend, fit_levels, paths
@@ -171,13 +171,11 @@ class Refinement:
         args = candidates, top.pattern, Readings(rows), known, self.settings
         fit_levels(fit, self.weights, top, *args)
 
-    def _places(
-        self, annotations: Iterable[Annotation]
-    ) -> list[list[tuple[int, int, int]]]:
+    def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
         leaf = self.tree.leaf
         return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
 
-    def _wrong(self, annotation: Annotation) -> list[tuple[int, int, int]]:
+    def _wrong(self, annotation: Annotation) -> list[Place]:
         """Leaves, and nodes all of whose children are wrong."""
         found = {(i, j, self.tree.leaf[y]) for i, j, y in annotation.incorrect}
         waiting = [*found]
