@@ -11,12 +11,13 @@ from spacy.tokens import Doc
 from .candidates import Known, Place, top_candidates
 from .core import PatternAutomaton, marginals, viterbi
 from .errors import Errors
-from .hierarchy import FoundSpan, Hierarchy, Readings, descend, fit_levels, paths
+from .hierarchy import FoundSpan, Hierarchy, Readings, descend, paths
 from .labels import LabelInventory, Segment, Span
 from .levels import LevelWeights, mine_levels, mine_nodes
 from .model import Rows, Weights
 from .problems import Preset, Problem
 from .segmentation import Annotation, Gold
+from .stagewise import fit_levels
 from .thresholds import Thresholds, least_of
 from .tree import LabelTree, split_labels
 

@@ -74,6 +74,7 @@ ORDER = [
     "levels",
     "thresholds",
     "hierarchy",
+    "stagewise",
     "refinement",
     "collective",
     "confidence",

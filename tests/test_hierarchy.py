@@ -13,10 +13,8 @@ from spacy_hosemi.core.rows import Freedom
 from spacy_hosemi.hierarchy import (
     FoundSpan,
     Hierarchy,
-    LevelBatch,
     Readings,
     descend,
-    fit_levels,
     make_step,
     paths,
 )
@@ -24,6 +22,7 @@ from spacy_hosemi.levels import LevelWeights, level_names
 from spacy_hosemi.model import NO_ROWS, RoleRows, Rows, SegmentRows
 from spacy_hosemi.refinement import surest
 from spacy_hosemi.selection import Pairs
+from spacy_hosemi.stagewise import LevelBatch, fit_levels
 from spacy_hosemi.transitions import NO_PLACES
 from spacy_hosemi.tree import LabelTree
 
