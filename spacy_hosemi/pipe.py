@@ -592,7 +592,12 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             fitted.add(self)
             self._fit(fit, docs, golds)
-            self._fit_levels(fit, docs, self._parts(examples, annotations), golds)
+        if self._refinement is not None and self.has_tree:
+            parts = self._parts(examples, annotations)
+            self._initialize_levels(self._refinement, docs, parts, golds)
+            if fit is not None:
+                args = self.weights, self.automaton, docs, parts, golds
+                self._refinement.fit(fit, *args)
 
     def _read_tree(
         self, read: Callable[[], dict[str, str]] | None, labels: Sequence[str]
@@ -611,18 +616,16 @@ class HighOrderSemiCRF(TrainablePipe):
             self.cfg["tree"] = read()
             check_labels_in_tree(labels, self.cfg["tree"])
 
-    def _fit_levels(
+    def _initialize_levels(
         self,
-        fit: Callable[..., Any],
+        refinement: Refinement,
         docs: Sequence[Doc],
         annotations: Sequence[Annotation],
         golds: Sequence[Gold],
     ) -> None:
-        """Train what is below the top of a label tree."""
-        if self._refinement is None or not self._refinement.is_needed:
-            return
-        self.cfg["tree"] = self._refinement.parents
-        self._refinement.allocate(
+        """What is below the top of a label tree."""
+        self.cfg["tree"] = refinement.parents
+        refinement.allocate(
             self.weights,
             docs,
             annotations,
@@ -632,10 +635,7 @@ class HighOrderSemiCRF(TrainablePipe):
             min_count=self.cfg["pattern_min_count"],
             max_patterns=self.cfg["pattern_max"],
         )
-        self._refinement.connect(self.automaton)
-        self._refinement.fit(
-            fit, self.weights, self.automaton, docs, annotations, golds
-        )
+        refinement.connect(self.automaton)
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
@@ -777,7 +777,6 @@ class HighOrderSemiCRF(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
-        self._check_flat("training by updates")
         if not len(self.weights.tail):
             raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
@@ -787,22 +786,31 @@ class HighOrderSemiCRF(TrainablePipe):
         docs, golds = self._gold(examples, annotations)
         if not any(map(len, docs)):
             return losses
-        self._grow([eg.predicted for eg in examples])
+        parts = self._parts(examples, annotations)
+        if self._grow([eg.predicted for eg in examples]) and self._refinement:
+            self._refinement.grow(self.weights, docs, parts)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
+        if self._refinement is not None and self.has_tree:
+            args = self.weights, self.automaton, docs, parts, golds, scores
+            loss += self._refinement.accumulate(*args)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
 
-    def _grow(self, docs: Sequence[Doc]) -> None:
-        """Features of documents that are met first; not of a model that was pruned."""
+    def _grow(self, docs: Sequence[Doc]) -> bool:
+        """Features of documents that are met first; not of a model that was pruned.
+
+        RETURNS (bool): Whether there was such a document.
+        """
         new = self._met.new(docs) if self.weights.grows else []
         scope = self.cfg["scope"]
         if parts := [unit.tokens for doc in new for unit in units(doc, scope)]:
             grow(self.weights, self._met, parts)
+        return bool(parts)
 
     def rehearse(
         self,
@@ -1404,7 +1412,7 @@ class HighOrderSemiCRF(TrainablePipe):
         observed = self.cfg.get("observed", [])
         self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
         weights, automaton = self.weights, self.automaton
-        if self._refinement is not None and weights.is_trained:
+        if self._refinement is not None and self._refinement.weights.pairs:
             self._refinement.connect(automaton)
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
             weights.observe_patterns()

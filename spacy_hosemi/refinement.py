@@ -6,20 +6,25 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from spacy.tokens import Doc
 
 from .candidates import Known, Place, top_candidates
-from .core import PatternAutomaton, marginals, viterbi
+from .core import PatternAutomaton, Potentials, marginals, viterbi
 from .errors import Errors
 from .hierarchy import FoundSpan, Hierarchy, Readings, descend, paths
-from .labels import LabelInventory, Segment, Span
-from .levels import LevelWeights, mine_levels, mine_nodes
+from .labels import LabelInventory, Span
+from .levels import LevelWeights
+from .mining import mine_levels, mine_nodes
 from .model import Rows, Weights
 from .problems import Preset, Problem
 from .segmentation import Annotation, Gold
-from .stagewise import fit_levels
+from .selection import Pairs
+from .stagewise import LevelBatch, train_levels
 from .thresholds import Thresholds, least_of
 from .tree import LabelTree, split_labels
+
+_NOTHING = np.zeros(0, np.int32)
 
 
 class Refinement:
@@ -127,17 +132,27 @@ class Refinement:
             What is segmented, the labels of the tree in it, those of its top.
         outside (str), **settings: See `mine_levels`.
         """
-        places = self._places(annotations)
-        rows = [top.rows(doc, is_train=True) for doc in docs]
         known = [
             (len(doc), spans)
-            for doc, spans, gold in zip(docs, places, golds)
+            for doc, spans, gold in zip(docs, self._places(annotations), golds)
             if gold.segments is not None
         ]
         self.weights.allocate(
-            mine_nodes(rows, places, self.tree, len(top.table)),
+            self._pairs(top, docs, annotations),
             mine_levels(self.tree, known, outside, **settings),
         )
+
+    def grow(
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    ) -> None:
+        """Weights of 0 for what documents of an update bring."""
+        self.weights.add_pairs(self._pairs(top, docs, annotations))
+
+    def _pairs(
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    ) -> list[Pairs]:
+        rows = [top.rows(doc, is_train=True) for doc in docs]
+        return mine_nodes(rows, self._places(annotations), self.tree, len(top.table))
 
     def fit(
         self,
@@ -149,28 +164,77 @@ class Refinement:
         golds: Sequence[Gold],
     ) -> None:
         """Train all levels below the top, whose weights stay as they are."""
-        given = [
-            (doc, known, gold)
-            for doc, known, gold in zip(docs, annotations, golds)
-            if (gold.n_known or known.incorrect) and len(doc)
-        ]
-        rows = [top.rows(doc, is_train=True) for doc, _, _ in given]
-        scored = [(of_doc, len(doc)) for of_doc, (doc, _, _) in zip(rows, given)]
+        given = _given(docs, annotations, golds)
+        rows = [top.rows(docs[k], is_train=True) for k in given]
+
+        def score(k: int) -> Potentials:
+            return top.potentials(rows[k], len(docs[given[k]]))
+
+        known = [(annotations[k], golds[k]) for k in given]
+        self._train(fit, top, automaton, rows, known, score)
+
+    def accumulate(
+        self,
+        top: Weights,
+        automaton: PatternAutomaton,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+        potentials: Sequence[Potentials],
+    ) -> float:
+        """Add the gradient of all levels below the top, for the next step.
+
+        potentials (Sequence[Potentials]): Of the top, of each document.
+        RETURNS (float): The summed loss of these levels, in nats.
+        """
+        given = _given(docs, annotations, golds)
+        rows = [top.rows(docs[k], is_train=True) for k in given]
+        fired = [_NOTHING, *(part for x in rows for part in x.fired)]
+        touched = np.unique(np.concatenate(fired))
+        loss = 0.0
+
+        def visit(batch: LevelBatch) -> None:
+            nonlocal loss
+            loss += batch.accumulate(touched, len(given))
+
+        known = [(annotations[k], golds[k]) for k in given]
+        found = [potentials[k] for k in given]
+        self._train(visit, top, automaton, rows, known, found.__getitem__)
+        return loss
+
+    def _train(
+        self,
+        visit: Callable[[Any], None],
+        top: Weights,
+        automaton: PatternAutomaton,
+        rows: Sequence[Rows],
+        known: Sequence[tuple[Annotation, Gold]],
+        score: Callable[[int], Potentials],
+    ) -> None:
+        """Visit all levels below the top.
+
+        rows, known (Sequence[Rows], Sequence[Tuple[Annotation, Gold]]): Of documents.
+        score (Callable): Gives the potentials of the document of this index.
+        """
         # one after the other: the tables of a document are large
-        found = (marginals(automaton, top.potentials(*args)) for args in scored)
+        found = (marginals(automaton, score(k)) for k in range(len(rows)))
         others = [
-            _segments(automaton, top, *args, gold)
-            for args, (_, _, gold) in zip(scored, given)
+            # the gold, or the best that agrees with what is known of it
+            [(i, j, y) for i, j, y in gold.segments]
+            if gold.segments is not None
+            else viterbi(automaton, score(k), gold.constraints)[0]
+            for k, (_, gold) in enumerate(known)
         ]
-        sizes = [size for _, size in scored]
-        known = Known(
-            self._places([x for _, x, _ in given]),
-            [x.is_missing for _, x, _ in given],
-            [self._wrong(x) for _, x, _ in given],
+        annotations = [annotation for annotation, _ in known]
+        held = Known(
+            self._places(annotations),
+            [x.is_missing for x in annotations],
+            [self._wrong(x) for x in annotations],
         )
+        sizes = [len(x.is_missing) for x in annotations]
         candidates = top_candidates(found, sizes, self.settings.threshold, others)
-        args = candidates, top.pattern, Readings(rows), known, self.settings
-        fit_levels(fit, self.weights, top, *args)
+        args = candidates, top.pattern, Readings(rows), held, self.settings
+        train_levels(visit, self.weights, top, *args)
 
     def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
         leaf = self.tree.leaf
@@ -246,13 +310,15 @@ def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
     return None
 
 
-def _segments(
-    automaton: PatternAutomaton, top: Weights, rows: Rows, size: int, gold: Gold
-) -> Sequence[Segment]:
-    """The gold, or the best that agrees with what is known of it."""
-    if gold.segments is not None:
-        return [(i, j, y) for i, j, y in gold.segments]
-    return viterbi(automaton, top.potentials(rows, size), gold.constraints)[0]
+def _given(
+    docs: Sequence[Doc], annotations: Sequence[Annotation], golds: Sequence[Gold]
+) -> list[int]:
+    """Which documents say anything."""
+    return [
+        k
+        for k, (doc, known, gold) in enumerate(zip(docs, annotations, golds))
+        if (gold.n_known or known.incorrect) and len(doc)
+    ]
 
 
 def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -> None:

@@ -72,6 +72,7 @@ ORDER = [
     "tree",
     "candidates",
     "levels",
+    "mining",
     "thresholds",
     "hierarchy",
     "stagewise",

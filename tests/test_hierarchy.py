@@ -22,7 +22,7 @@ from spacy_hosemi.levels import LevelWeights, level_names
 from spacy_hosemi.model import NO_ROWS, RoleRows, Rows, SegmentRows
 from spacy_hosemi.refinement import surest
 from spacy_hosemi.selection import Pairs
-from spacy_hosemi.stagewise import LevelBatch, fit_levels
+from spacy_hosemi.stagewise import LevelBatch, train_levels
 from spacy_hosemi.transitions import NO_PLACES
 from spacy_hosemi.tree import LabelTree
 
@@ -441,7 +441,7 @@ def level_batches(case, known, threshold=0.0, l2_growth=1.0):
     candidates = case.candidates(threshold, others=others)
     settings = Hierarchy("/", threshold, l2_growth)
     args = candidates, case.top, Readings(case.rows), known, settings
-    fit_levels(fit, case.weights, None, *args)
+    train_levels(fit, case.weights, None, *args)
     return found
 
 

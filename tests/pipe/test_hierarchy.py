@@ -509,7 +509,6 @@ def test_what_a_trained_tree_does_not_do(trained):
         lambda: pipe.redecode(doc),
         lambda: pipe.prune(0.1),
         pipe.prune,
-        lambda: pipe.update(examples_of(nlp)),
     ):
         with pytest.raises(ValueError, match="HS118"):
             refused()
