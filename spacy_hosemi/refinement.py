@@ -12,12 +12,12 @@ from spacy.tokens import Doc
 from .candidates import Known, Place, top_candidates
 from .core import PatternAutomaton, Potentials, marginals, viterbi
 from .errors import Errors
-from .hierarchy import FoundSpan, Hierarchy, Readings, descend, paths
+from .hierarchy import FoundSpan, Hierarchy, Readings, Solved, descend, paths
 from .labels import LabelInventory, Span
 from .levels import LevelWeights
 from .mining import mine_levels, mine_nodes
 from .model import Rows, Weights
-from .problems import Preset, Problem
+from .problems import AnySpan, Fixed, Preset, Problem
 from .segmentation import Annotation, Gold
 from .selection import Pairs
 from .stagewise import LevelBatch, train_levels
@@ -113,6 +113,36 @@ class Refinement:
         ]
         at_top = self.at_top(annotation.spans)
         return Annotation(at_top, annotation.is_missing, wrong)
+
+    def fixed_at_top(self, fixed: Fixed) -> Fixed:
+        """RETURNS (Fixed): The same; forbidden are those no label of which is left."""
+        some = [x for x in fixed.forbid if x[2] is None]
+        return Fixed(
+            tuple(self.at_top(fixed.keep)),
+            (
+                *some,
+                *(
+                    (i, j, self.tree.names[v])
+                    for i, j, v in self._ruled_out(_named(fixed.forbid))
+                    if self.tree.level[v] == 1
+                ),
+            ),
+        )
+
+    def at_leaves(self, fixed: Fixed) -> Fixed:
+        """RETURNS (Fixed): The same; forbidden with a name are all labels below it.
+
+        RAISES (ValueError): HS098 a span is both kept and forbidden.
+        """
+        forbid: list[AnySpan] = []
+        for i, j, name in fixed.forbid:
+            node = None if name is None else self.tree.node_of(name)
+            names = [name] if node is None else self.tree.leaves(node)
+            forbid += [(i, j, label) for label in names]
+        found = Fixed(fixed.keep, tuple(dict.fromkeys(forbid)))
+        for span in filter(found.forbids, found.keep):
+            raise ValueError(Errors.HS098.format(found=span))
+        return found
 
     # training
 
@@ -241,8 +271,11 @@ class Refinement:
         return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
 
     def _wrong(self, annotation: Annotation) -> list[Place]:
-        """Leaves, and nodes all of whose children are wrong."""
-        found = {(i, j, self.tree.leaf[y]) for i, j, y in annotation.incorrect}
+        return self._ruled_out(annotation.incorrect)
+
+    def _ruled_out(self, spans: Iterable[Span]) -> list[Place]:
+        """Leaves of spans that are none, and nodes all of whose children are such."""
+        found = {(i, j, self.tree.leaf[y]) for i, j, y in spans}
         waiting = [*found]
         for i, j, v in waiting:  # grows while it is read
             above = int(self.tree.parent[v])
@@ -254,19 +287,20 @@ class Refinement:
 
     # prediction
 
-    def best(
+    def solved(
         self,
         problems: Sequence[Problem],
         presets: Sequence[Preset | None],
+        fixed: Sequence[Fixed],
         top: Weights,
         automaton: PatternAutomaton,
         temperature: float,
-    ) -> list[list[FoundSpan]]:
-        """The best spans of each unit, in tokens of the unit.
+    ) -> Solved:
+        """The last level of units.
 
         problems (Sequence[Problem]): At the top.
-        presets (Sequence[Optional[Preset]]): What is preset in each, with the labels of
-            the tree.
+        presets (Sequence[Optional[Preset]]), fixed (Sequence[Fixed]): What is preset
+            and what is fixed in each, with the labels of the tree.
         top (Weights), automaton (PatternAutomaton): The component's own.
         temperature (float): See `HighOrderSemiCRF`.
         """
@@ -275,26 +309,47 @@ class Refinement:
         sizes = [len(x.unit.tokens) for x in problems]
         candidates = top_candidates(found, sizes, self.settings.threshold, others)
         readings = Readings([top.rows(x.unit.tokens) for x in problems])
-        leaf = self.tree.leaf
+        index = {name: y for y, name in enumerate(automaton.labels)}
         # Others make a segmentation impossible: see `make_problem`.
         spans = [
             [
-                (i, j, leaf[y])
-                for i, j, y in (preset.spans if preset else ())
-                if y in leaf and (i, j, automaton.labels.index(self._top[y])) in kept
+                (i, j, node)
+                for i, j, y in (*(preset.spans if preset else ()), *known.keep)
+                for node in [self.tree.node_of(y)]
+                if node is not None and (i, j, index[self._top[y]]) in kept
             ]
-            for preset, kept in zip(presets, others)
+            for preset, known, kept in zip(presets, fixed, others)
         ]
-        solved = descend(
+        wrong = [self._ruled_out(_named(known.forbid)) for known in fixed]
+        return descend(
             self.weights,
             candidates,
             top.pattern / temperature,
             readings,
-            Known(spans, None, [[] for _ in problems]),
+            Known(spans, None, wrong),
             self.settings.threshold,
             1.0 / temperature,
         )
-        return paths(solved, self.weights)
+
+    def best(self, solved: Solved, fixed: Sequence[Fixed]) -> list[list[FoundSpan]]:
+        """The best spans of each unit, in tokens of the unit; of what is kept the names
+        down to the one that it is kept with are sure.
+
+        solved (Solved), fixed (Sequence[Fixed]): See `solved`.
+        """
+        found = paths(solved, self.weights)
+        for of_unit, known in zip(found, fixed):
+            kept = {(i, j): self.tree.node_of(name) for i, j, name in known.keep}
+            for k, span in enumerate(of_unit):
+                if (node := kept.get((span.start, span.end))) is not None:
+                    nodes = (v for _, v in self.tree.path(self.tree.leaf[span.label]))
+                    is_sure = self.tree.level <= self.tree.level[node]
+                    path = [
+                        (name, 1.0 if is_sure[v] else p)
+                        for (name, p), v in zip(span.path, nodes)
+                    ]
+                    of_unit[k] = replace(span, path=path)
+        return found
 
 
 def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
@@ -308,6 +363,10 @@ def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
         if probability >= least_of(least, name):
             return name, probability
     return None
+
+
+def _named(forbid: Iterable[AnySpan]) -> list[Span]:
+    return [(i, j, label) for i, j, label in forbid if label is not None]
 
 
 def _given(
@@ -330,7 +389,6 @@ def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -
         "label_rules": [],
         "observed_order": 0,
         "observed_patterns": [],
-        "spans_threshold": None,
         "pattern_selection": "count",
     }
     for name, value in expected.items():

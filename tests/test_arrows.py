@@ -81,6 +81,7 @@ ORDER = [
     "confidence",
     "preset",
     "answers",
+    "tree_answers",
     "fixed",
     "decoding",
     "entities",
