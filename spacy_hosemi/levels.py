@@ -128,6 +128,14 @@ class LevelWeights(Shim):
         found = np.where(here.carried < 0, 0.0, np.append(above, 0.0)[here.carried])
         return np.where(np.isneginf(own), own, found + scale * own)
 
+    def column(self, node: int) -> tuple[NDArray[np.intp], Floats]:
+        """RETURNS (Tuple[intp [K], float64 [K]]): Rows that have a weight in a node
+        below the top, and these weights."""
+        level = int(self.tree.level[node]) - 2
+        slots = np.flatnonzero(self.pairs[level].columns == node)
+        rows = np.searchsorted(self.pairs[level].first, slots, side="right") - 1
+        return rows, self.matrix[level][slots]
+
     def round(self) -> None:
         """Make all weights what they will be in a saved model."""
         self.matrix = [to_single(matrix) for matrix in self.matrix]

@@ -76,7 +76,7 @@ from .labels import (
     possible_lengths,
 )
 from .labels import Span as SpanTriple
-from .levels import level_weights_of
+from .levels import LevelWeights, level_weights_of
 from .model import Floats, Weights, weights_of
 from .neural import add_labels, set_output
 from .objectives import Objective, divergence
@@ -472,6 +472,13 @@ class HighOrderSemiCRF(TrainablePipe):
     def weights(self) -> Weights:
         """The sparse weights, inside the model."""
         return weights_of(self.model)
+
+    @property
+    def level_weights(self) -> LevelWeights | None:
+        """Those below the top, where labels are in a tree of several levels."""
+        if self._refinement is None or not self.has_tree:
+            return None
+        return self._refinement.weights
 
     @property
     def automaton(self) -> PatternAutomaton:

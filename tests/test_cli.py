@@ -27,6 +27,7 @@ from .helpers import (
     make_trained,
     randomize,
 )
+from .pipe.test_hierarchy import LABELS as LEAVES
 from .pipe.test_hierarchy import examples_of, make_tree_nlp
 
 
@@ -626,6 +627,46 @@ def tree(tmp_path_factory) -> str:
     corpus = DocBin(docs=[eg.reference for eg in examples_of(nlp)])
     corpus.to_disk(folder / "dev.spacy")
     return str(folder)
+
+
+def test_weights_of_a_tree(tree, monkeypatch):
+    """Each node has what it adds; the score of a leaf is the sum on its way."""
+    found = run_json(tree, "--top", "100", "--negative")
+    pipe = spacy.load(tree).get_pipe("hosemi")
+    below = [label for label in LEAVES if "/" in label]
+    assert list(found["labels"]) == ["O", "LOC", "ORG", "PER", *below]
+    (row,) = run_json(tree, "--feature", "end:LOWER=london")["features"]
+    for name, weight in row["weights"].items():
+        (same,) = (
+            x
+            for x in run_json(tree, "--label", name, "--negative", "--top", "100")[
+                "labels"
+            ][name]
+            if x["feature"] == "end:LOWER=london"
+        )
+        assert same["weight"] == weight
+    assert {"LOC", "LOC/city", "LOC/land"} <= row["weights"].keys()
+    levels = pipe.level_weights
+    n_weights = sum(map(np.count_nonzero, levels.matrix))
+    of_levels = [levels.column(v)[1] for v in np.flatnonzero(levels.tree.level > 1)]
+    assert sum(map(np.count_nonzero, of_levels)) == n_weights > 0
+    patterns = {tuple(x["pattern"]) for x in found["patterns"]}
+    assert ("PER", "O") in patterns and ("PER/first", "O") in patterns
+    shown = words(run("weights", tree))
+    assert "below the top of the label tree: 5 labels" in shown
+    assert "--label shows it" not in shown
+    monkeypatch.setattr("spacy_hosemi.explain.weights.MAX_NODES", 3)
+    assert list(run_json(tree)["labels"]) == ["O", "LOC", "ORG", "PER"]
+    assert list(run_json(tree, "--label", "LOC/city")["labels"]) == ["LOC/city"]
+    assert "--label shows it" in words(run("weights", tree))
+    assert "HS042" in run("weights", tree, "--label", "LOC/x", code=1)
+
+
+def test_a_label_that_has_others_below_it(tmp_path):
+    nlp = make_tree_nlp(["[PER Ada] met [PER/last Mary] .", "[PER Mary] left ."])
+    nlp.to_disk(tmp_path)
+    found = run_json(str(tmp_path))["labels"]
+    assert list(found) == ["O", "PER", "PER itself", "PER/last"]
 
 
 def test_prune_refuses_labels_in_a_tree(tree):

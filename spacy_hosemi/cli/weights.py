@@ -46,7 +46,8 @@ def weights_cli(
             "--label",
             "-l",
             metavar="LABEL",
-            help='Only this label ("O": outside), or tag such as B-PER. Repeatable.',
+            help='Only this label ("O": outside), tag such as B-PER, or name of a '
+            "label tree. Repeatable.",
             show_default="all",
         ),
     ] = None,
@@ -182,12 +183,23 @@ def _report_families(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
 def _print_tables(pipe: HighOrderSemiCRF, report: dict[str, Any], text: str) -> None:
     from wasabi import msg
 
+    from ..explain.weights import MAX_NODES
+
     size = pipe.weights.size()
     msg.info(
         f"{pipe.name}: {size['features']:,} features, {size['patterns']:,} label "
         f"patterns, {len(pipe.inventory.names):,} labels, {size['weights']:,} weights, "
         f"{size['mb']:.2f} MB"
     )
+    levels = pipe.level_weights
+    if levels is not None:
+        size = levels.size()
+        msg.info(
+            f"below the top of the label tree: {len(levels.tree.leaf):,} labels, "
+            f"{size['patterns']:,} label patterns, {size['weights']:,} weights, "
+            f"{size['mb']:.2f} MB. Each name has what it adds to the one above it"
+            + ("" if len(levels.tree.names) <= MAX_NODES else "; --label shows it")
+        )
     for name, found in report.get("labels", {}).items():
         rows = [(_signed(x["weight"]), x["docs"], clean(x["feature"])) for x in found]
         print_table(name, ("weight", "docs", "feature"), rows, "rrl")

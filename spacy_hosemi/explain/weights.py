@@ -6,23 +6,45 @@
                         of transitions a label pattern, as "author title"
 
 The columns of a feature are compared as they are: what counts for a decision is the
-difference between two of them. Nothing is printed here; that is done in `cli`.
+difference between two of them. With labels in a tree a column below the top is a node,
+and has what is added there: the score of a label is the sum on its way from the top.
+Nothing is printed here; that is done in `cli`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import LabelInventory, check_choice
+from ..labels import check_choice
+from ..levels import LevelWeights
 from ..model import Floats, Weights
 from ..pipe import HighOrderSemiCRF
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+
+# Of so many nodes of a label tree all are columns, if no label is asked for; else those
+# at the top.
+MAX_NODES = 100
+
+
+@dataclass(frozen=True)
+class Column:
+    """A label, a tag, a node of a label tree, or a pattern of transitions.
+
+    name (str): Of a label that has others below it "itself" is added, for itself alone.
+    rows (intp [K]), values (float64 [K]): Features that have a weight there; weights.
+    """
+
+    name: str
+    rows: Rows
+    values: Floats
 
 
 @dataclass(frozen=True)
@@ -121,10 +143,10 @@ def strongest_features(
     weights = pipe.weights
     known = _matching(weights, role, text)
     found = {}
-    for y in _columns(pipe.inventory, labels):
-        rows, values = _column(weights, y)
-        rows, values = rows[known[rows]], values[known[rows]]
-        found[pipe.inventory.names[y]] = [
+    for column in _columns(pipe, labels):
+        is_known = known[column.rows]
+        rows, values = column.rows[is_known], column.values[is_known]
+        found[column.name] = [
             FeatureWeight(
                 weights.names[rows[k]], int(weights.counts[rows[k]]), float(values[k])
             )
@@ -148,19 +170,17 @@ def find_features(
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    patterns = [" ".join(pattern) for pattern in pipe.automaton.observed]
-    names = (*pipe.inventory.names, *patterns)
-    columns = _columns(pipe.inventory, labels) if labels else range(len(names))
+    columns = [*_columns(pipe, labels), *([] if labels else _transitions(pipe))]
     _, largest = _sizes(weights, columns)
     rows = np.flatnonzero(_matching(weights, role, text))
     rows = rows[np.argsort(-largest[rows], kind="stable")[:top]]
     by_row: list[list[tuple[float, str]]] = [[] for _ in rows]
-    for y in columns:
+    for column in columns:
         values = np.zeros(len(weights.names))
-        np.put(values, *_column(weights, y))
+        np.put(values, column.rows, column.values)
         for found, value in zip(by_row, values[rows].tolist()):
             if value:
-                found.append((value, names[y]))
+                found.append((value, column.name))
     return [
         WeightRow(
             weights.names[r],
@@ -197,7 +217,7 @@ def strongest_patterns(
     RETURNS (List[PatternWeight]): Weights descend.
     RAISES (ValueError): HS042 unknown label.
     """
-    patterns = _patterns(pipe, _columns(pipe.inventory, labels) if labels else [])
+    patterns = _patterns(pipe, labels)
     values = np.array([pattern.weight for pattern in patterns])
     return [patterns[k] for k in _strongest(values, top, negative)]
 
@@ -222,14 +242,14 @@ def strongest_transitions(
     RETURNS (List[TransitionWeight]): Weights descend.
     RAISES (ValueError): HS042 unknown label or role.
     """
-    weights, names = pipe.weights, pipe.inventory.names
-    wanted = {names[y] for y in _columns(pipe.inventory, labels)} if labels else ()
+    weights = pipe.weights
+    wanted = {*_names(pipe, labels)} if labels else ()
     known = _matching(weights, role, text)
     found = [
         TransitionWeight(weights.names[r], pattern, int(weights.counts[r]), value)
-        for c, pattern in enumerate(pipe.automaton.observed, len(names))
+        for pattern, column in zip(pipe.automaton.observed, _transitions(pipe))
         if not wanted or not wanted.isdisjoint(pattern)
-        for r, value in zip(*(x.tolist() for x in _column(weights, c)))
+        for r, value in zip(column.rows.tolist(), column.values.tolist())
         if known[r]
     ]
     values = np.array([one.weight for one in found])
@@ -258,17 +278,16 @@ def weight_families(
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    columns = _columns(pipe.inventory, labels)
-    observed = [] if labels else range(len(weights.tail), pipe.automaton.n_columns)
-    squares, largest = _sizes(weights, [*columns, *observed])
+    columns = [*_columns(pipe, labels), *([] if labels else _transitions(pipe))]
+    squares, largest = _sizes(weights, columns)
     names = [name.partition("=")[0] for name in weights.names]
     known = _matching(weights, role, text)
     others = [
         (f"pattern:{len(found.pattern)}", found.weight)
-        for found in _patterns(pipe, columns if labels else [])
+        for found in _patterns(pipe, labels)
     ]
     if weights.learn_length:
-        of_length = weights.length[columns]
+        of_length = weights.length[_own_columns(pipe, labels)]
         values = of_length[np.isfinite(of_length)]
         others += [("length", value) for value in values.tolist()]
     names += [name for name, _ in others]
@@ -301,11 +320,30 @@ def _group(
     return sorted(found, key=lambda one: (-one.share, one.name))
 
 
-def _columns(inventory: LabelInventory, labels: Sequence[str]) -> list[int]:
-    """Indices of the columns that labels or tags name, in their order; all, if none."""
+def _columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> Iterator[Column]:
+    """Columns that labels or tags name; all, if none."""
+    names = pipe.inventory.names
+    for y in _own_columns(pipe, labels):
+        yield Column(names[y], *_column(pipe.weights, y))
+    levels = pipe.level_weights
+    if levels is None:
+        return
+    for v in _nodes(levels, labels):
+        name = levels.tree.names[v]
+        is_itself = levels.tree.names[levels.tree.parent[v]] == name
+        yield Column(f"{name} itself" if is_itself else name, *levels.column(v))
+
+
+def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
+    """Indices of the columns of the component's own weights that are asked for.
+
+    RAISES (ValueError): HS042 unknown label.
+    """
+    inventory, levels = pipe.inventory, pipe.level_weights
     if not labels:
         return list(range(len(inventory.names)))
-    expected = tuple(dict.fromkeys([*inventory.names, *inventory.labels]))
+    below = levels.tree.names if levels else []
+    expected = tuple(dict.fromkeys([*inventory.names, *inventory.labels, *below]))
     for label in labels:
         check_choice("label", label, expected)
     return [
@@ -314,6 +352,30 @@ def _columns(inventory: LabelInventory, labels: Sequence[str]) -> list[int]:
         if name in labels
         or (y > 0 and inventory.on_tokens and name.partition("-")[2] in labels)
     ]
+
+
+def _nodes(levels: LevelWeights, labels: Sequence[str]) -> list[int]:
+    """Nodes below the top that are asked for."""
+    tree = levels.tree
+    if not labels and len(tree.names) > MAX_NODES:
+        return []
+    return [
+        v
+        for v, name in enumerate(tree.names)
+        if tree.level[v] > 1 and (not labels or name in labels)
+    ]
+
+
+def _names(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[str]:
+    """Labels and tags that are asked for, as they stand in patterns."""
+    names = pipe.inventory.names
+    return [*(names[y] for y in _own_columns(pipe, labels)), *labels]
+
+
+def _transitions(pipe: HighOrderSemiCRF) -> Iterator[Column]:
+    """Columns of label patterns that have weights for features."""
+    for c, pattern in enumerate(pipe.automaton.observed, len(pipe.inventory.names)):
+        yield Column(" ".join(pattern), *_column(pipe.weights, c))
 
 
 def _matching(weights: Weights, role: str | None, text: str) -> Mask:
@@ -336,23 +398,30 @@ def _column(weights: Weights, y: int) -> tuple[Rows, Floats]:
     return rows, weights.matrix[slots, 0]
 
 
-def _sizes(weights: Weights, columns: Sequence[int]) -> tuple[Floats, Floats]:
+def _sizes(weights: Weights, columns: Iterable[Column]) -> tuple[Floats, Floats]:
     """Sum of squares and largest absolute weight of each row [R], in these columns."""
     squares, largest = np.zeros((2, len(weights.names)))
-    for y in columns:
-        rows, values = _column(weights, y)
-        squares[rows] += values**2
-        largest[rows] = np.maximum(largest[rows], np.abs(values))
+    for column in columns:
+        squares[column.rows] += column.values**2
+        sizes = np.abs(column.values)
+        largest[column.rows] = np.maximum(largest[column.rows], sizes)
     return squares, largest
 
 
-def _patterns(pipe: HighOrderSemiCRF, columns: Sequence[int]) -> list[PatternWeight]:
-    """Patterns that have weights and one of these columns; all, if there are none."""
-    wanted = {pipe.inventory.names[y] for y in columns}
-    found = zip(pipe.cfg["patterns"], pipe.weights.pattern.tolist())
+def _patterns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[PatternWeight]:
+    """Patterns that have weights and one of these labels; all, if there are none. With
+    labels in a tree what each level adds."""
+    wanted = {*_names(pipe, labels)} if labels else set()
+    weights: dict[tuple[str, ...], float] = defaultdict(float)
+    given = [(pipe.cfg["patterns"], pipe.weights.pattern)]
+    if levels := pipe.level_weights:
+        given += zip(levels.patterns, levels.pattern)
+    for patterns, values in given:
+        for pattern, weight in zip(patterns, values.tolist()):
+            weights[tuple(pattern)] += weight
     return [
-        PatternWeight(tuple(pattern), weight)
-        for pattern, weight in found
+        PatternWeight(pattern, weight)
+        for pattern, weight in weights.items()
         if np.isfinite(weight) and (not wanted or wanted.intersection(pattern))
     ]
 
