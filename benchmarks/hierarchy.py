@@ -142,13 +142,12 @@ def read_tree(path: Path, records: Iterable[Record]) -> dict[str, str]:
     classes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         for (*_, label), name in zip(record.spans, record.classes):
-            if label == name:  # it is at the top itself
-                continue
             classes[way_up(label, parents)[-1]][name] += 1
     for top, counts in classes.items():
         name = counts.most_common(1)[0][0]
         parents[top] = f"class {name}"
-        parents[f"class {name}"] = f"class {name.partition('.')[0]}"
+        if "." in name:
+            parents[f"class {name}"] = f"class {name.partition('.')[0]}"
     return parents
 
 
