@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 from spacy.tokens import Doc
 
 from .candidates import Known, Place, top_candidates
-from .core import PatternAutomaton, marginals, viterbi
+from .core import PatternAutomaton, viterbi, viterbi_many
 from .errors import Errors
 from .hierarchy import FoundSpan, Hierarchy, Readings, descend, paths
 from .labels import LabelInventory, Segment, Span
@@ -156,19 +157,22 @@ class Refinement:
         ]
         rows = [top.rows(doc, is_train=True) for doc, _, _ in given]
         scored = [(of_doc, len(doc)) for of_doc, (doc, _, _) in zip(rows, given)]
-        # one after the other: the tables of a document are large
-        found = (marginals(automaton, top.potentials(*args)) for args in scored)
         others = [
             _segments(automaton, top, *args, gold)
             for args, (_, _, gold) in zip(scored, given)
         ]
-        sizes = [size for _, size in scored]
         known = Known(
             self._places([x for _, x, _ in given]),
             [x.is_missing for _, x, _ in given],
             [self._wrong(x) for _, x, _ in given],
         )
-        candidates = top_candidates(found, sizes, self.settings.threshold, others)
+        candidates = top_candidates(
+            automaton,
+            (top.potentials(*args) for args in scored),
+            repeat(None),
+            others,
+            self.settings.threshold,
+        )
         args = candidates, top.pattern, Readings(rows), known, self.settings
         fit_levels(fit, self.weights, top, *args)
 
@@ -206,10 +210,11 @@ class Refinement:
         top (Weights), automaton (PatternAutomaton): The component's own.
         temperature (float): See `HighOrderSemiCRF`.
         """
-        found = [problem.marginals(automaton) for problem in problems]
-        others = [viterbi(automaton, x.potentials, x.constraints)[0] for x in problems]
-        sizes = [len(x.unit.tokens) for x in problems]
-        candidates = top_candidates(found, sizes, self.settings.threshold, others)
+        potentials = [x.potentials for x in problems]
+        limits = [x.constraints for x in problems]
+        others = [path for path, _ in viterbi_many(automaton, potentials, limits)]
+        args = automaton, potentials, limits, others, self.settings.threshold
+        candidates = top_candidates(*args)
         readings = Readings([top.rows(x.unit.tokens) for x in problems])
         leaf = self.tree.leaf
         # Others make a segmentation impossible: see `make_problem`.
