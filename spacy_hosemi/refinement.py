@@ -210,12 +210,14 @@ class Refinement:
         top (Weights), automaton (PatternAutomaton): The component's own.
         temperature (float): See `HighOrderSemiCRF`.
         """
+        if not problems:
+            return []
         potentials = [x.potentials for x in problems]
         limits = [x.constraints for x in problems]
         others = [path for path, _ in viterbi_many(automaton, potentials, limits)]
         args = automaton, potentials, limits, others, self.settings.threshold
         candidates = top_candidates(*args)
-        readings = Readings([top.rows(x.unit.tokens) for x in problems])
+        readings = Readings([top.rows_together([x.unit.tokens for x in problems])])
         leaf = self.tree.leaf
         # Others make a segmentation impossible: see `make_problem`.
         spans = [
