@@ -54,30 +54,27 @@ class Candidates:
 
     def those(self, keep: Bools) -> Candidates:
         """RETURNS (Candidates): Some of them."""
-        total = np.concatenate([[0], np.cumsum(keep)])
+        kept = np.flatnonzero(keep)
         return Candidates(
-            total[self.first].astype(np.int32),
+            np.searchsorted(kept, self.first).astype(np.int32),
             self.sizes,
-            self.start[keep],
-            self.end[keep],
-            self.node[keep],
-            self.score[keep],
+            self.start[kept],
+            self.end[kept],
+            self.node[kept],
+            self.score[kept],
         )
 
-    def children(self, tree: LabelTree) -> tuple[Candidates, Bools]:
+    def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
         """Each with the children of its node; leaves and outside stay.
 
-        RETURNS (Tuple[Candidates, bool [K']]): And which of them are children.
+        RETURNS (Tuple[Candidates, int64 [K]]): And where those of each begin.
         """
         counts = tree.n_children(self.node)
         copies = np.maximum(counts, 1)
         total = np.concatenate([[0], np.cumsum(copies)])
         of = np.repeat(np.arange(len(copies)), copies)
-        is_child = counts[of] > 0
-        place = np.arange(total[-1]) - total[of]
-        node = np.where(
-            is_child, tree.first_child[self.node[of]] + place, self.node[of]
-        )
+        lowest = np.where(counts > 0, tree.first_child[self.node], self.node)
+        node = (lowest - total[:-1])[of] + np.arange(total[-1])
         refined = Candidates(
             total[self.first].astype(np.int32),
             self.sizes,
@@ -86,7 +83,7 @@ class Candidates:
             node.astype(np.int32),
             self.score[of],
         )
-        return refined, is_child
+        return refined, total[:-1]
 
 
 @dataclass(frozen=True)

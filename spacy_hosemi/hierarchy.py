@@ -91,16 +91,19 @@ class Readings:
         self._segments = [x.segments for x in rows]
 
     def of_children(
-        self, candidates: Candidates, weights: LevelWeights, level: int
+        self,
+        candidates: Candidates,
+        at: NDArray[np.intp],
+        weights: LevelWeights,
+        level: int,
     ) -> list[ChildRows]:
         """What the children of candidates read, role by role.
 
         candidates (Candidates): Of the level above.
+        at (int64 [K]): Where the children of each begin.
         """
         tree, pairs = weights.tree, weights.pairs[level - 2]
-        counts = tree.n_children(candidates.node)
-        inner = np.flatnonzero(counts)
-        at = np.concatenate([[0], np.cumsum(counts[inner])]).astype(np.intp)
+        inner = np.flatnonzero(tree.n_children(candidates.node))
         offset = candidates.offset[inner]
         start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
         ranges = role_ranges(start, end)
@@ -113,7 +116,7 @@ class Readings:
                 begin,
                 stop,
                 nodes,
-                at,
+                at[inner],
                 first,
                 row,
                 strength,
@@ -152,14 +155,12 @@ class Step:
 
     level (int): From 2.
     candidates (Candidates): With the scores of all levels above.
-    is_child (bool [K]): Which of them are nodes of this level.
-    rows (List[ChildRows]): What those read.
+    rows (List[ChildRows]): What those read that are nodes of this level.
     pattern (float64): Weights of label patterns of the level above.
     """
 
     level: int
     candidates: Candidates
-    is_child: Bools
     rows: list[ChildRows]
     pattern: Floats
 
@@ -170,11 +171,9 @@ class Step:
         scale (float): Multiplies them: 1 / temperature.
         """
         pattern = weights.weights_at(self.level, self.pattern, scale)
-        added = np.zeros(int(self.is_child.sum()))
-        for rows in self.rows:
-            rows.gather(weights.matrix[self.level - 2], added)
         score = self.candidates.score.copy()
-        score[self.is_child] += scale * added
+        for rows in self.rows:
+            rows.gather(weights.matrix[self.level - 2], score, scale)
         found = replace(self.candidates, score=score)
         here = weights.levels[self.level - 2]
         lattice = Lattice(
@@ -229,8 +228,9 @@ def make_step(
     readings: Readings,
 ) -> Step:
     """The children of candidates of the level above."""
-    rows = readings.of_children(candidates, weights, level)
-    return Step(level, *candidates.children(weights.tree), rows, pattern)
+    children, at = candidates.children(weights.tree)
+    rows = readings.of_children(candidates, at, weights, level)
+    return Step(level, children, rows, pattern)
 
 
 # prediction

@@ -61,10 +61,9 @@ class LevelBatch:
         score, lattice = solved.candidates.score, solved.lattice
         log_z, prob, *counts = lattice.sums(score)
         gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
-        d_children = (prob - gold_prob)[self._step.is_child]
         d_matrix = np.zeros(len(self._levels.matrix[self._step.level - 2]))
         for rows in self._step.rows:
-            rows.scatter(d_children, d_matrix)
+            rows.scatter(prob - gold_prob, d_matrix)
         differences = (x - y for x, y in zip(counts, gold_counts))
         d_pattern = lattice.steps.counts(*differences)
         return float((log_z - gold_z).sum()), self.weights.part(d_matrix, d_pattern)
