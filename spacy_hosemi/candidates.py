@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -159,7 +159,7 @@ def top_candidates(
     automaton: PatternAutomaton,
     potentials: Iterable[Potentials],
     constraints: Iterable[Constraints | None],
-    others: Iterable[list[Segment]],
+    others: Iterable[Sequence[Segment]],
     threshold: float,
 ) -> Candidates:
     """Segments of the first level that are refined.
@@ -176,10 +176,12 @@ def top_candidates(
     sizes: list[int] = []
     parts = [(np.zeros(0, np.int32), np.zeros((0, 3), np.int32), np.zeros(0))]
     while some := [*islice(waiting, PORTION)]:
-        given = [list(x) for x in zip(*some)]
-        sizes += [len(x.inside) for x in given[0]]
-        first, *found = probable_segments(automaton, *given, threshold)
-        parts.append((np.diff(first), *found))
+        scored = [x for x, _, _ in some]
+        listed, limits = [x for _, x, _ in some], [x for _, _, x in some]
+        sizes += [len(x.inside) for x in scored]
+        args = automaton, scored, listed, limits, threshold
+        first, segments, scores = probable_segments(*args)
+        parts.append((np.diff(first), segments, scores))
     counts, segments, scores = map(np.concatenate, zip(*parts))
     start, end, label = np.ascontiguousarray(segments.T)
     return Candidates(

@@ -292,7 +292,9 @@ def paths(solved: Solved, weights: LevelWeights) -> list[list[FoundSpan]]:
     return found
 
 
-def _totals(candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree) -> Floats:
+def _totals(
+    candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
+) -> Floats:
     """RETURNS (float64 [S, levels]): For each of some candidates, and each level, the
     probability of all that have the same tokens and there the same node."""
     doc, start, end = candidates.doc, candidates.start, candidates.end

@@ -11,10 +11,6 @@ side, and are found by bisection: what the other thousands of nodes have costs n
 from libc.stdint cimport int32_t
 
 from ..errors import Errors
-from .kernels cimport prefetch
-
-# Rows whose weights are asked for ahead of their turn.
-cdef Py_ssize_t AHEAD = 8
 
 
 cdef class ChildRows:
@@ -102,8 +98,8 @@ cdef class ChildRows:
         cdef bint is_gather = weights is not None, is_sound = True
         cdef Py_ssize_t n_weights = (weights if is_gather else d_weights).shape[0]
         cdef Py_ssize_t n_scores = (scores if is_gather else d_scores).shape[0]
-        cdef Py_ssize_t k, t, a, c, end, n_rows = self.rows.shape[0]
-        cdef int32_t low, high
+        cdef Py_ssize_t k, t, a, c, end
+        cdef int32_t low, high, row
         cdef double much
         if n_weights != self.columns.shape[0]:
             raise ValueError(Errors.HS114)
@@ -117,15 +113,19 @@ cdef class ChildRows:
                 if low == high:
                     continue
                 for t in range(self.first[self.begin[k]], self.first[self.stop[k]]):
-                    if t + AHEAD < n_rows:
-                        prefetch(&self.first_pair[self.rows[t + AHEAD]])
-                    a, end = self.first_pair[self.rows[t]], self.first_pair[self.rows[t] + 1]
+                    row = self.rows[t]
+                    a, end = self.first_pair[row], self.first_pair[row + 1]
                     # Of the pairs only these are looked at: a model has many more.
                     if not 0 <= a <= end <= n_weights:
                         is_sound = False
                         break
                     a = self._first_from(a, end, low)
                     much = scale if self.strength is None else scale * self.strength[t]
+                    if is_gather and a + high - low <= end and (
+                        self.columns[a + high - low - 1] == high - 1
+                    ):  # of all children, as most rows have them
+                        _add(&weights[a], much, &scores[self.at[k]], high - low)
+                        continue
                     while a < end and self.columns[a] < high:
                         c = self.at[k] + self.columns[a] - low
                         if is_gather:
@@ -148,3 +148,11 @@ cdef class ChildRows:
             else:
                 high = middle
         return low
+
+
+cdef inline void _add(
+    const double* x, double factor, double* y, Py_ssize_t n
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] += factor * x[i]

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +15,7 @@ def segment_probabilities(
 def probable_segments(
     automaton: PatternAutomaton,
     potentials: list[Potentials],
-    segments: list[list[tuple[int, int, int]]],
+    segments: Sequence[Sequence[tuple[int, int, int]]],
     constraints: list[Constraints | None],
     p: float,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]: ...

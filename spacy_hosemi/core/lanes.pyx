@@ -132,7 +132,9 @@ cdef class Listing:
         self.rows, self.scores = np.empty((64, 4), np.int32), np.empty(64)
         self.n = 0
 
-    cdef add(self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score):
+    cdef add(
+        self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
+    ):
         """One that is not forbidden; it may be there already."""
         if score == -INFINITY:
             return

@@ -267,7 +267,8 @@ cdef class Lattice:
         self, Py_ssize_t d, const double[::1] scores, const unsigned char[::1] mask
     ) noexcept nogil:
         """Scores of groups, and the part of each segment."""
-        cdef Py_ssize_t g, k, low = self.group_of_doc[d], high = self.group_of_doc[d + 1]
+        cdef Py_ssize_t low = self.group_of_doc[d], high = self.group_of_doc[d + 1]
+        cdef Py_ssize_t g, k
         cdef double top, total
         for g in range(low, high):
             top = -INFINITY

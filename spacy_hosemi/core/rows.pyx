@@ -117,11 +117,14 @@ cdef class RowTable:
         """
         cdef Py_ssize_t n = keys.shape[0], i, t, k = 0
         cdef int32_t row
+        cdef const uint64_t* slots = &self._slots[0, 0]
         first = np.zeros(n + 1, np.int32)
         rows = np.empty(n * keys.shape[1], np.int32)
         cdef int32_t[::1] first_ = first, rows_ = rows
         with nogil:
             for i in range(n):
+                for t in range(keys.shape[1] if i + 2 < n else 0):
+                    prefetch(slots + 2 * (keys[i + 2, t] & self._mask))
                 for t in range(keys.shape[1]):
                     row = self.row(keys[i, t])
                     if row >= 0:

@@ -423,8 +423,9 @@ class Extractor:
         RETURNS (Reading): Segments are in tokens of all of them.
         """
         found = self.values_of(docs, is_train)
-        keys = {role: self.keys(found.values, role, found.first) for role in self._plans}
-        return Reading(keys, join_segments(found.segments, found.first), found.listed)
+        values, first = found.values, found.first
+        keys = {role: self.keys(values, role, first) for role in self._plans}
+        return Reading(keys, join_segments(found.segments, first), found.listed)
 
     def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
         """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
