@@ -30,21 +30,26 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
 - tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of three passes
   after a warm-up.
 
-Tested is on test.jsonl; with --dev on dev.jsonl, or held out from train, as other
-benchmarks do. `--growth` keeps the spans with the N most frequent labels, and prints
-what training and tagging cost by N.
+Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
+of the shuffled train. With several --threshold the first is trained with, and each
+predicts; "as the last" is the share of sentences in which it predicts what the last one
+does, which should be 0 then. --epochs trains by updates. --every-token is the paper's
+setting (Deschacht and Moens 2006): synsets of nouns are labels, and so are NONE, ADJ,
+ADV and VERB, for each other token. `--growth` keeps the spans with the N most frequent
+labels, and prints what training and tagging cost by N.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import random
 import resource
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +58,16 @@ from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from thinc.api import Config
+from spacy.util import minibatch
+from thinc.api import Adam, Config
+from tqdm import tqdm
 
 from spacy_hosemi.fit import make_lbfgs
 from spacy_hosemi.tree import make_tree_reader, way_up
 
 CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
 RARE = (50, 10)
+PARTS = {"JJ": "ADJ", "RB": "ADV", "VB": "VERB"}  # by the first letters of a tag
 
 Spans = list[tuple[int, int, str]]
 
@@ -71,6 +79,7 @@ class Record:
     tokens: list[str]
     spans: Spans
     classes: list[str] = field(default_factory=list)
+    tags: list[str] | None = None
 
 
 @dataclass
@@ -78,10 +87,9 @@ class Found:
     """What was measured of one system."""
 
     predicted: list[Spans]
+    speed: float
     cpu_s: float
     mb: float
-    speed: float
-    levels: dict[str, Any] = field(default_factory=dict)
 
 
 def read(path: Path, name: str | None) -> list[Record]:
@@ -94,15 +102,33 @@ def read(path: Path, name: str | None) -> list[Record]:
             named = [pair for pair in zip(spans, labels) if pair[1]]
             kept = [(i, j, label) for (i, j, _), label in named]
             classes = [own for (_, _, own), _ in named]
-            records.append(Record(line["tokens"], kept, classes))
+            tags = [tag or "-" for tag in line["pos"]] if "pos" in line else None
+            records.append(Record(line["tokens"], kept, classes, tags))
     return records
+
+
+def on_every_token(record: Record) -> Record:
+    """Synsets of nouns, and the part of speech of each other token."""
+    found = {
+        (i, j): (label, own)
+        for (i, j, label), own in zip(record.spans, record.classes)
+        if own.startswith("noun")
+    }
+    taken = {t for i, j in found for t in range(i, j)}
+    for t, tag in enumerate(record.tags or ()):
+        if t not in taken:
+            label = PARTS.get(tag[:2], "NONE")
+            found[t, t + 1] = label, label
+    spans = [(i, j, label) for (i, j), (label, _) in sorted(found.items())]
+    classes = [own for _, (_, own) in sorted(found.items())]
+    return replace(record, spans=spans, classes=classes)
 
 
 def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[Doc]:
     """Docs of tokens, with entities or without."""
     docs = []
     for record in records:
-        doc = Doc(nlp.vocab, words=record.tokens)
+        doc = Doc(nlp.vocab, words=record.tokens, tags=record.tags)
         if gold:
             doc.ents = [Span(doc, i, j, label=label) for i, j, label in record.spans]
         docs.append(doc)
@@ -116,6 +142,8 @@ def read_tree(path: Path, records: Iterable[Record]) -> dict[str, str]:
     classes: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         for (*_, label), name in zip(record.spans, record.classes):
+            if label == name:  # it is at the top itself
+                continue
             classes[way_up(label, parents)[-1]][name] += 1
     for top, counts in classes.items():
         name = counts.most_common(1)[0][0]
@@ -124,48 +152,94 @@ def read_tree(path: Path, records: Iterable[Record]) -> dict[str, str]:
     return parents
 
 
-def measure(
-    args: argparse.Namespace,
-    train: Sequence[Record],
-    test: Sequence[Record],
-    tree: dict[str, str] | None,
-    *,
-    is_flat: bool,
-) -> Found:
-    """Fit one system and apply it to test."""
+def make_component(
+    args: argparse.Namespace, tree: dict[str, str] | None, threshold: float | None
+) -> tuple[Language, Any]:
+    """A pipeline with the component alone; threshold None: without a tree."""
     nlp = blank("en")
     settings = Config().from_disk(CONFIG, interpolate=False)["components"]["hosemi"]
     settings["max_order"] = args.max_order
+    settings["outside"] = "none" if args.every_token else settings["outside"]
     features = settings["model"]["features"]
-    for text in args.features or ():
-        role, _, templates = text.partition("=")
-        features |= {"preset": "none", role: templates.split(",")}
-    given = {}
-    if is_flat:
+    given = dict(text.split("=", 1) for text in args.features or ())
+    if given:
+        features["preset"] = given.pop("preset", "none")
+    features |= {role: templates.split(",") for role, templates in given.items()}
+    settings["model"]["l2"] = args.l2
+    if threshold is None:
         settings["hierarchy"] = None
     else:
-        settings["hierarchy"]["threshold"] = args.threshold
+        settings["hierarchy"]["threshold"] = threshold
         settings["hierarchy"]["separator"] = None if tree else args.separator
-        given = {"hierarchy": lambda: tree} if tree else {}
-    factory = settings.pop("factory")
-    component = nlp.add_pipe(factory, config=settings)
+        settings["hierarchy"]["l2_growth"] = args.l2_growth
+    return nlp, nlp.add_pipe(settings.pop("factory"), config=settings)
+
+
+def trained(
+    args: argparse.Namespace,
+    train: Sequence[Record],
+    tree: dict[str, str] | None,
+    threshold: float | None,
+) -> tuple[Any, float, float]:
+    """The component of one system, CPU s, MB."""
+    nlp, component = make_component(args, tree, threshold)
     gold = make_docs(nlp, train, gold=True)
     docs = make_docs(nlp, train, gold=False)
     examples = [Example(*pair) for pair in zip(docs, gold)]
-    fit = make_lbfgs(l2=args.l2, max_iter=args.max_iter, progress=sys.stderr.isatty())
+    given = {"hierarchy": lambda: tree} if tree and threshold is not None else {}
+    is_online, shows = args.epochs is not None, sys.stderr.isatty()
+    fit = make_lbfgs(l2=args.l2, max_iter=args.max_iter, progress=shows)
     began = time.process_time()
-    component.initialize(lambda: examples, nlp=nlp, fit=fit, **given)
+    fit_or_none = None if is_online else fit
+    component.initialize(lambda: examples, nlp=nlp, fit=fit_or_none, **given)
+    if is_online:
+        update(nlp, component, examples, args.epochs)
     cpu_s = time.process_time() - began
     mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB
-    seconds = []
+    return component, cpu_s, mb
+
+
+def update(
+    nlp: Language, component: Any, examples: list[Example], n_epochs: int
+) -> None:
+    """Train by updates, with the settings of configs/online.cfg; averages are left."""
+    optimizer = Adam(0.001, use_averages=True)
+    rng = random.Random(SEED)
+    for _ in tqdm(range(n_epochs), disable=not sys.stderr.isatty()):
+        rng.shuffle(examples)
+        for batch in minibatch(examples, 8):
+            component.update(batch, sgd=optimizer)
+    with component.model.use_params(optimizer.averages):
+        averaged = component.to_bytes()
+    component.from_bytes(averaged)
+
+
+def applied(component: Any, test: Sequence[Record]) -> tuple[list[Spans], float]:
+    """What is predicted, and tokens per CPU s."""
+    nlp, seconds = blank("en", vocab=component.vocab), []
     for _ in range(1 + N_PASSES):
         docs = make_docs(nlp, test, gold=False)
         began = time.process_time()
         docs = list(component.pipe(docs))
         seconds.append(time.process_time() - began)
     predicted = [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
-    n_tokens = sum(map(len, docs))
-    return Found(predicted, cpu_s, mb, n_tokens / min(seconds[1:]))
+    return predicted, sum(map(len, docs)) / min(seconds[1:])
+
+
+def measure(
+    args: argparse.Namespace,
+    train: Sequence[Record],
+    test: Sequence[Record],
+    tree: dict[str, str] | None,
+    thresholds: Sequence[float | None],
+) -> Iterator[Found]:
+    """Fit with the first threshold, and apply with each."""
+    component, cpu_s, mb = trained(args, train, tree, thresholds[0])
+    data = component.to_bytes()
+    for threshold in thresholds:
+        if threshold != thresholds[0]:
+            component = make_component(args, tree, threshold)[1].from_bytes(data)
+        yield Found(*applied(component, test), cpu_s, mb)
 
 
 # ------------------------------------------------------------------- what is printed
@@ -248,7 +322,7 @@ def words(record: Record, start: int, end: int) -> tuple[str, ...]:
 
 def with_labels(records: Sequence[Record], kept: set[str]) -> list[Record]:
     """Records with the spans of some labels only."""
-    return [Record(x.tokens, [y for y in x.spans if y[2] in kept]) for x in records]
+    return [replace(x, spans=[y for y in x.spans if y[2] in kept]) for x in records]
 
 
 def draw(rows: Sequence[tuple[int, float, float]], path: Path) -> None:
@@ -278,48 +352,85 @@ def main() -> None:
     parser.add_argument("--max-train", type=int, help="so many training lines")
     parser.add_argument("--max-test", type=int, help="so many test lines")
     parser.add_argument("--dev", action="store_true", help="test on dev")
+    parser.add_argument("--held-out", type=int, help="test on so many lines of train")
+    parser.add_argument("--every-token", action="store_true", help="see above")
     parser.add_argument(
-        "--features", nargs="+", help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset"
+        "--features",
+        nargs="+",
+        help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
     )
     parser.add_argument("--max-order", type=int, default=1)
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--l2", type=float, default=0.1)
+    parser.add_argument("--l2-growth", type=float, default=1.0)
+    parser.add_argument("--epochs", type=int, help="train by updates")
     parser.add_argument("--threshold", type=float, nargs="+", default=[0.001])
     parser.add_argument("--growth", type=int, nargs="+", help="numbers of labels")
     parser.add_argument("--picture", type=Path, help="of the growth, without ending")
     args = parser.parse_args()
-    thresholds = args.threshold
+    train, test = corpora(args)
+    tree = read_tree(args.data / args.tree, [*train, *test]) if args.tree else None
+    print(f"{len(train)} lines of train, {len(test)} to test; {environment()}")
+    if args.growth:
+        grow(args, train, test, tree)
+        return
+    rows: list[list[str]] = []
+    of_system = {"flat": [None], "tree": args.threshold}
+    for system in args.systems:
+        thresholds = of_system[system]
+        found = []
+        for threshold, one in zip(
+            thresholds, measure(args, train, test, tree, thresholds)
+        ):
+            found.append(one)
+            row = figures(one, train, test)
+            title = system if threshold is None else f"{system}, {threshold}"
+            rows.append([title, *row.values()])
+        print(table(["", *row], rows), flush=True)
+        if len(found) > 1:
+            print(table(["threshold", "as the last"], compared(thresholds, found)))
+
+
+def corpora(args: argparse.Namespace) -> tuple[list[Record], list[Record]]:
+    """What is trained on, and what is tested on."""
     train = read(args.data / "train.jsonl", args.field)
-    train = shuffled(train, SEED)[: args.max_train]
+    if args.every_token:
+        train = [on_every_token(record) for record in train]
+    train = shuffled(train, SEED)
+    if args.held_out:
+        return train[: -args.held_out][: args.max_train], train[-args.held_out :]
     name = "dev" if args.dev or not (args.data / "test.jsonl").exists() else "test"
     test = read(args.data / f"{name}.jsonl", args.field)[: args.max_test]
-    tree = read_tree(args.data / args.tree, [*train, *test]) if args.tree else None
-    print(f"{len(train)} lines of train, {len(test)} of {name}; {environment()}")
-    if args.growth:
-        counts = Counter(label for record in train for *_, label in record.spans)
-        rows = []
-        for n in args.growth:
-            kept = {label for label, _ in counts.most_common(n)}
-            some = with_labels(train, kept)
-            args.threshold = thresholds[0]
-            found = measure(args, some, with_labels(test, kept), tree, is_flat=False)
-            n_spans = sum(len(record.spans) for record in some)
-            rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
-            print(
-                table(GROWTH, [[f"{x:,.2f}" for x in row] for row in rows]), flush=True
-            )
-        if args.picture:
-            draw(rows, args.picture)
-        return
+    if args.every_token:
+        test = [on_every_token(record) for record in test]
+    return train[: args.max_train], test
+
+
+def compared(thresholds: Sequence[Any], found: Sequence[Found]) -> list[list[str]]:
+    """How many sentences are predicted as with the last threshold."""
+    last = found[-1].predicted
+    shares = (mean([a == b for a, b in zip(one.predicted, last)]) for one in found)
+    return [[str(x), f"{100 * share:.2f} %"] for x, share in zip(thresholds, shares)]
+
+
+def grow(
+    args: argparse.Namespace,
+    train: Sequence[Record],
+    test: Sequence[Record],
+    tree: dict[str, str] | None,
+) -> None:
+    """What training and tagging cost by number of labels."""
+    counts = Counter(label for record in train for *_, label in record.spans)
     rows = []
-    for system in args.systems:
-        for threshold in thresholds if system == "tree" else thresholds[:1]:
-            args.threshold = threshold
-            found = measure(args, train, test, tree, is_flat=system == "flat")
-            row = figures(found, train, test)
-            title = system if system == "flat" else f"{system}, threshold {threshold}"
-            rows.append([title, *row.values()])
-            print(table(["", *row], rows), flush=True)
+    for n in args.growth:
+        kept = {label for label, _ in counts.most_common(n)}
+        some, rest = with_labels(train, kept), with_labels(test, kept)
+        (found,) = measure(args, some, rest, tree, args.threshold[:1])
+        n_spans = sum(len(record.spans) for record in some)
+        rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
+        print(table(GROWTH, [[f"{x:,.2f}" for x in row] for row in rows]), flush=True)
+    if args.picture:
+        draw(rows, args.picture)
 
 
 GROWTH = ["labels", "training, CPU s a thousand spans", "tagging, CPU us a token"]

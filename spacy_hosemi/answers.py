@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from spacy.tokens import Doc
@@ -24,7 +24,7 @@ from .errors import Errors
 from .labels import LabelInventory, Span
 from .problems import Problem
 from .segmentation import read_segments
-from .units import shift
+from .units import Unit, shift
 
 Option = tuple[float, Any]  # log probability, and of what
 
@@ -43,16 +43,86 @@ class Alternative:
     log_probability: float
 
 
-def most_probable(
-    problems: Iterable[Problem],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-    k: int,
-) -> list[Alternative]:
+class Distribution(Protocol):
+    """Over the segmentations of one unit; spans are in tokens of its document."""
+
+    @property
+    def unit(self) -> Unit: ...
+
+    def most_probable(self, k: int) -> list[Option]:
+        """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
+        the k most probable ones, best first, no spans twice."""
+        ...
+
+    def entropy(self) -> float:
+        """RETURNS (float): In nats."""
+        ...
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """RETURNS (List[Tuple[Span, float]]): All spans with at least this probability,
+        above 0, in any order."""
+        ...
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """RETURNS (List[float]): Of each span, in [0, 1]."""
+        ...
+
+
+@dataclass(frozen=True)
+class OfSegments:
+    """The distribution of the component's own labels.
+
+    problem (Problem): The unit; some segmentation is possible.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    """
+
+    problem: Problem
+    automaton: PatternAutomaton
+    inventory: LabelInventory
+
+    @property
+    def unit(self) -> Unit:
+        """RETURNS (Unit): What is segmented."""
+        return self.problem.unit
+
+    def most_probable(self, k: int) -> list[Option]:
+        """See `Distribution`; as one, where different tags mean the same spans."""
+        problem, args = self.problem, (self.automaton, self.problem.potentials)
+        log_z = log_partition(*args, problem.constraints)
+        merged: dict[tuple[Span, ...], float] = {}
+        for segments, score in kbest(*args, k, problem.constraints):
+            found = read_segments(segments, self.inventory, problem.unit.tokens)
+            spans = tuple(shift(found, problem.unit.start))
+            before = merged.get(spans, -math.inf)
+            merged[spans] = float(np.logaddexp(before, score - log_z))
+        pairs = ((log_prob, spans) for spans, log_prob in merged.items())
+        return sorted(pairs, key=lambda pair: -pair[0])
+
+    def entropy(self) -> float:
+        """See `Distribution`; with tags on tokens that over sequences of tags."""
+        problem = self.problem
+        return entropy(self.automaton, problem.potentials, problem.constraints)
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """See `Distribution`; of segments only."""
+        low, names = self.unit.start, self.inventory.names
+        found = self.problem.marginals(self.automaton).segments_above(p)
+        return [
+            ((i + low, j + low, names[y]), min(prob, 1.0))
+            for i, j, y, prob in found
+            if y
+        ]
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """See `Distribution`."""
+        args = [self.problem], [spans], self.automaton, self.inventory
+        return span_probabilities(*args)[0]
+
+
+def most_probable(units: Iterable[Distribution], k: int) -> list[Alternative]:
     """The k most probable segmentations of a document.
 
-    problems (Iterable[Problem]): Its units, each of which is possible.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    units (Iterable[Distribution]): Its units.
     k (int): How many; fewer if no more are possible.
     RETURNS (List[Alternative]): Best first.
     RAISES (ValueError): HS043 k.
@@ -60,25 +130,9 @@ def most_probable(
     if k < 1:
         raise ValueError(Errors.HS043.format(name="k", found=k, expected=">= 1"))
     best: list[Option] = [(0.0, ())]
-    options = (_options(problem, automaton, inventory, k) for problem in problems)
+    options = (unit.most_probable(k) for unit in units)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)
     return [_alternative(log_prob, parts) for log_prob, parts in best]
-
-
-def _options(
-    problem: Problem, automaton: PatternAutomaton, inventory: LabelInventory, k: int
-) -> list[Option]:
-    """Those of one unit; as one, where different tags mean the same spans."""
-    args = automaton, problem.potentials
-    log_z = log_partition(*args, problem.constraints)
-    merged: dict[tuple[Span, ...], float] = {}
-    for segments, score in kbest(*args, k, problem.constraints):
-        found = read_segments(segments, inventory, problem.unit.tokens)
-        spans = tuple(shift(found, problem.unit.start))
-        before = merged.get(spans, -math.inf)
-        merged[spans] = float(np.logaddexp(before, score - log_z))
-    pairs = ((log_prob, spans) for spans, log_prob in merged.items())
-    return sorted(pairs, key=lambda pair: -pair[0])
 
 
 def _best_pairs(
@@ -109,52 +163,31 @@ def _alternative(log_prob: float, parts: Any) -> Alternative:
     return Alternative(spans, math.exp(log_prob), log_prob)
 
 
-def total_entropy(problems: Iterable[Problem], automaton: PatternAutomaton) -> float:
+def total_entropy(units: Iterable[Distribution]) -> float:
     """Of all units together, in nats."""
-    return math.fsum(
-        entropy(automaton, problem.potentials, problem.constraints)
-        for problem in problems
-    )
+    return math.fsum(unit.entropy() for unit in units)
 
 
-def spans_above(
-    problems: Iterable[Problem],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-    p: float,
-) -> list[tuple[Span, float]]:
-    """All spans with at least a given probability.
+def spans_above(units: Iterable[Distribution], p: float) -> list[tuple[Span, float]]:
+    """All spans of a document with at least a given probability.
 
-    problems (Iterable[Problem]): Units of a document, whose spans are segments.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    units (Iterable[Distribution]): Its units, whose spans are segments.
     p (float): Least probability, above 0.
     RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap.
     """
-    return sorted(
-        ((i + low, j + low, inventory.names[y]), min(prob, 1.0))
-        for problem in problems
-        for low in [problem.unit.start]
-        for i, j, y, prob in problem.marginals(automaton).segments_above(p)
-        if y
-    )
+    return sorted(pair for unit in units for pair in unit.spans_above(p))
 
 
-def make_rows(
-    doc: Doc,
-    problems: Iterable[Problem],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-    k: int,
-) -> list[dict[str, Any]]:
+def make_rows(doc: Doc, units: Sequence[Distribution], k: int) -> list[dict[str, Any]]:
     """The spans of the k most probable segmentations, as rows of a table.
 
-    The arguments are those of `most_probable`, and the document.
+    doc (Doc): The document.
+    units (Sequence[Distribution]), k (int): See `most_probable`.
     RETURNS (List[Dict[str, Any]]): See `HighOrderSemiCRF.to_rows`.
     """
-    problems = list(problems)
-    found = most_probable(problems, automaton, inventory, k)
+    found = most_probable(units, k)
     spans = {span for one in found for span in one.spans}
-    confidences = dict(_confidences(problems, automaton, inventory, sorted(spans)))
+    confidences = dict(_confidences(units, sorted(spans)))
     return [
         {
             "rank": rank,
@@ -173,16 +206,10 @@ def make_rows(
 
 
 def _confidences(
-    problems: Iterable[Problem],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-    spans: Sequence[Span],
+    units: Iterable[Distribution], spans: Sequence[Span]
 ) -> Iterable[tuple[Span, float]]:
     """Each span with its probability."""
-    problems = list(problems)
-    within = [
-        [x for x in spans if unit.start <= x[0] and x[1] <= unit.end]
-        for unit in (problem.unit for problem in problems)
-    ]
-    for pair in zip(within, span_probabilities(problems, within, automaton, inventory)):
-        yield from zip(*pair)
+    for of_unit in units:
+        start, end = of_unit.unit.start, of_unit.unit.end
+        within = [x for x in spans if start <= x[0] and x[1] <= end]
+        yield from zip(within, of_unit.confidences(within))

@@ -90,8 +90,8 @@ class Candidates:
 class Known:
     """What is known of the spans of documents, to which segments are held.
 
-    spans (List[List[Tuple[int, int, int]]]): start, end and leaf of those that are
-        right, by document.
+    spans (List[List[Tuple[int, int, int]]]): start, end and node of those that are
+        right, by document; a node that is no leaf stands for all leaves below it.
     is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: of all
         others of the document nothing is.
     wrong (List[List[Tuple[int, int, int]]]): Those that are not.
@@ -107,19 +107,19 @@ class Known:
     def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
         """Which candidates no known span speaks against.
 
-        A candidate is a known span with a node on the way to its leaf, or touches no
-        token of which something else is known.
+        A candidate is a known span with a node on the way to its node, or below that,
+        or touches no token of which something else is known.
         """
         sizes = candidates.sizes
         offsets = np.cumsum(sizes) - sizes
         n = int(sizes.sum())
-        stop, leaf = np.full(n + 1, -1), np.full(n + 1, -1, np.int32)
+        stop, right = np.full(n + 1, -1), np.full(n + 1, -1, np.int32)
         is_taken, is_known = np.zeros(n, bool), np.zeros(n, bool)
         for d, (offset, spans) in enumerate(zip(offsets, self.spans)):
             if self.is_open is not None:
                 is_known[offset : offset + sizes[d]] = ~self.is_open[d]
             for i, j, v in spans:
-                stop[offset + i], leaf[offset + i] = offset + j, v
+                stop[offset + i], right[offset + i] = offset + j, v
                 is_taken[offset + i : offset + j] = True
                 is_known[offset + i : offset + j] = True
         start = candidates.start + candidates.offset
@@ -131,16 +131,8 @@ class Known:
         blocked[is_outside] = (taken[end] - taken[start])[is_outside]
         found = blocked == 0
         same = ~is_outside & (stop[start] == end)
-        found[same] = self._is_above(candidates.node[same], leaf[start[same]], tree)
+        found[same] = tree.share_way(candidates.node[same], right[start[same]])
         return found & ~self._is_wrong(candidates)
-
-    def _is_above(self, nodes: Ints, leaves: Ints, tree: LabelTree) -> Bools:
-        """Whether each node is on the way to its leaf."""
-        found = np.zeros(len(nodes), bool)
-        for level in np.unique(tree.level[nodes]).tolist():
-            of_level = tree.level[nodes] == level
-            found[of_level] = tree.at_level(level)[leaves[of_level]] == nodes[of_level]
-        return found
 
     def _is_wrong(self, candidates: Candidates) -> Bools:
         found = np.zeros(len(candidates.node), bool)

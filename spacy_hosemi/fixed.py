@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from heapq import heappop, heappush
 from itertools import count, pairwise
@@ -28,20 +28,22 @@ def read_fixed(
     forbid: Iterable[Given],
     inventory: LabelInventory,
     scope: str,
+    labels: Collection[str],
 ) -> Fixed:
     """Check what a user gave.
 
     doc (Doc): n tokens.
     keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
     forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are none.
-    inventory (LabelInventory): Labels and encoding.
+    inventory (LabelInventory): Encoding.
     scope (str): "doc" or "sents".
+    labels (Collection[str]): Those that there are.
     RETURNS (Fixed): In tokens, sorted.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
         spans of keep overlap; HS098 a span is in both.
     """
-    kept = [_read_span("keep", x, doc, inventory) for x in keep]
-    forbidden = [_read_span("forbid", x, doc, inventory) for x in forbid]
+    kept = [_read_span("keep", x, doc, inventory, labels) for x in keep]
+    forbidden = [_read_span("forbid", x, doc, inventory, labels) for x in forbid]
     known = sorted((i, j, y) for i, j, y in dict.fromkeys(kept) if y is not None)
     fixed = Fixed(tuple(known), tuple(dict.fromkeys(forbidden)))
     for left, right in pairwise(fixed.keep):
@@ -62,7 +64,13 @@ def _no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:
     )
 
 
-def _read_span(name: str, given: Given, doc: Doc, inventory: LabelInventory) -> AnySpan:
+def _read_span(
+    name: str,
+    given: Given,
+    doc: Doc,
+    inventory: LabelInventory,
+    labels: Collection[str],
+) -> AnySpan:
     if isinstance(given, DocSpan):
         span: Any = (given.start, given.end, given.label_ or None)
         reason = "" if given.doc is doc else "a span of another document"
@@ -77,10 +85,8 @@ def _read_span(name: str, given: Given, doc: Doc, inventory: LabelInventory) -> 
             reason = "which begins or ends with whitespace"
     if reason:
         raise _no_span(name, span, reason, doc)
-    if span[2] not in inventory.labels and (is_kept or span[2] is not None):
-        raise ValueError(
-            Errors.HS096.format(name=name, found=span, expected=inventory.labels)
-        )
+    if span[2] not in labels and (is_kept or span[2] is not None):
+        raise ValueError(Errors.HS096.format(name=name, found=span, expected=labels))
     return span
 
 

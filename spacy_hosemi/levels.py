@@ -8,7 +8,8 @@ for the levels that have few enough nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,21 +18,18 @@ import srsly
 from numpy.typing import NDArray
 from thinc.api import Model, Optimizer, Shim
 
-from .candidates import Place
 from .core import PatternAutomaton
 from .core.grammar import BEGIN, END
 from .core.lattice import Steps
 from .errors import Errors
-from .labels import ALL_BIGRAMS, OUTSIDE, LabelInventory, Pattern, mine_patterns
-from .model import Rows
+from .labels import OUTSIDE, Pattern
+from .model import Weights
+from .optimizers import SparseAdagrad
 from .packing import pack_counts, pack_floats, to_single, unpack_floats
-from .selection import MAX_WEIGHTS, Pairs
+from .selection import Pairs
 from .tree import LabelTree
 
 FORMAT = 1
-
-# Pairs that are collected before those found twice are merged.
-_BUFFER = 8_000_000
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -80,6 +78,20 @@ class LevelWeights(Shim):
         self.matrix = [np.zeros(len(of_level.columns)) for of_level in pairs]
         self.patterns = [[tuple(z) for z in of_level] for of_level in patterns]
         self.pattern = [np.zeros(len(of_level)) for of_level in patterns]
+        self._steps: dict[int, LevelSteps] = {}
+
+    def add_pairs(self, more: Sequence[Pairs]) -> None:
+        """Weights of 0 for more pairs; training goes on.
+
+        more (Sequence[Pairs]): Of each level, for all rows that there are by now; some
+            may be known.
+        """
+        for k, (old, new) in enumerate(zip(self.pairs, more)):
+            self.pairs[k], at = old.merged(new, len(self.tree.names))
+            if k in self._steps:
+                self._steps[k].insert(at)
+            else:
+                self.matrix[k] = np.insert(self.matrix[k], at, 0.0)
 
     def connect(self, tree: LabelTree, automaton: PatternAutomaton) -> None:
         """What follows from the tree and the patterns of its top.
@@ -130,8 +142,35 @@ class LevelWeights(Shim):
             "mb": len(self.to_bytes()) / 1e6,
         }
 
+    # online training
+
+    def steps(self, level: OneLevel) -> LevelSteps:
+        """RETURNS (LevelSteps): Where the gradient of a level is collected."""
+        if level.index not in self._steps:
+            self._steps[level.index] = LevelSteps(level)
+        return self._steps[level.index]
+
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Nothing to do: the levels are trained by a fit."""
+        """Step on all that was read since the last call, on every level."""
+        for steps in self._steps.values():
+            steps.finish_update(optimizer)
+        averages: dict[Any, Any] | None = getattr(optimizer, "averages", None)
+        if averages is not None and self._steps:
+            averages[(self.id, "hosemi")] = np.zeros(0, "f")  # as of `Weights`
+
+    @contextlib.contextmanager
+    def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
+        """With our key in `params`, the weights are their averages for a while."""
+        if (self.id, "hosemi") not in params:
+            yield
+            return
+        for steps in self._steps.values():
+            steps.use(averages=True)
+        try:
+            yield
+        finally:
+            for steps in self._steps.values():
+                steps.use(averages=False)
 
     # persistence
 
@@ -223,92 +262,6 @@ def _own_level(
     return Level(Steps(automaton), symbol, np.array(carried, np.int32), is_own=True)
 
 
-def mine_levels(
-    tree: LabelTree,
-    documents: Sequence[tuple[int, Sequence[Place]]],
-    outside: str,
-    **settings: Any,
-) -> list[list[Pattern]]:
-    """Label patterns of the levels that have few enough nodes for pairs of them.
-
-    tree (LabelTree): The labels.
-    documents (Sequence[Tuple[int, Sequence[Place]]]): Tokens and gold spans, with
-        leaves, of those that are known as a whole.
-    outside (str), **settings: As of the component, see `mine_patterns`.
-    RETURNS (List[List[Pattern]]): Of each level from 2; forbidden ones first.
-    """
-    found: list[list[Pattern]] = []
-    for level in range(2, tree.n_levels + 1):
-        found.append([])
-        names = level_names(tree, level)
-        if len(names) ** 2 > ALL_BIGRAMS or not settings["max_order"]:
-            continue
-        inventory = LabelInventory(names[1:], "segments", outside)
-        at = tree.at_level(level)
-        sequences = (
-            [
-                y
-                for *_, y in inventory.encode(
-                    [(i, j, tree.names[at[v]]) for i, j, v in spans], size
-                )
-            ]
-            for size, spans in documents
-        )
-        patterns, forbidden = mine_patterns(inventory, sequences, **settings)
-        found[-1] = [*forbidden, *patterns]
-    return found
-
-
-def mine_nodes(
-    rows: Sequence[Rows],
-    spans: Sequence[Sequence[Place]],
-    tree: LabelTree,
-    n_rows: int,
-) -> list[Pairs]:
-    """Which features have weights in which nodes.
-
-    rows (Sequence[Rows]): Features of each document.
-    spans (Sequence[Sequence[Place]]): Its gold spans, with leaves.
-    tree (LabelTree): V nodes.
-    n_rows (int): R.
-    RETURNS (List[Pairs]): Of each level from 2: the nodes on the ways to the leaves of
-        the spans that read a feature; their siblings, too, while that makes no more
-        than MAX_WEIGHTS in all.
-    """
-    n_nodes = len(tree.names)
-    found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
-    n_found = 0
-    for of_doc, some in zip(rows, spans):
-        for i, j, leaf in some:
-            read = np.unique(np.concatenate(rows_of_span(of_doc, i, j)))
-            nodes = np.array(tree.ways(leaf)[1:], np.int64)
-            found.append((read[:, None].astype(np.int64) * n_nodes + nodes).ravel())
-            n_found += len(found[-1])
-        if n_found > _BUFFER:
-            found, n_found = [np.unique(np.concatenate(found))], 0
-    pairs = np.unique(np.concatenate(found))
-    row, node = np.divmod(pairs, n_nodes)
-    families = np.unique(row * n_nodes + tree.parent[node])
-    row, parent = np.divmod(families, n_nodes)
-    sizes = tree.n_children(parent.astype(np.int32)).astype(np.int64)
-    if sizes.sum() <= MAX_WEIGHTS:
-        place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        node = tree.first_child[parent].repeat(sizes) + place
-        pairs = np.sort(row.repeat(sizes) * n_nodes + node)
-    row, node = np.divmod(pairs, n_nodes)
-    of_level = tree.level[node]
-    return [
-        _as_pairs(row[of_level == level], node[of_level == level], n_rows)
-        for level in range(2, tree.n_levels + 1)
-    ]
-
-
-def _as_pairs(row: NDArray[np.int64], node: NDArray[np.int64], n_rows: int) -> Pairs:
-    counts = np.bincount(row, minlength=n_rows)
-    first = np.concatenate([[0], np.cumsum(counts)])
-    return Pairs(first.astype(np.int32), node.astype(np.int32))
-
-
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
     """Which tokens of segments are read in each role.
 
@@ -323,13 +276,122 @@ def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:
-    """RETURNS (List[int32]): Features that a span reads, in any role."""
-    ranges = role_ranges(start, end)
-    found = []
-    for role, of_role in rows.tokens.items():
-        begin, stop = ranges[role]
-        found.append(of_role.row[of_role.first[begin] : of_role.first[stop]])
-    units = rows.segments
-    found.append(units.row[(units.start == start) & (units.end == end)])
-    return found
+class OneLevel:
+    """The weights of one level as a vector: of nodes, then of its own patterns.
+
+    weights (LevelWeights): Where they are.
+    top (Weights): The component's own, which know the family of each feature.
+    level (int): From 2.
+    l2_scale (float): Multiplies l2.
+    """
+
+    def __init__(
+        self, weights: LevelWeights, top: Weights, level: int, l2_scale: float
+    ) -> None:
+        self._weights, self.top, self.index = weights, top, level - 2
+        self._l2_scale = l2_scale
+        self._learnt = np.isfinite(self._pattern)
+        if not weights.levels[self.index].is_own:
+            self._learnt = np.zeros(0, bool)
+
+    @property
+    def _pattern(self) -> Floats:
+        return self._weights.pattern[self.index]
+
+    @property
+    def pairs(self) -> Pairs:
+        """For each row the nodes in which it has a weight."""
+        return self._weights.pairs[self.index]
+
+    def part(self, matrix: Floats, pattern: Floats) -> Floats:
+        """RETURNS (float64 [N]): What of these belongs to the vector."""
+        return np.concatenate([matrix, self.learnt(pattern)])
+
+    def learnt(self, pattern: Floats) -> Floats:
+        """RETURNS (float64): What is learnt of values of all patterns."""
+        return pattern[: len(self._learnt)][self._learnt]
+
+    def vector(self) -> Floats:
+        """RETURNS (float64 [N])"""
+        return self.part(self._weights.matrix[self.index], self._pattern)
+
+    def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
+        """Inverse of `vector`."""
+        split = len(self.pairs.columns)
+        matrix = vector[:split]
+        self._weights.matrix[self.index] = matrix.copy() if copy else matrix
+        if len(vector) > split:
+            self._pattern[self._learnt] = vector[split:]
+
+    def vector_values(self, values: Mapping[str, float]) -> Floats:
+        """RETURNS (float64 [N]): For each weight the value of its family."""
+        return self._by_weight(self.top.row_values(values), values["pattern"])
+
+    def step_l2(self, n_docs: int) -> Floats:
+        """RETURNS (float64 [N]): l2 of a step on so many documents."""
+        of_row, of_rest = self.top.step_shares(n_docs)
+        return self._by_weight(
+            self.top.row_values(self.top.l2) * of_row, self.top.l2["pattern"] * of_rest
+        )
+
+    def _by_weight(self, of_row: Floats, of_pattern: float) -> Floats:
+        of_pair = of_row.repeat(self.pairs.sizes)
+        patterns = np.full(len(self._pattern), of_pattern)
+        return self._l2_scale * self.part(of_pair, patterns)
+
+    def slots(self, rows: Ints) -> Ints:
+        """RETURNS (int32): Places of the weights of these rows, and of patterns."""
+        n_pairs = len(self.pairs.columns)
+        of_patterns = np.arange(self._learnt.sum(), dtype=np.int32) + n_pairs
+        return np.concatenate([self.pairs.slots(rows), of_patterns.astype(np.int32)])
+
+    def round(self) -> None:
+        """Make all weights what they will be in a saved model."""
+        self._weights.round()
+
+    def pruned_size(self) -> dict[str, float]:
+        """RETURNS (Dict[str, float]): Of all levels."""
+        return self._weights.size()
+
+
+class LevelSteps:
+    """Online training of one level.
+
+    level (OneLevel): Its weights, which change in place.
+
+    gradient (float64 [N]): Where it is added to.
+    """
+
+    def __init__(self, level: OneLevel) -> None:
+        self._level = level
+        self._adagrad = SparseAdagrad(level.vector()[:, None])
+        self._n_docs = 0
+        self.use(averages=False)
+
+    @property
+    def gradient(self) -> Floats:
+        """RETURNS (float64 [N]): In the order of `OneLevel.vector`."""
+        return self._adagrad.gradient[:, 0]
+
+    def touch(self, rows: Ints, n_docs: int) -> None:
+        """Note what so many documents have read: these rows."""
+        self._adagrad.touched.append(self._level.slots(rows))
+        self._n_docs += n_docs
+
+    def insert(self, at: NDArray[np.intp]) -> None:
+        """More weights of 0, before these places; their pairs are there already."""
+        self._adagrad.insert(at)
+        self.use(averages=False)
+
+    def finish_update(self, optimizer: Optimizer) -> None:
+        """Step on all that was touched since the last call."""
+        if self._n_docs:
+            rate = self._level.top.learn_rate_scale * float(optimizer.learn_rate)
+            self._adagrad.step(self._level.step_l2(self._n_docs), rate)
+            self._n_docs = 0
+            self.use(averages=False)
+
+    def use(self, averages: bool) -> None:
+        """Let the level have the weights as they are, or their averages."""
+        found = self._adagrad.averages() if averages else self._adagrad.weights
+        self._level.set_vector(found[:, 0], copy=False)

@@ -596,11 +596,8 @@ class Weights(Shim):
             return
         matrix, dense = self._steps()
         rate = self.learn_rate_scale * float(optimizer.learn_rate)
-        # In one pass over the data a row meets the objective's l2 once in all: shared
-        # by the documents in which it fires.
-        shares = np.minimum(self._n_gradients / np.maximum(self.counts, 1), 1.0)
+        shares, share = self.step_shares(self._n_gradients)
         matrix.step(self._by_slot(self.row_values(self.l2) * shares), rate)
-        share = min(self._n_gradients / self.n_docs, 1.0)
         dense.step(self._dense_values(self.l2) * share, rate)
         self._write_dense(dense.weights[:, 0])
         self._n_gradients = 0
@@ -611,6 +608,19 @@ class Weights(Shim):
         averages: dict[Any, Any] | None = getattr(optimizer, "averages", None)
         if averages is not None:
             averages[(self.id, "hosemi")] = np.zeros(0, "f")
+
+    def step_shares(self, n_docs: int) -> tuple[Floats, float]:
+        """How much of l2 counts in a step on so many documents.
+
+        In one pass over the data a row meets the objective's l2 once in all: shared by
+        the documents in which it fires.
+
+        RETURNS (Tuple[float64 [R], float]): For each row; for what all documents read.
+        """
+        return (
+            np.minimum(n_docs / np.maximum(self.counts, 1), 1.0),
+            min(n_docs / self.n_docs, 1.0),
+        )
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:

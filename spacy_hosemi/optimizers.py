@@ -72,6 +72,12 @@ class SparseAdagrad:
             setattr(self, name, room[: n_old + n_rows])
         return self.weights
 
+    def insert(self, at: NDArray[np.intp]) -> None:
+        """More rows of zeros, as those of `grow`, before these of the present ones."""
+        for name in _OF_ROWS:
+            setattr(self, name, np.insert(getattr(self, name), at, 0.0, axis=0))
+        self._room.clear()
+
     def averages(self) -> Floats:
         """RETURNS (float64 [R, L]): Averages of all rows, brought up to date."""
         rows = np.arange(len(self.weights), dtype=np.int32)

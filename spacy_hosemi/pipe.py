@@ -26,6 +26,8 @@ from thinc.api import Config, Model, set_dropout_rate
 
 from .answers import (
     Alternative,
+    Distribution,
+    OfSegments,
     make_rows,
     most_probable,
     spans_above,
@@ -62,7 +64,7 @@ from .fit import Batch
 from .fixed import read_fixed
 from .gains import pattern_gains
 from .growth import Met, grow
-from .hierarchy import Hierarchy
+from .hierarchy import Hierarchy, Solved
 from .labels import (
     SELECTIONS,
     LabelInventory,
@@ -103,6 +105,7 @@ from .thresholds import (
     read_thresholds,
 )
 from .tree import check_labels_in_tree
+from .tree_answers import LeafMarginals, OfLeaves
 from .units import SCOPES, batches, shift, units
 
 FORMAT = 1
@@ -428,11 +431,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self._refinement: Refinement | None = None
         if hierarchy is not None:
             check_settings(
-                {
-                    **self.cfg,
-                    "decoding": decoding,
-                    "spans_threshold": spans_threshold,
-                },
+                {**self.cfg, "decoding": decoding},
                 self.weights.extractor.gazetteers.settings,
             )
             self._refinement = Refinement(hierarchy, level_weights_of(model))
@@ -592,7 +591,12 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             fitted.add(self)
             self._fit(fit, docs, golds)
-            self._fit_levels(fit, docs, self._parts(examples, annotations), golds)
+        if self._refinement is not None and self.has_tree:
+            parts = self._parts(examples, annotations)
+            self._initialize_levels(self._refinement, docs, parts, golds)
+            if fit is not None:
+                args = self.weights, self.automaton, docs, parts, golds
+                self._refinement.fit(fit, *args)
 
     def _read_tree(
         self, read: Callable[[], dict[str, str]] | None, labels: Sequence[str]
@@ -611,18 +615,16 @@ class HighOrderSemiCRF(TrainablePipe):
             self.cfg["tree"] = read()
             check_labels_in_tree(labels, self.cfg["tree"])
 
-    def _fit_levels(
+    def _initialize_levels(
         self,
-        fit: Callable[..., Any],
+        refinement: Refinement,
         docs: Sequence[Doc],
         annotations: Sequence[Annotation],
         golds: Sequence[Gold],
     ) -> None:
-        """Train what is below the top of a label tree."""
-        if self._refinement is None or not self._refinement.is_needed:
-            return
-        self.cfg["tree"] = self._refinement.parents
-        self._refinement.allocate(
+        """What is below the top of a label tree."""
+        self.cfg["tree"] = refinement.parents
+        refinement.allocate(
             self.weights,
             docs,
             annotations,
@@ -632,10 +634,7 @@ class HighOrderSemiCRF(TrainablePipe):
             min_count=self.cfg["pattern_min_count"],
             max_patterns=self.cfg["pattern_max"],
         )
-        self._refinement.connect(self.automaton)
-        self._refinement.fit(
-            fit, self.weights, self.automaton, docs, annotations, golds
-        )
+        refinement.connect(self.automaton)
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
@@ -777,7 +776,6 @@ class HighOrderSemiCRF(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
-        self._check_flat("training by updates")
         if not len(self.weights.tail):
             raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
@@ -787,22 +785,31 @@ class HighOrderSemiCRF(TrainablePipe):
         docs, golds = self._gold(examples, annotations)
         if not any(map(len, docs)):
             return losses
-        self._grow([eg.predicted for eg in examples])
+        parts = self._parts(examples, annotations)
+        if self._grow([eg.predicted for eg in examples]) and self._refinement:
+            self._refinement.grow(self.weights, docs, parts)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
+        if self._refinement is not None and self.has_tree:
+            args = self.weights, self.automaton, docs, parts, golds, scores
+            loss += self._refinement.accumulate(*args)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
 
-    def _grow(self, docs: Sequence[Doc]) -> None:
-        """Features of documents that are met first; not of a model that was pruned."""
+    def _grow(self, docs: Sequence[Doc]) -> bool:
+        """Features of documents that are met first; not of a model that was pruned.
+
+        RETURNS (bool): Whether there was such a document.
+        """
         new = self._met.new(docs) if self.weights.grows else []
         scope = self.cfg["scope"]
         if parts := [unit.tokens for doc in new for unit in units(doc, scope)]:
             grow(self.weights, self._met, parts)
+        return bool(parts)
 
     def rehearse(
         self,
@@ -1028,8 +1035,8 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
         problems = self._problems(docs, fixed)
-        if self._refinement is not None and self._refinement.is_needed:
-            return self._refined(docs, problems, self._refinement)
+        if self._refinement is not None and self.has_tree:
+            return self._refined(docs, problems, fixed, self._refinement)
         found = self._solve(problems)
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         listed = [self._listed(of_doc) for of_doc in problems]
@@ -1046,17 +1053,13 @@ class HighOrderSemiCRF(TrainablePipe):
         self,
         docs: Sequence[Doc],
         problems: Sequence[Sequence[Problem]],
+        fixed: Fixed,
         refinement: Refinement,
     ) -> list[Prediction]:
         """With the labels of a tree."""
-        flat = [problem for of_doc in problems for problem in of_doc]
-        presets = [
-            preset and preset.part(problem.unit.start, problem.unit.end)
-            for preset, of_doc in zip(self._presets(docs), problems)
-            for problem in of_doc
-        ]
-        args = self.weights, self.automaton, self.temperature
-        found = iter(refinement.best(flat, presets, *args))
+        solved, known = self._leaves(docs, problems, fixed, refinement)
+        found = iter(refinement.best(solved, known))
+        units = iter(self._of_leaves(problems, solved, refinement))
         predictions = []
         for of_doc in problems:
             spans, scores, all_paths = [], [], []
@@ -1069,16 +1072,50 @@ class HighOrderSemiCRF(TrainablePipe):
                         spans += shift([(*place, name[0])], problem.unit.start)
                         scores.append(name[1])
                         all_paths.append(span.path)
-            predictions.append(Prediction(spans, scores, paths=all_paths))
+            listed = None
+            own = [*islice(units, len(of_doc))]
+            if self.spans_threshold is not None:
+                listed = spans_above(own, self.spans_threshold)
+            predictions.append(Prediction(spans, scores, listed, all_paths))
         return predictions
+
+    def _leaves(
+        self,
+        docs: Sequence[Doc],
+        problems: Sequence[Sequence[Problem]],
+        fixed: Fixed,
+        refinement: Refinement,
+    ) -> tuple[Solved, list[Fixed]]:
+        """The last level of the tree, and what is fixed in each unit."""
+        flat, presets, known = [], [], []
+        for preset, of_doc in zip(self._presets(docs), problems):
+            for problem in of_doc:
+                start, end = problem.unit.start, problem.unit.end
+                flat.append(problem)
+                known.append(fixed.part(start, end))
+                part = preset and preset.part(start, end)
+                presets.append(part and part.beside(known[-1]))
+        args = self.weights, self.automaton, self.temperature
+        return refinement.solved(flat, presets, known, *args), known
+
+    def _of_leaves(
+        self,
+        problems: Sequence[Sequence[Problem]],
+        solved: Solved,
+        refinement: Refinement,
+    ) -> list[OfLeaves]:
+        """The distribution of each unit."""
+        flat = [problem.unit for of_doc in problems for problem in of_doc]
+        return [OfLeaves(x, solved, d, refinement.tree) for d, x in enumerate(flat)]
 
     def _listed(
         self, problems: Sequence[Problem]
     ) -> list[tuple[SpanTriple, float]] | None:
         if self.spans_threshold is None:
             return None
-        some = [problem for problem in problems if len(problem.unit.tokens)]
-        return spans_above(some, self.automaton, self.inventory, self.spans_threshold)
+        args = self.automaton, self.inventory
+        some = [OfSegments(x, *args) for x in problems if len(x.unit.tokens)]
+        return spans_above(some, self.spans_threshold)
 
     def _confident(
         self,
@@ -1111,7 +1148,9 @@ class HighOrderSemiCRF(TrainablePipe):
         """What there is to segment in each document, with all scores."""
         presets = self._presets(docs)
         if self._refinement is not None:
+            presets = [preset and preset.beside(fixed) for preset in presets]
             presets = [self._refinement.preset_at_top(preset) for preset in presets]
+            fixed = self._refinement.fixed_at_top(fixed)
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
@@ -1166,6 +1205,17 @@ class HighOrderSemiCRF(TrainablePipe):
             if log_partition(*args) == -np.inf:
                 raise impossible(problem, self.inventory, self.cfg)
         return problems
+
+    def _distributions(self, doc: Doc) -> Sequence[Distribution]:
+        """Of each unit; none for an untrained model.
+
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        problems = self._possible(doc)
+        if self._refinement is None or not self.has_tree:
+            return [OfSegments(x, self.automaton, self.inventory) for x in problems]
+        solved, _ = self._leaves([doc], [problems], NOTHING, self._refinement)
+        return self._of_leaves([problems], solved, self._refinement)
 
     def _add_labels(self, found: set[str]) -> None:
         """Labels that are first met in preset entities, or in an update."""
@@ -1253,14 +1303,19 @@ class HighOrderSemiCRF(TrainablePipe):
         parts = units(doc, self.cfg["scope"])
         return [names for unit in parts for names in read(unit.tokens, is_train)]
 
-    def marginals(self, doc: Doc) -> Marginals | JointMarginals:
+    def marginals(self, doc: Doc) -> Marginals | JointMarginals | LeafMarginals:
         """The distribution over segmentations of a document.
 
         doc (Doc): n tokens.
         RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
-            "sents" with the same attributes, but for all sentences together.
+            "sents" with the same attributes, but for all sentences together. With
+            labels in a tree that of the leaves, without a gradient.
         """
         (problems,) = self._problems([doc])
+        if self._refinement is not None and self.has_tree:
+            solved, _ = self._leaves([doc], [problems], NOTHING, self._refinement)
+            of_units = self._of_leaves([problems], solved, self._refinement)
+            return LeafMarginals(of_units, self.labels, len(doc))
         found = [problem.marginals(self.automaton) for problem in problems]
         return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
 
@@ -1279,8 +1334,7 @@ class HighOrderSemiCRF(TrainablePipe):
             first. Of an untrained model no spans, with probability 1.
         RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
         """
-        problems = self._possible(doc)
-        return most_probable(problems, self.automaton, self.inventory, k)
+        return most_probable(self._distributions(doc), k)
 
     def entropy(self, doc: Doc) -> float:
         """How uncertain the segmentation of a document is.
@@ -1291,7 +1345,7 @@ class HighOrderSemiCRF(TrainablePipe):
             over sequences of tags. Of an untrained model 0.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
-        return total_entropy(self._possible(doc), self.automaton)
+        return total_entropy(self._distributions(doc))
 
     def redecode(
         self,
@@ -1305,7 +1359,8 @@ class HighOrderSemiCRF(TrainablePipe):
         what is fixed; but with tags on tokens what is forbidden does not count there.
         What is fixed goes before hard lists, and what is kept before sentence starts in
         the scope "doc"; with `collective` it speaks for the same words elsewhere. Each
-        call is for itself: give what was fixed before again.
+        call is for itself: give what was fixed before again. With labels in a tree
+        their upper names stand for all that is below them.
 
         doc (Doc): n tokens.
         keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
@@ -1315,8 +1370,10 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
             possible; the document is as it was then.
         """
-        self._check_flat("redecode")
-        fixed = read_fixed(doc, keep, forbid, self.inventory, self.cfg["scope"])
+        scope = self.cfg["scope"]
+        fixed = read_fixed(doc, keep, forbid, self.inventory, scope, self._names)
+        if self._refinement is not None:
+            fixed = self._refinement.at_leaves(fixed)
         prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
         if self.weights.is_trained:
             (prediction,) = self._predict([doc], fixed)
@@ -1341,8 +1398,7 @@ class HighOrderSemiCRF(TrainablePipe):
             without spans has no row.
         RAISES (ValueError): As `kbest`.
         """
-        problems = self._possible(doc)
-        return make_rows(doc, problems, self.automaton, self.inventory, k)
+        return make_rows(doc, self._distributions(doc), k)
 
     # state
 
@@ -1404,7 +1460,7 @@ class HighOrderSemiCRF(TrainablePipe):
         observed = self.cfg.get("observed", [])
         self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
         weights, automaton = self.weights, self.automaton
-        if self._refinement is not None and weights.is_trained:
+        if self._refinement is not None and self._refinement.weights.pairs:
             self._refinement.connect(automaton)
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
             weights.observe_patterns()

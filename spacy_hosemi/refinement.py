@@ -7,20 +7,25 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any
 
+import numpy as np
 from spacy.tokens import Doc
 
 from .candidates import Known, Place, top_candidates
-from .core import PatternAutomaton, viterbi, viterbi_many
+from .core import PatternAutomaton, Potentials, viterbi, viterbi_many
 from .errors import Errors
-from .hierarchy import FoundSpan, Hierarchy, Readings, descend, paths
-from .labels import LabelInventory, Segment, Span
-from .levels import LevelWeights, mine_levels, mine_nodes
+from .hierarchy import FoundSpan, Hierarchy, Readings, Solved, descend, paths
+from .labels import LabelInventory, Span
+from .levels import LevelWeights
+from .mining import mine_levels, mine_nodes
 from .model import Rows, Weights
-from .problems import Preset, Problem
+from .problems import AnySpan, Fixed, Preset, Problem
 from .segmentation import Annotation, Gold
-from .stagewise import fit_levels
+from .selection import Pairs
+from .stagewise import LevelBatch, train_levels
 from .thresholds import Thresholds, least_of
 from .tree import LabelTree, split_labels
+
+_NOTHING = np.zeros(0, np.int32)
 
 
 class Refinement:
@@ -110,6 +115,36 @@ class Refinement:
         at_top = self.at_top(annotation.spans)
         return Annotation(at_top, annotation.is_missing, wrong)
 
+    def fixed_at_top(self, fixed: Fixed) -> Fixed:
+        """RETURNS (Fixed): The same; forbidden are those no label of which is left."""
+        some = [x for x in fixed.forbid if x[2] is None]
+        return Fixed(
+            tuple(self.at_top(fixed.keep)),
+            (
+                *some,
+                *(
+                    (i, j, self.tree.names[v])
+                    for i, j, v in self._ruled_out(_named(fixed.forbid))
+                    if self.tree.level[v] == 1
+                ),
+            ),
+        )
+
+    def at_leaves(self, fixed: Fixed) -> Fixed:
+        """RETURNS (Fixed): The same; forbidden with a name are all labels below it.
+
+        RAISES (ValueError): HS098 a span is both kept and forbidden.
+        """
+        forbid: list[AnySpan] = []
+        for i, j, name in fixed.forbid:
+            node = None if name is None else self.tree.node_of(name)
+            names = [name] if node is None else self.tree.leaves(node)
+            forbid += [(i, j, label) for label in names]
+        found = Fixed(fixed.keep, tuple(dict.fromkeys(forbid)))
+        for span in filter(found.forbids, found.keep):
+            raise ValueError(Errors.HS098.format(found=span))
+        return found
+
     # training
 
     def allocate(
@@ -128,17 +163,27 @@ class Refinement:
             What is segmented, the labels of the tree in it, those of its top.
         outside (str), **settings: See `mine_levels`.
         """
-        places = self._places(annotations)
-        rows = [top.rows(doc, is_train=True) for doc in docs]
         known = [
             (len(doc), spans)
-            for doc, spans, gold in zip(docs, places, golds)
+            for doc, spans, gold in zip(docs, self._places(annotations), golds)
             if gold.segments is not None
         ]
         self.weights.allocate(
-            mine_nodes(rows, places, self.tree, len(top.table)),
+            self._pairs(top, docs, annotations),
             mine_levels(self.tree, known, outside, **settings),
         )
+
+    def grow(
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    ) -> None:
+        """Weights of 0 for what documents of an update bring."""
+        self.weights.add_pairs(self._pairs(top, docs, annotations))
+
+    def _pairs(
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    ) -> list[Pairs]:
+        rows = [top.rows(doc, is_train=True) for doc in docs]
+        return mine_nodes(rows, self._places(annotations), self.tree, len(top.table))
 
     def fit(
         self,
@@ -150,39 +195,91 @@ class Refinement:
         golds: Sequence[Gold],
     ) -> None:
         """Train all levels below the top, whose weights stay as they are."""
-        given = [
-            (doc, known, gold)
-            for doc, known, gold in zip(docs, annotations, golds)
-            if (gold.n_known or known.incorrect) and len(doc)
-        ]
-        rows = [top.rows(doc, is_train=True) for doc, _, _ in given]
-        scored = [(of_doc, len(doc)) for of_doc, (doc, _, _) in zip(rows, given)]
+        given = _given(docs, annotations, golds)
+        rows = [top.rows(docs[k], is_train=True) for k in given]
+
+        def score(k: int) -> Potentials:
+            return top.potentials(rows[k], len(docs[given[k]]))
+
+        known = [(annotations[k], golds[k]) for k in given]
+        self._train(fit, top, automaton, rows, known, score)
+
+    def accumulate(
+        self,
+        top: Weights,
+        automaton: PatternAutomaton,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+        potentials: Sequence[Potentials],
+    ) -> float:
+        """Add the gradient of all levels below the top, for the next step.
+
+        potentials (Sequence[Potentials]): Of the top, of each document.
+        RETURNS (float): The summed loss of these levels, in nats.
+        """
+        given = _given(docs, annotations, golds)
+        rows = [top.rows(docs[k], is_train=True) for k in given]
+        fired = [_NOTHING, *(part for x in rows for part in x.fired)]
+        touched = np.unique(np.concatenate(fired))
+        loss = 0.0
+
+        def visit(batch: LevelBatch) -> None:
+            nonlocal loss
+            loss += batch.accumulate(touched, len(given))
+
+        known = [(annotations[k], golds[k]) for k in given]
+        found = [potentials[k] for k in given]
+        self._train(visit, top, automaton, rows, known, found.__getitem__)
+        return loss
+
+    def _train(
+        self,
+        visit: Callable[[Any], None],
+        top: Weights,
+        automaton: PatternAutomaton,
+        rows: Sequence[Rows],
+        known: Sequence[tuple[Annotation, Gold]],
+        score: Callable[[int], Potentials],
+    ) -> None:
+        """Visit all levels below the top.
+
+        rows, known (Sequence[Rows], Sequence[Tuple[Annotation, Gold]]): Of documents.
+        score (Callable): Gives the potentials of the document of this index.
+        """
         others = [
-            _segments(automaton, top, *args, gold)
-            for args, (_, _, gold) in zip(scored, given)
+            # the gold, or the best that agrees with what is known of it
+            [(i, j, y) for i, j, y in gold.segments]
+            if gold.segments is not None
+            else viterbi(automaton, score(k), gold.constraints)[0]
+            for k, (_, gold) in enumerate(known)
         ]
-        known = Known(
-            self._places([x for _, x, _ in given]),
-            [x.is_missing for _, x, _ in given],
-            [self._wrong(x) for _, x, _ in given],
+        annotations = [annotation for annotation, _ in known]
+        held = Known(
+            self._places(annotations),
+            [x.is_missing for x in annotations],
+            [self._wrong(x) for x in annotations],
         )
         candidates = top_candidates(
             automaton,
-            (top.potentials(*args) for args in scored),
+            (score(k) for k in range(len(rows))),
             repeat(None),
             others,
             self.settings.threshold,
         )
-        args = candidates, top.pattern, Readings(rows), known, self.settings
-        fit_levels(fit, self.weights, top, *args)
+        args = candidates, top.pattern, Readings(rows), held, self.settings
+        train_levels(visit, self.weights, top, *args)
 
     def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
         leaf = self.tree.leaf
         return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
 
     def _wrong(self, annotation: Annotation) -> list[Place]:
-        """Leaves, and nodes all of whose children are wrong."""
-        found = {(i, j, self.tree.leaf[y]) for i, j, y in annotation.incorrect}
+        return self._ruled_out(annotation.incorrect)
+
+    def _ruled_out(self, spans: Iterable[Span]) -> list[Place]:
+        """Leaves of spans that are none, and nodes all of whose children are such."""
+        found = {(i, j, self.tree.leaf[y]) for i, j, y in spans}
         waiting = [*found]
         for i, j, v in waiting:  # grows while it is read
             above = int(self.tree.parent[v])
@@ -194,50 +291,71 @@ class Refinement:
 
     # prediction
 
-    def best(
+    def solved(
         self,
         problems: Sequence[Problem],
         presets: Sequence[Preset | None],
+        fixed: Sequence[Fixed],
         top: Weights,
         automaton: PatternAutomaton,
         temperature: float,
-    ) -> list[list[FoundSpan]]:
-        """The best spans of each unit, in tokens of the unit.
+    ) -> Solved:
+        """The last level of units.
 
         problems (Sequence[Problem]): At the top.
-        presets (Sequence[Optional[Preset]]): What is preset in each, with the labels of
-            the tree.
+        presets (Sequence[Optional[Preset]]), fixed (Sequence[Fixed]): What is preset
+            and what is fixed in each, with the labels of the tree.
         top (Weights), automaton (PatternAutomaton): The component's own.
         temperature (float): See `HighOrderSemiCRF`.
         """
-        if not problems:
-            return []
         potentials = [x.potentials for x in problems]
         limits = [x.constraints for x in problems]
         others = [path for path, _ in viterbi_many(automaton, potentials, limits)]
         args = automaton, potentials, limits, others, self.settings.threshold
         candidates = top_candidates(*args)
-        readings = Readings([top.rows_together([x.unit.tokens for x in problems])])
-        leaf = self.tree.leaf
+        docs = [x.unit.tokens for x in problems]
+        readings = Readings([top.rows_together(docs)] if docs else [])
+        index = {name: y for y, name in enumerate(automaton.labels)}
         # Others make a segmentation impossible: see `make_problem`.
         spans = [
             [
-                (i, j, leaf[y])
-                for i, j, y in (preset.spans if preset else ())
-                if y in leaf and (i, j, automaton.labels.index(self._top[y])) in kept
+                (i, j, node)
+                for i, j, y in (*(preset.spans if preset else ()), *known.keep)
+                for node in [self.tree.node_of(y)]
+                if node is not None and (i, j, index[self._top[y]]) in kept
             ]
-            for preset, kept in zip(presets, others)
+            for preset, known, kept in zip(presets, fixed, others)
         ]
-        solved = descend(
+        wrong = [self._ruled_out(_named(known.forbid)) for known in fixed]
+        return descend(
             self.weights,
             candidates,
             top.pattern / temperature,
             readings,
-            Known(spans, None, [[] for _ in problems]),
+            Known(spans, None, wrong),
             self.settings.threshold,
             1.0 / temperature,
         )
-        return paths(solved, self.weights)
+
+    def best(self, solved: Solved, fixed: Sequence[Fixed]) -> list[list[FoundSpan]]:
+        """The best spans of each unit, in tokens of the unit; of what is kept the names
+        down to the one that it is kept with are sure.
+
+        solved (Solved), fixed (Sequence[Fixed]): See `solved`.
+        """
+        found = paths(solved, self.weights)
+        for of_unit, known in zip(found, fixed):
+            kept = {(i, j): self.tree.node_of(name) for i, j, name in known.keep}
+            for k, span in enumerate(of_unit):
+                if (node := kept.get((span.start, span.end))) is not None:
+                    nodes = (v for _, v in self.tree.path(self.tree.leaf[span.label]))
+                    is_sure = self.tree.level <= self.tree.level[node]
+                    path = [
+                        (name, 1.0 if is_sure[v] else p)
+                        for (name, p), v in zip(span.path, nodes)
+                    ]
+                    of_unit[k] = replace(span, path=path)
+        return found
 
 
 def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
@@ -253,13 +371,19 @@ def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
     return None
 
 
-def _segments(
-    automaton: PatternAutomaton, top: Weights, rows: Rows, size: int, gold: Gold
-) -> Sequence[Segment]:
-    """The gold, or the best that agrees with what is known of it."""
-    if gold.segments is not None:
-        return [(i, j, y) for i, j, y in gold.segments]
-    return viterbi(automaton, top.potentials(rows, size), gold.constraints)[0]
+def _named(forbid: Iterable[AnySpan]) -> list[Span]:
+    return [(i, j, label) for i, j, label in forbid if label is not None]
+
+
+def _given(
+    docs: Sequence[Doc], annotations: Sequence[Annotation], golds: Sequence[Gold]
+) -> list[int]:
+    """Which documents say anything."""
+    return [
+        k
+        for k, (doc, known, gold) in enumerate(zip(docs, annotations, golds))
+        if (gold.n_known or known.incorrect) and len(doc)
+    ]
 
 
 def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -> None:
@@ -271,7 +395,6 @@ def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -
         "label_rules": [],
         "observed_order": 0,
         "observed_patterns": [],
-        "spans_threshold": None,
         "pattern_selection": "count",
     }
     for name, value in expected.items():

@@ -91,6 +91,26 @@ class Pairs:
             np.concatenate([self.columns, columns]),
         )
 
+    def merged(self, other: Pairs, n_columns: int) -> tuple[Pairs, NDArray[np.intp]]:
+        """Those of both.
+
+        other (Pairs): Of as many rows, or more.
+        n_columns (int): More than any column.
+        RETURNS (Tuple[Pairs, int64 [K]]): And for each of those that are new before
+            which of the old ones it is.
+        """
+        old, new = self._keys(n_columns), other._keys(n_columns)
+        new = np.setdiff1d(new, old, assume_unique=True)
+        at = np.searchsorted(old, new)
+        row, column = np.divmod(np.insert(old, at, new), n_columns)
+        counts = np.bincount(row, minlength=len(other.sizes))
+        first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return Pairs(first, column.astype(np.int32)), at
+
+    def _keys(self, n_columns: int) -> NDArray[np.int64]:
+        row = np.repeat(np.arange(len(self.sizes), dtype=np.int64), self.sizes)
+        return row * n_columns + self.columns
+
     def check(self, n_rows: int, n_columns: int) -> None:
         """RAISES (ValueError): Something would be read out of bounds."""
         columns = self.columns

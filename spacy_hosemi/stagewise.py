@@ -10,7 +10,7 @@ The gold is always left.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from .candidates import Candidates, Known
 from .core.rows import Freedom
 from .hierarchy import Hierarchy, Readings, Step, make_step
-from .levels import LevelWeights
+from .levels import LevelWeights, OneLevel
 from .model import Weights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.int32]
 
 
 class LevelBatch:
@@ -57,69 +58,39 @@ class LevelBatch:
 
         RETURNS (Tuple[float, float64 [N]]): In nats; in the order of `weights.vector`.
         """
+        gradient = np.zeros(len(self.weights.vector()))
+        return self.add_gradient(gradient), gradient
+
+    def add_gradient(self, gradient: Floats) -> float:
+        """RETURNS (float): The summed loss; its gradient is added.
+
+        gradient (float64 [N]): In the order of `weights.vector`.
+        """
         solved = self._step.solved(self._levels)
         score, lattice = solved.candidates.score, solved.lattice
         log_z, prob, *counts = lattice.sums(score)
         gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
-        d_matrix = np.zeros(len(self._levels.matrix[self._step.level - 2]))
+        split = len(self.weights.pairs.columns)
         for rows in self._step.rows:
-            rows.scatter(prob - gold_prob, d_matrix)
+            rows.scatter(prob - gold_prob, gradient[:split])
         differences = (x - y for x, y in zip(counts, gold_counts))
         d_pattern = lattice.steps.counts(*differences)
-        return float((log_z - gold_z).sum()), self.weights.part(d_matrix, d_pattern)
+        gradient[split:] += self.weights.learnt(d_pattern)
+        return float((log_z - gold_z).sum())
+
+    def accumulate(self, fired: Ints, n_docs: int) -> float:
+        """As `add_gradient`, for the next step of online training.
+
+        fired (int32): Rows that the documents read.
+        n_docs (int): How many these are.
+        """
+        steps = self._levels.steps(self.weights)
+        steps.touch(fired, n_docs)
+        return self.add_gradient(steps.gradient)
 
 
-class OneLevel:
-    """The weights of one level as a vector: of nodes, then of its own patterns."""
-
-    def __init__(
-        self, weights: LevelWeights, top: Weights, level: int, l2_scale: float
-    ) -> None:
-        self._weights, self._top, self._index = weights, top, level - 2
-        self._l2_scale = l2_scale
-        self._learnt = np.isfinite(self._pattern)
-        if not weights.levels[self._index].is_own:
-            self._learnt = np.zeros(0, bool)
-
-    @property
-    def _pattern(self) -> Floats:
-        return self._weights.pattern[self._index]
-
-    def part(self, matrix: Floats, pattern: Floats) -> Floats:
-        """RETURNS (float64 [N]): What of these belongs to the vector."""
-        n = len(self._learnt)
-        return np.concatenate([matrix, pattern[:n][self._learnt]])
-
-    def vector(self) -> Floats:
-        """RETURNS (float64 [N])"""
-        return self.part(self._weights.matrix[self._index], self._pattern)
-
-    def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
-        """Inverse of `vector`."""
-        split = len(self._weights.matrix[self._index])
-        matrix = vector[:split]
-        self._weights.matrix[self._index] = matrix.copy() if copy else matrix
-        if len(vector) > split:
-            self._pattern[self._learnt] = vector[split:]
-
-    def vector_values(self, values: Mapping[str, float]) -> Floats:
-        """RETURNS (float64 [N]): For each weight the value of its family."""
-        of_row = self._top.row_values(values)
-        of_pair = of_row.repeat(self._weights.pairs[self._index].sizes)
-        of_pattern = np.full(len(self._pattern), values["pattern"])
-        return self._l2_scale * self.part(of_pair, of_pattern)
-
-    def round(self) -> None:
-        """Make all weights what they will be in a saved model."""
-        self._weights.round()
-
-    def pruned_size(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): Of all levels."""
-        return self._weights.size()
-
-
-def fit_levels(
-    fit: Callable[[LevelBatch], None],
+def train_levels(
+    visit: Callable[[LevelBatch], None],
     weights: LevelWeights,
     top: Weights,
     candidates: Candidates,
@@ -130,9 +101,9 @@ def fit_levels(
 ) -> None:
     """Train level by level.
 
-    fit (Callable): Such as spacy_hosemi.lbfgs.v1.
+    visit (Callable): What trains a level, such as spacy_hosemi.lbfgs.v1.
     weights (LevelWeights): With pairs and patterns, which get weights.
-    top (Weights): The component's own, trained.
+    top (Weights): The component's own, which stay as they are.
     candidates (Candidates): Of the top, the gold among them.
     pattern (float64): The top's weights of label patterns.
     readings (Readings): The features of the same documents.
@@ -143,7 +114,7 @@ def fit_levels(
         step = make_step(weights, level, candidates, pattern, readings)
         agreed = known.agrees(step.candidates, weights.tree)
         growth = settings.l2_growth ** (level - 1)
-        fit(LevelBatch(step, agreed, weights, top, growth))
+        visit(LevelBatch(step, agreed, weights, top, growth))
         solved = step.solved(weights)
         candidates = solved.pruned(settings.threshold, agreed)
         pattern = solved.pattern

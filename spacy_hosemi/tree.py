@@ -121,6 +121,34 @@ class LabelTree:
             node = int(self.parent[node])
         return found[::-1]
 
+    def share_way(self, left: Ints, right: Ints) -> NDArray[np.bool_]:
+        """Whether of each pair one node stands on the way from the top to the other.
+
+        left, right (int32 [K]): Nodes.
+        RETURNS (bool [K])
+        """
+        lower = np.minimum(self.level[left], self.level[right])
+        found = np.zeros(len(left), bool)
+        for level in np.unique(lower).tolist():
+            here, at = lower == level, self.at_level(level)
+            found[here] = at[left[here]] == at[right[here]]
+        return found
+
+    def node_of(self, name: str) -> int | None:
+        """RETURNS (Optional[int]): Of a label, or else of what is above labels."""
+        if name in self.leaf:
+            return self.leaf[name]
+        for node, chain in enumerate(self._chains):
+            if name in chain:
+                return node
+        return None
+
+    def leaves(self, node: int) -> list[str]:
+        """RETURNS (List[str]): Labels at or below a node."""
+        nodes = np.fromiter(self.leaf.values(), np.int32, len(self.leaf))
+        at = self.at_level(int(self.level[node]))[nodes]
+        return [label for label, v in zip(self.leaf, at.tolist()) if v == node]
+
     def path(self, node: int) -> list[tuple[str, int]]:
         """RETURNS (List[Tuple[str, int]]): Names from the top to a node, and the node
         that each is part of. The name of a label that has others below it comes twice:

@@ -6,6 +6,10 @@ from numpy.typing import NDArray
 from .automaton import PatternAutomaton
 from .potentials import Constraints, Potentials
 
+def check_segment(
+    start: int, end: int, label: int, n_tokens: int, n_labels: int
+) -> None: ...
+
 class Marginals:
     log_z: float
     gradient: Potentials

@@ -17,6 +17,8 @@ of a tree may have one label of the automaton. Its score is log sum exp of their
 its probability is divided among them.
 """
 
+import heapq
+
 import numpy as np
 
 from libc.math cimport INFINITY, exp, log
@@ -258,6 +260,88 @@ cdef class Lattice:
                 self._walk(d, path)
         return np.asarray(prob), np.array(path, np.int32), np.asarray(found)
 
+    def entropies(self, const double[::1] scores):
+        """How uncertain the segmentation of each document is.
+
+        Seen from the right, each node chooses one of the arcs that reach it:
+
+            H = sum over nodes t of mass[t] * sum over arcs to t of -q log q;
+            q = share / total[t]
+
+        and each group one of its segments.
+
+        scores (float64 [K]): Of each segment; -inf forbids.
+        RETURNS (float64 [N]): In nats; 0 where there is no segmentation.
+        """
+        cdef Py_ssize_t d
+        cdef double log_z
+        cdef double[::1] found = np.zeros(self.sizes.shape[0])
+        cdef double[::1] prob = np.zeros(self.starts.shape[0])
+        cdef double[:, ::1] counts = np.zeros_like(self.weight)
+        cdef double[::1] ends = np.zeros(self.n_states)
+        self._check_scores(scores, None)
+        with nogil:
+            for d in range(self.sizes.shape[0]):
+                self._merge(d, scores, None)
+                log_z = self._forward(d)
+                if log_z > -INFINITY:
+                    self._spread(d, log_z, prob, counts, ends)
+                    found[d] = self._uncertainty(d, prob)
+        return np.asarray(found)
+
+    def kbest(
+        self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order, k
+    ):
+        """The k best segmentations of one document.
+
+        Of each node, from the right, the k best completions: those of its arcs merged,
+        each of which begins one of the completions of the node that it reaches.
+
+        d (int): Which document.
+        scores (float64 [K]), order (int32 [K]): As for `solve`.
+        k (int): How many; fewer if no more are possible.
+        RETURNS (List[Tuple[List[int], float]]): Segments from left to right, score;
+            distinct, best first, equal ones by the rule of `solve`.
+        RAISES (ValueError): HS113 no such document.
+        """
+        cdef Py_ssize_t a, g, s, n, y
+        self._check_scores(scores, None)
+        if not 0 <= d < self.sizes.shape[0]:
+            raise ValueError(Errors.HS113)
+        n = self.sizes[d]
+        self._merge(d, scores, None)
+        self._forward(d)
+        cdef list arcs = [[] for _ in range(self.n_nodes)]
+        cdef list best = [None] * self.n_nodes
+        for a in range(self.n_arcs):
+            s, g = self.arcs[a].source, self.arcs[a].group
+            for y in range(self.group[g], self.group[g + 1]):
+                if scores[y] > -INFINITY:
+                    value = self.weight[self.state[s], self.labels[y]] + scores[y]
+                    tie = order[y], -self.ends[y]
+                    arcs[s].append((tie, y, value, self.arcs[a].target))
+        for s in range(self.n_nodes - 1, -1, -1):
+            if s >= self.first_node[n]:
+                value = self.final[self.state[s]]
+                best[s] = [(value, -1, None)] if value > -INFINITY else []
+                continue
+            # (-score, tie, segment, which completion of its target, that, own score)
+            heap = []
+            for tie, y, own, target in arcs[s]:
+                if best[target]:
+                    value = own + best[target][0][0]
+                    heap.append((-value, tie, y, 0, target, own))
+            heapq.heapify(heap)
+            best[s] = []
+            while heap and len(best[s]) < k:
+                minus, tie, y, i, target, own = heapq.heappop(heap)
+                rest = best[target]
+                best[s].append((-minus, y, rest[i]))
+                if i + 1 < len(rest):
+                    value = own + rest[i + 1][0]
+                    heapq.heappush(heap, (-value, tie, y, i + 1, target, own))
+        return [(_segments_of(one), one[0]) for one in best[0]]
+
     cdef _check_scores(self, const double[::1] scores, const unsigned char[::1] mask):
         cdef Py_ssize_t n = self.starts.shape[0]
         if scores.shape[0] != n or (mask is not None and mask.shape[0] != n):
@@ -423,6 +507,25 @@ cdef class Lattice:
                     best = k
             self.chosen[g], self.group_score[g] = <int32_t>best, scores[best]
 
+    cdef double _uncertainty(
+        self, Py_ssize_t d, const double[::1] prob
+    ) noexcept nogil:
+        """What is left to choose, after `_spread`."""
+        cdef Py_ssize_t n = self.sizes[d], s, t, a, k
+        cdef double found = 0.0, q
+        for s in range(self.first_node[n], self.first_node[n + 1]):
+            if self.mass[s] > 0.0:
+                found -= self.mass[s] * log(self.mass[s])
+        for a in range(self.n_arcs):
+            t = self.arcs[a].target
+            if self.mass[t] > 0.0 and self.arcs[a].share > 0.0:
+                q = self.arcs[a].share / self.total[t]
+                found -= self.mass[t] * q * log(q)
+        for k in range(self.first[d], self.first[d + 1]):
+            if prob[k] > 0.0:
+                found -= prob[k] * log(self.part[k])
+        return max(found, 0.0)
+
     cdef double _complete(
         self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order
     ) noexcept nogil:
@@ -460,6 +563,15 @@ cdef class Lattice:
             a = self.first_arc[s]
             path.append(self.chosen[self.arcs[a].group])
             s = self.arcs[a].target
+
+
+def _segments_of(completion):
+    found = []
+    _, y, rest = completion
+    while rest is not None:
+        found.append(y)
+        _, y, rest = rest
+    return found
 
 
 cdef void* _resized(void* memory, size_t size) except NULL nogil:

@@ -121,6 +121,47 @@ def test_segments_with_the_same_tokens_and_label(seed):
     for k in best.tolist():
         equal = np.flatnonzero((of == of[k]) & (more == more[k]))
         assert more[k] == top[of[k]] and order[k] == order[equal].min()
+    # all of them, as if no two were alike
+    listed = lattice.kbest(0, more, order, 10**6)
+    assert len({tuple(path) for path, _ in listed}) == len(listed)
+    if not listed:
+        return
+    values = np.array([x for _, x in listed])
+    log_z = lattice.sums(more)[0]
+    assert np.logaddexp.reduce(values) == pytest.approx(log_z[0], abs=1e-9)
+    p = np.exp(values - log_z[0])
+    entropy = -(p[p > 0.0] * np.log(p[p > 0.0])).sum()
+    assert lattice.entropies(more)[0] == pytest.approx(entropy, abs=1e-9)
+    assert listed[0][0] == best.tolist()
+
+
+@pytest.mark.parametrize("seed", range(0, N_PROBLEMS, 2))
+def test_the_k_best_equal_enumeration(seed):
+    problem, segments, scores, expected = cases(seed, kinds=("ties", "medium"))
+    automaton, potentials, _ = as_core(problem)
+    documents = (2, []), (problem.n_tokens, segments)
+    lattice = make_lattice(automaton, potentials.pattern, *documents)
+    order = np.array([y for _, _, y in segments], np.int32)
+    ranked = oracles.ranked(expected)
+    for k in (1, 3, len(ranked) + 2):
+        found = lattice.kbest(1, scores, order, k)
+        assert [tuple(segments[x] for x in path) for path, _ in found] == [
+            s for s, _ in ranked[:k]
+        ]
+        for (_, score), (_, value) in zip(found, ranked):
+            assert score == pytest.approx(value, rel=1e-9, abs=1e-9)
+    assert lattice.kbest(0, scores, order, 3) == []
+
+
+@pytest.mark.parametrize("seed", range(0, N_PROBLEMS, 3))
+def test_entropies_equal_enumeration(seed):
+    problem, segments, scores, expected = cases(seed)
+    automaton, potentials, _ = as_core(problem)
+    documents = (problem.n_tokens, segments), (2, []), (0, [])
+    lattice = make_lattice(automaton, potentials.pattern, *documents)
+    found = lattice.entropies(scores)
+    value = oracles.entropy(expected) if oracles.possible(expected) else 0.0
+    assert found.tolist() == [pytest.approx(value, abs=1e-9), 0.0, 0.0]
 
 
 def test_documents_of_a_batch_do_not_touch_each_other():
@@ -183,6 +224,14 @@ def test_scores_of_any_size(scale):
     log_z, prob, *_ = lattice.sums(np.full(2 * n, -scale))
     assert log_z[0] == pytest.approx(n * (np.log(2.0) - scale))
     assert prob == pytest.approx(0.5)
+    (entropy,) = lattice.entropies(np.full(2 * n, -scale))
+    assert entropy == pytest.approx(n * np.log(2.0))
+    order = np.tile([0, 1], n).astype(np.int32)
+    scores = np.full(2 * n, -scale)
+    for k, (path, score) in enumerate(lattice.kbest(0, scores, order, 3)):
+        others = [x // 2 for x in path if x % 2]
+        assert others == [[], [n - 1], [n - 2]][k]
+        assert score == pytest.approx(-n * scale)
 
 
 def test_nothing_is_possible():
@@ -206,3 +255,5 @@ def test_segments_are_sorted_and_scores_fit():
     lattice = make_lattice(make_automaton(1), np.zeros(0), (1, [(0, 1, 0)]))
     with pytest.raises(ValueError, match="HS113"):
         lattice.sums(np.zeros(2))
+    with pytest.raises(ValueError, match="HS113"):
+        lattice.kbest(1, np.zeros(1), np.zeros(1, np.int32), 1)

@@ -1,0 +1,259 @@
+"""Labels in a tree, trained by updates."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from thinc.api import Adam
+
+from spacy_hosemi.optimizers import SparseAdagrad
+from spacy_hosemi.selection import Pairs
+
+from ..helpers import make_doc, make_nlp
+from .test_hierarchy import MARKED, TREE, example, examples_of, gold, predicted
+
+RATE = 0.5
+
+
+def make_online(lines=MARKED, *, l2=0.0, labels=None, **config):
+    """Initialized, not trained."""
+    model = {"l2": l2, "learn_rate_scale": 1.0}
+    nlp = make_nlp(hierarchy=TREE, max_order=1, model=model, **config)
+    nlp.config["initialize"]["components"]["hosemi"] = {"labels": labels}
+    optimizer = nlp.initialize(lambda: examples_of(nlp, lines))
+    return nlp, optimizer
+
+
+def levels_of(nlp):
+    return nlp.get_pipe("hosemi")._refinement.weights
+
+
+def matrices(nlp):
+    return [matrix.tolist() for matrix in levels_of(nlp).matrix]
+
+
+def train(nlp, lines=MARKED, n_passes=30, sgd=None):
+    sgd = sgd or Adam(0.2)
+    for _ in range(n_passes):
+        for line in lines:
+            nlp.update([example(nlp, line)], sgd=sgd)
+
+
+@pytest.fixture(scope="module")
+def online():
+    nlp, _ = make_online()
+    train(nlp)
+    return nlp
+
+
+# --- what is learnt ---------------------------------------------------------------
+
+
+def test_the_training_documents(online, tmp_path):
+    assert [[x for x, _ in of_doc] for of_doc in predicted(online)] == gold(online)
+    online.to_disk(tmp_path)
+    same(predicted(spacy.load(tmp_path)), predicted(online), 1e-6)
+
+
+def test_by_updates_as_by_a_fit():
+    """Both minimise the same sums of losses."""
+    nlp, _ = make_online(l2=0.1)
+    sgd = Adam(0.3)
+    losses = []
+    for step in range(150):
+        sgd.learn_rate = 0.3 / (1 + step / 10)
+        losses.append(nlp.update(examples_of(nlp), sgd=sgd)["hosemi"])
+    fitted = make_nlp(hierarchy=TREE, max_order=1)
+    fit = {"@misc": "spacy_hosemi.lbfgs.v1", "l2": 0.1, "progress": False}
+    fitted.config["initialize"]["components"]["hosemi"] = {
+        "fit": {**fit, "tolerance": 1e-9}
+    }
+    fitted.initialize(lambda: examples_of(fitted))
+    assert losses[-1] < losses[0] / 5
+    same(predicted(nlp), predicted(fitted), 0.02)
+
+
+def same(found, expected, tolerance):
+    """Spans, and nearly their probabilities: in single precision, or after training."""
+    for of_doc, other in zip(found, expected, strict=True):
+        for (span, path), (wanted, p_expected) in zip(of_doc, other, strict=True):
+            assert span == wanted
+            for (_, p), (_, q) in zip(path, p_expected, strict=True):
+                assert p == pytest.approx(q, abs=tolerance)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_a_step_is_that_of_adagrad(l2):
+    """From the second one on l2 counts: as often as a row fires, once a pass."""
+    nlp, _ = make_online(l2=l2)
+    weights = levels_of(nlp)
+    (level,) = weights.pairs
+    found = []
+    for line in MARKED[:2]:
+        nlp.get_pipe("hosemi").update([example(nlp, line)], sgd=None)
+        found.append(weights._steps[0].gradient[: len(level.columns)].copy())
+        nlp.get_pipe("hosemi").finish_update(Adam(RATE))
+        assert not weights._steps[0].gradient.any()
+    top = nlp.get_pipe("hosemi").weights
+    counts = top.counts.repeat(level.sizes)
+    w, squares = np.zeros(len(counts)), np.zeros(len(counts))
+    for line, gradient in zip(MARKED, found):
+        rows = top.rows(example(nlp, line).predicted, is_train=True)
+        fires = np.isin(np.arange(len(level.sizes)), np.concatenate(rows.fired))
+        gradient = gradient + l2 / counts * w * fires.repeat(level.sizes)
+        squares += gradient * gradient
+        w -= RATE * gradient / (1e-8 + np.sqrt(squares))
+    np.testing.assert_allclose(weights.matrix[0], w, atol=1e-12)
+    assert np.count_nonzero(w) > 10
+
+
+def test_several_updates_are_one_step():
+    found = []
+    for sizes in ([6], [1, 2, 3], [1] * 6):
+        nlp, _ = make_online(l2=0.1)
+        pipe, examples = nlp.get_pipe("hosemi"), examples_of(nlp)
+        for _ in range(2):
+            rest = iter(examples)
+            for size in sizes:
+                pipe.update([next(rest) for _ in range(size)], sgd=None)
+            pipe.finish_update(Adam(RATE))
+        found.append([*levels_of(nlp).matrix, *levels_of(nlp).pattern])
+    for other in found[1:]:
+        for left, right in zip(found[0], other, strict=True):
+            np.testing.assert_allclose(left, right, atol=1e-9)
+
+
+def test_what_says_nothing_changes_nothing():
+    nlp, _ = make_online(l2=0.1)
+    train(nlp, n_passes=1)
+    before = matrices(nlp)
+    losses = {}
+    for line in ("[? Ada met Babbage .]", ""):
+        nlp.update([example(nlp, line)], sgd=Adam(RATE), losses=losses)
+    assert losses["hosemi"] == 0.0 and matrices(nlp) == before
+
+
+def test_partial_annotation():
+    lines = [
+        *MARKED,
+        "[? Ada met] [PER/last Babbage] [? in London .]",
+        "Nobody [? met Ada] in [LOC/city London] .",
+    ]
+    nlp, _ = make_online(lines)
+    train(nlp, lines)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+def test_averages():
+    nlp, _ = make_online()
+    sgd = Adam(RATE, use_averages=True)
+    found = []
+    for line in MARKED:
+        nlp.update([example(nlp, line)], sgd=sgd)
+        found.append(np.array(levels_of(nlp).matrix[0]))
+    expected, last = np.zeros_like(found[0]), np.zeros_like(found[0])
+    for t, w in enumerate([last, *found[:-1]], start=0):
+        # w held between two updates, with the decay of the later one
+        decay = min((1.0 + t) / (10.0 + t), 0.9999) if t else 1.0
+        expected = decay * expected + (1.0 - decay) * w
+    decay = (1.0 + len(found)) / (10.0 + len(found))
+    expected = decay * expected + (1.0 - decay) * found[-1]
+    with nlp.use_params(sgd.averages):
+        np.testing.assert_allclose(levels_of(nlp).matrix[0], expected, atol=1e-9)
+        averaged = copy.deepcopy(nlp)
+    assert levels_of(nlp).matrix[0].tolist() == found[-1].tolist()
+    np.testing.assert_allclose(levels_of(averaged).matrix[0], expected, atol=1e-6)
+
+
+# --- what is met first ------------------------------------------------------------
+
+
+def test_words_that_are_met_first(online):
+    """A saved model goes on with documents that it does not know."""
+    nlp = pickle.loads(pickle.dumps(online))
+    new = ["[LOC/land Erewhon] and [LOC/city Zembla] .", "In [LOC/land Erewhon] ."]
+    train(nlp, new, n_passes=15)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp, new)] == gold(nlp, new)
+    weights = levels_of(nlp)
+    for pairs, matrix in zip(weights.pairs, weights.matrix):
+        pairs.check(len(nlp.get_pipe("hosemi").weights.table), len(weights.tree.names))
+        assert len(matrix) == len(pairs.columns)
+    copied = pickle.loads(pickle.dumps(nlp))
+    same(predicted(copied, new), predicted(nlp, new), 1e-6)
+
+
+def test_from_labels_alone():
+    """All that is learnt comes with the updates, in steps of any size."""
+    labels = ["LOC/city", "LOC/land", "ORG", "PER/first", "PER/last"]
+    nlp, _ = make_online(MARKED[-1:], labels=labels)
+    train(nlp)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+def test_a_fitted_model_goes_on_once_it_is_copied():
+    nlp = make_nlp(hierarchy=TREE, max_order=1)
+    fit = {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 20, "progress": False}
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": fit}
+    nlp.initialize(lambda: examples_of(nlp))
+    before = predicted(nlp)
+    train(nlp, n_passes=1)
+    assert predicted(nlp) == before
+    other = copy.deepcopy(nlp)
+    train(other, n_passes=2, sgd=Adam(0.0005))
+    assert predicted(other) != before
+    assert [[x for x, _ in of_doc] for of_doc in predicted(other)] == gold(other)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_pairs_of_both(seed):
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns = int(rng.integers(0, 5)), 4
+    n_more = n_rows + int(rng.integers(0, 3))
+    old, new = (
+        rng.random((n_more, n_columns)) < 0.4,
+        rng.random((n_more, n_columns)) < 0.4,
+    )
+    old[n_rows:] = False
+    found, at = as_pairs(old[:n_rows]).merged(as_pairs(new), n_columns)
+    both = as_pairs(old | new)
+    assert found.first.tolist() == both.first.tolist()
+    assert found.columns.tolist() == both.columns.tolist()
+    values = rng.random((n_more, n_columns)) * old
+    inserted = np.insert(values[old], at, 0.0)
+    assert inserted.tolist() == values[old | new].tolist()
+
+
+def as_pairs(has_weight) -> Pairs:
+    first = np.concatenate([[0], np.cumsum(has_weight.sum(axis=1))]).astype(np.int32)
+    return Pairs(first, np.nonzero(has_weight)[1].astype(np.int32))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_come_between(seed):
+    """As if they had been there from the beginning, and had not fired."""
+    rng = np.random.default_rng(seed)
+    n, at = 5, np.sort(rng.integers(0, 6, size=3))
+    places = np.insert(np.full(n, True), at, False)
+    part, whole = SparseAdagrad(np.zeros((n, 1))), SparseAdagrad(np.zeros((n + 3, 1)))
+    of_part = np.flatnonzero(places).astype(np.int32)
+    for step in range(6):
+        if step == 3:
+            part.insert(at)
+            of_part = np.arange(n + 3, dtype=np.int32)
+        rows = rng.choice(len(of_part), size=3, replace=False).astype(np.int32)
+        gradient = rng.normal(size=(3, 1))
+        for adagrad, touched in ((part, rows), (whole, of_part[rows])):
+            adagrad.gradient[touched] += gradient
+            adagrad.touched.append(touched)
+            adagrad.step(np.full(len(adagrad.weights), 0.1), 0.3)
+    assert part.weights.tolist() == whole.weights.tolist()
+    np.testing.assert_allclose(part.averages(), whole.averages(), atol=1e-12)
+
+
+def test_new_labels_are_refused(online):
+    nlp = copy.deepcopy(online)
+    with pytest.raises(ValueError, match="HS118.*new label"):
+        nlp.update([example(nlp, "[PER/middle Ada] wrote .")], sgd=Adam(RATE))
+    assert nlp.get_pipe("hosemi")(make_doc(nlp, "Ada")).ents
