@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .core import Marginals
+from .core import Constraints, PatternAutomaton, Potentials
+from .core.lanes import probable_segments
 from .labels import Segment
 from .tree import LabelTree
 
@@ -17,6 +18,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 Place = tuple[int, int, int]  # start, end, node of a label tree
+
+# Documents whose segments are looked for together.
+PORTION = 128
 
 
 @dataclass(frozen=True)
@@ -50,30 +54,27 @@ class Candidates:
 
     def those(self, keep: Bools) -> Candidates:
         """RETURNS (Candidates): Some of them."""
-        total = np.concatenate([[0], np.cumsum(keep)])
+        kept = np.flatnonzero(keep)
         return Candidates(
-            total[self.first].astype(np.int32),
+            np.searchsorted(kept, self.first).astype(np.int32),
             self.sizes,
-            self.start[keep],
-            self.end[keep],
-            self.node[keep],
-            self.score[keep],
+            self.start[kept],
+            self.end[kept],
+            self.node[kept],
+            self.score[kept],
         )
 
-    def children(self, tree: LabelTree) -> tuple[Candidates, Bools]:
+    def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
         """Each with the children of its node; leaves and outside stay.
 
-        RETURNS (Tuple[Candidates, bool [K']]): And which of them are children.
+        RETURNS (Tuple[Candidates, int64 [K]]): And where those of each begin.
         """
         counts = tree.n_children(self.node)
         copies = np.maximum(counts, 1)
         total = np.concatenate([[0], np.cumsum(copies)])
         of = np.repeat(np.arange(len(copies)), copies)
-        is_child = counts[of] > 0
-        place = np.arange(total[-1]) - total[of]
-        node = np.where(
-            is_child, tree.first_child[self.node[of]] + place, self.node[of]
-        )
+        lowest = np.where(counts > 0, tree.first_child[self.node], self.node)
+        node = (lowest - total[:-1])[of] + np.arange(total[-1])
         refined = Candidates(
             total[self.first].astype(np.int32),
             self.sizes,
@@ -82,7 +83,7 @@ class Candidates:
             node.astype(np.int32),
             self.score[of],
         )
-        return refined, is_child
+        return refined, total[:-1]
 
 
 @dataclass(frozen=True)
@@ -147,49 +148,39 @@ class Known:
 
 
 def top_candidates(
-    found: Iterable[Marginals],
-    sizes: Sequence[int],
+    automaton: PatternAutomaton,
+    potentials: Iterable[Potentials],
+    constraints: Iterable[Constraints | None],
+    others: Iterable[Sequence[Segment]],
     threshold: float,
-    others: Sequence[Sequence[Segment]],
 ) -> Candidates:
     """Segments of the first level that are refined.
 
-    found (Iterable[Marginals]): Of each document; label 0 is outside, then the nodes at
-        the top.
-    sizes (Sequence[int]): Its tokens.
+    automaton (PatternAutomaton): Label 0 is outside, then the nodes at the top.
+    potentials (Iterable[Potentials]), constraints (Iterable[Optional[Constraints]]): Of
+        each document. They are asked for when it is their turn: they may be large.
+    others (Iterable[List[Tuple[int, int, int]]]): For each a segmentation that always
+        is.
     threshold (float): Least probability; 0: all that are possible.
-    others (Sequence[Sequence[Segment]]): For each a segmentation that always is.
     RETURNS (Candidates): All segments of all documents.
     """
-    parts = [_of_document(*of_doc, threshold) for of_doc in zip(found, sizes, others)]
-    segments = np.concatenate([np.zeros((0, 3), np.int32), *(x for x, _ in parts)])
+    waiting = zip(potentials, others, constraints)
+    sizes: list[int] = []
+    parts = [(np.zeros(0, np.int32), np.zeros((0, 3), np.int32), np.zeros(0))]
+    while some := [*islice(waiting, PORTION)]:
+        scored = [x for x, _, _ in some]
+        listed, limits = [x for _, x, _ in some], [x for _, _, x in some]
+        sizes += [len(x.inside) for x in scored]
+        args = automaton, scored, listed, limits, threshold
+        first, segments, scores = probable_segments(*args)
+        parts.append((np.diff(first), segments, scores))
+    counts, segments, scores = map(np.concatenate, zip(*parts))
     start, end, label = np.ascontiguousarray(segments.T)
     return Candidates(
-        np.cumsum([0, *(len(x) for x, _ in parts)]).astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         np.array(sizes, np.int32),
         start,
         end,
         label - 1,
-        np.concatenate([np.zeros(0), *(scores for _, scores in parts)]),
+        scores,
     )
-
-
-def _of_document(
-    found: Marginals, size: int, others: Sequence[Segment], threshold: float
-) -> tuple[Ints, Floats]:
-    """RETURNS (Tuple[int32 [K, 3], float64 [K]]): Segments by their ends, scores."""
-    chosen = set(others)
-    if threshold > 0.0:
-        chosen.update(segment[:3] for segment in found.segments_above(threshold))
-    else:
-        labels = range(found.tokens.shape[1])
-        chosen.update(
-            (i, j, y) for j in range(1, size + 1) for i in range(j) for y in labels
-        )
-    rows = np.fromiter(chain.from_iterable(chosen), np.int32, 3 * len(chosen))
-    segments = rows.reshape(-1, 3)
-    start, end, label = segments.T
-    segments = segments[np.lexsort((label, start, end))]
-    scores = found.scores_of(segments)
-    is_possible = scores > -np.inf
-    return segments[is_possible], scores[is_possible]

@@ -30,6 +30,7 @@ from .fit import join_rows
 from .levels import LevelWeights, role_ranges
 from .model import Rows
 from .thresholds import check_share
+from .tree import LabelTree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -90,16 +91,19 @@ class Readings:
         self._segments = [x.segments for x in rows]
 
     def of_children(
-        self, candidates: Candidates, weights: LevelWeights, level: int
+        self,
+        candidates: Candidates,
+        at: NDArray[np.intp],
+        weights: LevelWeights,
+        level: int,
     ) -> list[ChildRows]:
         """What the children of candidates read, role by role.
 
         candidates (Candidates): Of the level above.
+        at (int64 [K]): Where the children of each begin.
         """
         tree, pairs = weights.tree, weights.pairs[level - 2]
-        counts = tree.n_children(candidates.node)
-        inner = np.flatnonzero(counts)
-        at = np.concatenate([[0], np.cumsum(counts[inner])]).astype(np.intp)
+        inner = np.flatnonzero(tree.n_children(candidates.node))
         offset = candidates.offset[inner]
         start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
         ranges = role_ranges(start, end)
@@ -112,7 +116,7 @@ class Readings:
                 begin,
                 stop,
                 nodes,
-                at,
+                at[inner],
                 first,
                 row,
                 strength,
@@ -151,14 +155,12 @@ class Step:
 
     level (int): From 2.
     candidates (Candidates): With the scores of all levels above.
-    is_child (bool [K]): Which of them are nodes of this level.
-    rows (List[ChildRows]): What those read.
+    rows (List[ChildRows]): What those read that are nodes of this level.
     pattern (float64): Weights of label patterns of the level above.
     """
 
     level: int
     candidates: Candidates
-    is_child: Bools
     rows: list[ChildRows]
     pattern: Floats
 
@@ -169,11 +171,9 @@ class Step:
         scale (float): Multiplies them: 1 / temperature.
         """
         pattern = weights.weights_at(self.level, self.pattern, scale)
-        added = np.zeros(int(self.is_child.sum()))
-        for rows in self.rows:
-            rows.gather(weights.matrix[self.level - 2], added)
         score = self.candidates.score.copy()
-        score[self.is_child] += scale * added
+        for rows in self.rows:
+            rows.gather(weights.matrix[self.level - 2], score, scale)
         found = replace(self.candidates, score=score)
         here = weights.levels[self.level - 2]
         lattice = Lattice(
@@ -228,8 +228,9 @@ def make_step(
     readings: Readings,
 ) -> Step:
     """The children of candidates of the level above."""
-    rows = readings.of_children(candidates, weights, level)
-    return Step(level, *candidates.children(weights.tree), rows, pattern)
+    children, at = candidates.children(weights.tree)
+    rows = readings.of_children(candidates, at, weights, level)
+    return Step(level, children, rows, pattern)
 
 
 # prediction
@@ -278,26 +279,42 @@ def paths(solved: Solved, weights: LevelWeights) -> list[list[FoundSpan]]:
 
     RETURNS (List[List[FoundSpan]]): From left to right, without outside.
     """
-    tree, candidates = weights.tree, solved.candidates
     prob, best = solved.found
-    n = int(candidates.sizes.max(initial=0)) + 1
-    place = candidates.doc.astype(np.int64) * n + candidates.start
-    place = place * n + candidates.end
-    by_level = {}
-    spans = best[candidates.node[best] >= 0]
-    for level in range(1, tree.n_levels + 1):
-        node = np.where(candidates.node < 0, -1, tree.at_level(level)[candidates.node])
-        key = place * (len(tree.names) + 1) + node + 1
-        _, inverse = np.unique(key, return_inverse=True)
-        total = np.bincount(inverse, weights=prob)[inverse[spans]]
-        by_level[level] = np.minimum(total, 1.0).tolist()
-    found: list[list[FoundSpan]] = [[] for _ in candidates.sizes]
-    for k, (c, d) in enumerate(zip(spans.tolist(), candidates.doc[spans].tolist())):
-        v = int(candidates.node[c])
-        path = [(x, by_level[int(tree.level[u])][k]) for x, u in tree.path(v)]
-        at = int(candidates.start[c]), int(candidates.end[c])
-        found[d].append(FoundSpan(*at, tree.names[v], path))
+    spans = best[solved.candidates.node[best] >= 0]
+    totals = _totals(solved.candidates, prob, spans, weights.tree).tolist()
+    found: list[list[FoundSpan]] = [[] for _ in solved.candidates.sizes]
+    columns = "doc", "start", "end", "node"
+    rows = (getattr(solved.candidates, name)[spans].tolist() for name in columns)
+    for d, start, end, v, of_level in zip(*rows, totals):
+        names = weights.tree.levels_of(v)
+        path = [(name, of_level[level - 1]) for name, level in names]
+        found[d].append(FoundSpan(start, end, names[-1][0], path))
     return found
+
+
+def _totals(
+    candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
+) -> Floats:
+    """RETURNS (float64 [S, levels]): For each of some candidates, and each level, the
+    probability of all that have the same tokens and there the same node."""
+    doc, start, end = candidates.doc, candidates.start, candidates.end
+    # Those with the same tokens stand side by side, and so do those below a node.
+    is_new = np.ones(len(prob), bool)
+    is_new[1:] = (doc[1:] != doc[:-1]) | (start[1:] != start[:-1])
+    is_new[1:] |= end[1:] != end[:-1]
+    place = np.cumsum(is_new)
+    is_asked = np.zeros(len(prob) + 1, bool)
+    is_asked[place[spans]] = True
+    some = np.flatnonzero(is_asked[place])
+    of_span = np.searchsorted(some, spans)
+    is_new, prob, node = is_new[some], prob[some], candidates.node[some]
+    found = np.zeros((len(spans), tree.n_levels))
+    for level in range(1, tree.n_levels + 1):
+        at = np.where(node < 0, -1, tree.at_level(level)[node])
+        group = np.cumsum(is_new[1:] | (at[1:] != at[:-1]))
+        group = np.concatenate([[0], group])[: len(at)]
+        found[:, level - 1] = np.bincount(group, weights=prob)[group[of_span]]
+    return np.minimum(found, 1.0)
 
 
 @dataclass(frozen=True)

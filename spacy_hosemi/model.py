@@ -421,7 +421,11 @@ class Weights(Shim):
 
     def rows(self, doc: Doc, is_train: bool = False) -> Rows:
         """RETURNS (Rows): Known features; in training as Gazetteers.matches says."""
-        reading = self.extractor.read(doc, is_train)
+        return self.rows_together([doc], is_train)
+
+    def rows_together(self, docs: Sequence[Doc], is_train: bool = False) -> Rows:
+        """RETURNS (Rows): As `rows`, of one or more documents one behind the other."""
+        reading = self.extractor.read_together(docs, is_train)
         found = {role: self.table.rows(keys) for role, keys in reading.keys.items()}
         roles = self.extractor.features.transition_roles
         places = place_rows({role: found.pop(role) for role in roles})

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
 
 from .candidates import Known, Place, top_candidates
-from .core import PatternAutomaton, Potentials, marginals, viterbi
+from .core import PatternAutomaton, Potentials, viterbi, viterbi_many
 from .errors import Errors
 from .hierarchy import FoundSpan, Hierarchy, Readings, Solved, descend, paths
 from .labels import LabelInventory, Span
@@ -246,8 +247,6 @@ class Refinement:
         rows, known (Sequence[Rows], Sequence[Tuple[Annotation, Gold]]): Of documents.
         score (Callable): Gives the potentials of the document of this index.
         """
-        # one after the other: the tables of a document are large
-        found = (marginals(automaton, score(k)) for k in range(len(rows)))
         others = [
             # the gold, or the best that agrees with what is known of it
             [(i, j, y) for i, j, y in gold.segments]
@@ -261,8 +260,13 @@ class Refinement:
             [x.is_missing for x in annotations],
             [self._wrong(x) for x in annotations],
         )
-        sizes = [len(x.is_missing) for x in annotations]
-        candidates = top_candidates(found, sizes, self.settings.threshold, others)
+        candidates = top_candidates(
+            automaton,
+            (score(k) for k in range(len(rows))),
+            repeat(None),
+            others,
+            self.settings.threshold,
+        )
         args = candidates, top.pattern, Readings(rows), held, self.settings
         train_levels(visit, self.weights, top, *args)
 
@@ -304,11 +308,13 @@ class Refinement:
         top (Weights), automaton (PatternAutomaton): The component's own.
         temperature (float): See `HighOrderSemiCRF`.
         """
-        found = [problem.marginals(automaton) for problem in problems]
-        others = [viterbi(automaton, x.potentials, x.constraints)[0] for x in problems]
-        sizes = [len(x.unit.tokens) for x in problems]
-        candidates = top_candidates(found, sizes, self.settings.threshold, others)
-        readings = Readings([top.rows(x.unit.tokens) for x in problems])
+        potentials = [x.potentials for x in problems]
+        limits = [x.constraints for x in problems]
+        others = [path for path, _ in viterbi_many(automaton, potentials, limits)]
+        args = automaton, potentials, limits, others, self.settings.threshold
+        candidates = top_candidates(*args)
+        docs = [x.unit.tokens for x in problems]
+        readings = Readings([top.rows_together(docs)] if docs else [])
         index = {name: y for y, name in enumerate(automaton.labels)}
         # Others make a segmentation impossible: see `make_problem`.
         spans = [

@@ -70,10 +70,9 @@ class LevelBatch:
         score, lattice = solved.candidates.score, solved.lattice
         log_z, prob, *counts = lattice.sums(score)
         gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
-        d_children = (prob - gold_prob)[self._step.is_child]
         split = len(self.weights.pairs.columns)
         for rows in self._step.rows:
-            rows.scatter(d_children, gradient[:split])
+            rows.scatter(prob - gold_prob, gradient[:split])
         differences = (x - y for x, y in zip(counts, gold_counts))
         d_pattern = lattice.steps.counts(*differences)
         gradient[split:] += self.weights.learnt(d_pattern)

@@ -79,6 +79,7 @@ class LabelTree:
         for level in range(self.n_levels - 1, 0, -1):
             found = np.where(self.level[found] > level, self.parent[found], found)
             self._at_level.insert(0, found)
+        self._levels_of: dict[int, list[tuple[str, int]]] = {}
 
     @property
     def n_levels(self) -> int:
@@ -153,6 +154,15 @@ class LabelTree:
         that each is part of. The name of a label that has others below it comes twice:
         for all of them, and for itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
+
+    def levels_of(self, node: int) -> list[tuple[str, int]]:
+        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node; made
+        once."""
+        found = self._levels_of.get(node)
+        if found is None:
+            found = [(name, int(self.level[v])) for name, v in self.path(node)]
+            self._levels_of[node] = found
+        return found
 
 
 def _place(

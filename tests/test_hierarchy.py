@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.candidates import Candidates, Known, top_candidates
-from spacy_hosemi.core import PatternAutomaton, marginals, viterbi
+from spacy_hosemi.core import PatternAutomaton, viterbi
 from spacy_hosemi.core.rows import Freedom
 from spacy_hosemi.hierarchy import (
     FoundSpan,
@@ -55,9 +55,8 @@ class Case(NamedTuple):
         potentials = [as_core(x)[1].times(scale) for x in self.problems]
         if others is None:
             others = [viterbi(self.automaton, x)[0] for x in potentials]
-        found = [marginals(self.automaton, x) for x in potentials]
-        sizes = [x.n_tokens for x in self.problems]
-        return top_candidates(found, sizes, threshold, others)
+        limits = [None] * len(potentials)
+        return top_candidates(self.automaton, potentials, limits, others, threshold)
 
     def descend(self, threshold=0.0, scale=1.0, known=None):
         return descend(

@@ -18,7 +18,7 @@ cdef class ChildRows:
 
     begin, stop (int32 [K]): Tokens of each segment that count in the role.
     node (int32 [K]): Its node.
-    at (int64 [K + 1]): Where the scores of its children stand.
+    at (int64 [K]): Where the scores of its children begin.
     first (int32 [n + 1]), rows (int32): Rows of token i are
         rows[first[i]:first[i + 1]].
     strength (Optional[float64]): How much each fires; None: all with 1.0.
@@ -26,7 +26,7 @@ cdef class ChildRows:
         first_child[v + 1] - 1.
     first_pair (int32 [R + 1]), columns (int32 [N]): Nodes in which rows have weights,
         ascending within a row.
-    RAISES (ValueError): HS114 arrays that do not fit.
+    RAISES (ValueError): HS114 arrays that do not fit; weights only when they are read.
     """
 
     cdef const int32_t[::1] begin, stop, node, first, rows, first_child
@@ -57,44 +57,35 @@ cdef class ChildRows:
         cdef Py_ssize_t k, v, n_tokens = self.first.shape[0] - 1
         cdef Py_ssize_t n_nodes = self.first_child.shape[0] - 1, n = self.begin.shape[0]
         cdef bint is_sound = (
-            self.stop.shape[0] == self.node.shape[0] == self.at.shape[0] - 1 == n
+            self.stop.shape[0] == self.node.shape[0] == self.at.shape[0] == n
             and (self.strength is None or self.strength.shape[0] == self.rows.shape[0])
             and self.first[0] == 0
             and self.first[n_tokens] == self.rows.shape[0]
         )
         for k in range(n_tokens if is_sound else 0):
             is_sound = is_sound and self.first[k] <= self.first[k + 1]
-        # Of the pairs only those that are read: a model has many more.
         for k in range(self.rows.shape[0] if is_sound else 0):
-            is_sound = is_sound and self._has_pairs(self.rows[k])
+            is_sound = is_sound and 0 <= self.rows[k] < self.first_pair.shape[0] - 1
         for k in range(n if is_sound else 0):
             v = self.node[k]
             is_sound = (
                 is_sound
                 and 0 <= self.begin[k] <= self.stop[k] <= n_tokens
                 and 0 <= v < n_nodes
-                and self.at[k + 1] - self.at[k]
-                == self.first_child[v + 1] - self.first_child[v]
+                and self.first_child[v] <= self.first_child[v + 1]
             )
             if not is_sound:
                 break
         if not is_sound:
             raise ValueError(Errors.HS114)
 
-    cdef bint _has_pairs(self, Py_ssize_t row) noexcept:
-        return (
-            0 <= row < self.first_pair.shape[0] - 1
-            and 0 <= self.first_pair[row] <= self.first_pair[row + 1]
-            and self.first_pair[row + 1] <= self.columns.shape[0]
-        )
-
-    def gather(self, const double[::1] weights, double[::1] scores):
-        """Add to scores [at[K]] the weights [N] that are read."""
-        self._pass(weights, scores, None, None)
+    def gather(self, const double[::1] weights, double[::1] scores, double scale=1.0):
+        """Add to scores the weights [N] that are read, multiplied by `scale`."""
+        self._pass(weights, scores, None, None, scale)
 
     def scatter(self, const double[::1] d_scores, double[::1] d_weights):
         """Transpose of `gather`: add to d_weights."""
-        self._pass(None, None, d_scores, d_weights)
+        self._pass(None, None, d_scores, d_weights, 1.0)
 
     cdef _pass(
         self,
@@ -102,28 +93,39 @@ cdef class ChildRows:
         double[::1] scores,
         const double[::1] d_scores,
         double[::1] d_weights,
+        double scale,
     ):
-        cdef bint is_gather = weights is not None
+        cdef bint is_gather = weights is not None, is_sound = True
         cdef Py_ssize_t n_weights = (weights if is_gather else d_weights).shape[0]
         cdef Py_ssize_t n_scores = (scores if is_gather else d_scores).shape[0]
         cdef Py_ssize_t k, t, a, c, end
-        cdef int32_t low, high
+        cdef int32_t low, high, row
         cdef double much
-        if (
-            n_weights != self.columns.shape[0]
-            or n_scores != self.at[self.node.shape[0]]
-        ):
+        if n_weights != self.columns.shape[0]:
             raise ValueError(Errors.HS114)
         with nogil:
             for k in range(self.node.shape[0]):
                 low = self.first_child[self.node[k]]
                 high = self.first_child[self.node[k] + 1]
+                if not 0 <= self.at[k] <= n_scores - (high - low):
+                    is_sound = False
+                    break
                 if low == high:
                     continue
                 for t in range(self.first[self.begin[k]], self.first[self.stop[k]]):
-                    much = 1.0 if self.strength is None else self.strength[t]
-                    a = self._first_from(self.rows[t], low)
-                    end = self.first_pair[self.rows[t] + 1]
+                    row = self.rows[t]
+                    a, end = self.first_pair[row], self.first_pair[row + 1]
+                    # Of the pairs only these are looked at: a model has many more.
+                    if not 0 <= a <= end <= n_weights:
+                        is_sound = False
+                        break
+                    a = self._first_from(a, end, low)
+                    much = scale if self.strength is None else scale * self.strength[t]
+                    if is_gather and a + high - low <= end and (
+                        self.columns[a + high - low - 1] == high - 1
+                    ):  # of all children, as most rows have them
+                        _add(&weights[a], much, &scores[self.at[k]], high - low)
+                        continue
                     while a < end and self.columns[a] < high:
                         c = self.at[k] + self.columns[a] - low
                         if is_gather:
@@ -131,10 +133,13 @@ cdef class ChildRows:
                         else:
                             d_weights[a] += much * d_scores[c]
                         a += 1
+        if not is_sound:
+            raise ValueError(Errors.HS114)
 
-    cdef Py_ssize_t _first_from(self, int32_t row, int32_t node) noexcept nogil:
-        """The first weight of a row in this node or a later one."""
-        cdef Py_ssize_t low = self.first_pair[row], high = self.first_pair[row + 1]
+    cdef Py_ssize_t _first_from(
+        self, Py_ssize_t low, Py_ssize_t high, int32_t node
+    ) noexcept nogil:
+        """The first weight of these in this node or a later one."""
         cdef Py_ssize_t middle
         while low < high:
             middle = (low + high) // 2
@@ -143,3 +148,11 @@ cdef class ChildRows:
             else:
                 high = middle
         return low
+
+
+cdef inline void _add(
+    const double* x, double factor, double* y, Py_ssize_t n
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] += factor * x[i]

@@ -1,3 +1,8 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from .automaton import PatternAutomaton
 from .potentials import Constraints, Potentials
 
@@ -7,3 +12,10 @@ def segment_probabilities(
     segments: list[list[tuple[int, int, int]]],
     constraints: list[Constraints | None],
 ) -> list[list[float]]: ...
+def probable_segments(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    segments: Sequence[Sequence[tuple[int, int, int]]],
+    constraints: list[Constraints | None],
+    p: float,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]: ...

@@ -1,4 +1,4 @@
-"""Probabilities of some segments of many documents, four documents side by side.
+"""Probabilities of segments of many documents, four documents side by side.
 
 The recursions of `linear` for segments of one explicit token (D = 1) without cells,
 which is what most models have:
@@ -22,6 +22,7 @@ cells, with longer explicit segments, and very long ones.
 import numpy as np
 
 from libc.math cimport INFINITY, exp, rint
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from . cimport kernels, linear
@@ -49,31 +50,127 @@ def segment_probabilities(automaton, potentials, segments, constraints):
     RETURNS (List[List[float]]): In [0, 1].
     RAISES (ValueError): HS021, HS024 segments; and as `marginals`.
     """
+    check_automaton(automaton)
+    asked = [k for k in range(len(potentials)) if segments[k]]
+    found = _side_by_side(automaton, potentials, segments, constraints, asked, None)
+    for k in range(len(potentials)):
+        if found[k] is None:
+            found[k] = []
+        elif not found[k]:
+            posterior = marginals(automaton, potentials[k], constraints[k], False)
+            found[k] = [posterior.segment(*segment) for segment in segments[k]]
+    return found
+
+
+def probable_segments(automaton, potentials, segments, constraints, double p):
+    """Segments that are probable, and what they bring to a score; see `marginals`.
+
+    automaton (PatternAutomaton): Of all documents, without observed patterns.
+    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    segments (List[List[Tuple[int, int, int]]]): (start, end, label index) of those that
+        are listed in any case.
+    p (float): Least probability; 0: all that no score of -inf forbids.
+    RETURNS (Tuple[int32 [N + 1], int32 [K, 3], float64 [K]]): Those of document d are
+        first[d] to first[d + 1] - 1: start, end and label, by end, then start, then
+        label; and scores, see `Marginals.scores_of`.
+    RAISES (ValueError): HS118 observed patterns; and as `segment_probabilities`.
+    """
+    check_automaton(automaton)
+    cdef Listing listing = Listing(p)
+    sizes = np.array([len(x.inside) for x in potentials], np.int64)
+    asked = np.flatnonzero(sizes).tolist()
+    found = _side_by_side(automaton, potentials, segments, constraints, asked, listing)
+    for k in asked:
+        if not found[k]:
+            posterior = marginals(automaton, potentials[k], constraints[k])
+            listing.add_all(k, posterior, sizes[k], segments[k])
+    return listing.sorted(sizes, automaton.n_labels)
+
+
+cdef list _side_by_side(
+    automaton, potentials, segments, constraints, asked, Listing listing
+):
+    """RETURNS: Of each document that is asked for what `Lanes` has found, or [];
+    None: it is not asked for."""
     cdef Lanes lanes = None
     cdef Layout layout
-    check_automaton(automaton)
-    found = [[] for _ in potentials]
-    asked = [k for k in range(len(found)) if segments[k]]
+    cdef list found = [None] * len(potentials)
     sizes = [(_size(automaton, potentials[k], constraints[k]), k) for k in asked]
     # Those of about the same length stand side by side.
     for size, k in sorted(sizes):
-        if not size:
+        found[k] = []
+        if not size or (listing is not None and automaton.observed):
             continue
         if lanes is None:
             lanes = _room(automaton)
+            lanes.listing = listing
         if not lanes.add(k, potentials[k], constraints[k], segments[k]):
             lanes.solve(found)
             lanes.add(k, potentials[k], constraints[k], segments[k])
     if lanes is not None:
         lanes.solve(found)
+        lanes.listing = None
         layout = automaton.layout
         if len(layout.spare_lanes) < N_SPARE and lanes.room.shape[0] <= SMALL:
             layout.spare_lanes.append(lanes)
-    for k in asked:
-        if not found[k]:
-            posterior = marginals(automaton, potentials[k], constraints[k], False)
-            found[k] = [posterior.segment(*segment) for segment in segments[k]]
     return found
+
+
+cdef class Listing:
+    """Segments of documents, and their scores.
+
+    p (float): See `probable_segments`.
+    """
+
+    cdef double p
+    cdef int32_t[:, ::1] rows           # [room, 4] document, start, end, label
+    cdef double[::1] scores
+    cdef Py_ssize_t n
+
+    def __init__(self, p):
+        self.p = p
+        self.rows, self.scores = np.empty((64, 4), np.int32), np.empty(64)
+        self.n = 0
+
+    cdef add(
+        self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
+    ):
+        """One that is not forbidden; it may be there already."""
+        if score == -INFINITY:
+            return
+        if self.n == self.scores.shape[0]:
+            self.rows = np.concatenate([self.rows, self.rows])
+            self.scores = np.concatenate([self.scores, self.scores])
+        self.rows[self.n, 0], self.rows[self.n, 1] = <int32_t>k, <int32_t>u
+        self.rows[self.n, 2], self.rows[self.n, 3] = <int32_t>j, <int32_t>y
+        self.scores[self.n] = score
+        self.n += 1
+
+    cdef add_all(self, k, posterior, n_tokens, segments):
+        """What is listed of a document that stands alone."""
+        if self.p > 0.0:
+            some = [segment[:3] for segment in posterior.segments_above(self.p)]
+        else:
+            some = [
+                (i, j, y)
+                for j in range(1, n_tokens + 1)
+                for i in range(j)
+                for y in range(posterior.tokens.shape[1])
+            ]
+        listed = np.array([*segments, *some], np.int32).reshape(-1, 3)
+        for (i, j, y), score in zip(listed.tolist(), posterior.scores_of(listed)):
+            self.add(k, i, j, y, score)
+
+    cdef tuple sorted(self, sizes, n_labels):
+        """Each once, see `probable_segments`."""
+        rows, scores = np.asarray(self.rows)[: self.n], np.asarray(self.scores)
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        longest = np.max(sizes, initial=0)
+        doc, start, end, label = rows.T.astype(np.int64)
+        key = (first[doc] + end) * (longest + 1) + longest - (end - start)
+        _, at = np.unique(key * n_labels + label, return_index=True)
+        begin = np.searchsorted(doc[at], np.arange(len(sizes) + 1))
+        return begin.astype(np.int32), rows[at, 1:], scores[at]
 
 
 cdef Py_ssize_t _size(automaton, potentials, constraints):
@@ -88,7 +185,7 @@ cdef Py_ssize_t _size(automaton, potentials, constraints):
 
 cdef Py_ssize_t _n_of_row(automaton):
     """Numbers for each boundary."""
-    return N_LANES * (2 * automaton.n_states + 5 * automaton.n_groups + 2)
+    return N_LANES * (3 * automaton.n_states + 5 * automaton.n_groups + 2)
 
 
 cdef Lanes _room(automaton):
@@ -107,6 +204,7 @@ cdef class Lanes:
     cdef list rooms                     # Tables without rows: each document as it is
     cdef Tables shared                  # the first: all have the same weights of arcs
     cdef list numbers, segments         # of each document
+    cdef Listing listing                # of what is probable; None: of what is asked
     cdef Py_ssize_t n_groups, n_states, n_rows
     # by lane; NULL and 0 where there is no document, or it has to wait
     cdef const double* first[N_LANES]
@@ -120,6 +218,7 @@ cdef class Lanes:
     # Row j + 1 is that of boundary j: behind a start there is always one
     cdef double[:, :, ::1] opened       # [n + 2, P, lanes] A
     cdef double[:, :, ::1] beta         # [n + 2, P, lanes]
+    cdef double[:, :, ::1] closing      # [n + 2, P, lanes] B, for a listing
     cdef double[:, :, ::1] weight       # [n + 2, 4 G, lanes] here, keep, enter, at_end
     cdef double[:, :, ::1] top          # [n + 2, G, lanes] bounds on A
     cdef double[:, ::1] scale           # [n + 2, lanes] of alpha and R
@@ -174,8 +273,13 @@ cdef class Lanes:
         cdef Py_ssize_t lane
         cdef bint together = self._run(-1)
         for lane in range(len(self.numbers)):
-            if together or (len(self.numbers) > 1 and self._run(lane)):
+            if not together and (len(self.numbers) == 1 or not self._run(lane)):
+                continue
+            if self.listing is None:
                 found[self.numbers[lane]] = self._probabilities(lane)
+            else:
+                self._list(lane)
+                found[self.numbers[lane]] = [lane]
         for tables in self.rooms:
             (<Tables>tables).forget()
         self.shared = None
@@ -194,7 +298,7 @@ cdef class Lanes:
                 self.n_tokens[lane] = tables.n_tokens
                 self.longest = max(self.longest, tables.n_tokens)
         self._make_room()
-        self.lowest = self.longest
+        self.lowest = self.longest if self.listing is None else 1
         for lane in range(N_LANES):
             if not self.n_tokens[lane]:
                 continue
@@ -221,7 +325,7 @@ cdef class Lanes:
             return
         self.n_rows = n_rows
         shapes = [
-            *((n_rows, n) for n in (self.n_states, self.n_states)),
+            *[(n_rows, self.n_states)] * 3,
             *((n_rows, n) for n in (4 * self.n_groups, self.n_groups)),
             *[(n_rows,)] * 2,
             *((n,) for n in (n_slots, n_slots, self.n_states, self.n_states)),
@@ -236,6 +340,7 @@ cdef class Lanes:
         (
             self.opened,
             self.beta,
+            self.closing,
             self.weight,
             self.top,
             self.scale,
@@ -358,8 +463,9 @@ cdef class Lanes:
             self.opened_scale[j + 1, a] = self.scale[j + 1, a] + self.shared.arc_scale
 
     cdef bint _backward(self) noexcept nogil:
-        """beta of all boundaries from `lowest` on."""
+        """beta of all boundaries from `lowest` on, and B for a listing."""
         cdef Py_ssize_t j, a, n = self.longest, n_states = self.n_states
+        cdef size_t size = n_states * N_LANES * sizeof(double)
         cdef double* beta = &self.back_node[n_states, 0]
         self.back_node[:, :] = 0.0
         self.rest[:, :] = 0.0
@@ -373,7 +479,7 @@ cdef class Lanes:
                         self.shared, self.z_rest[a], beta + a, N_LANES
                     ):
                         return False
-            memcpy(&self.beta[j, 0, 0], beta, n_states * N_LANES * sizeof(double))
+            memcpy(&self.beta[j, 0, 0], beta, size)
             kernels.lane_leave(
                 &self.shared.first_state[0],
                 self.n_groups,
@@ -383,6 +489,8 @@ cdef class Lanes:
                 &self.rest[0, 0],
                 &self.back_node[0, 0],
             )
+            if self.listing is not None:
+                memcpy(&self.closing[j, 0, 0], &self.back_node[0, 0], size)
         return True
 
     cdef list _probabilities(self, Py_ssize_t lane):
@@ -390,21 +498,67 @@ cdef class Lanes:
         cdef Tables tables = self.rooms[lane]
         cdef Py_ssize_t g, u, j, label
         cdef list found = []
-        cdef double total
+        cdef double total, score
         for u, j, label in self.segments[lane]:
             total = 0.0
             for g in range(self.n_groups):
                 if tables.group_label[g] == label:
-                    total += self._one(tables, lane, u, j, g)
+                    score = tables.segment_score(u, j, g)
+                    total += self._one(tables, lane, u, j, g, score)
             found.append(total)
         return found
 
+    cdef _list(self, Py_ssize_t lane):
+        """What is asked for and what is probable, as `Marginals.segments_above` finds
+        it: a start is followed while its segment may not have ended yet."""
+        cdef Tables tables = self.rooms[lane]
+        cdef Listing listing = self.listing
+        cdef Py_ssize_t k = self.numbers[lane], u, j, g
+        cdef double p = listing.p, open_, prob, more, score
+        cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
+        if p == 0.0:
+            least = -INFINITY
+        for u, j, g in self.segments[lane]:
+            listing.add(k, u, j, g, tables.segment_score(u, j, g))
+        for u in range(tables.n_tokens):
+            for g in range(self.n_groups):
+                open_ = self._start(tables, lane, u, g)
+                if open_ < some:
+                    continue
+                more = 0.0
+                for j in range(u + 1, tables.n_tokens + 1):
+                    if j > u + 1:
+                        more += tables.more[j - 1, g]
+                    score = tables.first[u, g] + more + tables.end[j - 1, g]
+                    score += tables.length_score(g, j - u)
+                    prob = self._one(tables, lane, u, j, g, score)
+                    if prob >= p * (1.0 - 1e-12):
+                        listing.add(k, u, j, g, tables.segment_score(u, j, g))
+                    open_ -= prob
+                    if open_ < least:
+                        break
+
+    cdef double _start(
+        self, Tables tables, Py_ssize_t lane, Py_ssize_t u, Py_ssize_t g
+    ) noexcept nogil:
+        """P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]"""
+        cdef Py_ssize_t q
+        cdef double total = 0.0
+        for q in range(tables.first_state[g], tables.first_state[g + 1]):
+            total += self.opened[u + 1, q, lane] * self.closing[u + 1, q, lane]
+        return total
+
     cdef double _one(
-        self, Tables tables, Py_ssize_t lane, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
+        self,
+        Tables tables,
+        Py_ssize_t lane,
+        Py_ssize_t u,
+        Py_ssize_t j,
+        Py_ssize_t g,
+        double score,
     ) noexcept nogil:
         """P(segment u, j, g) = exp(segment) sum_q A[u, q] beta[j, q] / Z"""
         cdef Py_ssize_t a = tables.first_state[g]
-        cdef double score = tables.segment_score(u, j, g)
         if score == -INFINITY or self.z_rest[lane] == -INFINITY:
             return 0.0
         score += self.opened_scale[u + 1, lane] - self.scale[j + 1, lane]

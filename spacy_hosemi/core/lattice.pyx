@@ -11,6 +11,10 @@ and each probability is a product of shares, so nothing cancels or overflows:
     mass[s]   = sum over arcs (s, k, t) of mass[t] * share;      P(k) likewise
 
 and the same with max, from the right, for the best segmentation.
+
+Neighbours with the same tokens and the same label are one segment k here: as many nodes
+of a tree may have one label of the automaton. Its score is log sum exp of theirs, and
+its probability is divided among them.
 """
 
 import heapq
@@ -22,12 +26,13 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 
 from ..errors import Errors
+from . cimport kernels
 
 
 cdef struct Arc:
     int32_t source
     int32_t target
-    int32_t segment
+    int32_t group
     double score
     double share                # of what reaches its target, times the total there
 
@@ -122,7 +127,12 @@ cdef class Lattice:
     cdef const int32_t[::1] first, sizes, starts, ends, labels
     cdef readonly double[:, ::1] weight
     cdef readonly double[::1] final
-    cdef Py_ssize_t n_states, n_tokens_max
+    cdef Py_ssize_t n_states
+    # Group g: segments group[g] .. group[g + 1] - 1, with the same tokens and label
+    cdef int32_t[::1] group, group_of_doc
+    cdef double[::1] group_score    # of all together, or of the best
+    cdef double[::1] part           # [K] of each segment in its group
+    cdef int32_t[::1] chosen        # of each group the best
     # of one document
     cdef Arc* arcs
     cdef Py_ssize_t n_arcs, room_arcs
@@ -143,6 +153,7 @@ cdef class Lattice:
         self.starts, self.ends, self.labels = starts, ends, labels
         self.n_states = self.next.shape[0]
         self._check()
+        self._find_groups()
         self.node_of = np.full(self.n_states, -1, np.int32)
         self.first_node = np.zeros(np.max(sizes, initial=0) + 2, np.int32)
 
@@ -176,6 +187,26 @@ cdef class Lattice:
         if not is_sound:
             raise ValueError(Errors.HS113)
 
+    cdef _find_groups(self):
+        cdef Py_ssize_t d, k, n_groups = 0
+        self.group = np.empty(self.starts.shape[0] + 1, np.int32)
+        self.group_of_doc = np.zeros(self.first.shape[0], np.int32)
+        for d in range(self.sizes.shape[0]):
+            for k in range(self.first[d], self.first[d + 1]):
+                if (
+                    k == self.first[d]
+                    or self.starts[k] != self.starts[k - 1]
+                    or self.ends[k] != self.ends[k - 1]
+                    or self.labels[k] != self.labels[k - 1]
+                ):
+                    self.group[n_groups] = <int32_t>k
+                    n_groups += 1
+            self.group_of_doc[d + 1] = <int32_t>n_groups
+        self.group[n_groups] = <int32_t>self.starts.shape[0]
+        self.group_score = np.empty(n_groups)
+        self.part = np.empty(self.starts.shape[0])
+        self.chosen = np.empty(n_groups, np.int32)
+
     def sums(self, const double[::1] scores, kept=None):
         """Sums over all segmentations of each document.
 
@@ -194,7 +225,8 @@ cdef class Lattice:
         self._check_scores(scores, mask)
         with nogil:
             for d in range(self.sizes.shape[0]):
-                log_z[d] = self._forward(d, scores, mask)
+                self._merge(d, scores, mask)
+                log_z[d] = self._forward(d)
                 if log_z[d] > -INFINITY:
                     self._spread(d, log_z[d], prob, counts, ends)
         return tuple(map(np.asarray, (log_z, prob, counts, ends)))
@@ -219,7 +251,8 @@ cdef class Lattice:
         self._check_scores(scores, None)
         for d in range(self.sizes.shape[0]):
             with nogil:
-                log_z = self._forward(d, scores, None)
+                self._merge(d, scores, None)
+                log_z = self._forward(d)
                 if log_z > -INFINITY:
                     self._spread(d, log_z, prob, counts, ends)
                 found[d] = self._complete(d, scores, order)
@@ -235,6 +268,8 @@ cdef class Lattice:
             H = sum over nodes t of mass[t] * sum over arcs to t of -q log q;
             q = share / total[t]
 
+        and each group one of its segments.
+
         scores (float64 [K]): Of each segment; -inf forbids.
         RETURNS (float64 [N]): In nats; 0 where there is no segmentation.
         """
@@ -247,13 +282,16 @@ cdef class Lattice:
         self._check_scores(scores, None)
         with nogil:
             for d in range(self.sizes.shape[0]):
-                log_z = self._forward(d, scores, None)
+                self._merge(d, scores, None)
+                log_z = self._forward(d)
                 if log_z > -INFINITY:
                     self._spread(d, log_z, prob, counts, ends)
-                    found[d] = self._uncertainty(d)
+                    found[d] = self._uncertainty(d, prob)
         return np.asarray(found)
 
-    def kbest(self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order, k):
+    def kbest(
+        self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order, k
+    ):
         """The k best segmentations of one document.
 
         Of each node, from the right, the k best completions: those of its arcs merged,
@@ -266,38 +304,42 @@ cdef class Lattice:
             distinct, best first, equal ones by the rule of `solve`.
         RAISES (ValueError): HS113 no such document.
         """
-        cdef Py_ssize_t a, s, n
+        cdef Py_ssize_t a, g, s, n, y
         self._check_scores(scores, None)
         if not 0 <= d < self.sizes.shape[0]:
             raise ValueError(Errors.HS113)
         n = self.sizes[d]
-        self._forward(d, scores, None)
+        self._merge(d, scores, None)
+        self._forward(d)
         cdef list arcs = [[] for _ in range(self.n_nodes)]
         cdef list best = [None] * self.n_nodes
         for a in range(self.n_arcs):
-            y = self.arcs[a].segment
-            tie = order[y], -self.ends[y]
-            arcs[self.arcs[a].source].append((tie, y, a))
+            s, g = self.arcs[a].source, self.arcs[a].group
+            for y in range(self.group[g], self.group[g + 1]):
+                if scores[y] > -INFINITY:
+                    value = self.weight[self.state[s], self.labels[y]] + scores[y]
+                    tie = order[y], -self.ends[y]
+                    arcs[s].append((tie, y, value, self.arcs[a].target))
         for s in range(self.n_nodes - 1, -1, -1):
             if s >= self.first_node[n]:
                 value = self.final[self.state[s]]
                 best[s] = [(value, -1, None)] if value > -INFINITY else []
                 continue
-            # (-score, tie, segment, which completion of its target, arc)
+            # (-score, tie, segment, which completion of its target, that, own score)
             heap = []
-            for tie, y, a in arcs[s]:
-                if best[self.arcs[a].target]:
-                    value = self.arcs[a].score + best[self.arcs[a].target][0][0]
-                    heap.append((-value, tie, y, 0, a))
+            for tie, y, own, target in arcs[s]:
+                if best[target]:
+                    value = own + best[target][0][0]
+                    heap.append((-value, tie, y, 0, target, own))
             heapq.heapify(heap)
             best[s] = []
             while heap and len(best[s]) < k:
-                minus, tie, y, i, a = heapq.heappop(heap)
-                rest = best[self.arcs[a].target]
+                minus, tie, y, i, target, own = heapq.heappop(heap)
+                rest = best[target]
                 best[s].append((-minus, y, rest[i]))
                 if i + 1 < len(rest):
-                    value = self.arcs[a].score + rest[i + 1][0]
-                    heapq.heappush(heap, (-value, tie, y, i + 1, a))
+                    value = own + rest[i + 1][0]
+                    heapq.heappush(heap, (-value, tie, y, i + 1, target, own))
         return [(_segments_of(one), one[0]) for one in best[0]]
 
     cdef _check_scores(self, const double[::1] scores, const unsigned char[::1] mask):
@@ -305,11 +347,43 @@ cdef class Lattice:
         if scores.shape[0] != n or (mask is not None and mask.shape[0] != n):
             raise ValueError(Errors.HS113)
 
-    cdef double _forward(
+    cdef void _merge(
         self, Py_ssize_t d, const double[::1] scores, const unsigned char[::1] mask
-    ) except? -1.0 nogil:
+    ) noexcept nogil:
+        """Scores of groups, and the part of each segment."""
+        cdef Py_ssize_t low = self.group_of_doc[d], high = self.group_of_doc[d + 1]
+        cdef Py_ssize_t g, k
+        cdef double top, total
+        for g in range(low, high):
+            top = -INFINITY
+            for k in range(self.group[g], self.group[g + 1]):
+                self.part[k] = -INFINITY
+                if mask is None or mask[k]:
+                    self.part[k] = scores[k]
+                    top = max(top, scores[k])
+            self.group_score[g] = top
+            if top == -INFINITY:
+                continue
+            for k in range(self.group[g], self.group[g + 1]):
+                self.part[k] -= top
+        if low == high:
+            return
+        k = self.first[d]
+        kernels.exp_all(&self.part[k], self.first[d + 1] - k)
+        for g in range(low, high):
+            total = 0.0
+            for k in range(self.group[g], self.group[g + 1]):
+                total += self.part[k]
+            if total == 0.0:
+                continue
+            self.group_score[g] += log(total)
+            for k in range(self.group[g], self.group[g + 1]):
+                self.part[k] /= total
+
+    cdef double _forward(self, Py_ssize_t d) except? -1.0 nogil:
         """The graph of a document, and alpha of its nodes. RETURNS: log Z."""
-        cdef Py_ssize_t n = self.sizes[d], j, k = self.first[d], s, a, begin
+        cdef Py_ssize_t n = self.sizes[d], j, g = self.group_of_doc[d], s, a, begin
+        cdef Py_ssize_t n_groups = self.group_of_doc[d + 1]
         cdef double top, total
         self.n_arcs = self.n_nodes = 0
         self._node(0, 0.0)
@@ -317,10 +391,10 @@ cdef class Lattice:
         self.first_node[0], self.first_node[1] = 0, 1
         for j in range(1, n + 1):
             begin = self.n_arcs
-            while k < self.first[d + 1] and self.ends[k] == j:
-                if (mask is None or mask[k]) and scores[k] > -INFINITY:
-                    self._enter(k, scores[k])
-                k += 1
+            while g < n_groups and self.ends[self.group[g]] == j:
+                if self.group_score[g] > -INFINITY:
+                    self._enter(g)
+                g += 1
             for s in range(self.first_node[j], self.n_nodes):
                 self.node_of[self.state[s]] = -1
                 self.total[s] = 0.0
@@ -344,15 +418,15 @@ cdef class Lattice:
             total += exp(self.alpha[s] + self.final[self.state[s]] - top)
         return top + log(total)
 
-    cdef int _enter(self, Py_ssize_t k, double score) except -1 nogil:
-        """Arcs of a segment from every node that it can follow."""
-        cdef Py_ssize_t i = self.starts[k], s, p
-        cdef int32_t y = self.labels[k], q
+    cdef int _enter(self, Py_ssize_t g) except -1 nogil:
+        """Arcs of a group from every node that it can follow."""
+        cdef Py_ssize_t i = self.starts[self.group[g]], s, p
+        cdef int32_t y = self.labels[self.group[g]], q
         cdef double w, value
         cdef Arc* arc
         for s in range(self.first_node[i], self.first_node[i + 1]):
             p = self.state[s]
-            q, w = self.next[p, y], self.weight[p, y] + score
+            q, w = self.next[p, y], self.weight[p, y] + self.group_score[g]
             value = self.alpha[s] + w
             if q < 0 or value == -INFINITY:
                 continue
@@ -362,7 +436,7 @@ cdef class Lattice:
                 self.alpha[self.node_of[q]] = value
             arc = self._arc()
             arc.source, arc.target = <int32_t>s, self.node_of[q]
-            arc.segment, arc.score = <int32_t>k, w
+            arc.group, arc.score = <int32_t>g, w
         return 0
 
     cdef int _node(self, int32_t state, double value) except -1 nogil:
@@ -398,7 +472,7 @@ cdef class Lattice:
         double[::1] ends,
     ) noexcept nogil:
         """Shares of the whole mass, from the right."""
-        cdef Py_ssize_t n = self.sizes[d], s, t, a
+        cdef Py_ssize_t n = self.sizes[d], s, t, a, g, k
         cdef double share
         for s in range(self.n_nodes):
             self.mass[s] = 0.0
@@ -411,12 +485,33 @@ cdef class Lattice:
                 continue
             share = self.mass[t] * self.arcs[a].share / self.total[t]
             self.mass[s] += share
-            prob[self.arcs[a].segment] += share
-            counts[self.state[s], self.labels[self.arcs[a].segment]] += share
+            k = self.group[self.arcs[a].group]
+            prob[k] += share  # of all of the group
+            counts[self.state[s], self.labels[k]] += share
+        for g in range(self.group_of_doc[d], self.group_of_doc[d + 1]):
+            share = prob[self.group[g]]
+            for k in range(self.group[g], self.group[g + 1]):
+                prob[k] = share * self.part[k]
 
-    cdef double _uncertainty(self, Py_ssize_t d) noexcept nogil:
+    cdef void _choose(
+        self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order
+    ) noexcept nogil:
+        """The best segment of each group: the first of them in `order`."""
+        cdef Py_ssize_t g, k, best
+        for g in range(self.group_of_doc[d], self.group_of_doc[d + 1]):
+            best = self.group[g]
+            for k in range(best + 1, self.group[g + 1]):
+                if scores[k] > scores[best] or (
+                    scores[k] == scores[best] and order[k] < order[best]
+                ):
+                    best = k
+            self.chosen[g], self.group_score[g] = <int32_t>best, scores[best]
+
+    cdef double _uncertainty(
+        self, Py_ssize_t d, const double[::1] prob
+    ) noexcept nogil:
         """What is left to choose, after `_spread`."""
-        cdef Py_ssize_t n = self.sizes[d], s, t, a
+        cdef Py_ssize_t n = self.sizes[d], s, t, a, k
         cdef double found = 0.0, q
         for s in range(self.first_node[n], self.first_node[n + 1]):
             if self.mass[s] > 0.0:
@@ -426,25 +521,31 @@ cdef class Lattice:
             if self.mass[t] > 0.0 and self.arcs[a].share > 0.0:
                 q = self.arcs[a].share / self.total[t]
                 found -= self.mass[t] * q * log(q)
+        for k in range(self.first[d], self.first[d + 1]):
+            if prob[k] > 0.0:
+                found -= prob[k] * log(self.part[k])
         return max(found, 0.0)
 
     cdef double _complete(
         self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order
     ) noexcept nogil:
         """In `alpha` the best completion of each node."""
-        cdef Py_ssize_t n = self.sizes[d], s, a, k
+        cdef Py_ssize_t n = self.sizes[d], s, a, g, k
         cdef double value
+        self._choose(d, scores, order)
         for s in range(self.n_nodes):
             self.first_arc[s], self.alpha[s] = -1, -INFINITY
         for s in range(self.first_node[n], self.first_node[n + 1]):
             self.alpha[s] = self.final[self.state[s]]
         for a in range(self.n_arcs - 1, -1, -1):
-            s, k = self.arcs[a].source, self.arcs[a].segment
-            value = self.arcs[a].score + self.alpha[self.arcs[a].target]
+            s, g = self.arcs[a].source, self.arcs[a].group
+            k = self.chosen[g]
+            value = self.weight[self.state[s], self.labels[k]] + self.group_score[g]
+            value += self.alpha[self.arcs[a].target]
             if value == -INFINITY or value < self.alpha[s]:
                 continue
             if value > self.alpha[s] or self._goes_first(
-                k, self.arcs[self.first_arc[s]].segment, order
+                k, self.chosen[self.arcs[self.first_arc[s]].group], order
             ):
                 self.alpha[s], self.first_arc[s] = value, <int32_t>a
         return self.alpha[0]
@@ -460,7 +561,7 @@ cdef class Lattice:
         cdef Py_ssize_t s = 0, a
         while self.first_arc[s] >= 0:
             a = self.first_arc[s]
-            path.append(self.arcs[a].segment)
+            path.append(self.chosen[self.arcs[a].group])
             s = self.arcs[a].target
 
 

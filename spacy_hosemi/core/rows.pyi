@@ -14,7 +14,12 @@ class Freedom(IntFlag):
     FREE = 2
 
 def template_keys(
-    values: Keys, seeds: Keys, first_atom: Ints, columns: Ints, offsets: Ints
+    values: Keys,
+    seeds: Keys,
+    first_atom: Ints,
+    columns: Ints,
+    offsets: Ints,
+    first: Ints | None = None,
 ) -> Keys: ...
 
 class RowTable:

@@ -31,23 +31,32 @@ def template_keys(
     const int32_t[::1] first_atom,      # IN  [T + 1] atoms of template t
     const int32_t[::1] columns,         # IN  [atoms] which attribute
     const int32_t[::1] offsets,         # IN  [atoms] read how far from the token
+    const int32_t[::1] first=None,      # IN  [D + 1] of each document, and n; None: one
 ):
-    """Keys of all templates at all tokens.
+    """Keys of all templates at all tokens of documents that follow each other.
 
-    Before the first and after the last token every attribute has a value of its own.
+    Before the first and after the last token of a document every attribute has a value
+    of its own.
     RETURNS (uint64 [n, T]): Keys; 0 where an attribute is absent.
     """
     keys = np.zeros((values.shape[0], seeds.shape[0]), np.uint64)
     cdef uint64_t[:, ::1] keys_ = keys
-    cdef Py_ssize_t i, t, k, at, n = values.shape[0]
+    cdef Py_ssize_t i, t, k, at, n = values.shape[0], d = 0, start = 0, end = n
     cdef uint64_t value, h
+    if first is not None:
+        end = 0
     with nogil:
         for i in range(n):
+            while i >= end:
+                start, end = first[d], first[d + 1]
+                d += 1
             for t in range(seeds.shape[0]):
                 h = seeds[t]
                 for k in range(first_atom[t], first_atom[t + 1]):
                     at = i + offsets[k]
-                    value = 1 if at < 0 else 2 if at >= n else values[at, columns[k]]
+                    value = 1
+                    if at >= start:
+                        value = 2 if at >= end else values[at, columns[k]]
                     if value == 0:
                         h = 0
                         break
@@ -108,11 +117,14 @@ cdef class RowTable:
         """
         cdef Py_ssize_t n = keys.shape[0], i, t, k = 0
         cdef int32_t row
+        cdef const uint64_t* slots = &self._slots[0, 0]
         first = np.zeros(n + 1, np.int32)
         rows = np.empty(n * keys.shape[1], np.int32)
         cdef int32_t[::1] first_ = first, rows_ = rows
         with nogil:
             for i in range(n):
+                for t in range(keys.shape[1] if i + 2 < n else 0):
+                    prefetch(slots + 2 * (keys[i + 2, t] & self._mask))
                 for t in range(keys.shape[1]):
                     row = self.row(keys[i, t])
                     if row >= 0:

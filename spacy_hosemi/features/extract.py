@@ -47,6 +47,7 @@ from .units import (
     UNIT_ATTRIBUTES,
     Segments,
     UnitReader,
+    join_segments,
     kind_of_unit,
 )
 
@@ -412,14 +413,24 @@ class Extractor:
         is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
         RETURNS (Reading): Those of tokens by role, and those of segments.
         """
-        found = self.values_of([doc], is_train)
-        keys = {role: self.keys(found.values, role) for role in self._plans}
-        return Reading(keys, found.segments[0], found.listed)
+        return self.read_together([doc], is_train)
 
-    def keys(self, values: Keys, role: str) -> Keys:
+    def read_together(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
+        """The features of documents, one behind the other.
+
+        docs (Sequence[Doc]): One or more, of n tokens together.
+        is_train (bool): As for `read`.
+        RETURNS (Reading): Segments are in tokens of all of them.
+        """
+        found = self.values_of(docs, is_train)
+        values, first = found.values, found.first
+        keys = {role: self.keys(values, role, first) for role in self._plans}
+        return Reading(keys, join_segments(found.segments, first), found.listed)
+
+    def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
         """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
-        a document."""
-        found: Keys = template_keys(values, *self._plans[role])
+        a document, or of several that begin at these tokens (and end at n)."""
+        found: Keys = template_keys(values, *self._plans[role], first)
         return found
 
     def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:

@@ -8,7 +8,7 @@ others see each segment up to a width.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -73,6 +73,22 @@ NO_SEGMENTS = Segments(
     np.zeros(0, np.uint64),
     np.zeros(0),
 )
+
+
+def join_segments(parts: Sequence[Segments], first: Ints) -> Segments:
+    """RETURNS (Segments): Those of documents that begin at these tokens, as of one."""
+    if len(parts) == 1:
+        return parts[0]
+    if not any(len(part.keys) for part in parts):
+        return NO_SEGMENTS
+    sizes = [len(part.keys) for part in parts]
+    offset = np.repeat(first[:-1], sizes)
+    found = {
+        field.name: np.concatenate([getattr(part, field.name) for part in parts])
+        for field in fields(Segments)
+    }
+    found["start"], found["end"] = found["start"] + offset, found["end"] + offset
+    return Segments(**found)
 
 
 @dataclass(frozen=True)

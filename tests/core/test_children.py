@@ -8,7 +8,7 @@ from spacy_hosemi.tree import LabelTree
 
 from ..strategies import random_forest
 
-N_TOKENS, N_ROWS = 6, 5
+N_TOKENS, N_ROWS, N_SCORES = 6, 5, 150
 
 
 def random_case(seed):
@@ -28,7 +28,7 @@ def random_case(seed):
         "begin": begin.astype(np.int32),
         "stop": rng.integers(begin, N_TOKENS + 1).astype(np.int32),
         "node": node.astype(np.int32),
-        "at": np.concatenate([[0], np.cumsum(counts)]).astype(np.intp),
+        "at": starts_of(counts, rng),
         "first": np.concatenate([[0], np.cumsum(n_fired)]).astype(np.int32),
         "rows": rng.integers(0, N_ROWS, size).astype(np.int32),
         "strength": rng.normal(size=size) if rng.random() < 0.5 else None,
@@ -38,18 +38,24 @@ def random_case(seed):
     }
 
 
-def by_dictionary(given, weights) -> list[float]:
+def starts_of(counts, rng):
+    """Where the children of each begin, with gaps."""
+    gaps = rng.integers(0, 2, len(counts))
+    return (np.cumsum(counts + gaps) - counts).astype(np.intp)
+
+
+def by_dictionary(given, weights):
     """The definition, one weight at a time."""
     of_row = np.repeat(np.arange(N_ROWS), np.diff(given["first_pair"]))
     weight = dict(zip(zip(of_row.tolist(), given["columns"].tolist()), weights))
-    found = []
-    for i, j, v in zip(given["begin"], given["stop"], given["node"]):
-        for child in range(*given["first_child"][v : v + 2]):
+    found = np.zeros(N_SCORES)
+    for i, j, v, at in zip(*(given[x] for x in ("begin", "stop", "node", "at"))):
+        for k, child in enumerate(range(*given["first_child"][v : v + 2])):
             total = 0.0
             for t in range(given["first"][i], given["first"][j]):
                 much = 1.0 if given["strength"] is None else given["strength"][t]
                 total += much * weight.get((int(given["rows"][t]), child), 0.0)
-            found.append(total)
+            found[at + k] = total
     return found
 
 
@@ -58,14 +64,14 @@ def test_children_read_their_weights(seed):
     rng, given = random_case(seed)
     rows = ChildRows(**given)
     weights = rng.normal(size=len(given["columns"]))
-    scores = rng.normal(size=int(given["at"][-1]))
-    expected = scores + by_dictionary(given, weights)
-    rows.gather(weights, scores)
+    scores, scale = rng.normal(size=N_SCORES), float(rng.choice([1.0, 0.5]))
+    expected = scores + scale * by_dictionary(given, weights)
+    rows.gather(weights, scores, scale)
     np.testing.assert_allclose(scores, expected, atol=1e-12)
     # <d, G w> = <G' d, w>
     d_scores, d_weights = rng.normal(size=len(scores)), np.zeros(len(weights))
     rows.scatter(d_scores, d_weights)
-    read = np.array(by_dictionary(given, weights))
+    read = by_dictionary(given, weights)
     assert d_weights @ weights == pytest.approx(d_scores @ read, abs=1e-9)
     before = d_weights.copy()
     rows.scatter(d_scores, d_weights)  # adds
@@ -85,7 +91,7 @@ def small(**changed):
         "columns": [1, 2],
     }
     given = {name: np.array(x, np.int32) for name, x in (arrays | changed).items()}
-    given |= {"at": np.array(changed.get("at", [0, 2]), np.intp)}
+    given |= {"at": np.array(changed.get("at", [0]), np.intp)}
     given["strength"] = changed.get("strength")
     return ChildRows(**given)
 
@@ -99,16 +105,14 @@ def small(**changed):
         {"stop": [1, 1]},
         {"node": [-1]},
         {"node": [3]},
-        {"node": [1]},
+        {"first_child": [2, 1, 1, 1]},
         {"at": [0, 1]},
-        {"at": [0]},
+        {"at": []},
         {"rows": [0, 0]},
         {"rows": [1]},
         {"rows": [-1]},
         {"first": [0, 2]},
         {"first": [1, 1]},
-        {"first_pair": [0, 3]},
-        {"first_pair": [0, -1]},
         {"strength": np.ones(2)},
     ],
 )
@@ -121,6 +125,15 @@ def test_scores_and_weights_fit():
     rows, scores = small(), np.zeros(2)
     rows.gather(np.array([2.0, 3.0]), scores)
     assert scores.tolist() == [2.0, 3.0]
+    for changed in (
+        {"at": [-1]},
+        {"at": [1]},
+        {"first_pair": [0, 3]},
+        {"first_pair": [0, -1]},
+        {"first_pair": [-1, 2]},
+    ):
+        with pytest.raises(ValueError, match="HS114"):
+            small(**changed).gather(np.zeros(2), np.zeros(2))
     for weights, of_children in ((1, 2), (2, 1)):
         with pytest.raises(ValueError, match="HS114"):
             rows.gather(np.zeros(weights), np.zeros(of_children))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.lanes import segment_probabilities
+from spacy_hosemi.core.lanes import probable_segments, segment_probabilities
 
 from .. import oracles
 from ..strategies import random_problem
@@ -145,3 +145,61 @@ def test_error_label(label):
     automaton, potentials = zeros(1, 2)
     with raises("HS021"):
         segment_probabilities(automaton, [potentials], [[(0, 1, label)]], [None])
+
+
+# --- what is probable -----------------------------------------------------------
+
+
+def probable_by_marginals(automaton, potentials, segments, limits, p):
+    """By document: segments by end, start and label, each with its score."""
+    found = []
+    for x, listed, limit in zip(potentials, segments, limits, strict=True):
+        if not len(x.inside):
+            found.append([])
+            continue
+        posterior = core.marginals(automaton, x, limit)
+        some = all_segments(len(x.inside), 3)
+        if p > 0.0:
+            some = [segment[:3] for segment in posterior.segments_above(p)]
+        some = sorted({*listed, *map(tuple, some)}, key=lambda x: (x[1], x[0], x[2]))
+        scores = posterior.scores_of(np.array(some, np.int32).reshape(-1, 3))
+        pairs = zip(some, scores.tolist(), strict=True)
+        found.append([(*pair,) for pair in pairs if pair[1] > -INF])
+    return found
+
+
+def by_document(first, segments, scores):
+    pairs = [*zip(map(tuple, segments.tolist()), scores.tolist(), strict=True)]
+    return [pairs[i:j] for i, j in zip(first, first[1:])]
+
+
+@pytest.mark.parametrize("p", [0.0, 1e-6, 0.05, 0.5, 1.0])
+def test_probable_segments_are_those_of_marginals(p):
+    n_found = 0
+    for seed in range(6):
+        sizes = np.random.default_rng(seed).integers(0, 13, 11).tolist()
+        kinds = [("small",), ("small", "huge"), ("steps",)][seed % 3]
+        given = documents(seed, sizes, kinds)
+        expected = probable_by_marginals(*given, p)
+        assert by_document(*probable_segments(*given, p)) == expected
+        n_found += sum(map(len, expected))
+    assert n_found > 100
+
+
+def test_probable_segments_of_documents_that_stand_alone():
+    automaton, potentials, segments, limits = documents(3, [6, 6, 6, 0, 6])
+    potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
+    limits[2] = core.Constraints(forbidden=[(1, 3, 2)])
+    potentials[4].inside[2] = -INF  # impossible
+    given = automaton, potentials, segments, limits
+    for p in (0.0, 0.1):
+        expected = probable_by_marginals(*given, p)
+        assert by_document(*probable_segments(*given, p)) == expected
+    first, found, scores = probable_segments(automaton, [], [], [], 0.1)
+    assert (first.tolist(), found.shape, len(scores)) == ([0], (0, 3), 0)
+
+
+def test_error_probable_segments_of_observed_patterns():
+    given = documents(0, [4, 5], observed=OBSERVED)
+    with raises("HS118"):
+        probable_segments(*given, 0.1)

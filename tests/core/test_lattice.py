@@ -89,6 +89,52 @@ def test_best_equals_enumeration(seed):
     assert [segments[k] for k in path] == list(best)
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_segments_with_the_same_tokens_and_label(seed):
+    """Together they have the probability of one; the best one is that of the best."""
+    problem, segments, scores, _ = cases(seed)
+    rng = np.random.default_rng(seed)
+    copies = rng.integers(1, 4, len(segments))
+    more = np.repeat(scores, copies) + rng.choice([-INF, -1.0, 0.0], copies.sum())
+    kept = (rng.random(copies.sum()) < 0.8).astype(np.uint8)
+    of = np.repeat(np.arange(len(segments)), copies)
+    automaton, pattern, n = as_core(problem)[0], problem.pattern, problem.n_tokens
+    lattice = make_lattice(automaton, pattern, (n, [segments[k] for k in of]))
+    alone = make_lattice(automaton, pattern, (n, segments))
+    for mask in (None, kept):
+        counted = more if mask is None else np.where(mask, more, -INF)
+        total = np.full(len(segments), -INF)
+        np.logaddexp.at(total, of, counted)
+        log_z, prob, *counts = lattice.sums(more, mask)
+        expected_z, expected, *expected_counts = alone.sums(total)
+        np.testing.assert_allclose(log_z, expected_z, atol=1e-9)
+        share = np.exp(counted - np.where(total > -INF, total, 0.0)[of])
+        np.testing.assert_allclose(prob, expected[of] * share, atol=1e-12)
+        for pair in zip(counts, expected_counts, strict=True):
+            np.testing.assert_allclose(*pair, atol=1e-9)
+    top = np.full(len(segments), -INF)
+    np.maximum.at(top, of, more)
+    order = rng.permutation(len(of)).astype(np.int32)
+    _, best, value = lattice.solve(more, order)
+    _, _, expected_value = alone.solve(top, np.zeros(len(top), np.int32))
+    np.testing.assert_allclose(value, expected_value, atol=1e-9)
+    for k in best.tolist():
+        equal = np.flatnonzero((of == of[k]) & (more == more[k]))
+        assert more[k] == top[of[k]] and order[k] == order[equal].min()
+    # all of them, as if no two were alike
+    listed = lattice.kbest(0, more, order, 10**6)
+    assert len({tuple(path) for path, _ in listed}) == len(listed)
+    if not listed:
+        return
+    values = np.array([x for _, x in listed])
+    log_z = lattice.sums(more)[0]
+    assert np.logaddexp.reduce(values) == pytest.approx(log_z[0], abs=1e-9)
+    p = np.exp(values - log_z[0])
+    entropy = -(p[p > 0.0] * np.log(p[p > 0.0])).sum()
+    assert lattice.entropies(more)[0] == pytest.approx(entropy, abs=1e-9)
+    assert listed[0][0] == best.tolist()
+
+
 @pytest.mark.parametrize("seed", range(0, N_PROBLEMS, 2))
 def test_the_k_best_equal_enumeration(seed):
     problem, segments, scores, expected = cases(seed, kinds=("ties", "medium"))

@@ -122,22 +122,26 @@ def test_template_keys(data):
     # 1 and 2 stand for the borders of the document
     value = st.sampled_from([0, 3, 4, 2**63, 2**64 - 1])
     token = st.lists(value, min_size=n_attributes, max_size=n_attributes)
-    values = data.draw(st.lists(token, max_size=5))
+    docs = data.draw(st.lists(st.lists(token, max_size=5), max_size=3))
+    values = [of_token for doc in docs for of_token in doc]
     seeds, templates = data.draw(templates_T(n_attributes))
     atoms = [atom for template in templates for atom in template]
-    found = template_keys(
+    args = (
         np.array(values, np.uint64).reshape(len(values), n_attributes),
         np.array(seeds, np.uint64),
         np.cumsum([0, *map(len, templates)]).astype(np.int32),
         np.array([attribute for attribute, _ in atoms], np.int32),
         np.array([offset for _, offset in atoms], np.int32),
     )
+    found = template_keys(*args, np.cumsum([0, *map(len, docs)]).astype(np.int32))
     assert found.shape == (len(values), len(seeds))
+    if len(docs) == 1:
+        assert found.tolist() == template_keys(*args).tolist()
+    tokens = [(doc, i) for doc in docs for i in range(len(doc))]
     key_of, meaning_of = {}, {}
-    for i in range(len(values)):
-        for t, seed in enumerate(seeds):
-            read_values = read_atoms(values, templates[t], i)
-            key = int(found[i, t])
+    for (doc, i), keys in zip(tokens, found.tolist(), strict=True):
+        for t, (seed, key) in enumerate(zip(seeds, keys, strict=True)):
+            read_values = read_atoms(doc, templates[t], i)
             assert (key == 0) == (read_values is None)
             if key:
                 meaning = seed, read_values

@@ -466,3 +466,22 @@ def test_keys_are_the_same_in_every_process():
     # saved models contain them
     found = make_extractor("LOWER*", "TOKENS").read(make_doc(NLP, "Ada")).segments
     assert found.keys.tolist() == [3091036162701110472, 11516472665240424573]
+
+
+def test_documents_that_are_read_together():
+    """As each alone, one behind the other."""
+    extractor = make_extractor("LOWER*", "TOKENS & x:MATCH", inside=["LOWER[-1:2]"])
+    docs = [make_doc(NLP, *words) for words in ("ab", "", "a", ("Bb", "a", "Bb"))]
+    together, offset = extractor.read_together(docs), 0
+    found = zip(together.segments.start.tolist(), together.segments.end.tolist())
+    expected_spans, expected_keys, rows = [], [], []
+    for reading, doc in zip(map(extractor.read, docs), docs, strict=True):
+        segments = reading.segments
+        spans = zip(segments.start.tolist(), segments.end.tolist(), strict=True)
+        expected_spans += [(i + offset, j + offset) for i, j in spans]
+        expected_keys += segments.keys.tolist()
+        rows += reading.keys["inside"].tolist()
+        offset += len(doc)
+    assert [*found] == expected_spans != []
+    assert together.segments.keys.tolist() == expected_keys
+    assert together.keys["inside"].tolist() == rows
