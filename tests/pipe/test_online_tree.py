@@ -247,7 +247,8 @@ def test_rows_that_come_between(seed):
         for adagrad, touched in ((part, rows), (whole, of_part[rows])):
             adagrad.gradient[touched] += gradient
             adagrad.touched.append(touched)
-            adagrad.step(np.full(len(adagrad.weights), 0.1), 0.3)
+            if step % 2:
+                adagrad.step(np.full(len(adagrad.weights), 0.1), 0.3)
     assert part.weights.tolist() == whole.weights.tolist()
     np.testing.assert_allclose(part.averages(), whole.averages(), atol=1e-12)
 
