@@ -209,14 +209,17 @@ class Solved:
 
         threshold (float): Least probability; the best segmentation stays as a whole.
         agreed (Optional[bool [K]]): Those that agree with the gold: what is probable
-            among them stays, too.
+            among them stays, too, and the best segmentation that they make.
         """
         prob, best = self.found
         keep = prob >= threshold
         keep[best] = True
         if agreed is not None:
-            of_gold = self.lattice.sums(self.candidates.score, agreed.view(np.uint8))[1]
+            score = np.where(agreed, self.candidates.score, -np.inf)
+            order = self.candidates.node + 1
+            of_gold, best_of_gold, _ = self.lattice.solve(score, order)
             keep |= of_gold >= max(threshold, TINY)
+            keep[best_of_gold] = True
         return self.candidates.those(keep)
 
 

@@ -125,6 +125,23 @@ def test_several_updates_are_one_step():
             np.testing.assert_allclose(left, right, atol=1e-9)
 
 
+@pytest.mark.parametrize("threshold", [0.9, 1.0])
+def test_the_gold_is_always_left(threshold):
+    """What is uncertain of it, and is nothing of the best segmentation, too."""
+    lines = ["[A/x/2 Carl Ann] met"] * 4
+    lines += ["[A/x/1 Carl] met [B Bob]", "[A/y/1 Carl] met [B Bob]", "[A/y/2 Carl] ."]
+    partial = "[? Carl] [A/x/1 Ann] met ."
+    nlp = make_nlp(
+        hierarchy={**TREE, "threshold": threshold},
+        max_order=1,
+        model={"l2": 0.0, "learn_rate_scale": 1.0},
+    )
+    nlp.initialize(lambda: examples_of(nlp, lines))
+    train(nlp, lines, 20, Adam(0.3))
+    losses = nlp.update([example(nlp, partial)], sgd=Adam(0.3))
+    assert np.isfinite(losses["hosemi"])
+
+
 def test_what_says_nothing_changes_nothing():
     nlp, _ = make_online(l2=0.1)
     train(nlp, n_passes=1)
