@@ -171,12 +171,19 @@ class Refinement:
             self._pairs(top, docs, annotations),
             mine_levels(self.tree, known, outside, **settings),
         )
+        self.weights.mined.update(_keys(top, docs, annotations))
 
     def grow(
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
     ) -> None:
-        """Weights of 0 for what documents of an update bring."""
-        self.weights.add_pairs(self._pairs(top, docs, annotations))
+        """Weights of 0 for what documents of an update bring: those met first, or with
+        other spans than before, or before some of their features had weights."""
+        mined, keys = self.weights.mined, _keys(top, docs, annotations)
+        new = [k for k, key in enumerate(keys) if key not in mined]
+        if new:
+            args = [docs[k] for k in new], [annotations[k] for k in new]
+            self.weights.add_pairs(self._pairs(top, *args))
+        mined.update(keys)
 
     def _pairs(
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
@@ -367,6 +374,17 @@ def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
 
 def _named(forbid: Iterable[AnySpan]) -> list[Span]:
     return [(i, j, label) for i, j, label in forbid if label is not None]
+
+
+def _keys(
+    top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+) -> list[int]:
+    """Of documents with these spans, and with as many features as there are."""
+    size = len(top.table)
+    return [
+        hash((size, doc.to_array("ORTH").tobytes(), *known.spans))
+        for doc, known in zip(docs, annotations)
+    ]
 
 
 def _given(

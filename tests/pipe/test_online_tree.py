@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from spacy_hosemi.optimizers import SparseAdagrad
 from spacy_hosemi.selection import Pairs
 
 from ..helpers import make_doc, make_nlp
-from .test_hierarchy import MARKED, TREE, example, examples_of, gold, predicted
+from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, predicted
 
 RATE = 0.5
 
@@ -203,8 +204,16 @@ def test_words_that_are_met_first(online):
 
 def test_from_labels_alone():
     """All that is learnt comes with the updates, in steps of any size."""
-    labels = ["LOC/city", "LOC/land", "ORG", "PER/first", "PER/last"]
-    nlp, _ = make_online(MARKED[-1:], labels=labels)
+    nlp, _ = make_online(MARKED[-1:], labels=LABELS)
+    train(nlp)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+def test_documents_that_are_annotated_later():
+    """They are known from the beginning, without a span."""
+    lines = [re.sub(r"\[\S+ ([^]]*)\]", r"\1", line) for line in MARKED]
+    nlp, _ = make_online([f"[? {line}]" for line in lines], labels=LABELS)
+    assert not any(map(len, matrices(nlp)))
     train(nlp)
     assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
 
@@ -249,14 +258,15 @@ def as_pairs(has_weight) -> Pairs:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_that_come_between(seed):
-    """As if they had been there from the beginning, and had not fired."""
+    """As if they had been there from the beginning, and had not fired; also where some
+    gradients of a step come before them, others behind."""
     rng = np.random.default_rng(seed)
     n, at = 5, np.sort(rng.integers(0, 6, size=3))
     places = np.insert(np.full(n, True), at, False)
     part, whole = SparseAdagrad(np.zeros((n, 1))), SparseAdagrad(np.zeros((n + 3, 1)))
     of_part = np.flatnonzero(places).astype(np.int32)
-    for step in range(6):
-        if step == 3:
+    for step in range(12):
+        if step == 5:
             part.insert(at)
             of_part = np.arange(n + 3, dtype=np.int32)
         rows = rng.choice(len(of_part), size=3, replace=False).astype(np.int32)
