@@ -253,7 +253,9 @@ cdef class Lattice:
                     found[d] = self._uncertainty(d)
         return np.asarray(found)
 
-    def kbest(self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order, k):
+    def kbest(
+        self, Py_ssize_t d, const double[::1] scores, const int32_t[::1] order, k
+    ):
         """The k best segmentations of one document.
 
         Of each node, from the right, the k best completions: those of its arcs merged,
@@ -423,8 +425,8 @@ cdef class Lattice:
                 found -= self.mass[s] * log(self.mass[s])
         for a in range(self.n_arcs):
             t = self.arcs[a].target
-            if self.mass[t] > 0.0 and self.arcs[a].share > 0.0:
-                q = self.arcs[a].share / self.total[t]
+            q = self.arcs[a].share / self.total[t]
+            if q > 0.0:
                 found -= self.mass[t] * q * log(q)
         return max(found, 0.0)
 
