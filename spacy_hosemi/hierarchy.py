@@ -204,6 +204,17 @@ class Solved:
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
         return prob, best
 
+    @cached_property
+    def log_z(self) -> Floats:
+        """RETURNS (float64 [N]): Of each document."""
+        log_z: Floats = self.lattice.sums(self.candidates.score)[0]
+        return log_z
+
+    @cached_property
+    def entropies(self) -> Floats:
+        """RETURNS (float64 [N]): Of each document, in nats."""
+        return self.lattice.entropies(self.candidates.score)
+
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
         """What is refined on the next level.
 
