@@ -1210,6 +1210,8 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         problems = self._possible(doc)
+        if not problems:
+            return []
         if self._refinement is None or not self.has_tree:
             return [OfSegments(x, self.automaton, self.inventory) for x in problems]
         solved, _ = self._leaves([doc], [problems], NOTHING, self._refinement)

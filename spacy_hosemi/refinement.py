@@ -130,7 +130,8 @@ class Refinement:
         )
 
     def at_leaves(self, fixed: Fixed) -> Fixed:
-        """RETURNS (Fixed): The same; forbidden with a name are all labels below it.
+        """RETURNS (Fixed): The same; forbidden with a name are all labels below it, and
+        with all labels below it a name is.
 
         RAISES (ValueError): HS098 a span is both kept and forbidden.
         """
@@ -139,6 +140,12 @@ class Refinement:
             node = None if name is None else self.tree.node_of(name)
             names = [name] if node is None else self.tree.leaves(node)
             forbid += [(i, j, label) for label in names]
+        forbid += [
+            (i, j, name)
+            for i, j, v in self._ruled_out(_named(forbid))
+            for name, u in self.tree.path(v)
+            if u == v
+        ]
         found = Fixed(fixed.keep, tuple(dict.fromkeys(forbid)))
         for span in filter(found.forbids, found.keep):
             raise ValueError(Errors.HS098.format(found=span))
@@ -282,7 +289,8 @@ class Refinement:
 
     def _ruled_out(self, spans: Iterable[Span]) -> list[Place]:
         """Leaves of spans that are none, and nodes all of whose children are such."""
-        found = {(i, j, self.tree.leaf[y]) for i, j, y in spans}
+        leaf = self.tree.leaf
+        found = {(i, j, leaf[y]) for i, j, y in spans if y in leaf}
         waiting = [*found]
         for i, j, v in waiting:  # grows while it is read
             above = int(self.tree.parent[v])
