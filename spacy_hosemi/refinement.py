@@ -196,7 +196,9 @@ class Refinement:
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
     ) -> list[Pairs]:
         rows = [top.rows(doc, is_train=True) for doc in docs]
-        return mine_nodes(rows, self._places(annotations), self.tree, len(top.table))
+        n_known = sum(len(x.columns) for x in self.weights.pairs)
+        args = self.tree, len(top.table), n_known
+        return mine_nodes(rows, self._places(annotations), *args)
 
     def fit(
         self,

@@ -9,6 +9,7 @@ import pytest
 import spacy
 from thinc.api import Adam
 
+from spacy_hosemi import mining
 from spacy_hosemi.optimizers import SparseAdagrad
 from spacy_hosemi.selection import Pairs
 
@@ -230,6 +231,16 @@ def test_a_fitted_model_goes_on_once_it_is_copied():
     train(other, n_passes=2, sgd=Adam(0.0005))
     assert predicted(other) != before
     assert [[x for x, _ in of_doc] for of_doc in predicted(other)] == gold(other)
+
+
+def test_siblings_have_weights_while_all_are_few(monkeypatch):
+    """However few a document brings."""
+    monkeypatch.setattr(mining, "MAX_WEIGHTS", 40)
+    nlp, _ = make_online()
+    size = len(levels_of(nlp).matrix[0])
+    assert size > 40  # the gold's own
+    train(nlp, ["Nobody met [ORG Erewhon] .", *MARKED], n_passes=2)
+    assert len(levels_of(nlp).matrix[0]) == size
 
 
 @pytest.mark.parametrize("seed", range(10))
