@@ -204,19 +204,33 @@ class Solved:
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
         return prob, best
 
+    @cached_property
+    def log_z(self) -> Floats:
+        """RETURNS (float64 [N]): Of each document."""
+        log_z: Floats = self.lattice.sums(self.candidates.score)[0]
+        return log_z
+
+    @cached_property
+    def entropies(self) -> Floats:
+        """RETURNS (float64 [N]): Of each document, in nats."""
+        return self.lattice.entropies(self.candidates.score)
+
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
         """What is refined on the next level.
 
         threshold (float): Least probability; the best segmentation stays as a whole.
         agreed (Optional[bool [K]]): Those that agree with the gold: what is probable
-            among them stays, too.
+            among them stays, too, and the best segmentation that they make.
         """
         prob, best = self.found
         keep = prob >= threshold
         keep[best] = True
         if agreed is not None:
-            of_gold = self.lattice.sums(self.candidates.score, agreed.view(np.uint8))[1]
+            score = np.where(agreed, self.candidates.score, -np.inf)
+            order = self.candidates.node + 1
+            of_gold, best_of_gold, _ = self.lattice.solve(score, order)
             keep |= of_gold >= max(threshold, TINY)
+            keep[best_of_gold] = True
         return self.candidates.those(keep)
 
 

@@ -61,6 +61,7 @@ class LevelWeights(Shim):
     patterns (List[List[Pattern]]): Of each level, over the names of its frontier; empty
         where it has none of its own.
     pattern (List[float64 [M]]): Their weights; -inf: forbidden.
+    mined (Set[int]): Of documents all pairs of which are known.
     """
 
     def __init__(self) -> None:
@@ -79,6 +80,7 @@ class LevelWeights(Shim):
         self.patterns = [[tuple(z) for z in of_level] for of_level in patterns]
         self.pattern = [np.zeros(len(of_level)) for of_level in patterns]
         self._steps: dict[int, LevelSteps] = {}
+        self.mined: set[int] = set()
 
     def add_pairs(self, more: Sequence[Pairs]) -> None:
         """Weights of 0 for more pairs; training goes on.

@@ -62,6 +62,7 @@ def mine_nodes(
     spans: Sequence[Sequence[Place]],
     tree: LabelTree,
     n_rows: int,
+    n_known: int = 0,
 ) -> list[Pairs]:
     """Which features have weights in which nodes.
 
@@ -69,6 +70,7 @@ def mine_nodes(
     spans (Sequence[Sequence[Place]]): Its gold spans, with leaves.
     tree (LabelTree): V nodes.
     n_rows (int): R.
+    n_known (int): Weights that there are already.
     RETURNS (List[Pairs]): Of each level from 2: the nodes on the ways to the leaves of
         the spans that read a feature; their siblings, too, while that makes no more
         than MAX_WEIGHTS in all.
@@ -89,7 +91,7 @@ def mine_nodes(
     families = np.unique(row * n_nodes + tree.parent[node])
     row, parent = np.divmod(families, n_nodes)
     sizes = tree.n_children(parent.astype(np.int32)).astype(np.int64)
-    if sizes.sum() <= MAX_WEIGHTS:
+    if n_known + sizes.sum() <= MAX_WEIGHTS:
         place = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         node = tree.first_child[parent].repeat(sizes) + place
         pairs = np.sort(row.repeat(sizes) * n_nodes + node)

@@ -77,6 +77,11 @@ class SparseAdagrad:
         for name in _OF_ROWS:
             setattr(self, name, np.insert(getattr(self, name), at, 0.0, axis=0))
         self._room.clear()
+        # those that the next step is on have moved, too
+        self.touched = [
+            (rows + np.searchsorted(at, rows, side="right")).astype(np.int32)
+            for rows in self.touched
+        ]
 
     def averages(self) -> Floats:
         """RETURNS (float64 [R, L]): Averages of all rows, brought up to date."""

@@ -793,7 +793,9 @@ class HighOrderSemiCRF(TrainablePipe):
         if not any(map(len, docs)):
             return losses
         parts = self._parts(examples, annotations)
-        if self._grow([eg.predicted for eg in examples]) and self._refinement:
+        self._grow([eg.predicted for eg in examples])
+        # known documents, too: their annotation may be new
+        if self._refinement is not None and self.has_tree and self.weights.grows:
             self._refinement.grow(self.weights, docs, parts)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
@@ -807,16 +809,12 @@ class HighOrderSemiCRF(TrainablePipe):
         losses[self.name] += loss
         return losses
 
-    def _grow(self, docs: Sequence[Doc]) -> bool:
-        """Features of documents that are met first; not of a model that was pruned.
-
-        RETURNS (bool): Whether there was such a document.
-        """
+    def _grow(self, docs: Sequence[Doc]) -> None:
+        """Features of documents that are met first; not of a model that was pruned."""
         new = self._met.new(docs) if self.weights.grows else []
         scope = self.cfg["scope"]
         if parts := [unit.tokens for doc in new for unit in units(doc, scope)]:
             grow(self.weights, self._met, parts)
-        return bool(parts)
 
     def rehearse(
         self,
@@ -1219,6 +1217,8 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         problems = self._possible(doc)
+        if not problems:
+            return []
         if self._refinement is None or not self.has_tree:
             return [OfSegments(x, self.automaton, self.inventory) for x in problems]
         solved, _ = self._leaves([doc], [problems], NOTHING, self._refinement)

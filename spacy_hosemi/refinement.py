@@ -131,7 +131,8 @@ class Refinement:
         )
 
     def at_leaves(self, fixed: Fixed) -> Fixed:
-        """RETURNS (Fixed): The same; forbidden with a name are all labels below it.
+        """RETURNS (Fixed): The same; forbidden with a name are all labels below it, and
+        with all labels below it a name is.
 
         RAISES (ValueError): HS098 a span is both kept and forbidden.
         """
@@ -140,6 +141,12 @@ class Refinement:
             node = None if name is None else self.tree.node_of(name)
             names = [name] if node is None else self.tree.leaves(node)
             forbid += [(i, j, label) for label in names]
+        forbid += [
+            (i, j, name)
+            for i, j, v in self._ruled_out(_named(forbid))
+            for name, u in self.tree.path(v)
+            if u == v
+        ]
         found = Fixed(fixed.keep, tuple(dict.fromkeys(forbid)))
         for span in filter(found.forbids, found.keep):
             raise ValueError(Errors.HS098.format(found=span))
@@ -172,18 +179,27 @@ class Refinement:
             self._pairs(top, docs, annotations),
             mine_levels(self.tree, known, outside, **settings),
         )
+        self.weights.mined.update(_keys(top, docs, annotations))
 
     def grow(
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
     ) -> None:
-        """Weights of 0 for what documents of an update bring."""
-        self.weights.add_pairs(self._pairs(top, docs, annotations))
+        """Weights of 0 for what documents of an update bring: those met first, or with
+        other spans than before, or before some of their features had weights."""
+        mined, keys = self.weights.mined, _keys(top, docs, annotations)
+        new = [k for k, key in enumerate(keys) if key not in mined]
+        if new:
+            args = [docs[k] for k in new], [annotations[k] for k in new]
+            self.weights.add_pairs(self._pairs(top, *args))
+        mined.update(keys)
 
     def _pairs(
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
     ) -> list[Pairs]:
         rows = [top.rows(doc, is_train=True) for doc in docs]
-        return mine_nodes(rows, self._places(annotations), self.tree, len(top.table))
+        n_known = sum(len(x.columns) for x in self.weights.pairs)
+        args = self.tree, len(top.table), n_known
+        return mine_nodes(rows, self._places(annotations), *args)
 
     def fit(
         self,
@@ -279,7 +295,8 @@ class Refinement:
 
     def _ruled_out(self, spans: Iterable[Span]) -> list[Place]:
         """Leaves of spans that are none, and nodes all of whose children are such."""
-        found = {(i, j, self.tree.leaf[y]) for i, j, y in spans}
+        leaf = self.tree.leaf
+        found = {(i, j, leaf[y]) for i, j, y in spans if y in leaf}
         waiting = [*found]
         for i, j, v in waiting:  # grows while it is read
             above = int(self.tree.parent[v])
@@ -373,6 +390,17 @@ def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
 
 def _named(forbid: Iterable[AnySpan]) -> list[Span]:
     return [(i, j, label) for i, j, label in forbid if label is not None]
+
+
+def _keys(
+    top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+) -> list[int]:
+    """Of documents with these spans, and with as many features as there are."""
+    size = len(top.table)
+    return [
+        hash((size, doc.to_array("ORTH").tobytes(), *known.spans))
+        for doc, known in zip(docs, annotations)
+    ]
 
 
 def _given(

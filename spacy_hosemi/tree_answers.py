@@ -52,11 +52,10 @@ class OfLeaves:
         low = self.unit.start
         return {(i + low, j + low, v): min(p, 1.0) for i, j, v, p in rows}
 
-    @cached_property
+    @property
     def log_z(self) -> float:
         """RETURNS (float): Of what is left."""
-        log_z, *_ = self.solved.lattice.sums(self.solved.candidates.score)
-        return float(log_z[self.index])
+        return float(self.solved.log_z[self.index])
 
     def most_probable(self, k: int) -> list[Option]:
         """The k most probable segmentations."""
@@ -72,8 +71,7 @@ class OfLeaves:
 
     def entropy(self) -> float:
         """In nats."""
-        score = self.solved.candidates.score
-        return float(self.solved.lattice.entropies(score)[self.index])
+        return float(self.solved.entropies[self.index])
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
         """All spans with at least this probability of their leaf."""

@@ -518,8 +518,8 @@ cdef class Lattice:
                 found -= self.mass[s] * log(self.mass[s])
         for a in range(self.n_arcs):
             t = self.arcs[a].target
-            if self.mass[t] > 0.0 and self.arcs[a].share > 0.0:
-                q = self.arcs[a].share / self.total[t]
+            q = self.arcs[a].share / self.total[t]
+            if q > 0.0:
                 found -= self.mass[t] * q * log(q)
         for k in range(self.first[d], self.first[d + 1]):
             if prob[k] > 0.0:

@@ -2,17 +2,19 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
 import spacy
 from thinc.api import Adam
 
+from spacy_hosemi import mining
 from spacy_hosemi.optimizers import SparseAdagrad
 from spacy_hosemi.selection import Pairs
 
 from ..helpers import make_doc, make_nlp
-from .test_hierarchy import MARKED, TREE, example, examples_of, gold, predicted
+from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, predicted
 
 RATE = 0.5
 
@@ -125,6 +127,23 @@ def test_several_updates_are_one_step():
             np.testing.assert_allclose(left, right, atol=1e-9)
 
 
+@pytest.mark.parametrize("threshold", [0.9, 1.0])
+def test_the_gold_is_always_left(threshold):
+    """What is uncertain of it, and is nothing of the best segmentation, too."""
+    lines = ["[A/x/2 Carl Ann] met"] * 4
+    lines += ["[A/x/1 Carl] met [B Bob]", "[A/y/1 Carl] met [B Bob]", "[A/y/2 Carl] ."]
+    partial = "[? Carl] [A/x/1 Ann] met ."
+    nlp = make_nlp(
+        hierarchy={**TREE, "threshold": threshold},
+        max_order=1,
+        model={"l2": 0.0, "learn_rate_scale": 1.0},
+    )
+    nlp.initialize(lambda: examples_of(nlp, lines))
+    train(nlp, lines, 20, Adam(0.3))
+    losses = nlp.update([example(nlp, partial)], sgd=Adam(0.3))
+    assert np.isfinite(losses["hosemi"])
+
+
 def test_what_says_nothing_changes_nothing():
     nlp, _ = make_online(l2=0.1)
     train(nlp, n_passes=1)
@@ -186,8 +205,16 @@ def test_words_that_are_met_first(online):
 
 def test_from_labels_alone():
     """All that is learnt comes with the updates, in steps of any size."""
-    labels = ["LOC/city", "LOC/land", "ORG", "PER/first", "PER/last"]
-    nlp, _ = make_online(MARKED[-1:], labels=labels)
+    nlp, _ = make_online(MARKED[-1:], labels=LABELS)
+    train(nlp)
+    assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
+
+
+def test_documents_that_are_annotated_later():
+    """They are known from the beginning, without a span."""
+    lines = [re.sub(r"\[\S+ ([^]]*)\]", r"\1", line) for line in MARKED]
+    nlp, _ = make_online([f"[? {line}]" for line in lines], labels=LABELS)
+    assert not any(map(len, matrices(nlp)))
     train(nlp)
     assert [[x for x, _ in of_doc] for of_doc in predicted(nlp)] == gold(nlp)
 
@@ -204,6 +231,16 @@ def test_a_fitted_model_goes_on_once_it_is_copied():
     train(other, n_passes=2, sgd=Adam(0.0005))
     assert predicted(other) != before
     assert [[x for x, _ in of_doc] for of_doc in predicted(other)] == gold(other)
+
+
+def test_siblings_have_weights_while_all_are_few(monkeypatch):
+    """However few a document brings."""
+    monkeypatch.setattr(mining, "MAX_WEIGHTS", 40)
+    nlp, _ = make_online()
+    size = len(levels_of(nlp).matrix[0])
+    assert size > 40  # the gold's own
+    train(nlp, ["Nobody met [ORG Erewhon] .", *MARKED], n_passes=2)
+    assert len(levels_of(nlp).matrix[0]) == size
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -232,14 +269,15 @@ def as_pairs(has_weight) -> Pairs:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_that_come_between(seed):
-    """As if they had been there from the beginning, and had not fired."""
+    """As if they had been there from the beginning, and had not fired; also where some
+    gradients of a step come before them, others behind."""
     rng = np.random.default_rng(seed)
     n, at = 5, np.sort(rng.integers(0, 6, size=3))
     places = np.insert(np.full(n, True), at, False)
     part, whole = SparseAdagrad(np.zeros((n, 1))), SparseAdagrad(np.zeros((n + 3, 1)))
     of_part = np.flatnonzero(places).astype(np.int32)
-    for step in range(6):
-        if step == 3:
+    for step in range(12):
+        if step == 5:
             part.insert(at)
             of_part = np.arange(n + 3, dtype=np.int32)
         rows = rng.choice(len(of_part), size=3, replace=False).astype(np.int32)
@@ -247,7 +285,8 @@ def test_rows_that_come_between(seed):
         for adagrad, touched in ((part, rows), (whole, of_part[rows])):
             adagrad.gradient[touched] += gradient
             adagrad.touched.append(touched)
-            adagrad.step(np.full(len(adagrad.weights), 0.1), 0.3)
+            if step % 2:
+                adagrad.step(np.full(len(adagrad.weights), 0.1), 0.3)
     assert part.weights.tolist() == whole.weights.tolist()
     np.testing.assert_allclose(part.averages(), whole.averages(), atol=1e-12)
 

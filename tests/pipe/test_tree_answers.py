@@ -144,7 +144,10 @@ def test_sentences(nlp):
 def test_of_an_untrained_model():
     nlp = make_nlp(hierarchy=TREE)
     pipe, doc = nlp.get_pipe("hosemi"), make_doc(nlp, "Ada")
-    assert pipe.entropy(doc) == 0.0 and pipe.kbest(doc, 2)[0].spans == []
+    for label in (None, *LABELS):
+        if label:
+            pipe.add_label(label)
+        assert pipe.entropy(doc) == 0.0 and pipe.kbest(doc, 2)[0].spans == []
     flat = fit_on(make_nlp(hierarchy=TREE), ["[PER Ada] wrote .", "[LOC Rome] ."])
     assert {y for x in flat.get_pipe("hosemi").kbest(doc, 9) for *_, y in x.spans}
 
@@ -212,6 +215,12 @@ def test_preset_entities_that_are_forbidden(nlp, pipe):
         doc.set_ents([Span(doc, 0, 1, label="PER/first")], default="missing")
         pipe.redecode(doc, forbid=[forbidden])
         assert (0, 1, "PER/first") not in triples(doc.ents)
+    # with the name of an inner node, no label of which is left
+    for names in (["PER"], ["PER/first", "PER/last"]):
+        doc = make_doc(nlp, "Ada", "met", "Babbage")
+        doc.set_ents([Span(doc, 0, 1, label="PER")], default="missing")
+        pipe.redecode(doc, forbid=[(0, 1, name) for name in names])
+        assert (0, 1, "PER") not in triples(doc.ents)
     doc = make_doc(nlp, "Ada", "met", "Babbage")
     doc.set_ents([Span(doc, 0, 1, label="ORG")], default="missing")
     pipe.redecode(doc, keep=[(2, 3, "LOC/city")])
@@ -224,6 +233,13 @@ def test_preset_entities_that_are_forbidden(nlp, pipe):
         ({"keep": [(0, 1, "PER/middle")]}, "HS096"),
         ({"keep": [(0, 1, "PER/last")], "forbid": [(0, 1, "PER/last")]}, "HS098"),
         ({"keep": [(0, 1, "PER/last")], "forbid": [(0, 1, "PER")]}, "HS098"),
+        (
+            {
+                "keep": [(0, 1, "PER")],
+                "forbid": [(0, 1, "PER/first"), (0, 1, "PER/last")],
+            },
+            "HS098",
+        ),
         ({"keep": [(0, 1, "PER/last"), (0, 2, "ORG")]}, "HS097"),
     ],
 )
