@@ -23,8 +23,8 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
   labels with fewer than 50, and than 10, spans in training, as if there were no other;
 - tokens: F1 of the labels of tokens, outside not counted;
 - label, given the span: of those gold spans that were predicted with any label the
-  share with the right one, NONE etc. left out; beside it what the most frequent label of the same words in
-  training would give, on the same spans;
+  share with the right one, NONE etc. left out; beside it what the most frequent label
+  of the same words in training would give, on the same spans;
 - CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
   first system's own only;
 - tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of three passes

@@ -459,9 +459,15 @@ class HighOrderSemiCRF(TrainablePipe):
         return self._refinement.names if self._refinement else self.labels
 
     @property
+    def _below(self) -> Refinement | None:
+        """What is below the top of a label tree; None where nothing is."""
+        refinement = self._refinement
+        return refinement if refinement is not None and refinement.is_needed else None
+
+    @property
     def has_tree(self) -> bool:
         """Whether labels are in a tree of several levels."""
-        return self._refinement is not None and self._refinement.is_needed
+        return self._below is not None
 
     @property
     def label_data(self) -> list[str]:
@@ -476,9 +482,7 @@ class HighOrderSemiCRF(TrainablePipe):
     @property
     def level_weights(self) -> LevelWeights | None:
         """Those below the top, where labels are in a tree of several levels."""
-        if self._refinement is None or not self.has_tree:
-            return None
-        return self._refinement.weights
+        return None if self._below is None else self._below.weights
 
     @property
     def automaton(self) -> PatternAutomaton:
@@ -512,7 +516,9 @@ class HighOrderSemiCRF(TrainablePipe):
             self._set_labels(labels, [])
             return 1
         if self._refinement is not None:
-            raise self._not_in_tree(f"the new label {label!r}")
+            expected = "all labels when it is initialized, where they may be listed"
+            found = f"{label!r} is a new one"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
         self._set_labels(labels, ())  # what patterns are mined for
         new = set(self.inventory.names[n_names:])
@@ -598,12 +604,11 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             fitted.add(self)
             self._fit(fit, docs, golds)
-        if self._refinement is not None and self.has_tree:
+        if (below := self._below) is not None:
             parts = self._parts(examples, annotations)
-            self._initialize_levels(self._refinement, docs, parts, golds)
+            self._initialize_levels(below, docs, parts, golds)
             if fit is not None:
-                args = self.weights, self.automaton, docs, parts, golds
-                self._refinement.fit(fit, *args)
+                below.fit(fit, self.weights, self.automaton, docs, parts, golds)
 
     def _read_tree(
         self, read: Callable[[], dict[str, str]] | None, labels: Sequence[str]
@@ -662,17 +667,6 @@ class HighOrderSemiCRF(TrainablePipe):
                         name=name, found=gazetteer.label, expected=self.labels
                     )
                 )
-
-    def _check_flat(self, what: str) -> None:
-        """RAISES (ValueError): HS118 labels are in a tree."""
-        if self.has_tree:
-            raise self._not_in_tree(what)
-
-    def _not_in_tree(self, what: str) -> ValueError:
-        expected = "what knows its levels, such as a fit in [initialize.components]"
-        return ValueError(
-            Errors.HS118.format(expected=expected, found=f"this is {what}")
-        )
 
     def _check_sparse(self, what: str) -> None:
         """RAISES (ValueError): HS053 the model has more than weights of features."""
@@ -794,16 +788,17 @@ class HighOrderSemiCRF(TrainablePipe):
             return losses
         parts = self._parts(examples, annotations)
         self._grow([eg.predicted for eg in examples])
+        below = self._below
         # known documents, too: their annotation may be new
-        if self._refinement is not None and self.has_tree and self.weights.grows:
-            self._refinement.grow(self.weights, docs, parts)
+        if below is not None and self.weights.grows:
+            below.grow(self.weights, docs, parts)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
-        if self._refinement is not None and self.has_tree:
+        if below is not None:
             args = self.weights, self.automaton, docs, parts, golds, scores
-            loss += self._refinement.accumulate(*args)
+            loss += below.accumulate(*args)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -911,8 +906,10 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        if self._refinement is not None and self._refinement.weights.pairs:
-            self._check_flat("prune")  # rows of the top are those of the levels
+        if self._below is not None and self._below.weights.pairs:
+            # rows of the top are those of the levels
+            expected, found = "all features of the top", "this is prune"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         weights = self.weights
         weights.keep(np.abs(weights.matrix) > below)
         kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
@@ -964,11 +961,11 @@ class HighOrderSemiCRF(TrainablePipe):
         examples (Iterable[Example]): Predicted and reference documents.
         RETURNS (Dict[str, Any]): See `score_entities`.
         """
-        if self._refinement is not None and self._refinement.is_needed:
+        if self._below is not None:
             examples = list(examples)
             # Labels that training did not have stand below what their names say, too.
             labels = {y for eg in examples for *_, y in scored_entities(eg)[1]}
-            tree = self._refinement.parents_of(labels)
+            tree = self._below.parents_of(labels)
             kwargs = {"tree": tree, **kwargs}
         found: dict[str, Any] = super().score(examples, **kwargs)
         return found
@@ -1040,8 +1037,8 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
         problems = self._problems(docs, fixed)
-        if self._refinement is not None and self.has_tree:
-            return self._refined(docs, problems, fixed, self._refinement)
+        if self._below is not None:
+            return self._refined(docs, problems, fixed, self._below)
         found = self._solve(problems)
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         listed = [self._listed(of_doc) for of_doc in problems]
@@ -1219,10 +1216,10 @@ class HighOrderSemiCRF(TrainablePipe):
         problems = self._possible(doc)
         if not problems:
             return []
-        if self._refinement is None or not self.has_tree:
+        if self._below is None:
             return [OfSegments(x, self.automaton, self.inventory) for x in problems]
-        solved, _ = self._leaves([doc], [problems], NOTHING, self._refinement)
-        return self._of_leaves([problems], solved, self._refinement)
+        solved, _ = self._leaves([doc], [problems], NOTHING, self._below)
+        return self._of_leaves([problems], solved, self._below)
 
     def _add_labels(self, found: set[str]) -> None:
         """Labels that are first met in preset entities, or in an update."""
@@ -1319,9 +1316,9 @@ class HighOrderSemiCRF(TrainablePipe):
             labels in a tree that of the leaves, without a gradient.
         """
         (problems,) = self._problems([doc])
-        if self._refinement is not None and self.has_tree:
-            solved, _ = self._leaves([doc], [problems], NOTHING, self._refinement)
-            of_units = self._of_leaves([problems], solved, self._refinement)
+        if self._below is not None:
+            solved, _ = self._leaves([doc], [problems], NOTHING, self._below)
+            of_units = self._of_leaves([problems], solved, self._below)
             return LeafMarginals(of_units, self.labels, len(doc))
         found = [problem.marginals(self.automaton) for problem in problems]
         return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)

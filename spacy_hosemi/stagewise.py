@@ -115,6 +115,7 @@ def train_levels(
         agreed = known.agrees(step.candidates, weights.tree)
         growth = settings.l2_growth ** (level - 1)
         visit(LevelBatch(step, agreed, weights, top, growth))
-        solved = step.solved(weights)
-        candidates = solved.pruned(settings.threshold, agreed)
-        pattern = solved.pattern
+        if level < weights.tree.n_levels:
+            solved = step.solved(weights)
+            candidates = solved.pruned(settings.threshold, agreed)
+            pattern = solved.pattern

@@ -398,7 +398,7 @@ def test_without_a_tree_it_is_the_flat_model():
     # updates are those of the flat model, too; not so new labels
     weights = other.get_pipe("hosemi").get_weights()
     assert weights.tolist() == flat.get_pipe("hosemi").get_weights().tolist()
-    with pytest.raises(ValueError, match="HS118.*new label"):
+    with pytest.raises(ValueError, match="HS118.*new one"):
         other.get_pipe("hosemi").add_label("PER/x")
 
 
