@@ -28,7 +28,8 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
 - CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
   first system's own only;
 - tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of three passes
-  after a warm-up.
+  after a warm-up. A tree always has the probability of each level; with --confidence
+  the flat system computes it for each entity, too.
 
 Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
 of the shuffled train. With several --threshold the first is trained with, and each
@@ -166,6 +167,7 @@ def make_component(
         features["preset"] = given.pop("preset", "none")
     features |= {role: templates.split(",") for role, templates in given.items()}
     settings["model"]["l2"] = args.l2
+    settings["confidence"] = args.confidence
     if threshold is None:
         settings["hierarchy"] = None
     else:
@@ -364,6 +366,9 @@ def main() -> None:
     parser.add_argument("--max-order", type=int, default=1)
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--l2", type=float, default=0.1)
+    parser.add_argument(
+        "--confidence", action="store_true", help="stored without a tree, too"
+    )
     parser.add_argument("--l2-growth", type=float, default=1.0)
     parser.add_argument("--epochs", type=int, help="train by updates")
     parser.add_argument("--threshold", type=float, nargs="+", default=[0.001])
