@@ -134,8 +134,7 @@ class LevelWeights(Shim):
         """RETURNS (Tuple[intp [K], float64 [K]]): Rows that have a weight in a node
         below the top, and these weights."""
         level = int(self.tree.level[node]) - 2
-        slots = np.flatnonzero(self.pairs[level].columns == node)
-        rows = np.searchsorted(self.pairs[level].first, slots, side="right") - 1
+        rows, slots = self.pairs[level].column(node)
         return rows, self.matrix[level][slots]
 
     def round(self) -> None:
@@ -352,8 +351,9 @@ class OneLevel:
     def slots(self, rows: Ints) -> Ints:
         """RETURNS (int32): Places of the weights of these rows, and of patterns."""
         n_pairs = len(self.pairs.columns)
-        of_patterns = np.arange(self._learnt.sum(), dtype=np.int32) + n_pairs
-        return np.concatenate([self.pairs.slots(rows), of_patterns.astype(np.int32)])
+        n_all = n_pairs + int(self._learnt.sum())
+        of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
+        return np.concatenate([self.pairs.slots(rows), of_patterns])
 
     def round(self) -> None:
         """Make all weights what they will be in a saved model."""

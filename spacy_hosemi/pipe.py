@@ -1218,8 +1218,14 @@ class HighOrderSemiCRF(TrainablePipe):
             return []
         if self._below is None:
             return [OfSegments(x, self.automaton, self.inventory) for x in problems]
-        solved, _ = self._leaves([doc], [problems], NOTHING, self._below)
-        return self._of_leaves([problems], solved, self._below)
+        return self._leaves_of(doc, problems, self._below)
+
+    def _leaves_of(
+        self, doc: Doc, problems: Sequence[Problem], refinement: Refinement
+    ) -> list[OfLeaves]:
+        """The distribution of each unit of a document, with labels in a tree."""
+        solved, _ = self._leaves([doc], [problems], NOTHING, refinement)
+        return self._of_leaves([problems], solved, refinement)
 
     def _add_labels(self, found: set[str]) -> None:
         """Labels that are first met in preset entities, or in an update."""
@@ -1317,8 +1323,7 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         (problems,) = self._problems([doc])
         if self._below is not None:
-            solved, _ = self._leaves([doc], [problems], NOTHING, self._below)
-            of_units = self._of_leaves([problems], solved, self._below)
+            of_units = self._leaves_of(doc, problems, self._below)
             return LeafMarginals(of_units, self.labels, len(doc))
         found = [problem.marginals(self.automaton) for problem in problems]
         return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)

@@ -107,28 +107,15 @@ class Refinement:
 
     def annotation_at_top(self, annotation: Annotation) -> Annotation:
         """RETURNS (Annotation): The same; wrong are those no label of which is left."""
-        wrong = [
-            (i, j, self.tree.names[v])
-            for i, j, v in self._wrong(annotation)
-            if self.tree.level[v] == 1
-        ]
+        wrong = self._ruled_out_at_top(annotation.incorrect)
         at_top = self.at_top(annotation.spans)
         return Annotation(at_top, annotation.is_missing, wrong)
 
     def fixed_at_top(self, fixed: Fixed) -> Fixed:
         """RETURNS (Fixed): The same; forbidden are those no label of which is left."""
-        some = [x for x in fixed.forbid if x[2] is None]
-        return Fixed(
-            tuple(self.at_top(fixed.keep)),
-            (
-                *some,
-                *(
-                    (i, j, self.tree.names[v])
-                    for i, j, v in self._ruled_out(_named(fixed.forbid))
-                    if self.tree.level[v] == 1
-                ),
-            ),
-        )
+        whole = [x for x in fixed.forbid if x[2] is None]
+        wrong = self._ruled_out_at_top(_named(fixed.forbid))
+        return Fixed(tuple(self.at_top(fixed.keep)), (*whole, *wrong))
 
     def at_leaves(self, fixed: Fixed) -> Fixed:
         """RETURNS (Fixed): The same; forbidden with a name are all labels below it, and
@@ -274,7 +261,7 @@ class Refinement:
         held = Known(
             self._places(annotations),
             [x.is_missing for x in annotations],
-            [self._wrong(x) for x in annotations],
+            [self._ruled_out(x.incorrect) for x in annotations],
         )
         candidates = top_candidates(
             automaton,
@@ -290,9 +277,6 @@ class Refinement:
         leaf = self.tree.leaf
         return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
 
-    def _wrong(self, annotation: Annotation) -> list[Place]:
-        return self._ruled_out(annotation.incorrect)
-
     def _ruled_out(self, spans: Iterable[Span]) -> list[Place]:
         """Leaves of spans that are none, and nodes all of whose children are such."""
         leaf = self.tree.leaf
@@ -305,6 +289,11 @@ class Refinement:
                 found.add((i, j, above))
                 waiting.append((i, j, above))
         return sorted(found)
+
+    def _ruled_out_at_top(self, spans: Iterable[Span]) -> list[Span]:
+        """Those no label of which is left."""
+        found, tree = self._ruled_out(spans), self.tree
+        return [(i, j, tree.names[v]) for i, j, v in found if tree.level[v] == 1]
 
     # prediction
 

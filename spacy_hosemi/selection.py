@@ -91,6 +91,12 @@ class Pairs:
             np.concatenate([self.columns, columns]),
         )
 
+    def column(self, column: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """RETURNS (Tuple[intp [K], intp [K]]): Rows that have a weight in a column, and
+        where these weights are, of 0 to N - 1."""
+        slots = np.flatnonzero(self.columns == column)
+        return np.searchsorted(self.first, slots, side="right") - 1, slots
+
     def merged(self, other: Pairs, n_columns: int) -> tuple[Pairs, NDArray[np.intp]]:
         """Those of both.
 

@@ -393,8 +393,7 @@ def _column(weights: Weights, y: int) -> tuple[Rows, Floats]:
     pairs = weights.pairs
     if pairs is None:
         return np.arange(len(weights.matrix)), weights.matrix[:, y]
-    slots = np.flatnonzero(pairs.columns == y)
-    rows = np.searchsorted(pairs.first, slots, side="right") - 1
+    rows, slots = pairs.column(y)
     return rows, weights.matrix[slots, 0]
 
 
