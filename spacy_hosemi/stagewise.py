@@ -70,9 +70,9 @@ class LevelBatch:
         score, lattice = solved.candidates.score, solved.lattice
         log_z, prob, *counts = lattice.sums(score)
         gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
-        split = len(self.weights.pairs.columns)
+        split, d_score = len(self.weights.pairs.columns), prob - gold_prob
         for rows in self._step.rows:
-            rows.scatter(prob - gold_prob, gradient[:split])
+            rows.scatter(d_score, gradient[:split])
         differences = (x - y for x, y in zip(counts, gold_counts))
         d_pattern = lattice.steps.counts(*differences)
         gradient[split:] += self.weights.learnt(d_pattern)
