@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
 import numpy as np
-import srsly
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span, SpanGroup
@@ -24,13 +21,12 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Config, Model, set_dropout_rate
 
+from . import changes
 from .answers import (
     Alternative,
     Distribution,
-    OfSegments,
     make_rows,
     most_probable,
-    spans_above,
     total_entropy,
 )
 from .checks import (
@@ -49,68 +45,43 @@ from .confidence import (
     register_extension,
     span_probabilities,
 )
-from .core import (
-    Marginals,
-    PatternAutomaton,
-    Potentials,
-    compile_grammar,
-    log_partition,
-)
-from .decoding import best_spans, impossible, make_problem
+from .core import Marginals, PatternAutomaton, Potentials, log_partition
+from .corpus import Corpus, annotate, read_corpus
+from .decoding import impossible, make_problem
 from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
 from .entities import entity_columns
 from .errors import Errors
 from .fit import Batch
 from .fixed import read_fixed
-from .gains import pattern_gains
+from .flat import Flat
 from .growth import Met, grow
-from .hierarchy import Hierarchy, Solved
-from .labels import (
-    SELECTIONS,
-    LabelInventory,
-    Pattern,
-    check_asked,
-    check_choice,
-    mine_observed,
-    mine_patterns,
-    possible_lengths,
-)
+from .hierarchy import Hierarchy
+from .labelling import Labelling
+from .labels import LabelInventory
 from .labels import Span as SpanTriple
 from .levels import LevelWeights, level_weights_of
+from .loading import (
+    FORMAT,
+    check_files,
+    check_format,
+    check_readable,
+    check_shapes,
+    unreadable,
+)
 from .model import Floats, Weights, weights_of
-from .neural import add_labels, set_output
+from .neural import set_output
 from .objectives import Objective, divergence
+from .predictions import Prediction, Predictor, Wanted, make_predictor
 from .preset import is_blocked, preset_entities, read_preset
 from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
-from .refinement import Refinement, check_settings, surest
+from .refinement import Refinement
 from .scoring import score_entities
-from .segmentation import (
-    Annotation,
-    Gold,
-    check_known,
-    labels_of,
-    make_gold,
-    read_annotation,
-    scored_entities,
-    whitespace,
-)
-from .selection import select_features
+from .segmentation import Annotation, Gold, labels_of, read_annotation
+from .settings import check_arguments, check_beside_tree, check_selection
 from .sources import read_sources
-from .thresholds import (
-    ThresholdsConfig,
-    check_labels,
-    check_share,
-    check_temperature,
-    least_of,
-    read_thresholds,
-)
-from .tree import check_labels_in_tree
-from .tree_answers import LeafMarginals, OfLeaves
-from .units import SCOPES, batches, shift, units
-
-FORMAT = 1
-
-DECODINGS = ("viterbi", "mbr")
+from .thresholds import ThresholdsConfig, check_labels, read_thresholds
+from .tree_answers import LeafMarginals
+from .units import batches, units
 
 # From so many documents the layers of a tok2vec infer their shapes.
 N_SAMPLES = 10
@@ -172,22 +143,6 @@ width = 6
 [hosemi.objective]
 @misc = "spacy_hosemi.log_likelihood.v1"
 """
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """Spans of one document; probabilities where they were needed.
-
-    listed (Optional[List[Tuple[SpanTriple, float]]]): What the span group has, if that
-        is not the spans.
-    paths (Optional[List[List[Tuple[str, float]]]]): With labels in a tree, of each span
-        the names from the top, and how probable each is.
-    """
-
-    spans: list[SpanTriple]
-    scores: list[float] | None
-    listed: list[tuple[SpanTriple, float]] | None = None
-    paths: list[list[tuple[str, float]]] | None = None
 
 
 @Language.factory(
@@ -360,37 +315,6 @@ class HighOrderSemiCRF(TrainablePipe):
         hierarchy: Hierarchy | None = None,
         scorer: Callable[..., Any] | None = score_entities,
     ) -> None:
-        at_least = {
-            "max_order": (max_order, 0),
-            "pattern_min_count": (pattern_min_count, 1),
-            "pattern_max": (0 if pattern_max is None else pattern_max, 0),
-            "observed_order": (observed_order, 0),
-            "observed_min_count": (observed_min_count, 1),
-            "explicit_length": (explicit_length, 1),
-            "length_smoothing": (length_smoothing, 0),
-            "max_length": (1 if max_length is None else max_length, 1),
-            "collective": (collective, 0),
-            "threads": (threads, 1),
-        }
-        for key, (value, least) in at_least.items():
-            if value < least:
-                raise ValueError(
-                    Errors.HS043.format(name=key, found=value, expected=f">= {least}")
-                )
-        check_share("expected_f1", 0.0 if expected_f1 is None else expected_f1)
-        check_temperature(temperature)
-        _check_threshold(spans_threshold, spans_key, encoding)
-        if label_rules and encoding != "segments":
-            raise ValueError(Errors.HS046.format(found=encoding))
-        check_choice("scope", scope, SCOPES)
-        check_choice("decoding", decoding, DECODINGS)
-        check_choice("pattern_selection", pattern_selection, SELECTIONS)
-        if decoding == "mbr" and encoding != "segments":
-            raise ValueError(Errors.HS047.format(found=encoding))
-        if incorrect_spans_key is not None and encoding != "segments":
-            raise ValueError(
-                Errors.HS093.format(key=incorrect_spans_key, found=encoding)
-            )
         self.vocab = vocab
         self.model = model
         self.name = name
@@ -416,6 +340,19 @@ class HighOrderSemiCRF(TrainablePipe):
             "length_smoothing": length_smoothing,
             "max_length": max_length,
         }
+        check_arguments(
+            {
+                **self.cfg,
+                "decoding": decoding,
+                "expected_f1": expected_f1,
+                "collective": collective,
+                "spans_key": spans_key,
+                "incorrect_spans_key": incorrect_spans_key,
+                "spans_threshold": spans_threshold,
+                "temperature": temperature,
+                "threads": threads,
+            }
+        )
         # Not part of what was learnt: the config decides, after loading too.
         self.decoding = decoding
         self.expected_f1 = expected_f1
@@ -427,14 +364,13 @@ class HighOrderSemiCRF(TrainablePipe):
         self.min_confidence = read_thresholds(min_confidence)
         self.temperature = temperature
         self.threads = threads
-        self._automaton: PatternAutomaton | None = None
-        self._refinement: Refinement | None = None
+        self._tree = Flat()
         if hierarchy is not None:
-            check_settings(
+            check_beside_tree(
                 {**self.cfg, "decoding": decoding},
                 self.weights.extractor.gazetteers.settings,
             )
-            self._refinement = Refinement(hierarchy, level_weights_of(model))
+            self._tree = Refinement(hierarchy, level_weights_of(model))
         features = self.weights.extractor.features
         if features.transition_roles and not (observed_order or observed_patterns):
             role = features.transition_roles[0]
@@ -442,7 +378,7 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(Errors.HS090.format(role=role, found=names))
         if observed_order or observed_patterns:
             self.weights.observe_patterns()
-        self._set_labels([], [])
+        self._labelling = Labelling(self.cfg, self._tree)
         self._met = Met()
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
@@ -454,20 +390,14 @@ class HighOrderSemiCRF(TrainablePipe):
         return tuple(self.cfg["labels"])
 
     @property
-    def _names(self) -> Sequence[str]:
-        """Labels, and what is above them in a tree."""
-        return self._refinement.names if self._refinement else self.labels
-
-    @property
-    def _below(self) -> Refinement | None:
-        """What is below the top of a label tree; None where nothing is."""
-        refinement = self._refinement
-        return refinement if refinement is not None and refinement.is_needed else None
+    def inventory(self) -> LabelInventory:
+        """The names that segments have."""
+        return self._labelling.inventory
 
     @property
     def has_tree(self) -> bool:
         """Whether labels are in a tree of several levels."""
-        return self._below is not None
+        return self._tree.is_needed
 
     @property
     def label_data(self) -> list[str]:
@@ -482,21 +412,12 @@ class HighOrderSemiCRF(TrainablePipe):
     @property
     def level_weights(self) -> LevelWeights | None:
         """Those below the top, where labels are in a tree of several levels."""
-        return None if self._below is None else self._below.weights
+        return self._tree.weights if self._tree.is_needed else None
 
     @property
     def automaton(self) -> PatternAutomaton:
-        """Of labels, patterns and rules; made when it is first asked for, since labels
-        may be added one by one."""
-        if self._automaton is None:
-            names, rules = self.inventory.names, self._rules
-            self._automaton = PatternAutomaton(
-                names,
-                self.cfg["patterns"],
-                observed=self.cfg["observed"],
-                grammar=compile_grammar(names, rules) if rules else None,
-            )
-        return self._automaton
+        """Of labels, patterns and rules."""
+        return self._labelling.automaton
 
     def add_label(self, label: str) -> int:
         """Add a label: before initialization, or to a trained model.
@@ -510,27 +431,11 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         if label in self.labels:
             return 0
-        n_names = len(self.inventory.names)
-        labels, rules = [*self.labels, label], self.cfg.get("label_rules", [])
         if not len(self.weights.tail):
-            self._set_labels(labels, [])
+            self._labelling.assign([*self.labels, label], [])
             return 1
-        if self._refinement is not None:
-            expected = "all labels when it is initialized, where they may be listed"
-            found = f"{label!r} is a new one"
-            raise ValueError(Errors.HS118.format(expected=expected, found=found))
-        observed, patterns = self.cfg.get("observed", []), self.cfg["patterns"]
-        self._set_labels(labels, ())  # what patterns are mined for
-        new = set(self.inventory.names[n_names:])
-        mined, forbidden = self._mine_patterns([], None)
-        more = [p for p in (*forbidden, *mined) if new.intersection(p)]
-        self._set_labels(labels, [*patterns, *more], rules, observed)
-        excluded = set(forbidden)
-        is_forbidden = np.array([pattern in excluded for pattern in more], bool)
-        for model in (self.model, self._rehearsal_model):
-            if model is not None:
-                weights_of(model).add_labels(is_forbidden, *self._possible_lengths())
-                add_labels(model, len(self.inventory.names))
+        models = self.model, self._rehearsal_model
+        changes.add_label(label, self._labelling, filter(None, models))
         return 1
 
     # training
@@ -573,16 +478,15 @@ class HighOrderSemiCRF(TrainablePipe):
         if is_init_labels():
             fit = None
         else:
-            self._check_selection(fit)
+            check_selection(self.cfg, fit is not None, self.name)
         if fit is not None:
             self._check_sparse("a fit")
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples)
-        _annotate(nlp, examples)
-        self._read_tree(hierarchy, known)
-        self._set_labels(known, [])
+        annotate(nlp, examples)
+        self._labelling.begin(known, hierarchy)
         self._check_hard_lists()
-        check_labels(self.min_confidence, self._names, self.name)
+        check_labels(self.min_confidence, self._tree.names, self.name)
         read_sources(
             self.weights.extractor,
             gazetteers or {},
@@ -591,62 +495,23 @@ class HighOrderSemiCRF(TrainablePipe):
             examples,
             self.name,
         )
-        docs, golds = self._gold(examples, annotations)
+        corpus = self._corpus(examples, annotations)
+        docs, _, golds = corpus
         warn_crossing(examples, annotations, self.cfg["scope"])
         self._met = Met()
         self._met.new(eg.predicted for eg in examples)
-        self._initialize_patterns(golds)
+        n_forbidden = self._labelling.find_patterns(golds)
         warn_rules(self.automaton, golds)
-        self._initialize_weights(docs, golds)
+        changes.allocate(self.weights, self._labelling, docs, golds, n_forbidden)
         set_output(self.model, len(self.inventory.names))
         self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
         if fit is not None:
             fitted.add(self)
             self._fit(fit, docs, golds)
-        if (below := self._below) is not None:
-            parts = self._parts(examples, annotations)
-            self._initialize_levels(below, docs, parts, golds)
-            if fit is not None:
-                below.fit(fit, self.weights, self.automaton, docs, parts, golds)
-
-    def _read_tree(
-        self, read: Callable[[], dict[str, str]] | None, labels: Sequence[str]
-    ) -> None:
-        """RAISES (ValueError): HS117 a label that is not in the tree; HS118 a tree that
-        nothing asks for, or none that is."""
-        settings = self._refinement.settings if self._refinement else None
-        if (settings is not None and settings.separator is None) != (read is not None):
-            raise ValueError(
-                Errors.HS118.format(
-                    expected="hierarchy.separator, or hierarchy in [initialize]",
-                    found="there are both" if read else "there is none of them",
-                )
-            )
-        if read is not None:
-            self.cfg["tree"] = read()
-            check_labels_in_tree(labels, self.cfg["tree"])
-
-    def _initialize_levels(
-        self,
-        refinement: Refinement,
-        docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
-        golds: Sequence[Gold],
-    ) -> None:
-        """What is below the top of a label tree."""
-        self.cfg["tree"] = refinement.parents
-        refinement.allocate(
-            self.weights,
-            docs,
-            annotations,
-            golds,
-            self.cfg["outside"],
-            max_order=self.cfg["max_order"],
-            min_count=self.cfg["pattern_min_count"],
-            max_patterns=self.cfg["pattern_max"],
-        )
-        refinement.connect(self.automaton)
+        self._initialize_levels(corpus)
+        if fit is not None:
+            self._tree.fit(fit, self.weights, self.automaton, *corpus)
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
@@ -654,9 +519,21 @@ class HighOrderSemiCRF(TrainablePipe):
         """Train; once more, with the patterns that are chosen by gain."""
         fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
         if self.cfg["pattern_selection"] == "gain":
-            self._add_patterns(docs, golds)
+            changes.add_patterns(self.weights, self._labelling, docs, golds)
             fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
         self.prune()
+
+    def _initialize_levels(self, corpus: Corpus) -> None:
+        """What is below the top of a label tree."""
+        self._tree.allocate(
+            self.weights,
+            *corpus,
+            self.cfg["outside"],
+            max_order=self.cfg["max_order"],
+            min_count=self.cfg["pattern_min_count"],
+            max_patterns=self.cfg["pattern_max"],
+        )
+        self._tree.connect(self.automaton)
 
     def _check_hard_lists(self) -> None:
         """RAISES (ValueError): HS029 a list has a label that is none of ours."""
@@ -672,86 +549,6 @@ class HighOrderSemiCRF(TrainablePipe):
         """RAISES (ValueError): HS053 the model has more than weights of features."""
         if self.model.layers:
             raise ValueError(Errors.HS053.format(what=what, name=self.name))
-
-    def _initialize_patterns(self, golds: Sequence[Gold]) -> None:
-        by_gain = self.cfg["pattern_selection"] == "gain"
-        n_longer = 0 if by_gain else self.cfg["pattern_max"]
-        patterns, forbidden = self._mine_patterns(golds, n_longer)
-        self._n_forbidden = len(forbidden)
-        patterns = [*forbidden, *patterns]
-        check_asked(self.cfg["observed_patterns"], self.inventory)
-        observed = mine_observed(
-            self.inventory,
-            _sequences(golds),
-            max_order=self.cfg["observed_order"],
-            min_count=self.cfg["pattern_min_count"],
-            asked=self.cfg["observed_patterns"],
-        )
-        self._set_labels(self.labels, patterns, self.cfg["label_rules"], observed)
-
-    def _mine_patterns(
-        self, golds: Sequence[Gold], max_patterns: int | None
-    ) -> tuple[list[Pattern], list[Pattern]]:
-        return mine_patterns(
-            self.inventory,
-            _sequences(golds),
-            max_order=self.cfg["max_order"],
-            min_count=self.cfg["pattern_min_count"],
-            max_patterns=max_patterns,
-        )
-
-    def _add_patterns(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
-        """Patterns that would add most to the model as it is; their weights are 0."""
-        weights = self.weights
-        candidates = [p for p in self._mine_patterns(golds, None)[0] if len(p) > 2]
-        documents = (
-            (weights.potentials(weights.rows(doc, is_train=True), len(doc)), gold)
-            for doc, gold in zip(docs, golds)
-        )
-        gains = pattern_gains(self.automaton, candidates, documents)
-        best = np.argsort(-gains, kind="stable")[: self.cfg["pattern_max"]]
-        chosen = [candidates[m] for m in sorted(best.tolist())]
-        weights.set_pattern(np.concatenate([weights.pattern, np.zeros(len(chosen))]))
-        patterns = [*map(tuple, self.cfg["patterns"]), *chosen]
-        observed = self.cfg["observed"]
-        self._set_labels(self.labels, patterns, self.cfg["label_rules"], observed)
-
-    def _check_selection(self, fit: Callable[..., Any] | None) -> None:
-        """RAISES (ValueError): HS079 if gains are asked for and cannot be measured."""
-        needed = {
-            "pattern_max is null": self.cfg["pattern_max"],
-            "there is no fit": fit,
-        }
-        missing = [what for what, value in needed.items() if value is None]
-        if self.cfg["pattern_selection"] == "gain" and missing:
-            raise ValueError(
-                Errors.HS079.format(found=" and ".join(missing), name=self.name)
-            )
-
-    def _initialize_weights(self, docs: Sequence[Doc], golds: Sequence[Gold]) -> None:
-        if self.inventory.on_tokens:
-            self.weights.put_features_on_tokens()
-        if self._refinement is not None:
-            self._refinement.weights.allocate([], [])
-        pattern = np.zeros(len(self.cfg["patterns"]))
-        pattern[: self._n_forbidden] = -np.inf
-        learn_length = self.cfg["explicit_length"] > 1 and not self.inventory.on_tokens
-        smoothing = self.cfg.get("length_smoothing", 0) if learn_length else 0
-        length, tail = self._possible_lengths()
-        read, least = self.weights.extractor, self.cfg["observed_min_count"]
-        self.weights.allocate(
-            select_features(read, docs, golds, self.automaton, least),
-            pattern=pattern,
-            length=length,
-            tail=tail,
-            learn_length=learn_length,
-            length_smoothing=smoothing,
-            n_observed=len(self.cfg["observed"]),
-        )
-
-    def _possible_lengths(self) -> tuple[Floats, Floats]:
-        explicit, limit = self.cfg["explicit_length"], self.cfg["max_length"]
-        return possible_lengths(self.inventory, explicit, limit)
 
     def update(
         self,
@@ -783,22 +580,17 @@ class HighOrderSemiCRF(TrainablePipe):
         validate_examples(examples, "HighOrderSemiCRF.update")
         annotations = self._annotations(examples)
         self._add_labels(labels_of(annotations))
-        docs, golds = self._gold(examples, annotations)
+        corpus = self._corpus(examples, annotations)
+        docs, known, golds = corpus
         if not any(map(len, docs)):
             return losses
-        parts = self._parts(examples, annotations)
         self._grow([eg.predicted for eg in examples])
-        below = self._below
-        # known documents, too: their annotation may be new
-        if below is not None and self.weights.grows:
-            below.grow(self.weights, docs, parts)
+        self._tree.grow(self.weights, docs, known)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
-        if below is not None:
-            args = self.weights, self.automaton, docs, parts, golds, scores
-            loss += below.accumulate(*args)
+        loss += self._tree.accumulate(self.weights, self.automaton, *corpus, scores)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -854,7 +646,7 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.get_loss")
-        return self._losses(self._gold(examples)[1], scores)
+        return self._losses(self._corpus(examples).golds, scores)
 
     def _losses(
         self, golds: Sequence[Gold], scores: Sequence[Potentials]
@@ -876,7 +668,7 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
         """
         self._check_sparse("value_and_gradient")
-        docs, golds = self._gold(list(examples))
+        docs, _, golds = self._corpus(list(examples))
         batch = Batch(self.weights, self.automaton, self.objective, docs, golds)
         return batch.value_and_gradient()
 
@@ -906,51 +698,17 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        if self._below is not None and self._below.weights.pairs:
-            # rows of the top are those of the levels
-            expected, found = "all features of the top", "this is prune"
-            raise ValueError(Errors.HS118.format(expected=expected, found=found))
-        weights = self.weights
-        weights.keep(np.abs(weights.matrix) > below)
-        kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
-        patterns = [p for p, keeps in zip(self.cfg["patterns"], kept) if keeps]
-        weights.set_pattern(weights.pattern[kept])
-        observed = [self.cfg.get("observed", [])[c] for c in weights.keep_observed()]
-        rules = self.cfg.get("label_rules", [])
-        self._set_labels(self.labels, patterns, rules, observed)
+        changes.prune(self.weights, self._labelling, below)
 
-    def _gold(
+    def _corpus(
         self,
         examples: Sequence[Example],
         annotations: Iterable[Annotation] | None = None,
-    ) -> tuple[list[Doc], list[Gold]]:
+    ) -> Corpus:
         """What is segmented, documents or sentences, and what is known of each."""
-        docs, golds = [], []
-        for eg, known in zip(examples, annotations or self._annotations(examples)):
-            if self._refinement is not None:
-                leaves = self._refinement.tree.leaf
-                check_known(known, leaves, eg.predicted, self.name)
-                known = self._refinement.annotation_at_top(known)
-            for unit in units(eg.predicted, self.cfg["scope"]):
-                part = known.part(unit.start, unit.end)
-                docs.append(unit.tokens)
-                golds.append(make_gold(part, self.inventory, unit.tokens, self.name))
-        return docs, golds
-
-    def _parts(
-        self, examples: Sequence[Example], annotations: Sequence[Annotation]
-    ) -> list[Annotation]:
-        """What is known of each document, or of its sentences."""
-        found = []
-        for eg, known in zip(examples, annotations):
-            for unit in units(eg.predicted, self.cfg["scope"]):
-                part = known.part(unit.start, unit.end)
-                spaces = whitespace(unit.tokens)
-                # As in `make_gold`: it is not outside where nothing is.
-                if spaces is not None and self.cfg["outside"] == "none":
-                    part.is_missing[spaces] = True
-                found.append(part)
-        return found
+        known = annotations or self._annotations(examples)
+        args = self.inventory, self._tree, self.cfg["scope"], self.name
+        return read_corpus(examples, known, *args)
 
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
@@ -961,12 +719,8 @@ class HighOrderSemiCRF(TrainablePipe):
         examples (Iterable[Example]): Predicted and reference documents.
         RETURNS (Dict[str, Any]): See `score_entities`.
         """
-        if self._below is not None:
-            examples = list(examples)
-            # Labels that training did not have stand below what their names say, too.
-            labels = {y for eg in examples for *_, y in scored_entities(eg)[1]}
-            tree = self._below.parents_of(labels)
-            kwargs = {"tree": tree, **kwargs}
+        examples = list(examples)
+        kwargs = {**self._tree.of_scorer(examples), **kwargs}
         found: dict[str, Any] = super().score(examples, **kwargs)
         return found
 
@@ -1037,122 +791,28 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
         problems = self._problems(docs, fixed)
-        if self._below is not None:
-            return self._refined(docs, problems, fixed, self._below)
-        found = self._solve(problems)
-        spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
-        listed = [self._listed(of_doc) for of_doc in problems]
+        return self._predictor.predictions(docs, problems, fixed)
+
+    @property
+    def _predictor(self) -> Predictor:
+        """With the settings as they are now."""
         lists_ents = self.spans_key and self.spans_threshold is None
-        # What is computed later would not know what is fixed.
-        if not (fixed or self.confidence or lists_ents or self.min_confidence):
-            return [Prediction(x, None, more) for x, more in zip(spans, listed)]
-        args = [*chain(*problems)], [*chain(*found)], self.automaton, self.inventory
-        of_units = iter(span_probabilities(*args))
-        scores = [[*chain(*islice(of_units, len(of_doc)))] for of_doc in problems]
-        return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
-
-    def _refined(
-        self,
-        docs: Sequence[Doc],
-        problems: Sequence[Sequence[Problem]],
-        fixed: Fixed,
-        refinement: Refinement,
-    ) -> list[Prediction]:
-        """With the labels of a tree."""
-        solved, known = self._leaves(docs, problems, fixed, refinement)
-        found = iter(refinement.best(solved, known))
-        units = iter(self._of_leaves(problems, solved, refinement))
-        predictions = []
-        for of_doc in problems:
-            spans, scores, all_paths = [], [], []
-            for problem in of_doc:
-                for span in next(found):
-                    name = surest(span, self.min_confidence)
-                    place = span.start, span.end
-                    preset = problem.preset
-                    if name and not (preset and not preset.is_free((*place, ""))):
-                        spans += shift([(*place, name[0])], problem.unit.start)
-                        scores.append(name[1])
-                        all_paths.append(span.path)
-            listed = None
-            own = [*islice(units, len(of_doc))]
-            if self.spans_threshold is not None:
-                listed = spans_above(own, self.spans_threshold)
-            predictions.append(Prediction(spans, scores, listed, all_paths))
-        return predictions
-
-    def _leaves(
-        self,
-        docs: Sequence[Doc],
-        problems: Sequence[Sequence[Problem]],
-        fixed: Fixed,
-        refinement: Refinement,
-    ) -> tuple[Solved, list[Fixed]]:
-        """The last level of the tree, and what is fixed in each unit."""
-        flat, presets, known = [], [], []
-        for preset, of_doc in zip(self._presets(docs), problems):
-            for problem in of_doc:
-                start, end = problem.unit.start, problem.unit.end
-                flat.append(problem)
-                known.append(fixed.part(start, end))
-                part = preset and preset.part(start, end)
-                presets.append(part and part.beside(known[-1]))
-        args = self.weights, self.automaton, self.temperature
-        return refinement.solved(flat, presets, known, *args), known
-
-    def _of_leaves(
-        self,
-        problems: Sequence[Sequence[Problem]],
-        solved: Solved,
-        refinement: Refinement,
-    ) -> list[OfLeaves]:
-        """The distribution of each unit."""
-        flat = [problem.unit for of_doc in problems for problem in of_doc]
-        return [OfLeaves(x, solved, d, refinement.tree) for d, x in enumerate(flat)]
-
-    def _listed(
-        self, problems: Sequence[Problem]
-    ) -> list[tuple[SpanTriple, float]] | None:
-        if self.spans_threshold is None:
-            return None
-        args = self.automaton, self.inventory
-        some = [OfSegments(x, *args) for x in problems if len(x.unit.tokens)]
-        return spans_above(some, self.spans_threshold)
-
-    def _confident(
-        self,
-        spans: Sequence[SpanTriple],
-        scores: Sequence[float],
-        listed: list[tuple[SpanTriple, float]] | None,
-    ) -> Prediction:
-        least = (least_of(self.min_confidence, label) for *_, label in spans)
-        kept = [i for i, pair in enumerate(zip(scores, least)) if pair[0] >= pair[1]]
-        return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
-
-    def _solve(
-        self, problems: Sequence[Sequence[Problem]]
-    ) -> list[list[list[SpanTriple]]]:
-        """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each unit of each
-        document, in tokens of the document."""
-        flat = [problem for of_doc in problems for problem in of_doc]
-        args = self.automaton, self.inventory, self.decoding, self.expected_f1
-        solved = []
-        for problem, spans in zip(flat, best_spans(flat, *args)):
-            if spans is None:
-                raise impossible(problem, self.inventory, self.cfg)
-            solved.append(spans)
-        of_units = iter(solved)
-        return [list(islice(of_units, len(of_doc))) for of_doc in problems]
+        wanted = Wanted(
+            self.decoding,
+            self.expected_f1,
+            self.spans_threshold,
+            self.min_confidence,
+            self.temperature,
+            has_scores=bool(self.confidence or lists_ents or self.min_confidence),
+        )
+        return make_predictor(wanted, self._labelling, self.weights, self.name)
 
     def _problems(
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
     ) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
         presets = self._presets(docs)
-        if self._refinement is not None:
-            presets = [preset and preset.beside(fixed) for preset in presets]
-            presets = [self._refinement.preset_at_top(preset) for preset in presets]
-            fixed = self._refinement.fixed_at_top(fixed)
+        presets, fixed = self._tree.limits_at_top(presets, fixed)
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         potentials = iter(
             self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
@@ -1186,7 +846,7 @@ class HighOrderSemiCRF(TrainablePipe):
         is in work is done."""
         presets = [read_preset(doc, self.name) for doc in docs]
         labels = {y for preset in presets if preset for *_, y in preset.spans}
-        if self._refinement is not None and len(self.weights.tail):
+        if not self._tree.takes_labels and len(self.weights.tail):
             return presets  # others only take their tokens
         if labels.difference(self.labels):
             wait(in_work)
@@ -1214,18 +874,7 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         problems = self._possible(doc)
-        if not problems:
-            return []
-        if self._below is None:
-            return [OfSegments(x, self.automaton, self.inventory) for x in problems]
-        return self._leaves_of(doc, problems, self._below)
-
-    def _leaves_of(
-        self, doc: Doc, problems: Sequence[Problem], refinement: Refinement
-    ) -> list[OfLeaves]:
-        """The distribution of each unit of a document, with labels in a tree."""
-        solved, _ = self._leaves([doc], [problems], NOTHING, refinement)
-        return self._of_leaves([problems], solved, refinement)
+        return self._predictor.distributions(doc, problems) if problems else []
 
     def _add_labels(self, found: set[str]) -> None:
         """Labels that are first met in preset entities, or in an update."""
@@ -1322,11 +971,7 @@ class HighOrderSemiCRF(TrainablePipe):
             labels in a tree that of the leaves, without a gradient.
         """
         (problems,) = self._problems([doc])
-        if self._below is not None:
-            of_units = self._leaves_of(doc, problems, self._below)
-            return LeafMarginals(of_units, self.labels, len(doc))
-        found = [problem.marginals(self.automaton) for problem in problems]
-        return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
+        return self._predictor.marginals(doc, problems)
 
     def kbest(self, doc: Doc, k: int) -> list[Alternative]:
         """The k most probable segmentations of a document.
@@ -1379,10 +1024,8 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
             possible; the document is as it was then.
         """
-        scope = self.cfg["scope"]
-        fixed = read_fixed(doc, keep, forbid, self.inventory, scope, self._names)
-        if self._refinement is not None:
-            fixed = self._refinement.at_leaves(fixed)
+        args = self.inventory, self.cfg["scope"], self._tree.names
+        fixed = self._tree.at_leaves(read_fixed(doc, keep, forbid, *args))
         prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
         if self.weights.is_trained:
             (prediction,) = self._predict([doc], fixed)
@@ -1411,31 +1054,11 @@ class HighOrderSemiCRF(TrainablePipe):
 
     # state
 
-    def _set_labels(
-        self,
-        labels: Iterable[str],
-        patterns: Iterable[tuple[str, ...]],
-        rules: Sequence[str] = (),
-        observed: Iterable[tuple[str, ...]] = (),
-    ) -> None:
-        """Labels, patterns and rules, and what follows from them."""
-        labels = tuple(labels)
-        names: Sequence[str] = labels
-        if self._refinement is not None:
-            names = self._refinement.set_labels(labels, self.cfg.get("tree", {}))
-        inventory = LabelInventory(names, self.cfg["encoding"], self.cfg["outside"])
-        self.inventory = inventory
-        self.cfg["labels"] = list(labels)
-        self.cfg["patterns"] = [list(pattern) for pattern in patterns]
-        self.cfg["observed"] = [list(pattern) for pattern in observed]
-        self._rules = list(rules)
-        self._automaton = None
-
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
     ) -> HighOrderSemiCRF:
         """Load what `to_bytes` gave. RAISES (ValueError): HS061 to HS064."""
-        with _unreadable():
+        with unreadable():
             self._forget_labels(exclude)
             super().from_bytes(bytes_data, exclude=exclude)
             return self._loaded()
@@ -1444,13 +1067,9 @@ class HighOrderSemiCRF(TrainablePipe):
         self, path: str | Path, *, exclude: Sequence[str] = ()
     ) -> HighOrderSemiCRF:
         """Load what `to_disk` wrote. RAISES (ValueError): HS061 to HS064."""
-        # spaCy passes over a missing cfg in silence; the labels are in it.
-        for part in ("cfg", "model"):
-            if part not in exclude and not (Path(path) / part).is_file():
-                raise ValueError(Errors.HS061.format(path=Path(path) / part))
-        with _unreadable():
-            if "cfg" not in exclude:
-                srsly.read_json(Path(path) / "cfg")
+        check_files(Path(path), exclude)
+        with unreadable():
+            check_readable(Path(path), exclude)
             self._forget_labels(exclude)
             super().from_disk(path, exclude=exclude)
             return self._loaded()
@@ -1461,77 +1080,21 @@ class HighOrderSemiCRF(TrainablePipe):
             set_output(self.model, None)
 
     def _loaded(self) -> HighOrderSemiCRF:
-        version = self.cfg.get("format", 0)
-        if version > FORMAT:
-            raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-        # Models of version 0.1 have no rules.
-        rules = self.cfg.get("label_rules", []) if self.labels else []
-        observed = self.cfg.get("observed", [])
-        self._set_labels(self.labels, self.cfg["patterns"], rules, observed)
+        check_format(self.cfg)
+        self._labelling.load()
         weights, automaton = self.weights, self.automaton
-        if self._refinement is not None and self._refinement.weights.pairs:
-            self._refinement.connect(automaton)
+        self._tree.connect(automaton)
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
             weights.observe_patterns()
         if self.inventory.on_tokens:
             weights.put_features_on_tokens()
         if weights.is_trained:
             self._check_hard_lists()
-            check_labels(self.min_confidence, self._names, self.name)
-        expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
-        found = len(weights.pattern), len(weights.tail), weights.n_observed
-        if weights.is_trained and found != expected:
-            raise ValueError(
-                Errors.HS064.format(
-                    found=f"{found} patterns, labels and observed patterns of weights, "
-                    f"{expected} in cfg"
-                )
-            )
+            check_labels(self.min_confidence, self._tree.names, self.name)
+            check_shapes(weights, automaton)
         fitted.discard(self)
         self._met = Met(knows_all=False)
         return self
-
-
-@contextmanager
-def _unreadable() -> Iterator[None]:
-    """Whatever goes wrong while a saved model is read gets one message."""
-    try:
-        yield
-    except Exception as e:
-        if str(e).startswith("[HS"):
-            raise
-        raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
-
-
-def _check_threshold(
-    threshold: float | None, spans_key: str | None, encoding: str
-) -> None:
-    """RAISES (ValueError): HS043, HS099 spans_threshold."""
-    if threshold is None:
-        return
-    if not 0.0 < threshold <= 1.0:
-        expected = "above 0 and at most 1, or null"
-        raise ValueError(
-            Errors.HS043.format(
-                name="spans_threshold", found=threshold, expected=expected
-            )
-        )
-    if spans_key is None or encoding != "segments":
-        raise ValueError(Errors.HS099.format(key=spans_key, encoding=encoding))
-
-
-def _sequences(golds: Iterable[Gold]) -> list[list[int]]:
-    """Labels of the segments of each document that is known as a whole."""
-    return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
-
-
-def _annotate(nlp: Language | None, examples: Iterable[Example]) -> None:
-    """Run the annotating components, which in `initialize` have not run yet."""
-    names = nlp.config["training"].get("annotating_components", []) if nlp else []
-    for name in names:
-        proc = nlp.get_pipe(name)  # type: ignore[union-attr]
-        for eg in examples:
-            eg.predicted = proc(eg.predicted)
 
 
 register_extension()

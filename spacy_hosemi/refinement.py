@@ -9,17 +9,19 @@ from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from .candidates import Known, Place, top_candidates
 from .core import PatternAutomaton, Potentials, viterbi, viterbi_many
 from .errors import Errors
+from .flat import Flat
 from .hierarchy import FoundSpan, Hierarchy, Readings, Solved, descend, paths
 from .labels import LabelInventory, Span
 from .levels import LevelWeights
 from .mining import mine_levels, mine_nodes
 from .model import Rows, Weights
 from .problems import AnySpan, Fixed, Preset, Problem
-from .segmentation import Annotation, Gold
+from .segmentation import Annotation, Gold, check_known, scored_entities
 from .selection import Pairs
 from .stagewise import LevelBatch, train_levels
 from .thresholds import Thresholds, least_of
@@ -28,23 +30,25 @@ from .tree import LabelTree, split_labels
 _NOTHING = np.zeros(0, np.int32)
 
 
-class Refinement:
-    """Labels below those that the component itself segments with.
+class Refinement(Flat):
+    """Labels below those that the component itself segments with; where there are none,
+    what `Flat` says.
 
     settings (Hierarchy): Of the component.
     weights (LevelWeights): In its model.
     RAISES (ValueError): HS118 other settings.
-
-    parents (Dict[str, str]): What stands above each name, for the labels there are.
     """
+
+    takes_labels = False
+    weights: LevelWeights
 
     def __init__(self, settings: Hierarchy, weights: LevelWeights) -> None:
         if not isinstance(settings, Hierarchy):
             expected, found = "spacy_hosemi.hierarchy.v1", f"it is {settings!r}"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
         self.settings = settings
+        self.needs_parents = settings.separator is None
         self.weights = weights
-        self.parents: dict[str, str] = {}
         self.tree = LabelTree([], {})
 
     @property
@@ -72,24 +76,8 @@ class Refinement:
             for v in self.tree.leaf.values()
             for name, _ in self.tree.path(v)
         }
+        self.names = [*self._top]
         return self.tree.top
-
-    @property
-    def names(self) -> list[str]:
-        """All labels, and what is above them."""
-        return [*self._top]
-
-    def parents_of(self, labels: Iterable[str]) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): What stands above each name, these labels too as
-        far as their names say it."""
-        separator = self.settings.separator
-        more = {} if separator is None else split_labels(labels, separator)
-        return more | self.parents
-
-    def connect(self, automaton: PatternAutomaton) -> None:
-        """What follows from the automaton of the top."""
-        if self.is_needed:
-            self.weights.connect(self.tree, automaton)
 
     # from labels to those of the top
 
@@ -97,13 +85,9 @@ class Refinement:
         """RETURNS (List[Tuple[int, int, str]]): With the names at the top."""
         return [(i, j, self._top[label]) for i, j, label in spans]
 
-    def preset_at_top(self, preset: Preset | None) -> Preset | None:
-        """RETURNS (Optional[Preset]): The same. Where a label is not in the tree, the
-        tokens are taken, and that is all."""
-        if preset is None:
-            return None
-        known = [span for span in preset.spans if span[2] in self._top]
-        return replace(preset, spans=self.at_top(known))
+    def check(self, annotation: Annotation, doc: Doc, name: str) -> None:
+        """RAISES (ValueError): HS041, HS094, with the labels of the tree."""
+        check_known(annotation, self.tree.leaf, doc, name)
 
     def annotation_at_top(self, annotation: Annotation) -> Annotation:
         """RETURNS (Annotation): The same; wrong are those no label of which is left."""
@@ -111,11 +95,22 @@ class Refinement:
         at_top = self.at_top(annotation.spans)
         return Annotation(at_top, annotation.is_missing, wrong)
 
-    def fixed_at_top(self, fixed: Fixed) -> Fixed:
-        """RETURNS (Fixed): The same; forbidden are those no label of which is left."""
+    def limits_at_top(
+        self, presets: list[Preset | None], fixed: Fixed
+    ) -> tuple[list[Preset | None], Fixed]:
+        """RETURNS (Tuple[List[Optional[Preset]], Fixed]): What is preset beside what is
+        fixed; forbidden are spans no label of which is left."""
+        beside = (preset and preset.beside(fixed) for preset in presets)
         whole = [x for x in fixed.forbid if x[2] is None]
         wrong = self._ruled_out_at_top(_named(fixed.forbid))
-        return Fixed(tuple(self.at_top(fixed.keep)), (*whole, *wrong))
+        kept = tuple(self.at_top(fixed.keep))
+        at_top = [preset and self._preset_at_top(preset) for preset in beside]
+        return at_top, Fixed(kept, (*whole, *wrong))
+
+    def _preset_at_top(self, preset: Preset) -> Preset:
+        """Where a label is not in the tree, the tokens are taken, and that is all."""
+        known = [span for span in preset.spans if span[2] in self._top]
+        return replace(preset, spans=self.at_top(known))
 
     def at_leaves(self, fixed: Fixed) -> Fixed:
         """RETURNS (Fixed): The same; forbidden with a name are all labels below it, and
@@ -141,6 +136,15 @@ class Refinement:
 
     # training
 
+    def clear(self) -> None:
+        """Forget all weights below the top."""
+        self.weights.allocate([], [])
+
+    def connect(self, automaton: PatternAutomaton) -> None:
+        """What follows from the automaton of the top."""
+        if self.is_needed and self.weights.pairs:
+            self.weights.connect(self.tree, automaton)
+
     def allocate(
         self,
         top: Weights,
@@ -157,6 +161,8 @@ class Refinement:
             What is segmented, the labels of the tree in it, those of its top.
         outside (str), **settings: See `mine_levels`.
         """
+        if not self.is_needed:
+            return
         known = [
             (len(doc), spans)
             for doc, spans, gold in zip(docs, self._places(annotations), golds)
@@ -173,6 +179,9 @@ class Refinement:
     ) -> None:
         """Weights of 0 for what documents of an update bring: those met first, or with
         other spans than before, or before some of their features had weights."""
+        # known documents, too: their annotation may be new
+        if not self.is_needed or not top.grows:
+            return
         mined, keys = self.weights.mined, _keys(top, docs, annotations)
         new = [k for k, key in enumerate(keys) if key not in mined]
         if new:
@@ -198,6 +207,8 @@ class Refinement:
         golds: Sequence[Gold],
     ) -> None:
         """Train all levels below the top, whose weights stay as they are."""
+        if not self.is_needed:
+            return
         given = _given(docs, annotations, golds)
         rows = [top.rows(docs[k], is_train=True) for k in given]
 
@@ -221,6 +232,8 @@ class Refinement:
         potentials (Sequence[Potentials]): Of the top, of each document.
         RETURNS (float): The summed loss of these levels, in nats.
         """
+        if not self.is_needed:
+            return 0.0
         given = _given(docs, annotations, golds)
         rows = [top.rows(docs[k], is_train=True) for k in given]
         fired = [_NOTHING, *(part for x in rows for part in x.fired)]
@@ -273,6 +286,12 @@ class Refinement:
         args = candidates, top.pattern, Readings(rows), held, self.settings
         train_levels(visit, self.weights, top, *args)
 
+    def check_prunable(self) -> None:
+        """RAISES (ValueError): HS118 rows of the top are those of the levels."""
+        if self.is_needed and self.weights.pairs:
+            expected, found = "all features of the top", "this is prune"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
+
     def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
         leaf = self.tree.leaf
         return [[(i, j, leaf[y]) for i, j, y in x.spans] for x in annotations]
@@ -294,6 +313,19 @@ class Refinement:
         """Those no label of which is left."""
         found, tree = self._ruled_out(spans), self.tree
         return [(i, j, tree.names[v]) for i, j, v in found if tree.level[v] == 1]
+
+    # evaluation
+
+    def of_scorer(self, examples: Iterable[Example]) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The tree. Labels that training did not have stand
+        below what their names say, too."""
+        if not self.is_needed:
+            return {}
+        parents, separator = self.parents, self.settings.separator
+        if separator is not None:
+            labels = {y for eg in examples for *_, y in scored_entities(eg)[1]}
+            parents = split_labels(labels, separator) | parents
+        return {"tree": parents}
 
     # prediction
 
@@ -401,31 +433,3 @@ def _given(
         for k, (doc, known, gold) in enumerate(zip(docs, annotations, golds))
         if (gold.n_known or known.incorrect) and len(doc)
     ]
-
-
-def check_settings(settings: Mapping[str, Any], gazetteers: Mapping[str, Any]) -> None:
-    """RAISES (ValueError): HS118 settings of the component that have no meaning for
-    labels in a tree."""
-    expected = {
-        "encoding": "segments",
-        "decoding": "viterbi",
-        "label_rules": [],
-        "observed_order": 0,
-        "observed_patterns": [],
-        "pattern_selection": "count",
-    }
-    for name, value in expected.items():
-        found = settings[name]
-        if found != value and not (value == [] and not found):
-            raise ValueError(
-                Errors.HS118.format(
-                    expected=f"{name} = {value!r}", found=f"it is {found!r}"
-                )
-            )
-    hard = [name for name, x in gazetteers.items() if x.label is not None]
-    if hard:
-        raise ValueError(
-            Errors.HS118.format(
-                expected='gazetteers without mode = "hard"', found=f"{hard} have it"
-            )
-        )

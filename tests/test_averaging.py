@@ -41,7 +41,7 @@ def make_batch(config, objective=PERCEPTRON, seed=None, part=slice(None)):
     if seed is not None:
         randomize(pipe, seed)
     examples = make_examples(nlp)[part]
-    docs, golds = pipe._gold(examples)
+    docs, _, golds = pipe._corpus(examples)
     batch = Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
     return pipe, examples, batch
 

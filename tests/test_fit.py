@@ -277,7 +277,7 @@ def make_batch(**config):
     initialize(nlp)
     pipe = nlp.get_pipe("hosemi")
     examples = make_examples(nlp)
-    docs, golds = pipe._gold(examples)
+    docs, _, golds = pipe._corpus(examples)
     return Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
 
 

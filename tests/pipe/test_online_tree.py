@@ -29,7 +29,7 @@ def make_online(lines=MARKED, *, l2=0.0, labels=None, **config):
 
 
 def levels_of(nlp):
-    return nlp.get_pipe("hosemi")._refinement.weights
+    return nlp.get_pipe("hosemi").level_weights
 
 
 def matrices(nlp):
