@@ -19,8 +19,9 @@ from .core import Potentials
 from .core.rows import Freedom, step_rows
 from .errors import Errors
 from .fit import Batch, Fit, check_batch, size_of
-from .model import Rows, Weights
 from .objectives import is_zero
+from .rows import Rows
+from .weights import Weights
 
 Floats = NDArray[np.float64]
 

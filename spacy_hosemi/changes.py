@@ -12,9 +12,10 @@ from thinc.api import Model
 from . import neural
 from .gains import pattern_gains
 from .labelling import Labelling
-from .model import Weights, weights_of
+from .model import weights_of
 from .segmentation import Gold
 from .selection import select_features
+from .weights import Weights
 
 
 def allocate(

@@ -15,9 +15,11 @@ from tqdm import tqdm
 from .core import PatternAutomaton, Potentials
 from .core.rows import Freedom
 from .errors import Errors
-from .model import RoleRows, Rows, Weights, family_values, role_gradient
+from .families import family_values
 from .objectives import Objective
+from .rows import Rows, join_rows
 from .segmentation import Gold
+from .weights import Weights, role_gradient
 
 Floats = NDArray[np.float64]
 Fit = Callable[[Any], None]  # of a `Trainable`; of averages, a Batch
@@ -161,22 +163,6 @@ def check_batch(batch: object, name: str) -> None:
                 expected="the fit spacy_hosemi.lbfgs.v1", found=f"it is {name}"
             )
         )
-
-
-def join_rows(parts: Sequence[RoleRows]) -> RoleRows:
-    """Rows of many documents as those of one."""
-    sizes = [0, *np.cumsum([len(part.row) for part in parts])]
-    firsts = [part.first[:-1] + size for part, size in zip(parts, sizes)]
-    first = np.concatenate([*firsts, sizes[-1:]]).astype(np.int32)
-    rows = np.concatenate([part.row for part in parts] or [np.zeros(0, np.int32)])
-    strength = None
-    if any(part.strength is not None for part in parts):
-        of_parts = (
-            np.ones(len(part.row)) if part.strength is None else part.strength
-            for part in parts
-        )
-        strength = np.concatenate([*of_parts])
-    return RoleRows(first, rows.astype(np.int32), strength)
 
 
 def make_lbfgs(

@@ -13,9 +13,9 @@ from spacy.training import Example
 
 from .core import PatternAutomaton, Potentials
 from .levels import LevelWeights
-from .model import Weights
 from .problems import Fixed, Preset
 from .segmentation import Annotation, Gold
+from .weights import Weights
 
 
 class Flat:

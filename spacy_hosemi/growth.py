@@ -18,8 +18,8 @@ from spacy.tokens import Doc
 from . import selection
 from .errors import Warnings
 from .features import TRANSITION_ROLES
-from .model import Weights
 from .selection import Counts, Keys, count_features, name_features
+from .weights import Weights
 
 _TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 

@@ -26,9 +26,8 @@ from .candidates import Candidates, Known
 from .core.children import ChildRows
 from .core.lattice import Lattice
 from .errors import Errors
-from .fit import join_rows
 from .levels import LevelWeights, role_ranges
-from .model import Rows
+from .rows import Rows, join_rows
 from .thresholds import check_share
 from .tree import LabelTree
 

@@ -23,11 +23,11 @@ from .core.grammar import BEGIN, END
 from .core.lattice import Steps
 from .errors import Errors
 from .labels import OUTSIDE, Pattern
-from .model import Weights
 from .optimizers import SparseAdagrad
 from .packing import pack_counts, pack_floats, to_single, unpack_floats
 from .selection import Pairs
 from .tree import LabelTree
+from .weights import Weights
 
 FORMAT = 1
 

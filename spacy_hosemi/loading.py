@@ -11,7 +11,7 @@ import srsly
 
 from .core import PatternAutomaton
 from .errors import Errors
-from .model import Weights
+from .weights import Weights
 
 FORMAT = 1
 

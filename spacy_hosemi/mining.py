@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .candidates import Place
 from .labels import ALL_BIGRAMS, LabelInventory, Pattern, mine_patterns
 from .levels import level_names, role_ranges
-from .model import Rows
+from .rows import Rows
 from .selection import MAX_WEIGHTS, Pairs
 from .tree import LabelTree
 

@@ -68,7 +68,7 @@ from .loading import (
     check_shapes,
     unreadable,
 )
-from .model import Floats, Weights, weights_of
+from .model import weights_of
 from .neural import set_output
 from .objectives import Objective, divergence
 from .predictions import Prediction, Predictor, Wanted, make_predictor
@@ -82,6 +82,7 @@ from .sources import read_sources
 from .thresholds import ThresholdsConfig, check_labels, read_thresholds
 from .tree_answers import LeafMarginals
 from .units import batches, units
+from .weights import Floats, Weights
 
 # From so many documents the layers of a tok2vec infer their shapes.
 N_SAMPLES = 10

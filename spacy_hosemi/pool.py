@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from .core.rows import Freedom
 from .errors import Errors
 from .fit import Batch, Fit, check_batch
-from .model import Weights
+from .weights import Weights
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

@@ -16,13 +16,13 @@ from .decoding import best_spans, impossible
 from .hierarchy import Solved
 from .labelling import Labelling
 from .labels import Span
-from .model import Weights
 from .preset import read_preset
 from .problems import NOTHING, Fixed, JointMarginals, Problem
 from .refinement import Refinement, surest
 from .thresholds import Thresholds, least_of
 from .tree_answers import LeafMarginals, OfLeaves
 from .units import shift
+from .weights import Weights
 
 
 @dataclass(frozen=True)

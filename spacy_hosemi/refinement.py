@@ -19,13 +19,14 @@ from .hierarchy import FoundSpan, Hierarchy, Readings, Solved, descend, paths
 from .labels import LabelInventory, Span
 from .levels import LevelWeights
 from .mining import mine_levels, mine_nodes
-from .model import Rows, Weights
 from .problems import AnySpan, Fixed, Preset, Problem
+from .rows import Rows
 from .segmentation import Annotation, Gold, check_known, scored_entities
 from .selection import Pairs
 from .stagewise import LevelBatch, train_levels
 from .thresholds import Thresholds, least_of
 from .tree import LabelTree, split_labels
+from .weights import Weights
 
 _NOTHING = np.zeros(0, np.int32)
 

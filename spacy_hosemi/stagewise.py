@@ -19,7 +19,7 @@ from .candidates import Candidates, Known
 from .core.rows import Freedom
 from .hierarchy import Hierarchy, Readings, Step, make_step
 from .levels import LevelWeights, OneLevel
-from .model import Weights
+from .weights import Weights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

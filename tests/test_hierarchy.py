@@ -19,8 +19,8 @@ from spacy_hosemi.hierarchy import (
     paths,
 )
 from spacy_hosemi.levels import LevelWeights, level_names
-from spacy_hosemi.model import NO_ROWS, RoleRows, Rows, SegmentRows
 from spacy_hosemi.refinement import surest
+from spacy_hosemi.rows import NO_ROWS, RoleRows, Rows, SegmentRows
 from spacy_hosemi.selection import Pairs
 from spacy_hosemi.stagewise import LevelBatch, train_levels
 from spacy_hosemi.transitions import NO_PLACES

@@ -10,15 +10,11 @@ import spacy
 import srsly
 from thinc.api import Adam
 
+from spacy_hosemi.families import FAMILIES, family_values
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
-from spacy_hosemi.model import (
-    FAMILIES,
-    FORMAT,
-    build_span_scorer,
-    family_values,
-    weights_of,
-)
+from spacy_hosemi.model import build_span_scorer, weights_of
 from spacy_hosemi.packing import pack_floats, pack_names, unpack_floats, unpack_names
+from spacy_hosemi.weights import FORMAT
 
 from .helpers import (
     TRAIN,

@@ -14,8 +14,8 @@ from ..core.trie import NO_ENTRY, Trie
 from ..features.fuzzy import Fuzzy, FuzzyIndex
 from ..features.pieces import alnum_words
 from ..features.templates import parse_templates
-from ..model import Weights
 from ..pipe import HighOrderSemiCRF
+from ..weights import Weights
 
 
 @dataclass(frozen=True)

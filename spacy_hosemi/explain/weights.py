@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from ..labels import check_choice
 from ..levels import LevelWeights
-from ..model import Floats, Weights
 from ..pipe import HighOrderSemiCRF
+from ..weights import Floats, Weights
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]

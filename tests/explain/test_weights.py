@@ -11,7 +11,7 @@ from spacy_hosemi.explain import (
     strongest_patterns,
     weight_families,
 )
-from spacy_hosemi.model import RoleRows
+from spacy_hosemi.rows import RoleRows
 
 from ..helpers import SMALL, initialize, make_nlp, make_trained, randomize
 

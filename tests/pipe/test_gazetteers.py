@@ -15,9 +15,10 @@ from spacy.util import load_config, registry
 from thinc.api import Adam
 from typer.testing import CliRunner
 
+from spacy_hosemi.families import family_values
 from spacy_hosemi.features.presets import LISTS
 from spacy_hosemi.fit import make_lbfgs
-from spacy_hosemi.model import build_span_scorer, family_values, weights_of
+from spacy_hosemi.model import build_span_scorer, weights_of
 from spacy_hosemi.segmentation import make_training_spans
 
 from .. import oracles
