@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextvars import copy_context
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -79,6 +75,7 @@ from .scoring import score_entities
 from .segmentation import Annotation, Gold, labels_of, read_annotation
 from .settings import check_arguments, check_beside_tree, check_selection
 from .sources import read_sources
+from .threads import in_order
 from .thresholds import ThresholdsConfig, check_labels, read_thresholds
 from .tree_answers import LeafMarginals
 from .units import batches, units
@@ -736,38 +733,16 @@ class HighOrderSemiCRF(TrainablePipe):
         YIELDS (Doc): In their order; those that fail go to the error handler.
         """
         error_handler = self.get_error_handler()
-        for docs, found in self._predict_stream(batches(stream, batch_size)):
+        # New labels are added while nothing is in work, which must not see the model
+        # change.
+        args = self.predict, self.threads, self._presets
+        for docs, found in in_order(batches(stream, batch_size), *args):
             try:
                 self.set_annotations(docs, found())
             except Exception:
                 yield from self._one_by_one(docs, error_handler)
             else:
                 yield from docs
-
-    def _predict_stream(
-        self, stream: Iterable[list[Doc]]
-    ) -> Iterator[tuple[list[Doc], Callable[[], list[Prediction]]]]:
-        """Batches, and how to get what is predicted, which may be in work already."""
-        if self.threads == 1:
-            yield from ((docs, partial(self.predict, docs)) for docs in stream)
-            return
-        in_work: deque[tuple[list[Doc], Future[list[Prediction]]]] = deque()
-        with ThreadPoolExecutor(self.threads) as pool:
-            for docs in stream:
-                in_work.append((docs, self._start(pool, docs, in_work)))
-                if len(in_work) > 2 * self.threads:
-                    docs, found = in_work.popleft()
-                    yield docs, found.result
-            yield from ((docs, found.result) for docs, found in in_work)
-
-    def _start(
-        self, pool: ThreadPoolExecutor, docs: list[Doc], in_work: Iterable[Any]
-    ) -> Future[list[Prediction]]:
-        """Have a batch predicted by another thread."""
-        # New labels now: those that are at work must not see the model change.
-        self._presets(docs, [found for _, found in in_work])
-        # The device for arrays is part of the context.
-        return pool.submit(copy_context().run, self.predict, docs)
 
     def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
         """Documents some of which fail."""
@@ -841,16 +816,16 @@ class HighOrderSemiCRF(TrainablePipe):
         return [[x.at_temperature(self.temperature) for x in some] for some in problems]
 
     def _presets(
-        self, docs: Iterable[Doc], in_work: Iterable[Future[Any]] = ()
+        self, docs: Iterable[Doc], finish: Callable[[], object] = lambda: None
     ) -> list[Preset | None]:
         """What is preset in each document; labels first met there are added, once what
-        is in work is done."""
+        is in work is finished."""
         presets = [read_preset(doc, self.name) for doc in docs]
         labels = {y for preset in presets if preset for *_, y in preset.spans}
         if not self._tree.takes_labels and len(self.weights.tail):
             return presets  # others only take their tokens
         if labels.difference(self.labels):
-            wait(in_work)
+            finish()
             self._add_labels(labels)
         return presets
 

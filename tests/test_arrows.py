@@ -52,6 +52,7 @@ ORDER = [
     "core",
     "labels",
     "units",
+    "threads",
     "problems",
     "segmentation",
     "gains",
