@@ -772,16 +772,16 @@ class HighOrderSemiCRF(TrainablePipe):
     @property
     def _predictor(self) -> Predictor:
         """With the settings as they are now."""
-        lists_ents = self.spans_key and self.spans_threshold is None
+        lists_ents = bool(self.spans_key) and self.spans_threshold is None
         wanted = Wanted(
             self.decoding,
             self.expected_f1,
             self.spans_threshold,
             self.min_confidence,
             self.temperature,
-            has_scores=bool(self.confidence or lists_ents or self.min_confidence),
+            self.confidence or lists_ents,
         )
-        return make_predictor(wanted, self._labelling, self.weights, self.name)
+        return make_predictor(wanted, self._labelling, self.model, self.name)
 
     def _problems(
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING

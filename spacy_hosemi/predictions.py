@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from spacy.tokens import Doc
+from thinc.api import Model
 
 from .answers import Distribution, OfSegments, spans_above
 from .confidence import span_probabilities
@@ -16,6 +17,7 @@ from .decoding import best_spans, impossible
 from .hierarchy import Solved
 from .labelling import Labelling
 from .labels import Span
+from .model import weights_of
 from .preset import read_preset
 from .problems import NOTHING, Fixed, JointMarginals, Problem
 from .refinement import Refinement, surest
@@ -44,7 +46,7 @@ class Prediction:
 class Wanted(NamedTuple):
     """What is asked for, see `HighOrderSemiCRF`.
 
-    has_scores (bool): Whether probabilities of spans are needed in any case.
+    has_scores (bool): Whether probabilities of spans are, too.
     """
 
     decoding: str
@@ -83,21 +85,23 @@ class Predictor(Protocol):
 
 
 def make_predictor(
-    wanted: Wanted, labelling: Labelling, weights: Weights, name: str
+    wanted: Wanted, labelling: Labelling, model: Model[list[Doc], Any], name: str
 ) -> Predictor:
     """The one for these labels.
 
-    wanted (Wanted), labelling (Labelling), weights (Weights), name (str): Of the
-        component, as they are now.
+    wanted (Wanted), labelling (Labelling), model (Model), name (str): Of the component,
+        as they are now.
     """
     tree = labelling.tree
     if isinstance(tree, Refinement) and tree.is_needed:
-        return _OfTree(wanted, labelling, weights, tree, name)
+        return _OfTree(wanted, labelling, weights_of(model), tree, name)
     return _OfLabels(wanted, labelling)
 
 
-@dataclass(frozen=True)
-class _OfLabels:
+# Tuples, since one is made for each call, and of all classes they are made fastest.
+
+
+class _OfLabels(NamedTuple):
     """Without a tree: what is said is that of the problems themselves."""
 
     wanted: Wanted
@@ -107,11 +111,11 @@ class _OfLabels:
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
     ) -> list[Prediction]:
         """See `Predictor`."""
-        found = self._solve(problems)
+        wanted, found = self.wanted, self._solve(problems)
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         listed = [self._listed(of_doc) for of_doc in problems]
         # What is computed later would not know what is fixed.
-        if not (fixed or self.wanted.has_scores):
+        if not (fixed or wanted.has_scores or wanted.min_confidence):
             return [Prediction(x, None, more) for x, more in zip(spans, listed)]
         args = self.labelling.automaton, self.labelling.inventory
         of_units = iter(
@@ -165,8 +169,7 @@ class _OfLabels:
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
 
-@dataclass(frozen=True)
-class _OfTree:
+class _OfTree(NamedTuple):
     """With labels in a tree: what is said is that of its last level."""
 
     wanted: Wanted
