@@ -23,6 +23,7 @@ ORDER = [
     "core.potentials",
     "core.cells",
     "core.columns",
+    "core.starts",
     "core.chart",
     "core.tables",
     "core.counts",

@@ -64,6 +64,7 @@ class PatternAutomaton:
         self.grammar = grammar
         self.layout: object = None  # the kernels' view of the arrays below
         self.histories: object = None  # those of `firing`
+        self.arcs_of: object = None  # those of `starts`
         check_labels(self.labels)
         keys = _pattern_keys(self.labels, self.patterns)
         observed_keys = _pattern_keys(self.labels, self.observed)
@@ -91,6 +92,47 @@ class PatternAutomaton:
     def without_observed(self) -> PatternAutomaton:
         """The same labels, patterns and rules; no feature columns but the labels'."""
         return PatternAutomaton(self.labels, self.patterns, grammar=self.grammar)
+
+    @cached_property
+    def unsplit(self) -> PatternAutomaton:
+        """With observed patterns as patterns like others, behind those that there are:
+        all that is needed where they are read at the start of segments alone."""
+        known = set(self.patterns)
+        more = [z for z in self.observed if z not in known]
+        made = PatternAutomaton(
+            self.labels, [*self.patterns, *more], grammar=self.grammar
+        )
+        made.has_bounded_gap = self.has_bounded_gap
+        return made
+
+    @cached_property
+    def edge_of_observed(self) -> NDArray[np.int32]:
+        """edge [C - L] on which `unsplit` completes each observed pattern."""
+        patterns = {pattern: m for m, pattern in enumerate(self.unsplit.patterns)}
+        edge = np.zeros(len(patterns) + 1, np.int32)
+        edge[self.unsplit.edge_pattern] = np.arange(len(self.unsplit.edge_pattern))
+        return edge[[patterns[pattern] for pattern in self.observed]]
+
+    def arcs_above(
+        self, edges: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The arcs whose edges complete all that some edges do.
+
+        edges (int32 [K]): Distinct.
+        RETURNS (Tuple[int32 [E + 1], int32 [N]]): first and arc: those of edge e are
+            arc[first[e]:first[e + 1]].
+        """
+        is_asked = np.zeros(len(self.edge_suffix) + 1, bool)  # -1: no suffix
+        is_asked[edges] = True
+        edge, arc = self.arc_edge, np.arange(len(self.arc_edge), dtype=np.int32)
+        found = [(edge[:0], arc[:0])]
+        while len(edge):
+            found.append((edge[is_asked[edge]], arc[is_asked[edge]]))
+            edge = self.edge_suffix[edge]
+            edge, arc = edge[edge >= 0], arc[edge >= 0]
+        above, arcs = (np.concatenate(part) for part in zip(*found))
+        first = np.searchsorted(np.sort(above), np.arange(len(self.edge_suffix) + 1))
+        return first.astype(np.int32), arcs[np.argsort(above, kind="stable")]
 
     @cached_property
     def readers(self) -> tuple[NDArray[np.intp], NDArray[np.int32]]:

@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, uint8_t
 
 from .cells cimport Cells
+from .starts cimport Starts
 
 
 cdef struct Sums:
@@ -80,6 +81,7 @@ cdef class Chart(Cells):
     cdef const double[::1] pattern_weight       # [M]
     cdef EdgeWeights edge_weights
     cdef double[::1] edge_weight                # [E] theirs
+    cdef Starts starts                          # None: they are the same everywhere
     # the document as it was given
     cdef const double[:, ::1] inside            # [n, L] or [n, C]
     cdef const double[:, ::1] start             # [n, L] or [n, C]
@@ -123,6 +125,8 @@ cdef class Chart(Cells):
         self, Py_ssize_t edge, Py_ssize_t state, Py_ssize_t y
     ) noexcept nogil
     cdef double path_score(self, segments)
+    cdef double score_at_start(self, Py_ssize_t u, Py_ssize_t edge) noexcept nogil
+    cdef bint has_suffix(self, Py_ssize_t edge, Py_ssize_t suffix) noexcept nogil
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil
     cdef double segment_score(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g

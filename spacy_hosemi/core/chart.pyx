@@ -386,8 +386,25 @@ cdef class Chart(Cells):
             if state < 0:
                 return -INFINITY
             total += self.edge_weight[edge]
+            if self.starts is not None:
+                total += self.score_at_start(u, edge)
             total += self.segment_score(u, j, self.state_group[state])
         return total + self.final_weight(state)
+
+    cdef double score_at_start(self, Py_ssize_t u, Py_ssize_t edge) noexcept nogil:
+        """What entries at token u add to the weight of an edge."""
+        cdef Py_ssize_t k
+        cdef double total = 0.0
+        for k in range(self.starts.first[u], self.starts.first[u + 1]):
+            if self.has_suffix(edge, self.starts.edge[k]):
+                total += self.starts.score[k]
+        return total
+
+    cdef bint has_suffix(self, Py_ssize_t edge, Py_ssize_t suffix) noexcept nogil:
+        """Whether an edge completes what another one does."""
+        while edge > suffix:  # suffixes are earlier edges
+            edge = self.edge_suffix[edge]
+        return edge == suffix
 
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil:
         cdef Py_ssize_t n_lengths = self.n_lengths

@@ -31,10 +31,15 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     cdef Py_ssize_t u, j, y, c, g, i, k, edge, state = 0, n_lengths = chart.n_lengths
     cdef list groups = []
     cdef Entry[::1] entries
+    cdef double[::1] fired = None
+    if chart.starts is not None:
+        fired = np.zeros(chart.starts.score.shape[0])
     for u, j, y in segments:
         edge = chart.edge_of(state, y)
         state = chart.state_behind(edge, state, y)
         _add_suffixes(chart, edge, pattern, times)
+        if chart.starts is not None:
+            _add_starts(chart, u, edge, fired, times)
         length[y, min(j - u, n_lengths) - 1] += times
         tail[y] += times * max(j - u - n_lengths, 0)
         g = chart.state_group[state]
@@ -53,7 +58,11 @@ cdef double add_path(Chart chart, segments, gradient, double times):
         _add_cells(chart, segments, groups, gradient.cells, times)
     if gradient.entries is not None and len(gradient.entries):
         entries = gradient.entries
-        _add_entries(chart, segments, groups, entries, times)
+        if chart.starts is None:
+            _add_entries(chart, segments, groups, entries, times)
+        else:
+            for k in range(entries.shape[0]):
+                entries[k].score += fired[chart.starts.place[k]]
     return total
 
 
@@ -61,10 +70,22 @@ cdef void _add_suffixes(
     Chart chart, Py_ssize_t edge, double[::1] pattern, double times
 ) noexcept nogil:
     """To each pattern that is complete on the edge, if there is one."""
+    cdef Py_ssize_t m
     while edge >= 0:
-        if chart.edge_pattern[edge] >= 0:
-            pattern[chart.edge_pattern[edge]] += times
+        m = chart.edge_pattern[edge]
+        if 0 <= m < pattern.shape[0]:  # others have a weight at some tokens only
+            pattern[m] += times
         edge = chart.edge_suffix[edge]
+
+
+cdef void _add_starts(
+    Chart chart, Py_ssize_t u, Py_ssize_t edge, double[::1] fired, double times
+) noexcept nogil:
+    """To each pattern with entries at token u that is complete on the edge."""
+    cdef Py_ssize_t k
+    for k in range(chart.starts.first[u], chart.starts.first[u + 1]):
+        if chart.has_suffix(edge, chart.starts.edge[k]):
+            fired[k] += times
 
 
 cdef _add_cells(

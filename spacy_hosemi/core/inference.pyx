@@ -14,6 +14,7 @@ backward states of Nguyen et al. (2011) are not needed.
 import numpy as np
 
 from libc.math cimport INFINITY, exp
+from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
@@ -21,6 +22,7 @@ from .columns cimport entries_of
 from .columns import columns_of_groups, set_entry_counts
 from .counts cimport add_path
 from .potentials import ROLES, Potentials
+from .starts cimport Starts, starts_of
 from .tables cimport Tables
 
 
@@ -35,9 +37,20 @@ def log_partition(automaton, potentials, constraints=None):
         constraints.
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
-    cdef Tables tables = Tables(automaton, potentials, constraints)
+    cdef Tables tables = Tables.__new__(Tables)
+    load_sums(tables, automaton, potentials, constraints)
     sum_forward(tables, backward=False)
     return tables.log_z
+
+
+cdef void load_sums(Tables tables, automaton, potentials, constraints):
+    """Take a document; observed patterns split no states if none is read but at the
+    start of segments."""
+    cdef Starts starts = starts_of(automaton, potentials)
+    if starts is not None:
+        automaton, potentials = starts.automaton, starts.potentials
+    Tables.__init__(tables, automaton, potentials, constraints)
+    tables.starts = starts
 
 
 cdef void sum_forward(Tables tables, bint backward):
@@ -101,13 +114,14 @@ cdef class Marginals(Tables):
     cdef double[::1] arc_count          # [A] linear domain: but for the arc's weight
     cdef double[::1] edge_count         # [E]
     cdef double[::1] pattern_count      # [M]
+    cdef double[::1] start_count        # [F] of what fires, see `Starts`
     cdef double[::1] prob               # [G D] of the explicit segments of a row
     cdef double[::1] long_prob          # [G] of those that run on
     cdef double[::1] one                # [G] the weight 1
     cdef bint has_counts
 
     def __init__(self, automaton, potentials, constraints=None, bint counts=True):
-        Tables.__init__(self, automaton, potentials, constraints)
+        load_sums(self, automaton, potentials, constraints)
         self.has_counts = counts
         sum_forward(self, backward=True)
         self._clear_counts()
@@ -126,15 +140,13 @@ cdef class Marginals(Tables):
     cdef _set_gradient(self, potentials):
         """From groups back to columns."""
         automaton = self.automaton
-        entries = potentials.entries
-        if entries is not None:
-            entries = entries_of(potentials, self.n_tokens, automaton.n_columns).copy()
+        entries = self._entries(potentials)
         dense = {}
         for role in ROLES:  # one after the other: for long documents memory counts
             counts = self._take_counts(role)
             n_columns = np.shape(getattr(potentials, role))[1]
             dense[role] = columns_of_groups(automaton, counts, n_columns)
-            if entries is not None:
+            if entries is not None and self.starts is None:
                 set_entry_counts(automaton, entries, role, counts)
             del counts
         self.tokens = dense["inside"]
@@ -150,9 +162,20 @@ cdef class Marginals(Tables):
             length=length.copy(),
             tail=tail,
             cells=self.cell_gradient(self.cell_count),
-            pattern=self.counts["pattern"],
+            pattern=self.counts["pattern"][: len(potentials.pattern)].copy(),
             entries=entries,
         )
+
+    cdef _entries(self, potentials):
+        """A copy of those that are given; with counts, where they are at starts."""
+        if potentials.entries is None:
+            return None
+        if self.starts is None:
+            n_columns = self.automaton.n_columns
+            return entries_of(potentials, self.n_tokens, n_columns).copy()
+        entries, counts = potentials.entries.copy(), np.asarray(self.start_count)
+        entries["score"] = counts[np.asarray(self.starts.place)]
+        return entries
 
     cdef _take_counts(self, role):
         """RETURNS (float64 [G, n]): Expected counts, which are forgotten here."""
@@ -237,7 +260,7 @@ cdef class Marginals(Tables):
         cdef const int[:, ::1] rows = segments
         cdef double[::1] found = np.empty(rows.shape[0])
         cdef Py_ssize_t k, u, j, y
-        if self.n_groups != self.n_labels:
+        if self.n_groups != self.n_labels or self.starts is not None:
             message = "observed patterns"
             raise ValueError(
                 Errors.HS118.format(expected="no observed patterns", found=message)
@@ -334,6 +357,8 @@ cdef class Marginals(Tables):
         self.pattern_count = counts["pattern"]
         # the log of 1 where that is what weights are
         self.one = np.full(self.n_groups, 0.0 if self.in_logs else 1.0)
+        if self.starts is not None:
+            self.start_count = np.zeros(self.starts.score.shape[0])
         room = np.zeros(
             n_arcs + n_edges + n_slots + self.n_groups + self.n_cells
         )
@@ -352,19 +377,43 @@ cdef class Marginals(Tables):
             if j == n:
                 if not self._end():
                     return False
-            elif self.in_logs:
-                if self.has_counts:
-                    logspace.count_arcs(self, j, &self.arc_count[0])
-                logspace.close_row(self, j, False)
             else:
                 if self.has_counts:
-                    linear.count_arcs(self, j, &self.arc_count[0])
-                linear.close_row(self, j)
+                    self._count_arcs(j)
+                if self.in_logs:
+                    logspace.close_row(self, j, False)
+                else:
+                    linear.close_row(self, j)
             if j > 0:
                 self._count_row(j)
         if self.has_counts:
             self._collect_patterns()
         return self.in_logs or linear.in_range()
+
+    cdef void _count_arcs(self, Py_ssize_t j) noexcept nogil:
+        if self.in_logs:
+            logspace.count_arcs(self, j, &self.arc_count[0])
+        else:
+            linear.count_arcs(self, j, &self.arc_count[0])
+        if self.varies(j):
+            self._count_starts_at(j)
+
+    cdef void _count_starts_at(self, Py_ssize_t j) noexcept nogil:
+        # Expected count of a pattern at j: that of the arcs that complete it.
+        cdef const int32_t[::1] first = self.starts.arcs.first
+        cdef Py_ssize_t t, e, i, k
+        cdef double mass, weight, closing
+        for t in range(self.starts.first[j], self.starts.first[j + 1]):
+            e = self.starts.edge[t]
+            for i in range(first[e], first[e + 1]):
+                k = self.starts.arcs.arc[i]
+                mass = self.node[self.arc_node[k]]
+                closing = self.closing[j, self.arc_target[k]]
+                weight = self.out_here[self.starts.arcs.out_place[k]]
+                if self.in_logs:
+                    self.start_count[t] += exp(mass + weight + closing - self.log_z)
+                else:
+                    self.start_count[t] += mass * weight * closing
 
     cdef bint _refill(self, Py_ssize_t j) noexcept nogil:
         if self.in_logs:

@@ -62,7 +62,7 @@ cdef bint forward(Tables tables) noexcept nogil:
             return False
         if j < n:
             _open(tables, j)
-    return _set_log_z(tables) and in_range()
+    return _set_log_z(tables) and tables.representable and in_range()
 
 
 cdef bint refill(Tables tables, Py_ssize_t j) noexcept nogil:
@@ -283,7 +283,10 @@ cdef void _add(
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
+    if tables.varies(j):
+        _sum_quads(&tables.arcs_in, tables.in_here, tables.node)
+    else:
+        _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
     memcpy(
         &tables.opened[j, 0],
         &tables.node[tables.n_nodes],
@@ -400,6 +403,14 @@ cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept no
     cdef Py_ssize_t k
     cdef const double* closing = &tables.closing[j, 0]
     _circuit(tables, j)
+    if tables.varies(j):
+        for k in range(tables.arc_edge.shape[0]):
+            arc_count[k] += (
+                tables.node[tables.arc_node[k]]
+                * closing[tables.arc_target[k]]
+                * tables.more_here[k]
+            )
+        return
     for k in range(tables.arc_edge.shape[0]):
         arc_count[k] += (
             tables.node[tables.arc_node[k]] * closing[tables.arc_target[k]]
@@ -413,7 +424,10 @@ cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
         &tables.closing[j, 0],
         tables.n_states * sizeof(double),
     )
-    _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)
+    if tables.varies(j):
+        _sum_quads(&tables.arcs_out, tables.out_here, tables.back_node)
+    else:
+        _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)
 
 
 cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:

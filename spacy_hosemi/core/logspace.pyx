@@ -108,7 +108,10 @@ cdef void _add(
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
+    if tables.varies(j):
+        _sum_quads(&tables.arcs_in, tables.in_here, tables.node)
+    else:
+        _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
     memcpy(
         &tables.opened[j, 0],
         &tables.node[tables.n_nodes],
@@ -155,6 +158,9 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
         &tables.closing[j, 0],
         tables.n_states * sizeof(double),
     )
+    if tables.varies(j):
+        _sum_quads(&tables.arcs_out, tables.out_here, tables.back_node)
+        return
     if not maximum:
         _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)
         return
@@ -172,9 +178,12 @@ cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept no
     """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
     cdef Py_ssize_t k
     cdef double closing
+    cdef bint varies = tables.varies(j)
     _circuit(tables, j)
     for k in range(tables.arc_edge.shape[0]):
         closing = tables.closing[j, tables.arc_target[k]]
+        if varies:
+            closing += tables.more_here[k]
         if closing > -INFINITY:
             arc_count[k] += exp(
                 tables.node[tables.arc_node[k]]

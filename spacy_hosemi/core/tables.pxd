@@ -44,6 +44,11 @@ cdef class Tables(Chart):
     cdef double[::1] circuit_weight  # the same as the schedules read them
     cdef double[::1] in_weight
     cdef double[::1] out_weight
+    # the same for one boundary, where entries at starts change some
+    cdef Py_ssize_t varied          # the boundary; -1: none yet
+    cdef double[::1] more_here      # [A] by what; 1, or its log, where nothing does
+    cdef double[::1] in_here
+    cdef double[::1] out_here
     cdef double arc_scale
     cdef double gap                 # see `_future_gap`
     cdef double share               # of the largest of a group is negligible
@@ -62,8 +67,15 @@ cdef class Tables(Chart):
     cdef _take_vectors(self)
     cdef _set_arc_weights(self)
     cdef ArcWeights _make_arc_weights(self)
-    cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil
+    cdef void _spread(
+        self, const Sums* sums, const double[::1] arc_weight, double[::1] weight
+    ) noexcept nogil
     cdef void _fill_arc_weights(self) noexcept nogil
+    cdef _make_room_for_starts(self)
+    cdef bint varies(self, Py_ssize_t j) noexcept nogil
+    cdef void _vary_arcs(self, Py_ssize_t j) noexcept nogil
+    cdef void _change_arc(self, Py_ssize_t k, double more) noexcept nogil
+    cdef void _restore_arcs(self, Py_ssize_t j) noexcept nogil
     cdef double _future_gap(self) noexcept nogil
     cdef void begin_block(self, Py_ssize_t base) noexcept nogil
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil

@@ -14,7 +14,8 @@ import threading
 
 import numpy as np
 
-from libc.math cimport INFINITY, rint
+from libc.math cimport INFINITY, exp, rint
+from libc.stdint cimport int32_t
 
 from . cimport kernels
 from .chart cimport Chart, Layout, Sums
@@ -185,6 +186,66 @@ cdef class Tables(Chart):
         self.in_weight, self.out_weight = known.arcs_in, known.arcs_out
         self.arc_scale, self.gap = known.scale, known.gap
         self.representable = known.representable
+        if self.starts is not None:
+            self._make_room_for_starts()
+
+    cdef _make_room_for_starts(self):
+        cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
+        self.varied = -1
+        self.more_here = np.full(n_arcs, 0.0 if self.in_logs else 1.0)
+        self.in_here, self.out_here = self.in_weight.copy(), self.out_weight.copy()
+
+    cdef bint varies(self, Py_ssize_t j) noexcept nogil:
+        """Whether entries change the weights of arcs at boundary j. If so, these are at
+        hand."""
+        if self.starts is None or j >= self.n_tokens:
+            return False
+        if self.starts.first[j] == self.starts.first[j + 1]:
+            return False
+        if self.varied != j:
+            if self.varied >= 0:
+                self._restore_arcs(self.varied)
+            self._vary_arcs(j)
+            self.varied = j
+        return True
+
+    cdef void _vary_arcs(self, Py_ssize_t j) noexcept nogil:
+        # weight[j, arc] = weight[arc] * product of exp(score[j, z]) over the patterns z
+        # that are suffixes of its edge
+        cdef const int32_t[::1] first = self.starts.arcs.first
+        cdef Py_ssize_t t, e, i
+        cdef double more
+        for t in range(self.starts.first[j], self.starts.first[j + 1]):
+            e, more = self.starts.edge[t], self.starts.score[t]
+            if not self.in_logs:
+                if more > 700.0 or -INFINITY < more < -700.0:
+                    self.representable = False
+                more = exp(more)
+            for i in range(first[e], first[e + 1]):
+                self._change_arc(self.starts.arcs.arc[i], more)
+
+    cdef inline void _change_arc(self, Py_ssize_t k, double more) noexcept nogil:
+        cdef Py_ssize_t entered = self.starts.arcs.in_place[k]
+        cdef Py_ssize_t left = self.starts.arcs.out_place[k]
+        if self.in_logs:
+            self.more_here[k] += more
+            self.in_here[entered] += more
+            self.out_here[left] += more
+        else:
+            self.more_here[k] *= more
+            self.in_here[entered] *= more
+            self.out_here[left] *= more
+
+    cdef void _restore_arcs(self, Py_ssize_t j) noexcept nogil:
+        cdef const int32_t[::1] first = self.starts.arcs.first
+        cdef Py_ssize_t t, e, i, k
+        for t in range(self.starts.first[j], self.starts.first[j + 1]):
+            e = self.starts.edge[t]
+            for i in range(first[e], first[e + 1]):
+                k = self.starts.arcs.arc[i]
+                self.more_here[k] = 0.0 if self.in_logs else 1.0
+                self.in_here[self.starts.arcs.in_place[k]] = self.arc_weight[k]
+                self.out_here[self.starts.arcs.out_place[k]] = self.arc_weight[k]
 
     cdef ArcWeights _make_arc_weights(self):
         cdef ArcWeights made = ArcWeights()
@@ -198,9 +259,9 @@ cdef class Tables(Chart):
         if self.has_bounded_gap:
             self.gap = self._future_gap()
         self._fill_arc_weights()
-        self._spread(&self.circuit, self.circuit_weight)
-        self._spread(&self.arcs_in, self.in_weight)
-        self._spread(&self.arcs_out, self.out_weight)
+        self._spread(&self.circuit, self.arc_weight, self.circuit_weight)
+        self._spread(&self.arcs_in, self.arc_weight, self.in_weight)
+        self._spread(&self.arcs_out, self.arc_weight, self.out_weight)
         made.edge_weights = self.edge_weights
         made.arc, made.circuit = self.arc_weight, self.circuit_weight
         made.arcs_in, made.arcs_out = self.in_weight, self.out_weight
@@ -208,11 +269,13 @@ cdef class Tables(Chart):
         made.representable = self.representable
         return made
 
-    cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil:
+    cdef void _spread(
+        self, const Sums* sums, const double[::1] arc_weight, double[::1] weight
+    ) noexcept nogil:
         """The weights of the arcs in the order in which a schedule reads them."""
         cdef Py_ssize_t k
         for k in range(sums.n_terms):
-            weight[k] = self.arc_weight[sums.arc[k]]
+            weight[k] = arc_weight[sums.arc[k]]
 
     cdef void _fill_arc_weights(self) noexcept nogil:
         """In linear domain relative to the largest, which becomes the scale."""

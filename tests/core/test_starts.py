@@ -1,0 +1,196 @@
+"""Observed patterns that are read at the start of segments alone: varying arcs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from spacy_hosemi import core
+from spacy_hosemi.core import tables
+
+from .. import oracles
+from ..strategies import KINDS, random_observed, random_problem
+from .problems import (
+    INF,
+    as_core,
+    gradient_fields,
+    make_automaton,
+    make_entries,
+    raises,
+)
+from .test_inference import assert_agrees, relative_error, solve
+
+N_PROBLEMS = 600
+
+
+def at_starts(seed: int, kinds=KINDS, **given) -> oracles.Problem:
+    """A random problem whose observed patterns have scores at starts alone."""
+    rng = np.random.default_rng(seed)
+    n_labels = int(rng.integers(1, 4))
+    observed = random_observed(rng, n_labels)
+    problem = random_problem(
+        rng, kinds=kinds, n_labels=n_labels, observed=observed, **given
+    )
+    dense = {x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")}
+    size = 3 * problem.n_tokens
+    scores = rng.permutation(np.concatenate([problem.inside.ravel(), np.zeros(size)]))
+    entries = [
+        (int(rng.integers(problem.n_tokens)), 1, n_labels + int(c), float(score))
+        for c, score in zip(rng.integers(0, len(observed), size), scores, strict=False)
+    ]
+    cells = [cell for cell in problem.cells if cell[2] < n_labels]
+    return problem._replace(cells=cells, entries=entries, **dense)
+
+
+def split(automaton, potentials):
+    """The same scores in dense columns: patterns split the states again."""
+    n, more = len(potentials.inside), len(automaton.observed)
+    start = np.hstack([potentials.start, np.zeros((n, more))])
+    for position, _, column, score in potentials.entries.tolist():
+        start[position, column] += score
+    return replace(potentials, start=start, entries=None)
+
+
+def test_marginals_are_those_of_enumeration():
+    n_entries = 0
+    for seed in range(N_PROBLEMS):
+        problem = at_starts(seed)
+        expected = solve(problem)
+        arguments = as_core(problem)
+        assert_agrees(core.marginals(*arguments), expected)
+        found = core.log_partition(*arguments)
+        assert relative_error(found, expected.log_z) < 1e-9
+        n_entries += len(problem.entries)
+    assert n_entries > 2 * N_PROBLEMS
+
+
+def test_no_state_is_split():
+    """Not even by long patterns that fire everywhere; and counts are those of patterns
+    where all entries of one have the same score."""
+    rng = np.random.default_rng(1)
+    observed = [(1, 2), (2, 1, 2), ("^", 1)]
+    automaton = make_automaton(3, [(1, 2), (2, 1)], observed)
+    plain = make_automaton(3, [(1, 2), (2, 1), (2, 1, 2), ("^", 1)])
+    assert automaton.unsplit.n_groups == 3 < automaton.n_groups
+    assert automaton.unsplit.n_states == plain.n_states
+    potentials = core.Potentials.zeros(plain, 30)
+    potentials.tail[:] = 0.0
+    potentials.inside[:] = rng.normal(size=(30, 3))
+    potentials.pattern[:] = 0.5, -0.3, 1.5, -2.0
+    expected = core.marginals(plain, potentials)
+    weights = 0.5 - 0.1, 1.5, -2.0
+    entries = [(i, 1, 3 + c, w) for i in range(30) for c, w in enumerate(weights)]
+    given = replace(
+        potentials,
+        pattern=np.array([0.1, -0.3]),
+        entries=make_entries(entries),
+    )
+    found = core.marginals(automaton, given)
+    assert found.log_z == pytest.approx(expected.log_z, abs=1e-12)
+    counts = found.gradient.entries["score"].reshape(30, 3).sum(axis=0)
+    pattern = expected.gradient.pattern
+    assert found.gradient.pattern == pytest.approx(pattern[:2], abs=1e-12)
+    assert counts == pytest.approx(pattern[[0, 2, 3]], abs=1e-12)
+
+
+@pytest.mark.parametrize("kinds", [("small",), ("spikes",), ("huge",)])
+@pytest.mark.parametrize("block", [None, 60])
+def test_long_documents_are_as_with_split_states(kinds, block, monkeypatch):
+    """In both domains; block by block, too."""
+    if block is not None:
+        monkeypatch.setattr(tables, "BLOCK", block)
+    for seed in range(12):
+        problem = at_starts(seed, kinds, n_tokens=40)
+        automaton, potentials, limits = as_core(problem)
+        found = core.marginals(automaton, potentials, limits)
+        expected = core.marginals(automaton, split(automaton, potentials), limits)
+        assert relative_error(found.log_z, expected.log_z) < 1e-9
+        a, b = (gradient_fields(x.gradient) for x in (found, expected))
+        where = [row[0] for row in problem.entries], [row[2] for row in problem.entries]
+        b["entries"] = b["start"][where]
+        b["start"] = b["start"][:, : problem.n_labels]
+        for name, counts in a.items():
+            np.testing.assert_allclose(counts, b[name], atol=1e-7, err_msg=name)
+        above = (np.array(x.segments_above(0.3)) for x in (found, expected))
+        np.testing.assert_allclose(*above, atol=1e-7)
+
+
+def test_counts_of_a_segmentation():
+    """Its score, what `less` takes away, and whether it is possible."""
+    n_entries = 0
+    for seed in range(300):
+        problem = at_starts(seed, ("small",), constrained=False, n_tokens=5)
+        automaton, potentials, _ = as_core(problem)
+        segments, score = core.viterbi(automaton, potentials)
+        if not segments:
+            continue
+        found, before = (core.marginals(automaton, potentials) for _ in range(2))
+        assert found.is_possible(segments)
+        assert found.less(segments) == pytest.approx(score)
+        counts = core.marginals(automaton, split(automaton, potentials))
+        counts.less(segments)
+        a, b = gradient_fields(found.gradient), gradient_fields(counts.gradient)
+        for name in ("inside", "length", "pattern", "tail", "end"):
+            np.testing.assert_allclose(a[name], b[name], atol=1e-9)
+        taken = before.gradient.entries["score"] - a["entries"]
+        expected = oracles.marginals(problem, {tuple(segments): 0.0}).entries
+        np.testing.assert_allclose(taken, expected, atol=1e-9)
+        n_entries += np.count_nonzero(expected)
+    assert n_entries > 100
+
+
+def test_what_is_forbidden_at_one_token():
+    """A after O only where no entry forbids it; then nothing is left."""
+    automaton = make_automaton(2, [("^", 1), (1, 1)], [(0, 1)])
+    potentials = core.Potentials.zeros(automaton, 3)
+    potentials.pattern[:] = -INF
+    potentials.start[1:, 0] = -INF
+    potentials.entries = make_entries([(1, 1, 2, -INF)])
+    found = core.marginals(automaton, potentials)
+    assert found.log_z == -INF
+    assert not found.tokens.any() and not found.gradient.entries["score"].any()
+    potentials.entries = make_entries([(2, 1, 2, -INF)])
+    potentials.pattern[1] = 0.0
+    found = core.marginals(automaton, potentials)
+    assert found.log_z == 0.0
+    assert found.segment(1, 2, 1) == found.segment(0, 1, 0) == 1.0
+
+
+def test_a_grammar_stays():
+    for seed in range(40):
+        problem = at_starts(seed, ("small",), n_tokens=4)
+        if problem.n_labels < 2:
+            continue
+        rules = core.compile_grammar("OAB"[: problem.n_labels], ["A at most once"])
+        automaton, potentials, limits = as_core(problem, grammar=rules)
+        found = core.marginals(automaton, potentials, limits)
+        expected = core.marginals(automaton, split(automaton, potentials), limits)
+        assert relative_error(found.log_z, expected.log_z) < 1e-9
+        assert found.tokens == pytest.approx(expected.tokens, abs=1e-9)
+
+
+def test_scores_depend_on_what_stands_before():
+    automaton = make_automaton(2, (), [(0, 1)])
+    potentials = core.Potentials.zeros(automaton, 3)
+    posterior = core.marginals(automaton, potentials, None, False)
+    with raises("HS118"):
+        posterior.scores_of(np.array([[0, 1, 1]], np.int32))
+
+
+def test_wrong_potentials_are_found_all_the_same():
+    automaton = make_automaton(2, [(1, 1)], [(0, 1)])
+    for name, value, code in (
+        ("pattern", np.zeros(3), "HS010"),
+        ("pattern", np.array([np.nan]), "HS011"),
+        ("inside", np.full((3, 2), np.inf), "HS011"),
+        ("entries", make_entries([(3, 1, 2, 0.0)]), "HS025"),
+        ("entries", make_entries([(0, 1, 3, 0.0)]), "HS025"),
+        ("entries", make_entries([(0, 1, 2, np.nan)]), "HS011"),
+    ):
+        potentials = core.Potentials.zeros(automaton, 3)
+        potentials = replace(
+            potentials,
+            **{x: np.zeros((3, 2)) for x in ("inside", "start", "end")},
+        )
+        with raises(code):
+            core.marginals(automaton, replace(potentials, **{name: value}))
