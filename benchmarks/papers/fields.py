@@ -155,7 +155,7 @@ def sections(options: Options) -> list[Section]:
                 "weight for each label, theirs for those with which training has "
                 "them.",
                 "Their code reads of each size the first n-gram of letters and one "
-                "more; here it is all of them. Fits end by the tolerance (1e-4), "
+                "more; here it is all of them. Fits end by the tolerance (3e-4), "
                 "mostly after some 50 iterations. While this script was written "
                 "some variants (features from two occurrences on, no transitions, "
                 "fewer n-grams) were tried on test; what is shown keeps every "

@@ -402,18 +402,14 @@ cdef class Marginals(Tables):
         # Expected count of a pattern at j: that of the arcs that complete it.
         cdef const int32_t[::1] first = self.starts.arcs.first
         cdef Py_ssize_t t, e, i, k
-        cdef double mass, weight, closing
         for t in range(self.starts.first[j], self.starts.first[j + 1]):
             e = self.starts.edge[t]
             for i in range(first[e], first[e + 1]):
                 k = self.starts.arcs.arc[i]
-                mass = self.node[self.arc_node[k]]
-                closing = self.closing[j, self.arc_target[k]]
-                weight = self.out_here[self.starts.arcs.out_place[k]]
                 if self.in_logs:
-                    self.start_count[t] += exp(mass + weight + closing - self.log_z)
+                    self.start_count[t] += self.arc_prob[k]
                 else:
-                    self.start_count[t] += mass * weight * closing
+                    self.start_count[t] += self.arc_prob[k] * self.arc_weight[k]
 
     cdef bint _refill(self, Py_ssize_t j) noexcept nogil:
         if self.in_logs:

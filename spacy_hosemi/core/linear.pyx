@@ -405,11 +405,12 @@ cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept no
     _circuit(tables, j)
     if tables.varies(j):
         for k in range(tables.arc_edge.shape[0]):
-            arc_count[k] += (
+            tables.arc_prob[k] = (
                 tables.node[tables.arc_node[k]]
                 * closing[tables.arc_target[k]]
                 * tables.more_here[k]
             )
+            arc_count[k] += tables.arc_prob[k]
         return
     for k in range(tables.arc_edge.shape[0]):
         arc_count[k] += (

@@ -177,19 +177,23 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
 cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
     """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
     cdef Py_ssize_t k
-    cdef double closing
+    cdef double closing, prob
     cdef bint varies = tables.varies(j)
     _circuit(tables, j)
     for k in range(tables.arc_edge.shape[0]):
         closing = tables.closing[j, tables.arc_target[k]]
         if varies:
             closing += tables.more_here[k]
+        prob = 0.0
         if closing > -INFINITY:
-            arc_count[k] += exp(
+            prob = exp(
                 tables.node[tables.arc_node[k]]
                 + tables.arc_weight[k]
                 + (closing - tables.log_z)
             )
+        arc_count[k] += prob
+        if varies:
+            tables.arc_prob[k] = prob
 
 
 cdef void rest_row(

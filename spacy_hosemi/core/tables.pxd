@@ -47,6 +47,7 @@ cdef class Tables(Chart):
     # the same for one boundary, where entries at starts change some
     cdef Py_ssize_t varied          # the boundary; -1: none yet
     cdef double[::1] more_here      # [A] by what; 1, or its log, where nothing does
+    cdef double[::1] arc_prob       # [A] what `count_arcs` has added
     cdef double[::1] in_here
     cdef double[::1] out_here
     cdef double arc_scale

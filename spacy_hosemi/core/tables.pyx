@@ -193,6 +193,7 @@ cdef class Tables(Chart):
         cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
         self.varied = -1
         self.more_here = np.full(n_arcs, 0.0 if self.in_logs else 1.0)
+        self.arc_prob = np.empty(n_arcs)
         self.in_here, self.out_here = self.in_weight.copy(), self.out_weight.copy()
 
     cdef bint varies(self, Py_ssize_t j) noexcept nogil:
