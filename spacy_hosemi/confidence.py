@@ -5,8 +5,9 @@ A component leaves a record in `doc.user_data["hosemi"][name]`:
     {"component": id, "spans": {"start:end:label": probability or None}}
 
 with character offsets. None means not computed yet: then the component, if it still
-lives in this process, is asked when somebody reads the attribute. Plain numbers and
-strings only, so that the record travels with Doc.to_bytes and DocBin.
+lives in this process, is asked when somebody reads the attribute; it finds under
+"given" what limited the prediction, see `preset`. Plain numbers and strings only, so
+that the record travels with Doc.to_bytes and DocBin.
 """
 
 from __future__ import annotations
@@ -77,14 +78,12 @@ def leave_record(
     name: str,
     component: str,
     spans: dict[str, Any],
-    paths: dict[str, Any] | None = None,
+    **more: Any,
 ) -> None:
     """Replace the record of one component; the latest one stands last."""
     records = doc.user_data.setdefault(KEY, {})
     records.pop(name, None)
-    records[name] = {"component": component, "spans": spans}
-    if paths is not None:
-        records[name]["paths"] = paths
+    records[name] = {"component": component, "spans": spans, **more}
 
 
 def get_confidence(span: Span) -> float | None:

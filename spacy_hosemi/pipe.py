@@ -68,7 +68,13 @@ from .model import weights_of
 from .neural import set_output
 from .objectives import Objective, divergence
 from .predictions import Prediction, Predictor, Wanted, make_predictor
-from .preset import is_blocked, preset_entities, read_preset
+from .preset import (
+    copy_tokens,
+    is_blocked,
+    preset_entities,
+    read_preset,
+    remember,
+)
 from .problems import NOTHING, AnySpan, Fixed, JointMarginals, Preset, Problem
 from .refinement import Refinement
 from .scoring import score_entities
@@ -868,6 +874,9 @@ class HighOrderSemiCRF(TrainablePipe):
         columns = entity_columns(docs, [prediction.spans for prediction in scores])
         for doc, prediction, of_doc in zip(docs, scores, columns):
             spans = prediction.spans
+            more: dict[str, Any] = {}
+            if prediction.scores is None:
+                more["given"] = remember(doc, self.name)
             if not doc.has_annotation("ENT_IOB"):
                 doc.from_array(ENTITY_ATTRIBUTES, of_doc)
             else:
@@ -876,10 +885,9 @@ class HighOrderSemiCRF(TrainablePipe):
             known = dict.fromkeys([key_at(doc, *span) for span in spans])
             if prediction.scores is not None:
                 known = dict(zip(known, prediction.scores))
-            paths = (
-                None if prediction.paths is None else dict(zip(known, prediction.paths))
-            )
-            leave_record(doc, self.name, self._id, known, paths)
+            if prediction.paths is not None:
+                more["paths"] = dict(zip(known, prediction.paths))
+            leave_record(doc, self.name, self._id, known, **more)
             if self.spans_key:
                 doc.spans[self.spans_key] = self._span_group(doc, prediction)
 
@@ -906,11 +914,16 @@ class HighOrderSemiCRF(TrainablePipe):
         doc.set_ents([*others, *ents], blocked=[doc[i : i + 1] for i in free])
 
     def score_spans(self, doc: Doc) -> None:
-        """Compute the probabilities that the record of a document still lacks.
+        """Compute the probabilities that the record of a document still lacks: none if
+        its tokens have changed.
 
         doc (Doc): With entities of this component.
         """
-        record = doc.user_data["hosemi"][self.name]["spans"]
+        whole = doc.user_data["hosemi"][self.name]
+        predicted = self._as_predicted(doc, whole.get("given"))
+        if predicted is None:
+            return
+        doc, record = predicted, whole["spans"]
         spans = {key: find_span(doc, key) for key in record}
         found = {key: span for key, span in spans.items() if span is not None}
         (problems,) = self._problems([doc])
@@ -925,6 +938,19 @@ class HighOrderSemiCRF(TrainablePipe):
         spans_of = [[found[key] for key in keys] for keys in within]
         scores = span_probabilities(problems, spans_of, self.automaton, self.inventory)
         record.update(zip(chain(*within), chain(*scores)))
+
+    def _as_predicted(self, doc: Doc, given: dict[str, Any] | None) -> Doc | None:
+        """A document as it was before prediction, whatever has been set since; None if
+        it has other tokens. given: from `remember`."""
+        if given is None or given == remember(doc, self.name):
+            return doc
+        if given["tokens"] != len(doc):
+            return None
+        found = copy_tokens(doc, given.get("sents"))
+        preset = [Span(found, *span) for span in given.get("preset", ())]
+        ents = [span for span in preset if span.label]
+        found.set_ents(ents, blocked=[span for span in preset if not span.label])
+        return found
 
     def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.

@@ -6,15 +6,18 @@ decoded given the preset ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, Token
 
 from .confidence import KEY, span_key
 from .core import Constraints
 from .labels import LabelInventory
 from .problems import Bools, Preset
+from .units import sentence_starts
 
 
 def read_preset(doc: Doc, name: str) -> Preset | None:
@@ -44,6 +47,63 @@ def is_blocked(doc: Doc) -> Bools:
     says that no entity may cover them."""
     iob, label = doc.to_array(["ENT_IOB", "ENT_TYPE"]).reshape(-1, 2).T
     return (iob == 3) & (label == 0)
+
+
+def remember(doc: Doc, name: str) -> dict[str, Any]:
+    """What limits a prediction, for what is computed of it later.
+
+    doc (Doc): n tokens, before the component writes its entities.
+    name (str): Of the component.
+    RETURNS (Dict[str, Any]): Plain values: "tokens", n; where they are set, "sents",
+        the tokens that begin sentences, and "preset", [start, end, label] of preset
+        entities and, with an empty label, of blocked tokens.
+    """
+    given: dict[str, Any] = {"tokens": len(doc)}
+    if doc.has_annotation("SENT_START"):
+        given["sents"] = sentence_starts(doc).tolist()
+    if doc.has_annotation("ENT_IOB"):
+        ents = [[x.start, x.end, x.label_] for x in preset_entities(doc, name)]
+        blocked = np.flatnonzero(is_blocked(doc)).tolist()
+        if preset := ents + [[i, i + 1, ""] for i in blocked]:
+            given["preset"] = preset
+    return given
+
+
+def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
+    """The tokens of a document, with all that features read of them, and without its
+    entities.
+
+    doc (Doc): n tokens.
+    starts (Optional[Sequence[int]]): Those that begin sentences; None: not set.
+    RETURNS (Doc): Has the same `user_data`.
+    """
+    marked = None if starts is None else {0, *starts}
+    columns = {"TAG": "tags", "POS": "pos", "LEMMA": "lemmas", "MORPH": "morphs"}
+    known: dict[str, Any] = {
+        y: [_read(token, x) for token in doc]
+        for x, y in columns.items()
+        if doc.has_annotation(x)
+    }
+    found = Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        user_data=doc.user_data,
+        sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
+        **known,
+    )
+    for token, of_doc in zip(found, doc):
+        token.norm_, token.dep_ = of_doc.norm_, of_doc.dep_
+    found.tensor = doc.tensor
+    return found
+
+
+def _read(token: Token, attribute: str) -> str:
+    return (
+        str(token.morph)
+        if attribute == "MORPH"
+        else getattr(token, f"{attribute.lower()}_")
+    )
 
 
 def leave_free(

@@ -236,6 +236,73 @@ def test_the_component_that_wrote_an_entity_has_its_confidence():
     assert [ent._.confidence for ent in nlp(TEXT).ents] == pytest.approx(expected)
 
 
+def later(doc, change):
+    """What is read before something sets it, and afterwards."""
+    change(doc)
+    return [ent._.confidence for ent in doc.ents if ent._.confidence is not None]
+
+
+def set_sentences(doc):
+    doc[1].is_sent_start = True  # within "Ada Lovelace"
+
+
+def unset_sentences(doc):
+    for token in doc[1:]:
+        token.is_sent_start = None
+
+
+def add_entity(doc):
+    doc.set_ents([Span(doc, 2, 3, "VERB")], default="unmodified")
+
+
+def remove_preset(doc):
+    doc.set_ents([ent for ent in doc.ents if ent.label_ != "VERB"])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    ("before", "change"),
+    [
+        ({}, set_sentences),
+        ({}, add_entity),
+        ({"sent_starts": [True, *6 * [False]]}, set_sentences),
+        ({"sent_starts": [True, False, True, *4 * [False]]}, unset_sentences),
+        ({"ents": ["O", "O", "B-VERB", *4 * ["O"]]}, remove_preset),
+    ],
+)
+def test_what_is_set_after_prediction_does_not_count(encoding, before, change):
+    nlp = make_trained(encoding=encoding)
+    pipe = nlp.get_pipe("hosemi")
+    words = ["Ada", "Lovelace", "wrote", "to", "Charles", "Babbage", "."]
+    docs = [make_doc(nlp, *words, **before) for _ in range(2)]
+    pipe.confidence = True
+    expected = later(pipe(docs[0]), lambda doc: None)
+    assert len(expected) == 2
+    pipe.confidence = False
+    labels = pipe.labels
+    assert later(pipe(docs[1]), change) == pytest.approx(expected)
+    assert pipe.labels == labels
+
+
+def test_blocked_tokens_are_remembered():
+    nlp = make_trained()
+    doc = nlp.make_doc(TEXT)
+    doc.set_ents([], blocked=[doc[0:1]], default="missing")
+    pipe = nlp.get_pipe("hosemi")
+    other = doc.copy()
+    (expected,) = later(pipe(doc), lambda doc: None)
+    assert later(pipe(other), add_entity) == pytest.approx([expected])
+    assert nlp(TEXT).ents[1]._.confidence != expected
+
+
+def test_other_tokens_have_none():
+    nlp = make_trained()
+    nlp.add_pipe("merge_entities")
+    assert [ent._.confidence for ent in nlp(TEXT).ents] == [None, None]
+    nlp.get_pipe("hosemi").confidence = True
+    assert None not in [ent._.confidence for ent in nlp(TEXT).ents]
+
+
 def test_marginals():
     nlp = make_uncertain()
     pipe = nlp.get_pipe("hosemi")

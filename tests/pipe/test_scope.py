@@ -281,11 +281,13 @@ def test_sentences_of_a_component_before(tmp_path):
 def test_confidence_of_a_span_that_a_new_sentence_start_divides():
     pipe, _ = initialized()
     sentences = [[("a", ""), ("c", "")], [("c", ""), ("b", "")]]
-    doc = joined(sentences, pipe.vocab).predicted
-    pipe.set_annotations([doc], [_prediction((0, 2, "A"), (2, 3, "B"))])
-    doc[1].is_sent_start = True
-    assert doc.ents[0]._.confidence is None
-    assert 0.0 < doc.ents[1]._.confidence < 1.0
+    docs = [joined(sentences, pipe.vocab).predicted for _ in range(2)]
+    predictions = [_prediction((0, 2, "A"), (2, 3, "B"))] * 2
+    pipe.set_annotations(docs, predictions)
+    docs[1][1].is_sent_start = True
+    expected, found = ([ent._.confidence for ent in doc.ents] for doc in docs)
+    assert found == pytest.approx(expected)
+    assert 0.0 < expected[0] < 1.0
 
 
 def _prediction(*spans):
