@@ -353,6 +353,11 @@ class Errors(metaclass=_Coded):
         "annotated, so there is nothing to measure. Check that they have entities, and "
         "that the pipeline was trained on documents like these."
     )
+    HS120 = (
+        "on {path} the whole component {name!r} has F1 0, of which nothing can be "
+        "lost; expected documents with entities, and some that it finds. Check that "
+        "the file has spans in doc.ents, with the labels of the component."
+    )
     HS101 = (
         "min_confidence is {found}, and not each of these labels can be a key of a "
         "config file, such as one with ':' or '='; expected pairs. Write "

@@ -618,6 +618,25 @@ def test_prune_refuses(model, args, said):
     assert said in words(run("prune", model, *args, code=1))
 
 
+def test_prune_needs_something_to_lose(model, tmp_path):
+    path = tmp_path / "dev.spacy"
+    DocBin(docs=[spacy.blank("en")("Ada wrote.")]).to_disk(path)
+    args = "--data", str(path), "--max-loss", "0.1"
+    printed = words(run("prune", model, str(tmp_path / "small"), *args, code=1))
+    assert "HS120" in printed
+    assert not (tmp_path / "small").exists()
+
+
+@pytest.mark.parametrize(
+    "args", [("prune", "--data"), ("calibrate",), ("select", "--n", "1")]
+)
+def test_a_corpus_is_a_spacy_file(model, args, tmp_path):
+    path = tmp_path / "dev.jsonl"
+    path.write_text("{}")
+    printed = words(run(args[0], model, *args[1:], str(path), code=1))
+    assert "is no .spacy file" in printed and "corpus/convert.py" in printed
+
+
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory) -> str:
     """A folder with a pipeline whose labels are in a tree."""

@@ -13,6 +13,7 @@ from .common import (
     CodePath,
     Component,
     Model,
+    check_corpus,
     check_output,
     fail,
     hosemi_cli,
@@ -178,8 +179,7 @@ def _check_calibration(
     with_threshold: bool,
     with_temperature: bool,
 ) -> None:
-    if not data.is_file():
-        fail(f"There is no file {str(data)!r}", "Expected a .spacy file as CORPUS.")
+    check_corpus(data, "CORPUS")
     given = [f"--{name}" for name, value in wanted.items() if value is not None]
     if len(given) > 1:
         fail("--precision and --recall are given", "Expected at most one of them.")

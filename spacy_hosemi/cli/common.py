@@ -59,13 +59,23 @@ def with_progress(stream: Iterable[Any], total: int) -> Iterable[Any]:
     return tqdm(stream, total=total, unit=" docs", leave=False, disable=None)
 
 
+def check_corpus(path: Path, name: str) -> None:
+    if not path.is_file():
+        fail(f"There is no file {str(path)!r}", f"Expected a .spacy file as {name}.")
+    if path.suffix != ".spacy":
+        fail(
+            f"{str(path)!r} is no .spacy file",
+            f"Expected one as {name}; `spacy convert` and corpus/convert.py make them.",
+        )
+
+
 def check_output(path: Path, overwrite: bool) -> None:
     if path.exists() and not path.is_dir():
-        fail(f"{str(path)!r} is a file", "Expected a folder as --output.")
+        fail(f"{str(path)!r} is a file", "Expected a folder to write to.")
     if path.exists() and not overwrite:
         fail(
             f"{str(path)!r} exists already",
-            "Choose another --output, or give --overwrite to write to it.",
+            "Choose another folder, or give --overwrite to write to it.",
         )
 
 

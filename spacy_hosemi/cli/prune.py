@@ -13,6 +13,7 @@ from .common import (
     CodePath,
     Component,
     Model,
+    check_corpus,
     check_output,
     fail,
     hosemi_cli,
@@ -135,8 +136,8 @@ def _check_strength(
         fail("No strength is given", f"To save a pipeline, give one of {options}.")
     if "max_loss" in given and data is None:
         fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
-    if data is not None and not data.is_file():
-        fail(f"There is no file {str(data)!r}", "Expected a .spacy file as --data.")
+    if data is not None:
+        check_corpus(data, "--data")
 
 
 def _print_pruned(

@@ -14,6 +14,7 @@ from .common import (
     CodePath,
     Component,
     Model,
+    check_corpus,
     clean,
     fail,
     hosemi_cli,
@@ -89,8 +90,7 @@ def select_cli(
     import_code(code_path)
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
-    if not data.is_file():
-        fail(f"There is no file {str(data)!r}", "Expected a .spacy file as CORPUS.")
+    check_corpus(data, "CORPUS")
     if output is not None:
         _check_output_file(output, overwrite)
     nlp, pipe = load_component(model, component)

@@ -14,6 +14,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Corpus
 
+from ..errors import Errors
 from ..pipe import HighOrderSemiCRF
 
 # Shares of all weights, from all to those with which little is left of most models.
@@ -66,10 +67,13 @@ def try_pruning(
     thresholds (Iterable[float]): See `HighOrderSemiCRF.prune`.
     data (Optional[Path]): A .spacy file with entities.
     RETURNS (List[Pruned]): In the order of the thresholds.
+    RAISES (ValueError): HS120 the whole component has F1 0 on the data.
     """
     whole = pipe.to_bytes(exclude=["vocab"])
     n_before = len(pipe.get_weights())
     found = []
+    if data is not None and not _f1(nlp, data):
+        raise ValueError(Errors.HS120.format(name=pipe.name, path=data))
     try:
         for below in thresholds:
             pipe.from_bytes(whole, exclude=["vocab"])
