@@ -358,6 +358,12 @@ class Errors(metaclass=_Coded):
         "lost; expected documents with entities, and some that it finds. Check that "
         "the file has spans in doc.ents, with the labels of the component."
     )
+    HS121 = (
+        "objective is spacy_hosemi.perceptron.v1, whose gradient has jumps, and fit is "
+        "spacy_hosemi.lbfgs.v1, which stops at the first of them; expected the fit "
+        "spacy_hosemi.averaged.v1. Set it, leave the fit out to train online, or set "
+        "the objective to spacy_hosemi.log_likelihood.v1."
+    )
     HS101 = (
         "min_confidence is {found}, and not each of these labels can be a key of a "
         "config file, such as one with ':' or '='; expected pairs. Write "

@@ -16,7 +16,7 @@ from .core import PatternAutomaton, Potentials
 from .core.rows import Freedom
 from .errors import Errors
 from .families import family_values
-from .objectives import Objective
+from .objectives import Objective, is_smooth
 from .rows import Rows, join_rows
 from .segmentation import Gold
 from .weights import Weights, role_gradient
@@ -75,7 +75,7 @@ class Batch:
     ) -> None:
         self.weights = weights
         self._automaton = automaton
-        self._objective = objective
+        self.objective = objective
         self._golds = golds
         self._sizes = [len(doc) for doc in docs]
         self._borders = [0, *np.cumsum(self._sizes).tolist()]
@@ -104,7 +104,7 @@ class Batch:
         """RETURNS (Tuple[float, Potentials]): Loss of one document, with these rows, at
         the present weights; its derivatives by the potentials."""
         potentials = self.weights.potentials(rows, self._sizes[k])
-        return self._objective(self._automaton, potentials, self._golds[k])
+        return self.objective(self._automaton, potentials, self._golds[k])
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """How each weight may change.
@@ -140,7 +140,7 @@ class Batch:
             potentials = self.weights.with_scores(
                 **piece, segments=segments, places=places
             )
-            loss, gradient = self._objective(self._automaton, potentials, gold)
+            loss, gradient = self.objective(self._automaton, potentials, gold)
             total += loss
             for role in piece:  # the scores have been read: their place is free
                 piece[role][:] = role_gradient(gradient, role)
@@ -184,7 +184,8 @@ def make_lbfgs(
     progress (bool): Show a progress bar on stderr.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0: decoding is faster.
-    RETURNS (Callable[[Batch], None]): Finds the best weights and leaves them in place.
+    RETURNS (Callable[[Batch], None]): Finds the best weights and leaves them in place;
+        raises HS121 (ValueError) if the objective is not smooth.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
     penalty = family_values("l2", l2)
@@ -203,6 +204,8 @@ def make_lbfgs(
         )
 
     def fit(batch: Trainable) -> None:
+        if isinstance(batch, Batch) and not is_smooth(batch.objective):
+            raise ValueError(Errors.HS121)
         minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
 
     return fit

@@ -26,6 +26,7 @@ Pattern = tuple[str, ...]
 ENCODINGS = ("segments", "IO", "BIO", "BILUO")
 OUTSIDES = ("run", "token", "none")
 SELECTIONS = ("count", "gain")  # of patterns
+SMOOTHINGS = (0, 1, 2)  # of lengths
 
 # With more label bigrams than this only those seen in training become patterns.
 ALL_BIGRAMS = 20_000
@@ -280,7 +281,7 @@ def possible_lengths(
     return length, tail
 
 
-def check_choice(name: str, found: Any, expected: Sequence[str]) -> None:
+def check_choice(name: str, found: Any, expected: Sequence[Any]) -> None:
     """RAISES (ValueError): HS042 if it is none of the expected ones."""
     if found not in expected:
         raise ValueError(

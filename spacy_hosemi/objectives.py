@@ -64,6 +64,11 @@ def log_likelihood(
     return everything.log_z - score, gradient
 
 
+def is_smooth(objective: Objective) -> bool:
+    """Whether its gradient has no jumps, which L-BFGS cannot pass."""
+    return getattr(objective, "func", objective) is not perceptron
+
+
 def make_perceptron(margin: float = 0.0) -> Objective:
     """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import Errors
-from .labels import SELECTIONS, check_choice
+from .labels import SELECTIONS, SMOOTHINGS, check_choice
 from .thresholds import check_share, check_temperature
 from .units import SCOPES
 
@@ -28,7 +28,6 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
         "observed_order": (settings["observed_order"], 0),
         "observed_min_count": (settings["observed_min_count"], 1),
         "explicit_length": (settings["explicit_length"], 1),
-        "length_smoothing": (settings["length_smoothing"], 0),
         "max_length": (1 if max_length is None else max_length, 1),
         "collective": (settings["collective"], 0),
         "threads": (settings["threads"], 1),
@@ -46,6 +45,7 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
         raise ValueError(Errors.HS046.format(found=encoding))
     check_choice("scope", settings["scope"], SCOPES)
     check_choice("decoding", settings["decoding"], DECODINGS)
+    check_choice("length_smoothing", settings["length_smoothing"], SMOOTHINGS)
     check_choice("pattern_selection", settings["pattern_selection"], SELECTIONS)
     if settings["decoding"] == "mbr" and encoding != "segments":
         raise ValueError(Errors.HS047.format(found=encoding))

@@ -198,7 +198,7 @@ def test_the_loss_must_stay_a_number():
         loss, gradient = objective(*args)
         return loss * float("nan"), gradient
 
-    batch._objective = not_a_number
+    batch.objective = not_a_number
     with pytest.raises(ValueError, match="HS057.* nan "):
         make_averaged(progress=False)(batch)
 

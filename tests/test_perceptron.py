@@ -20,7 +20,7 @@ from .core.problems import (
     make_automaton,
     zeros,
 )
-from .helpers import find, make_examples, make_nlp, numeric_gradient
+from .helpers import find, make_examples, make_nlp, make_trained, numeric_gradient
 from .strategies import random_constraints, random_problem
 
 PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
@@ -205,3 +205,9 @@ def test_online_training(margin):
     assert losses[-1] < max(losses) / 10
     doc = "Ada Lovelace wrote to Mary Somerville."
     assert find(nlp, doc) == [("Ada Lovelace", "PER"), ("Mary Somerville", "PER")]
+
+
+@pytest.mark.parametrize("margin", [0.0, 1.0])
+def test_its_gradient_is_not_smooth(margin):
+    with pytest.raises(ValueError, match="HS121.*averaged"):
+        make_trained(objective={**PERCEPTRON, "margin": margin})

@@ -160,7 +160,8 @@ def test_too_many_weights_raise_the_minimum_count(monkeypatch):
         ("HS043", {"pattern_min_count": 0}),
         ("HS043", {"pattern_max": -1}),
         ("HS043", {"explicit_length": 0}),
-        ("HS043", {"length_smoothing": -1}),
+        ("HS042", {"length_smoothing": -1}),
+        ("HS042", {"length_smoothing": 3}),
         ("HS043", {"max_length": 0}),
     ],
 )
