@@ -66,7 +66,7 @@ from .loading import (
 )
 from .model import weights_of
 from .neural import set_output
-from .objectives import Objective, divergence
+from .objectives import Objective, divergence, is_smooth
 from .predictions import Prediction, Predictor, Wanted, make_predictor
 from .preset import (
     copy_tokens,
@@ -371,7 +371,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self._tree = Flat()
         if hierarchy is not None:
             check_beside_tree(
-                {**self.cfg, "decoding": decoding},
+                {**self.cfg, "decoding": decoding, "smooth": is_smooth(objective)},
                 self.weights.extractor.gazetteers.settings,
             )
             self._tree = Refinement(hierarchy, level_weights_of(model))

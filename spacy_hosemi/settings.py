@@ -92,6 +92,10 @@ def check_beside_tree(
                     expected=f"{name} = {value!r}", found=f"it is {found!r}"
                 )
             )
+    if not settings["smooth"]:
+        objective = 'objective "spacy_hosemi.log_likelihood.v1"'
+        found = "it is that of the perceptron"
+        raise ValueError(Errors.HS118.format(expected=f"the {objective}", found=found))
     hard = [name for name, x in gazetteers.items() if x.label is not None]
     if hard:
         raise ValueError(

@@ -491,6 +491,7 @@ HARD = {"@misc": "spacy_hosemi.gazetteer.v1", "mode": "hard", "label": "PER/firs
         {"observed_patterns": [["*", "*"]]},
         {"pattern_selection": "gain", "pattern_max": 3},
         {"model": {"gazetteers": {"names": HARD}}},
+        {"objective": {"@misc": "spacy_hosemi.perceptron.v1"}},
     ],
 )
 def test_settings_that_a_tree_does_not_go_with(config):
