@@ -149,7 +149,9 @@ def _check_possible(score: float, gold: Gold) -> None:
     if score == -np.inf:
         raise ValueError(
             Errors.HS056.format(
-                text=gold.text, reason="a label pattern or a length forbids it"
+                text=gold.text,
+                reason="a label pattern or max_length forbids it. Mend the annotation, "
+                "or raise max_length",
             )
         )
 
