@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from .core import PatternAutomaton
 from .errors import Errors, Warnings
+from .features import Extractor
+from .features.attributes import SET_BY_COMPONENTS
 from .objectives import breaks_rules
 from .segmentation import Annotation, Gold, count_misaligned
 from .units import units
@@ -68,6 +72,18 @@ def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
             ),
             stacklevel=3,
         )
+
+
+def warn_unset(read: Extractor, docs: Iterable[Doc]) -> None:
+    """HSW09: what features read of tokens that no component has set."""
+    templates = chain.from_iterable(read.features.roles.values())
+    names = {atom.attribute for template in templates for atom in template.atoms}
+    names.update(x.attr for x in read.gazetteers.settings.values())
+    asked = [name for name in SET_BY_COMPONENTS if name in names]
+    docs = [doc for doc in docs if len(doc)] if asked else []
+    unset = [x for x in asked if not any(doc.has_annotation(x) for doc in docs)]
+    if docs and unset:
+        warnings.warn(Warnings.HSW09.format(names=", ".join(unset)), stacklevel=3)
 
 
 def is_init_labels() -> bool:

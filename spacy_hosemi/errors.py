@@ -489,6 +489,11 @@ class Warnings(metaclass=_Coded):
         "begins with {text!r}. They are learnt from as if there were no rules; mend "
         "them, or the rules."
     )
+    HSW09 = (
+        "features read {names}, which no training document has: they find nothing. Add "
+        "a component before this one that sets them, and name it in [training] "
+        "annotating_components; or remove the templates and lists that read them."
+    )
     HSW08 = (
         "features of documents that are met in training would make {found} weights, "
         "more than {limit}; no more features are added. Give all training documents to "

@@ -31,6 +31,7 @@ from .checks import (
     warn_crossing,
     warn_misaligned,
     warn_rules,
+    warn_unset,
 )
 from .collective import agree
 from .confidence import (
@@ -488,6 +489,7 @@ class HighOrderSemiCRF(TrainablePipe):
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples)
         annotate(nlp, examples)
+        warn_unset(self.weights.extractor, [eg.predicted for eg in examples])
         self._labelling.begin(known, hierarchy)
         self._check_hard_lists()
         check_labels(self.min_confidence, self._tree.names, self.name)

@@ -436,6 +436,7 @@ def test_find(listed):
     assert "nothing" in printed and "Words by LOWER: b\n" in printed
 
 
+@pytest.mark.filterwarnings("ignore:.*HSW09")
 def test_components_before_are_run(tmp_path):
     """A list that compares lemmas needs them, from the pipeline."""
     lists = {"x": {"@misc": "spacy_hosemi.gazetteer.v1", "attr": "LEMMA"}}

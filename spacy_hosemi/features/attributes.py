@@ -26,7 +26,8 @@ FLAGS = (
 ).split()
 
 # Read by Doc.to_array: they depend on the token, not only on its word.
-TOKEN_ATTRIBUTES = ("NORM", "LEMMA", "POS", "TAG", "DEP", "MORPH")
+SET_BY_COMPONENTS = ("LEMMA", "POS", "TAG", "DEP", "MORPH")
+TOKEN_ATTRIBUTES = ("NORM", *SET_BY_COMPONENTS)
 
 # Nearest end of the document in tokens, up to here; then which tenth of it.
 _NEAR = 3

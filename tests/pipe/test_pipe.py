@@ -513,6 +513,22 @@ def test_label_rules_are_saved():
     assert fresh.automaton.n_states == pipe.automaton.n_states
 
 
+def test_features_that_no_document_has():
+    lists = {"x": {"@misc": "spacy_hosemi.gazetteer.v1", "attr": "LEMMA"}}
+    features = {**SMALL, "start": ["LOWER & POS[-1]", "NORM"], "end": ["TAG"]}
+    nlp = make_nlp(features=features)
+    with pytest.warns(UserWarning, match="HSW09.*read POS, TAG, which no"):
+        initialize(nlp)
+    examples = make_examples(nlp)
+    examples[0].predicted[0].pos_ = examples[1].predicted[1].tag_ = "X"
+    nlp.get_pipe("hosemi").initialize(lambda: examples)  # warnings are errors
+    nlp = make_nlp(model={"gazetteers": lists})
+    with pytest.warns(UserWarning, match="HSW09.*read LEMMA, which no"):
+        nlp.get_pipe("hosemi").initialize(
+            lambda: examples, gazetteers={"x": lambda: ["Ada"]}
+        )
+
+
 def test_gold_that_breaks_label_rules():
     """It is learnt from as without rules, all other documents with them."""
     rules = ["PER at most once"]

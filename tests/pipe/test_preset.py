@@ -8,8 +8,18 @@ import spacy
 from spacy.tokens import Span
 from spacy.training import Example
 
+from spacy_hosemi.preset import copy_tokens
+
 from .. import oracles
-from ..helpers import SMALL, as_problem, make_doc, make_examples, randomize, triples
+from ..helpers import (
+    SMALL,
+    as_problem,
+    make_doc,
+    make_examples,
+    make_nlp,
+    randomize,
+    triples,
+)
 
 NLP = spacy.blank("en")
 MARKED = ("[A a b] c [B b] .", "a [B b a] c - [A c]", "c [A c c] a [B a]")
@@ -333,3 +343,26 @@ def test_rehearsal_brings_predictions_back():
         last = nlp.rehearse(examples, sgd=optimizer)["hosemi"]
     assert last < first / 4
     assert [triples(nlp(eg.text).ents) for eg in examples] == gold
+
+
+def test_copied_tokens_have_all_that_features_read():
+    words = ["Ada", "wrote", "\n", "it"]
+    doc = make_doc(
+        NLP,
+        *words,
+        spaces=[True, False, False, True],
+        pos=["PROPN", "VERB", "", "PRON"],
+        tags=["NNP", "VBD", "", ""],
+        lemmas=["Ada", "write", "", "it"],
+        morphs=["Number=Sing", "", "", "Case=Acc|Number=Sing"],
+        deps=["nsubj", "ROOT", "", "obj"],
+        heads=[1, 1, 1, 1],
+    )
+    doc[3].norm_ = "IT"
+    read = ["NORM", "POS", "TAG", "LEMMA", "MORPH", "DEP", "SPACY", "SENT_START"]
+    nlp = make_nlp(features={"inside": read, "preset": "none"})
+    features = nlp.get_pipe("hosemi").token_features
+    copied = copy_tokens(doc, [])
+    assert features(copied) == features(doc)
+    assert len(features(doc)[3]) >= 6
+    assert copied.user_data is doc.user_data
