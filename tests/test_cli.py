@@ -264,6 +264,16 @@ def test_no_such_folder(tmp_path):
     assert "Cannot load the pipeline" in printed and "nowhere" in printed
 
 
+def test_a_function_that_is_not_imported(tmp_path):
+    make_nlp().to_disk(tmp_path)
+    config = tmp_path / "config.cfg"
+    text = config.read_text("utf8")
+    config.write_text(text.replace("spacy_hosemi.features.v1", "mine.v1"), "utf8")
+    printed = words(run("weights", str(tmp_path), code=1))
+    assert "'mine.v1'" in printed and "--code FILE" in printed
+    assert "spacy_hosemi.lbfgs.v1" not in printed
+
+
 def test_the_folder_around_a_pipeline(tmp_path):
     make_nlp().to_disk(tmp_path / "model-last")
     printed = run("weights", str(tmp_path), code=1)

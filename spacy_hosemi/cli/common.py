@@ -96,8 +96,11 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
     try:
         nlp = load_model(model)
     except (ImportError, OSError, ValueError) as e:
-        reason = str(e).rstrip(". ")
-        fail(f"Cannot load the pipeline {model!r}", f"{reason}.{_nearby(model)}")
+        # E893 of spaCy ends in all functions that there are.
+        reason, names, _ = str(e).partition("Available names:")
+        hint = " Import the file that has it: --code FILE." if names else ""
+        reason = reason.rstrip(". \n")
+        fail(f"Cannot load the pipeline {model!r}", f"{reason}.{hint}{_nearby(model)}")
     found = {
         n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)
     }
