@@ -300,9 +300,10 @@ class Errors(metaclass=_Coded):
     )
     # labels
     HS040 = (
-        "the label {found!r} is reserved: 'O' is outside, '^' and '$' are the begin "
-        "and the end in patterns, and '!' before a label once said that a span has not "
-        "got it, see incorrect_spans_key. Rename it in the training data."
+        "the label {found!r} cannot be one; expected text that is not empty, and not "
+        "'O', which is outside, nor '^' or '$', the begin and the end in patterns; '!' "
+        "before a label once said that a span has not got it, see incorrect_spans_key. "
+        "Rename it in the training data."
     )
     HS041 = (
         "the label {found!r} is unknown; labels are {expected}. Give all labels in "

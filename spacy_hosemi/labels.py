@@ -49,7 +49,8 @@ class LabelInventory:
         check_choice("outside", outside, OUTSIDES)
         self.labels = tuple(labels)
         for label in self.labels:
-            if label in (OUTSIDE, BEGIN, END, "") or label.startswith("!"):
+            is_text = isinstance(label, str)
+            if not is_text or label in (OUTSIDE, BEGIN, END, "") or label[0] == "!":
                 raise ValueError(Errors.HS040.format(found=label))
         self.encoding = encoding
         self.outside = outside

@@ -108,7 +108,7 @@ def test_forbidden_between_segments(outside, forbidden):
     assert LabelInventory(["A"], "segments", outside).forbidden() == forbidden
 
 
-@pytest.mark.parametrize("label", ["O", "^", "$", ""])
+@pytest.mark.parametrize("label", ["O", "^", "$", "", "!A", 3, None])
 def test_reserved_labels(label):
     with pytest.raises(ValueError, match="HS040"):
         LabelInventory(["A", label])
