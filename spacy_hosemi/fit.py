@@ -17,6 +17,7 @@ from .core.rows import Freedom
 from .errors import Errors
 from .families import family_values
 from .objectives import Objective, is_smooth
+from .progress import watched
 from .rows import Rows, join_rows
 from .segmentation import Gold
 from .weights import Weights, role_gradient
@@ -79,7 +80,8 @@ class Batch:
         self._golds = golds
         self._sizes = [len(doc) for doc in docs]
         self._borders = [0, *np.cumsum(self._sizes).tolist()]
-        by_doc = [weights.rows(doc, is_train=True) for doc in docs]
+        shown = watched(docs, "Reading features")
+        by_doc = [weights.rows(doc, is_train=True) for doc in shown]
         self._segments = [rows.segments for rows in by_doc]
         self._rows = {
             role: join_rows([rows.tokens[role] for rows in by_doc])

@@ -20,6 +20,7 @@ from .labels import LabelInventory, Span
 from .levels import LevelWeights
 from .mining import mine_levels, mine_nodes
 from .problems import AnySpan, Fixed, Preset, Problem
+from .progress import watched
 from .rows import Rows
 from .segmentation import Annotation, Gold, check_known, scored_entities
 from .selection import Pairs
@@ -193,7 +194,8 @@ class Refinement(Flat):
     def _pairs(
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
     ) -> list[Pairs]:
-        rows = [top.rows(doc, is_train=True) for doc in docs]
+        shown = watched(docs, "Reading features")
+        rows = [top.rows(doc, is_train=True) for doc in shown]
         n_known = sum(len(x.columns) for x in self.weights.pairs)
         args = self.tree, len(top.table), n_known
         return mine_nodes(rows, self._places(annotations), *args)

@@ -13,7 +13,7 @@ labels.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +24,7 @@ from spacy.tokens import Doc
 from .core import PatternAutomaton
 from .errors import Warnings
 from .features import Extractor, Segments
+from .progress import watched
 from .segmentation import Gold, known_labels
 from .transitions import mine_transitions
 
@@ -242,7 +243,7 @@ def _as_pairs(pairs: Counts, keep: NDArray[np.bool_], n_columns: int) -> Pairs:
 
 
 def count_features(
-    extractor: Extractor, docs: Iterable[Doc]
+    extractor: Extractor, docs: Collection[Doc]
 ) -> tuple[Keys, Counts, Counts]:
     """Which features occur in training documents.
 
@@ -250,7 +251,7 @@ def count_features(
         are sorted: the same documents give the same rows.
     """
     by_doc = [np.zeros((2, 0), np.uint64)]
-    for doc in docs:
+    for doc in watched(docs, "Counting features"):
         reading = extractor.read(doc, is_train=True)
         of_tokens = [keys.ravel() for keys in reading.keys.values()]
         of_functions = [listed.keys for listed in reading.listed]
@@ -314,7 +315,7 @@ def _segment_pairs(
     return np.unique(rows * n_columns + labels[known])
 
 
-def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list[str]:
+def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> list[str]:
     """Readable names of rows.
 
     keys (uint64 [R]): Sorted; each occurs in the documents.
@@ -330,7 +331,7 @@ def name_features(extractor: Extractor, docs: Iterable[Doc], keys: Keys) -> list
             names[rows[k]] = f"{role}:{name(k)}".replace("\n", "\\n")
         is_named[rows[is_row]] = True
 
-    for doc in docs:
+    for doc in watched(docs, "Naming features"):
         if is_named.all():
             break
         name = extractor.namer(doc, is_train=True)

@@ -14,6 +14,7 @@ PACKAGE = Path(find_spec(NAME).origin).parent
 # may import each other. The last ones are leaves: nobody imports them.
 ORDER = [
     "errors",
+    "progress",
     "core.kernels",
     "core.yardstick",
     "core.circuit",

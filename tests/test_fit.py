@@ -217,7 +217,8 @@ def test_annotating_components_run_before_features_are_read(fit):
 def test_components_that_do_not_annotate_do_not_run():
     nlp = make_nlp(features={**SMALL, "inside": ["POS"]})
     nlp.add_pipe("hosemi_tests_pos", first=True)
-    initialize(nlp, fit=lbfgs())
+    with pytest.warns(UserWarning, match="HSW09.*POS"):
+        initialize(nlp, fit=lbfgs())
     assert not any("POS=" in name for name in nlp.get_pipe("hosemi").weights.names)
 
 
