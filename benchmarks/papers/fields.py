@@ -156,7 +156,7 @@ def sections(options: Options) -> list[Section]:
                 "them.",
                 "Their code reads of each size the first n-gram of letters and one "
                 "more; here it is all of them. Fits end by the tolerance (3e-4), "
-                "mostly after some 50 iterations. While this script was written "
+                "mostly after some 45 iterations. While this script was written "
                 "some variants (features from two occurrences on, no transitions, "
                 "fewer n-grams) were tried on test; what is shown keeps every "
                 "feature, as theirs.",
