@@ -15,15 +15,9 @@ from .bounds cimport Bounds, Leaps, find_leaps
 from .chart cimport Layout
 from .columns cimport Entry
 from .completions cimport Completions
-from .firing cimport (
-    Firings,
-    Histories,
-    histories_of,
-    speak_for_labels,
-    without_entries,
-)
+from .firing cimport Firings, Histories, histories_of, speak_for_labels
 from .nonnegative cimport find_ladder
-from .potentials import ENTRIES, check_automaton
+from .potentials import ENTRIES, check_automaton, without_entries
 
 NO_PATTERNS = np.zeros(0)
 

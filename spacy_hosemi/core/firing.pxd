@@ -109,7 +109,6 @@ cdef class Firings(Histories):
 
 
 cdef Histories histories_of(automaton)
-cdef without_entries(potentials, pattern)
 cdef bint speak_for_labels(
     const Entry[::1] entries, Py_ssize_t n_labels
 ) noexcept nogil

@@ -37,7 +37,6 @@ from libc.stdint cimport int32_t, uint8_t
 from . cimport kernels
 from .chart cimport Chart
 from .columns cimport Entry, are_entries
-from .potentials import Potentials
 from .prefixes import Prefixes
 
 # Lists grow by at least so much.
@@ -106,19 +105,6 @@ cdef Histories _make_histories(automaton):
     is_long = automaton.pattern_length > 2
     made.is_long = is_long.astype(np.uint8)
     return made
-
-
-cdef without_entries(potentials, pattern):
-    """The same scores, but for entries and patterns (`replace` takes longer)."""
-    return Potentials(
-        potentials.inside,
-        potentials.start,
-        potentials.end,
-        potentials.length,
-        potentials.tail,
-        potentials.cells,
-        pattern,
-    )
 
 
 cdef bint speak_for_labels(

@@ -15,7 +15,7 @@ import numpy as np
 from libc.stdint cimport int32_t
 
 from .columns cimport Entry, are_entries
-from .potentials import CELLS, ENTRIES, Potentials
+from .potentials import CELLS, ENTRIES, without_entries
 
 
 cdef class ArcsOf:
@@ -84,18 +84,10 @@ cdef Starts starts_of(automaton, potentials):
     if not _are_at_starts(entries, n_labels):
         return None
     made = Starts()
-    made.automaton, n_more = automaton.unsplit, len(automaton.unsplit.patterns)
-    made.potentials = Potentials(
-        potentials.inside,
-        potentials.start,
-        potentials.end,
-        potentials.length,
-        potentials.tail,
-        potentials.cells,
-        np.concatenate(
-            [potentials.pattern, np.zeros(n_more - len(automaton.patterns))]
-        ),
-    )
+    made.automaton, n_all = automaton.unsplit, len(automaton.unsplit.patterns)
+    no_weight = np.zeros(n_all - len(automaton.patterns))
+    pattern = np.concatenate([potentials.pattern, no_weight])
+    made.potentials = without_entries(potentials, pattern)
     made.arcs = arcs_of(automaton)
     _sort(made, entries, automaton.edge_of_observed, n_labels, len(potentials.inside))
     return made

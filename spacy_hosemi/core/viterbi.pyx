@@ -12,12 +12,8 @@ from .best cimport best_segments, has_sparse_columns
 from .chart cimport Chart
 from .columns cimport entries_of
 from .counts cimport add_path
-from .firing cimport (
-    Histories,
-    add_fired,
-    histories_of,
-    without_entries,
-)
+from .firing cimport Histories, add_fired, histories_of
+from .potentials import without_entries
 
 
 METHODS = ("auto", "automaton", "bounds", "nonnegative")

@@ -105,6 +105,13 @@ def zeros(
     return automaton, potentials
 
 
+def only_labels(problem: Problem) -> Problem:
+    """Without the dense columns of observed patterns."""
+    names = "inside", "start", "end"
+    dense = {x: getattr(problem, x)[:, : problem.n_labels] for x in names}
+    return problem._replace(**dense)
+
+
 def given_columns(expected: np.ndarray, found: np.ndarray) -> np.ndarray:
     """Of counts by the oracle, in all columns, those in the columns that are given."""
     return expected[:, : found.shape[1]] if found.ndim == 2 else expected

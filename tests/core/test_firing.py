@@ -10,7 +10,14 @@ from spacy_hosemi.core.prefixes import Prefixes
 
 from .. import oracles
 from ..strategies import EXACT, KINDS, random_observed, random_problem
-from .problems import INF, as_core, make_automaton, make_entries, zeros
+from .problems import (
+    INF,
+    as_core,
+    make_automaton,
+    make_entries,
+    only_labels,
+    zeros,
+)
 from .test_nonnegative import only_adding, positive
 
 N_PROBLEMS = 400
@@ -21,14 +28,11 @@ def tags_on_tokens(seed: int, **given) -> oracles.Problem:
     """A problem with observed patterns that have scores in entries alone."""
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, kinds=EXACT, **given)
-    n_labels = problem.n_labels
-    dense = {x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")}
-    return problem._replace(
+    return only_labels(problem)._replace(
         length=problem.length[:, :1],
-        tail=np.full(n_labels, -INF),
+        tail=np.full(problem.n_labels, -INF),
         cells=[],
         forbidden=(),
-        **dense,
     )
 
 
@@ -40,10 +44,11 @@ def segments_of_any_length(seed: int, kinds=EXACT, **given) -> oracles.Problem:
     problem = random_problem(
         rng, kinds=kinds, n_labels=n_labels, observed=observed, **given
     )
-    dense = {x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")}
     tail = np.where(rng.random(n_labels) < 0.8, positive(problem.tail), -INF)
     length = problem.length[:, :1]
-    return problem._replace(length=length, tail=tail, cells=[], forbidden=(), **dense)
+    return only_labels(problem)._replace(
+        length=length, tail=tail, cells=[], forbidden=()
+    )
 
 
 KINDS_OF_SEGMENTS = tags_on_tokens, segments_of_any_length

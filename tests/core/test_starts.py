@@ -16,6 +16,7 @@ from .problems import (
     gradient_fields,
     make_automaton,
     make_entries,
+    only_labels,
     raises,
 )
 from .test_inference import assert_agrees, relative_error, solve
@@ -31,7 +32,6 @@ def at_starts(seed: int, kinds=KINDS, **given) -> oracles.Problem:
     problem = random_problem(
         rng, kinds=kinds, n_labels=n_labels, observed=observed, **given
     )
-    dense = {x: getattr(problem, x)[:, :n_labels] for x in ("inside", "start", "end")}
     size = 3 * problem.n_tokens
     scores = rng.permutation(np.concatenate([problem.inside.ravel(), np.zeros(size)]))
     entries = [
@@ -39,7 +39,7 @@ def at_starts(seed: int, kinds=KINDS, **given) -> oracles.Problem:
         for c, score in zip(rng.integers(0, len(observed), size), scores, strict=False)
     ]
     cells = [cell for cell in problem.cells if cell[2] < n_labels]
-    return problem._replace(cells=cells, entries=entries, **dense)
+    return only_labels(problem)._replace(cells=cells, entries=entries)
 
 
 def split(automaton, potentials):
