@@ -29,14 +29,19 @@ cdef class ArcsOf:
 
 cdef ArcsOf arcs_of(automaton):
     """Made when they are first asked for. Of an automaton with observed patterns."""
-    cdef ArcsOf made
     if automaton.arcs_of is None:
-        automaton.arcs_of = made = ArcsOf()
-        unsplit = automaton.unsplit
-        made.first, made.arc = unsplit.arcs_above(automaton.edge_of_observed)
-        made.in_place = _places(unsplit.arcs_in, len(unsplit.arc_edge))
-        made.out_place = _places(unsplit.arcs_out, len(unsplit.arc_edge))
+        # whole before it is there: other threads ask, too
+        automaton.arcs_of = _make_arcs(automaton)
     return automaton.arcs_of
+
+
+cdef ArcsOf _make_arcs(automaton):
+    cdef ArcsOf made = ArcsOf()
+    unsplit = automaton.unsplit
+    made.first, made.arc = unsplit.arcs_above(automaton.edge_of_observed)
+    made.in_place = _places(unsplit.arcs_in, len(unsplit.arc_edge))
+    made.out_place = _places(unsplit.arcs_out, len(unsplit.arc_edge))
+    return made
 
 
 def _places(schedule, n_arcs):

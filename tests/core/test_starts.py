@@ -169,6 +169,20 @@ def test_a_grammar_stays():
         assert found.tokens == pytest.approx(expected.tokens, abs=1e-9)
 
 
+def test_other_threads_see_arcs_when_they_are_whole(monkeypatch):
+    """What an automaton keeps of them is used without the GIL."""
+    automaton, potentials, limits = as_core(at_starts(0))
+    make, known = core.PatternAutomaton.arcs_above, []
+
+    def arcs_above(unsplit, edges):
+        known.append(automaton.arcs_of)
+        return make(unsplit, edges)
+
+    monkeypatch.setattr(core.PatternAutomaton, "arcs_above", arcs_above)
+    core.log_partition(automaton, potentials, limits)
+    assert known == [None] and automaton.arcs_of is not None
+
+
 def test_scores_depend_on_what_stands_before():
     automaton = make_automaton(2, (), [(0, 1)])
     potentials = core.Potentials.zeros(automaton, 3)
