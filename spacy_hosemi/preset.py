@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from spacy.tokens import Doc, Span, Token
+from spacy.tokens import Doc, Span
 
 from .confidence import KEY, span_key
 from .core import Constraints
@@ -78,32 +78,20 @@ def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
     RETURNS (Doc): Has the same `user_data`.
     """
     marked = None if starts is None else {0, *starts}
-    columns = {"TAG": "tags", "POS": "pos", "LEMMA": "lemmas", "MORPH": "morphs"}
-    known: dict[str, Any] = {
-        y: [_read(token, x) for token in doc]
-        for x, y in columns.items()
-        if doc.has_annotation(x)
-    }
     found = Doc(
         doc.vocab,
         words=[token.text for token in doc],
         spaces=[bool(token.whitespace_) for token in doc],
         user_data=doc.user_data,
         sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
-        **known,
     )
     for token, of_doc in zip(found, doc):
-        token.norm_, token.dep_ = of_doc.norm_, of_doc.dep_
+        for name in ("norm_", "lemma_", "pos_", "tag_", "dep_"):
+            setattr(token, name, getattr(of_doc, name))
+        if of_doc.has_morph():  # none is not the same as an empty one
+            token.morph = of_doc.morph
     found.tensor = doc.tensor
     return found
-
-
-def _read(token: Token, attribute: str) -> str:
-    return (
-        str(token.morph)
-        if attribute == "MORPH"
-        else getattr(token, f"{attribute.lower()}_")
-    )
 
 
 def leave_free(

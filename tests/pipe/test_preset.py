@@ -366,3 +366,11 @@ def test_copied_tokens_have_all_that_features_read():
     assert features(copied) == features(doc)
     assert len(features(doc)[3]) >= 6
     assert copied.user_data is doc.user_data
+
+
+def test_copied_tokens_lack_what_the_others_lack():
+    doc = make_doc(NLP, "Ada", "wrote")
+    doc[0].set_morph("Number=Sing")
+    nlp = make_nlp(features={"inside": ["MORPH"], "preset": "none"})
+    features = nlp.get_pipe("hosemi").token_features
+    assert features(copy_tokens(doc, None)) == features(doc)
