@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from .core import PatternAutomaton, Potentials
+from .labels import check_names
 from .levels import LevelWeights
 from .problems import Fixed, Preset
 from .segmentation import Annotation, Gold
@@ -42,7 +43,11 @@ class Flat:
     def set_labels(
         self, labels: Sequence[str], parents: Mapping[str, str]
     ) -> Sequence[str]:
-        """RETURNS (Sequence[str]): The names at the top."""
+        """RETURNS (Sequence[str]): The names at the top.
+
+        RAISES (ValueError): HS040 reserved name; the labels are as they were then.
+        """
+        check_names(labels)
         self.names = tuple(labels)
         return self.names
 

@@ -48,10 +48,7 @@ class LabelInventory:
         check_choice("encoding", encoding, ENCODINGS)
         check_choice("outside", outside, OUTSIDES)
         self.labels = tuple(labels)
-        for label in self.labels:
-            is_text = isinstance(label, str)
-            if not is_text or label in (OUTSIDE, BEGIN, END, "") or label[0] == "!":
-                raise ValueError(Errors.HS040.format(found=label))
+        check_names(self.labels)
         self.encoding = encoding
         self.outside = outside
         prefixes = {"segments": [""], "IO": ["I-"], "BIO": ["B-", "I-"]}.get(
@@ -280,6 +277,14 @@ def possible_lengths(
     if inventory.outside == "none":
         length[0], tail[0] = -np.inf, -np.inf
     return length, tail
+
+
+def check_names(labels: Iterable[Any]) -> None:
+    """RAISES (ValueError): HS040 if one cannot be a label."""
+    for label in labels:
+        is_text = isinstance(label, str)
+        if not is_text or label in (OUTSIDE, BEGIN, END, "") or label[0] == "!":
+            raise ValueError(Errors.HS040.format(found=label))
 
 
 def check_choice(name: str, found: Any, expected: Sequence[Any]) -> None:

@@ -95,6 +95,8 @@ def test_add_label():
         with pytest.raises(ValueError, match="HS040"):
             pipe.add_label(label)
     assert pipe.labels == ("ORG", "LOC", "PER", "NEW")
+    with pytest.raises(ValueError, match="HS096"):  # it was refused
+        pipe.redecode(nlp.make_doc("a b"), keep=[(0, 1, "!PER")])
 
 
 def test_a_thousand_labels(monkeypatch):
