@@ -6,6 +6,7 @@ The component asks the same of all labels; `refinement` answers where there is a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from spacy.tokens import Doc
@@ -26,14 +27,14 @@ class Flat:
     needs_parents (bool): Whether somebody must say what is above them.
     weights (Optional[LevelWeights]): Of what is below the top.
     names (Sequence[str]): All labels, and what is above them.
-    parents (Dict[str, str]): What stands above each name.
+    parents (Mapping[str, str]): What stands above each name.
     """
 
     takes_labels = True
     needs_parents = False
     weights: LevelWeights | None = None
     names: Sequence[str] = ()
-    parents: dict[str, str] = {}
+    parents: Mapping[str, str] = MappingProxyType({})
 
     @property
     def is_needed(self) -> bool:

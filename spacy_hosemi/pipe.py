@@ -513,11 +513,11 @@ class HighOrderSemiCRF(TrainablePipe):
         self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
         if fit is not None:
-            fitted.add(self)
             self._fit(fit, docs, golds)
         self._initialize_levels(corpus)
         if fit is not None:
             self._tree.fit(fit, self.weights, self.automaton, *corpus)
+            fitted.add(self)
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
@@ -942,8 +942,9 @@ class HighOrderSemiCRF(TrainablePipe):
         record.update(zip(chain(*within), chain(*scores)))
 
     def _as_predicted(self, doc: Doc, given: dict[str, Any] | None) -> Doc | None:
-        """A document as it was before prediction, whatever has been set since; None if
-        it has other tokens. given: from `remember`."""
+        """A document with the sentence starts and entities of before prediction,
+        whatever has been set since; None if it has other tokens. given: from
+        `remember`."""
         if given is None or given == remember(doc, self.name):
             return doc
         if given["tokens"] != len(doc):

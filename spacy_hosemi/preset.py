@@ -73,7 +73,7 @@ def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
     """The tokens of a document, with all that features read of them, and without its
     entities.
 
-    doc (Doc): n tokens.
+    doc (Doc): n tokens. Functions of users may read more of it: heads, span groups.
     starts (Optional[Sequence[int]]): Those that begin sentences; None: not set.
     RETURNS (Doc): Has the same `user_data`.
     """

@@ -327,7 +327,7 @@ class Refinement(Flat):
         parents, separator = self.parents, self.settings.separator
         if separator is not None:
             labels = {y for eg in examples for *_, y in scored_entities(eg)[1]}
-            parents = split_labels(labels, separator) | parents
+            parents = {**split_labels(labels, separator), **parents}
         return {"tree": parents}
 
     # prediction

@@ -38,9 +38,15 @@ def in_order(
 
     with ThreadPoolExecutor(n_threads) as pool:
         for batch in stream:
-            prepare(batch, finish)
-            # The device for arrays is part of the context.
-            in_work.append((batch, pool.submit(copy_context().run, work, batch)))
+            try:
+                prepare(batch, finish)
+            except Exception as e:  # it is the result, as if there were one thread
+                future: Future[Result] = Future()
+                future.set_exception(e)
+            else:
+                # The device for arrays is part of the context.
+                future = pool.submit(copy_context().run, work, batch)
+            in_work.append((batch, future))
             if len(in_work) > 2 * n_threads:
                 first, found = in_work.popleft()
                 yield first, found.result

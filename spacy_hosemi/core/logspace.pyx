@@ -158,7 +158,7 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
         &tables.closing[j, 0],
         tables.n_states * sizeof(double),
     )
-    if tables.varies(j):
+    if tables.varies(j):  # in sums alone, see `inference.load_sums`
         _sum_quads(&tables.arcs_out, tables.out_here, tables.back_node)
         return
     if not maximum:

@@ -97,6 +97,20 @@ def test_labels_that_are_met_on_the_way():
     assert exact == threaded
 
 
+def test_a_label_that_cannot_be_loses_only_its_document(monkeypatch):
+    """Whatever the number of threads, and in the same place."""
+    for threads in (1, 2):
+        nlp, failed = make_trained(), []
+        pipe = nlp.get_pipe("hosemi")
+        handler = lambda *args: failed.extend(args[2])  # noqa: B023, E731
+        monkeypatch.setattr(pipe, "error_handler", handler, raising=False)
+        docs = [make_doc(nlp, "Ada", "wrote", str(i)) for i in range(40)]
+        docs[17].set_ents([Span(docs[17], 0, 1, label="^")])
+        found = predict(nlp, threads, docs)
+        assert failed == [docs[17]]
+        assert [text for text, _ in found] == [x.text for x in docs if x != docs[17]]
+
+
 def test_in_a_pipeline(nlp):
     nlp.get_pipe("hosemi").threads = 2
     docs = list(nlp.pipe(TEXTS, batch_size=16))
