@@ -395,7 +395,7 @@ cdef class Marginals(Tables):
             logspace.count_arcs(self, j, &self.arc_count[0])
         else:
             linear.count_arcs(self, j, &self.arc_count[0])
-        if self.varies(j):
+        if self.varies(j, forward=False):
             self._count_starts_at(j)
 
     cdef void _count_starts_at(self, Py_ssize_t j) noexcept nogil:

@@ -283,7 +283,7 @@ cdef void _add(
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    if tables.varies(j):
+    if tables.varies(j, forward=True):
         _sum_quads(&tables.arcs_in, tables.in_here, tables.node)
     else:
         _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
@@ -403,7 +403,7 @@ cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept no
     cdef Py_ssize_t k
     cdef const double* closing = &tables.closing[j, 0]
     _circuit(tables, j)
-    if tables.varies(j):
+    if tables.varies(j, forward=False):
         for k in range(tables.arc_edge.shape[0]):
             tables.arc_prob[k] = (
                 tables.node[tables.arc_node[k]]
@@ -425,7 +425,7 @@ cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
         &tables.closing[j, 0],
         tables.n_states * sizeof(double),
     )
-    if tables.varies(j):
+    if tables.varies(j, forward=False):
         _sum_quads(&tables.arcs_out, tables.out_here, tables.back_node)
     else:
         _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)

@@ -108,7 +108,7 @@ cdef void _add(
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
-    if tables.varies(j):
+    if tables.varies(j, forward=True):
         _sum_quads(&tables.arcs_in, tables.in_here, tables.node)
     else:
         _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
@@ -158,7 +158,7 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
         &tables.closing[j, 0],
         tables.n_states * sizeof(double),
     )
-    if tables.varies(j):  # in sums alone, see `inference.load_sums`
+    if tables.varies(j, forward=False):  # in sums alone, see `inference.load_sums`
         _sum_quads(&tables.arcs_out, tables.out_here, tables.back_node)
         return
     if not maximum:
@@ -178,7 +178,7 @@ cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept no
     """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
     cdef Py_ssize_t k
     cdef double closing, prob
-    cdef bint varies = tables.varies(j)
+    cdef bint varies = tables.varies(j, forward=False)
     _circuit(tables, j)
     for k in range(tables.arc_edge.shape[0]):
         closing = tables.closing[j, tables.arc_target[k]]

@@ -45,7 +45,8 @@ cdef class Tables(Chart):
     cdef double[::1] in_weight
     cdef double[::1] out_weight
     # the same for one boundary, where entries at starts change some
-    cdef Py_ssize_t varied          # the boundary; -1: none yet
+    cdef Py_ssize_t varied_in       # the boundary from the left; -1: none yet
+    cdef Py_ssize_t varied_out      # from the right
     cdef double[::1] more_here      # [A] by what; 1, or its log, where nothing does
     cdef double[::1] arc_prob       # [A] what `count_arcs` has added
     cdef double[::1] in_here
@@ -73,10 +74,10 @@ cdef class Tables(Chart):
     ) noexcept nogil
     cdef void _fill_arc_weights(self) noexcept nogil
     cdef _make_room_for_starts(self)
-    cdef bint varies(self, Py_ssize_t j) noexcept nogil
-    cdef void _vary_arcs(self, Py_ssize_t j) noexcept nogil
-    cdef void _change_arc(self, Py_ssize_t k, double more) noexcept nogil
-    cdef void _restore_arcs(self, Py_ssize_t j) noexcept nogil
+    cdef bint varies(self, Py_ssize_t j, bint forward) noexcept nogil
+    cdef void _vary_arcs(self, Py_ssize_t j, bint forward) noexcept nogil
+    cdef void _multiply(self, double* weight, double more) noexcept nogil
+    cdef void _restore_arcs(self, Py_ssize_t j, bint forward) noexcept nogil
     cdef double _future_gap(self) noexcept nogil
     cdef void begin_block(self, Py_ssize_t base) noexcept nogil
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil

@@ -191,30 +191,34 @@ cdef class Tables(Chart):
 
     cdef _make_room_for_starts(self):
         cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
-        self.varied = -1
+        self.varied_in = self.varied_out = -1
         self.more_here = np.full(n_arcs, 0.0 if self.in_logs else 1.0)
         self.arc_prob = np.empty(n_arcs)
         self.in_here, self.out_here = self.in_weight.copy(), self.out_weight.copy()
 
-    cdef bint varies(self, Py_ssize_t j) noexcept nogil:
-        """Whether entries change the weights of arcs at boundary j. If so, these are at
-        hand."""
+    cdef bint varies(self, Py_ssize_t j, bint forward) noexcept nogil:
+        """Whether entries change the weights of arcs at boundary j. If so, those that a
+        sweep in this direction reads are at hand."""
+        cdef Py_ssize_t last = self.varied_in if forward else self.varied_out
         if self.starts is None or j >= self.n_tokens:
             return False
         if self.starts.first[j] == self.starts.first[j + 1]:
             return False
-        if self.varied != j:
-            if self.varied >= 0:
-                self._restore_arcs(self.varied)
-            self._vary_arcs(j)
-            self.varied = j
+        if last != j:
+            if last >= 0:
+                self._restore_arcs(last, forward)
+            self._vary_arcs(j, forward)
+            if forward:
+                self.varied_in = j
+            else:
+                self.varied_out = j
         return True
 
-    cdef void _vary_arcs(self, Py_ssize_t j) noexcept nogil:
+    cdef void _vary_arcs(self, Py_ssize_t j, bint forward) noexcept nogil:
         # weight[j, arc] = weight[arc] * product of exp(score[j, z]) over the patterns z
         # that are suffixes of its edge
         cdef const int32_t[::1] first = self.starts.arcs.first
-        cdef Py_ssize_t t, e, i
+        cdef Py_ssize_t t, e, i, k
         cdef double more
         for t in range(self.starts.first[j], self.starts.first[j + 1]):
             e, more = self.starts.edge[t], self.starts.score[t]
@@ -223,30 +227,28 @@ cdef class Tables(Chart):
                     self.representable = False
                 more = exp(more)
             for i in range(first[e], first[e + 1]):
-                self._change_arc(self.starts.arcs.arc[i], more)
+                k = self.starts.arcs.arc[i]
+                if forward:
+                    self._multiply(&self.in_here[self.starts.arcs.in_place[k]], more)
+                else:
+                    self._multiply(&self.out_here[self.starts.arcs.out_place[k]], more)
+                    self._multiply(&self.more_here[k], more)
 
-    cdef inline void _change_arc(self, Py_ssize_t k, double more) noexcept nogil:
-        cdef Py_ssize_t entered = self.starts.arcs.in_place[k]
-        cdef Py_ssize_t left = self.starts.arcs.out_place[k]
-        if self.in_logs:
-            self.more_here[k] += more
-            self.in_here[entered] += more
-            self.out_here[left] += more
-        else:
-            self.more_here[k] *= more
-            self.in_here[entered] *= more
-            self.out_here[left] *= more
+    cdef inline void _multiply(self, double* weight, double more) noexcept nogil:
+        weight[0] = weight[0] + more if self.in_logs else weight[0] * more
 
-    cdef void _restore_arcs(self, Py_ssize_t j) noexcept nogil:
+    cdef void _restore_arcs(self, Py_ssize_t j, bint forward) noexcept nogil:
         cdef const int32_t[::1] first = self.starts.arcs.first
         cdef Py_ssize_t t, e, i, k
         for t in range(self.starts.first[j], self.starts.first[j + 1]):
             e = self.starts.edge[t]
             for i in range(first[e], first[e + 1]):
                 k = self.starts.arcs.arc[i]
-                self.more_here[k] = 0.0 if self.in_logs else 1.0
-                self.in_here[self.starts.arcs.in_place[k]] = self.arc_weight[k]
-                self.out_here[self.starts.arcs.out_place[k]] = self.arc_weight[k]
+                if forward:
+                    self.in_here[self.starts.arcs.in_place[k]] = self.arc_weight[k]
+                else:
+                    self.out_here[self.starts.arcs.out_place[k]] = self.arc_weight[k]
+                    self.more_here[k] = 0.0 if self.in_logs else 1.0
 
     cdef ArcWeights _make_arc_weights(self):
         cdef ArcWeights made = ArcWeights()
