@@ -69,9 +69,7 @@ cdef class Tables(Chart):
     cdef _take_vectors(self)
     cdef _set_arc_weights(self)
     cdef ArcWeights _make_arc_weights(self)
-    cdef void _spread(
-        self, const Sums* sums, const double[::1] arc_weight, double[::1] weight
-    ) noexcept nogil
+    cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil
     cdef void _fill_arc_weights(self) noexcept nogil
     cdef _make_room_for_starts(self)
     cdef bint varies(self, Py_ssize_t j, bint forward) noexcept nogil

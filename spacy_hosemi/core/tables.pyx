@@ -262,9 +262,9 @@ cdef class Tables(Chart):
         if self.has_bounded_gap:
             self.gap = self._future_gap()
         self._fill_arc_weights()
-        self._spread(&self.circuit, self.arc_weight, self.circuit_weight)
-        self._spread(&self.arcs_in, self.arc_weight, self.in_weight)
-        self._spread(&self.arcs_out, self.arc_weight, self.out_weight)
+        self._spread(&self.circuit, self.circuit_weight)
+        self._spread(&self.arcs_in, self.in_weight)
+        self._spread(&self.arcs_out, self.out_weight)
         made.edge_weights = self.edge_weights
         made.arc, made.circuit = self.arc_weight, self.circuit_weight
         made.arcs_in, made.arcs_out = self.in_weight, self.out_weight
@@ -272,13 +272,11 @@ cdef class Tables(Chart):
         made.representable = self.representable
         return made
 
-    cdef void _spread(
-        self, const Sums* sums, const double[::1] arc_weight, double[::1] weight
-    ) noexcept nogil:
+    cdef void _spread(self, const Sums* sums, double[::1] weight) noexcept nogil:
         """The weights of the arcs in the order in which a schedule reads them."""
         cdef Py_ssize_t k
         for k in range(sums.n_terms):
-            weight[k] = arc_weight[sums.arc[k]]
+            weight[k] = self.arc_weight[sums.arc[k]]
 
     cdef void _fill_arc_weights(self) noexcept nogil:
         """In linear domain relative to the largest, which becomes the scale."""
