@@ -21,7 +21,8 @@ from weakref import WeakValueDictionary
 from spacy.tokens import Doc, Span
 
 from .core import PatternAutomaton, log_partition
-from .core.lanes import segment_probabilities
+from .core.lanes import probability_steps
+from .core.steps import Steps, finish
 from .labels import OUTSIDE, LabelInventory
 from .labels import Span as SpanTriple
 from .problems import Problem
@@ -128,6 +129,17 @@ def span_probabilities(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> list[list[float]]:
+    """Posterior probabilities of spans of units, all work done by this thread; see
+    `confidence_steps`."""
+    return finish(confidence_steps(problems, spans, automaton, inventory))
+
+
+def confidence_steps(
+    problems: Sequence[Problem],
+    spans: Sequence[Sequence[SpanTriple]],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> Steps[list[list[float]]]:
     """Posterior probabilities of spans of units.
 
     problems (Sequence[Problem]): Units, of one document or several.
@@ -142,7 +154,7 @@ def span_probabilities(
         found = [_of_tags(*pair, automaton, inventory) for pair in pairs]
     else:
         index = {name: y for y, name in enumerate(inventory.names)}
-        found = segment_probabilities(
+        found = yield from probability_steps(
             automaton,
             [problem.potentials for problem in problems],
             [[(i, j, index[label]) for i, j, label in some] for some in moved],

@@ -17,8 +17,9 @@ from .core import (
     Potentials,
     mbr,
     viterbi,
-    viterbi_many,
 )
+from .core.batches import viterbi_steps
+from .core.steps import Steps
 from .errors import Errors
 from .fixed import best_permitted, constrain
 from .labels import LabelInventory, Segment, Span
@@ -103,7 +104,7 @@ def best_spans(
     inventory: LabelInventory,
     decoding: str,
     expected_f1: float | None,
-) -> list[list[Span] | None]:
+) -> Steps[list[list[Span] | None]]:
     """The spans of units, without the preset ones.
 
     problems (Sequence[Problem]): Units, of one document or several.
@@ -121,7 +122,8 @@ def best_spans(
         found = [best_permitted(x, automaton, inventory) for x in problems]
     else:
         given = [x.potentials for x in problems], [x.constraints for x in problems]
-        found = [segments for segments, _ in viterbi_many(automaton, *given)]
+        scored = yield from viterbi_steps(automaton, *given)
+        found = [segments for segments, _ in scored]
     return [_read(*pair, inventory) for pair in zip(problems, found)]
 
 

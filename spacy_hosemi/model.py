@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from .core import Potentials
+from .core.steps import Steps, finish
 from .errors import Errors
 from .families import family_values
 from .features import (
@@ -107,12 +108,25 @@ def forward(
     return potentials, backprop_both
 
 
+def predict_steps(
+    model: Model[list[Doc], list[Potentials]], docs: list[Doc]
+) -> Steps[list[Potentials]]:
+    """`model.predict`, but the jobs without the GIL are given away."""
+    weights = weights_of(model)
+    if not weights.keep_scores:
+        return model.predict(docs)
+    potentials = yield from weights.potentials_of(docs)
+    if model.layers:
+        add_scores(model, docs, potentials, is_train=False)
+    return potentials
+
+
 def _sparse(
     weights: Weights, docs: list[Doc], is_train: bool
 ) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
     """Of the weights of features alone."""
     if not is_train and weights.keep_scores:
-        return weights.potentials_of(docs), lambda gradients: docs
+        return finish(weights.potentials_of(docs)), lambda gradients: docs
     rows = [weights.rows(doc, is_train) for doc in docs]
     potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
 

@@ -43,6 +43,7 @@ from .confidence import (
     span_probabilities,
 )
 from .core import Marginals, PatternAutomaton, Potentials, log_partition
+from .core.steps import Steps, finish
 from .corpus import Corpus, annotate, read_corpus
 from .decoding import impossible, make_problem
 from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
@@ -65,7 +66,7 @@ from .loading import (
     check_shapes,
     unreadable,
 )
-from .model import weights_of
+from .model import predict_steps, weights_of
 from .neural import set_output
 from .objectives import Objective, divergence, is_smooth
 from .predictions import Prediction, Predictor, Wanted, make_predictor
@@ -277,7 +278,8 @@ class HighOrderSemiCRF(TrainablePipe):
         less probable; by label, as keys or in pairs: those not named stay.
     temperature (float): Scores are divided by it before anything is computed from them:
         above 1 all confidences are nearer to each other. Viterbi finds the same.
-    threads (int): So many batches of `pipe` are predicted at a time.
+    threads (int): Of `pipe`: one does what needs Python's lock, the others scores,
+        best segmentations and probabilities of further batches.
     hierarchy (Optional[Hierarchy]): Labels are leaves of a tree, and are found coarse
         to fine; see `make_hierarchy`.
     scorer (Optional[Callable]): For evaluation.
@@ -743,7 +745,7 @@ class HighOrderSemiCRF(TrainablePipe):
         error_handler = self.get_error_handler()
         # New labels are added while nothing is in work, which must not see the model
         # change.
-        args = self.predict, self.threads, self._presets
+        args = self._prediction_steps, self.threads, self._presets
         for docs, found in in_order(batches(stream, batch_size), *args):
             try:
                 self.set_annotations(docs, found())
@@ -769,13 +771,17 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (List[Prediction]): Nothing for an untrained model.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
+        found = (finish(self._prediction_steps(some)) for some in batches(docs))
+        return [prediction for of_batch in found for prediction in of_batch]
+
+    def _prediction_steps(
+        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+    ) -> Steps[list[Prediction]]:
+        """Spans of each document of a batch."""
         if not self.weights.is_trained:
             return [Prediction([], []) for _ in self._presets(docs)]
-        return [x for some in batches(docs) for x in self._predict(some)]
-
-    def _predict(self, docs: Sequence[Doc], fixed: Fixed = NOTHING) -> list[Prediction]:
-        problems = self._problems(docs, fixed)
-        return self._predictor.predictions(docs, problems, fixed)
+        problems = yield from self._problem_steps(docs, fixed)
+        return (yield from self._predictor.predictions(docs, problems, fixed))
 
     @property
     def _predictor(self) -> Predictor:
@@ -791,16 +797,19 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         return make_predictor(wanted, self._labelling, self.model, self.name)
 
-    def _problems(
-        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
-    ) -> list[list[Problem]]:
+    def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
+        return finish(self._problem_steps(docs))
+
+    def _problem_steps(
+        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+    ) -> Steps[list[list[Problem]]]:
+        """`_problems`, given what a user has fixed."""
         presets = self._presets(docs)
         presets, fixed = self._tree.limits_at_top(presets, fixed)
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
-        potentials = iter(
-            self.model.predict([unit.tokens for of_doc in parts for unit in of_doc])
-        )
+        flat = [unit.tokens for of_doc in parts for unit in of_doc]
+        potentials = iter((yield from predict_steps(self.model, flat)))
         matches = self.weights.extractor.gazetteers.entities
         problems = [
             [
@@ -1033,7 +1042,7 @@ class HighOrderSemiCRF(TrainablePipe):
         fixed = self._tree.at_leaves(read_fixed(doc, keep, forbid, *args))
         prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
         if self.weights.is_trained:
-            (prediction,) = self._predict([doc], fixed)
+            (prediction,) = finish(self._prediction_steps([doc], fixed))
         self._forget(doc, fixed)
         self.set_annotations([doc], [prediction])
         return doc

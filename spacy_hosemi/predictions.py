@@ -11,8 +11,9 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from .answers import Distribution, OfSegments, spans_above
-from .confidence import span_probabilities
+from .confidence import confidence_steps
 from .core import Marginals
+from .core.steps import Steps
 from .decoding import best_spans, impossible
 from .hierarchy import Solved
 from .labelling import Labelling
@@ -63,7 +64,7 @@ class Predictor(Protocol):
 
     def predictions(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
-    ) -> list[Prediction]:
+    ) -> Steps[list[Prediction]]:
         """Spans of each document.
 
         fixed (Fixed): What a user has fixed, if it is one document.
@@ -109,18 +110,17 @@ class _OfLabels(NamedTuple):
 
     def predictions(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
-    ) -> list[Prediction]:
+    ) -> Steps[list[Prediction]]:
         """See `Predictor`."""
-        wanted, found = self.wanted, self._solve(problems)
+        wanted, found = self.wanted, (yield from self._solve(problems))
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
         listed = [self._listed(of_doc) for of_doc in problems]
         # What is computed later would not know what is fixed.
         if not (fixed or wanted.has_scores or wanted.min_confidence):
             return [Prediction(x, None, more) for x, more in zip(spans, listed)]
         args = self.labelling.automaton, self.labelling.inventory
-        of_units = iter(
-            span_probabilities([*chain(*problems)], [*chain(*found)], *args)
-        )
+        flat = [*chain(*problems)], [*chain(*found)]
+        of_units = iter((yield from confidence_steps(*flat, *args)))
         scores = [[*chain(*islice(of_units, len(of_doc)))] for of_doc in problems]
         return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
 
@@ -137,14 +137,16 @@ class _OfLabels(NamedTuple):
         is_whole = self.labelling.cfg["scope"] == "doc"
         return found[0] if is_whole else JointMarginals(found)
 
-    def _solve(self, problems: Sequence[Sequence[Problem]]) -> list[list[list[Span]]]:
+    def _solve(
+        self, problems: Sequence[Sequence[Problem]]
+    ) -> Steps[list[list[list[Span]]]]:
         """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each unit of each
         document, in tokens of the document."""
         flat = [problem for of_doc in problems for problem in of_doc]
         inventory, wanted = self.labelling.inventory, self.wanted
         args = self.labelling.automaton, inventory, wanted.decoding, wanted.expected_f1
         solved = []
-        for problem, spans in zip(flat, best_spans(flat, *args)):
+        for problem, spans in zip(flat, (yield from best_spans(flat, *args))):
             if spans is None:
                 raise impossible(problem, inventory, self.labelling.cfg)
             solved.append(spans)
@@ -180,8 +182,9 @@ class _OfTree(NamedTuple):
 
     def predictions(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
-    ) -> list[Prediction]:
+    ) -> Steps[list[Prediction]]:
         """See `Predictor`."""
+        yield from ()  # all of it needs the GIL now and then
         solved, known = self._solve(docs, problems, fixed)
         found = iter(self.tree.best(solved, known))
         units = iter(self._of_leaves(problems, solved))

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .core.rows import RowTable
-from .core.scores import BlockScores, TemplateScores
+from .core.scores import BlockScores, Scoring, TemplateScores
+from .core.steps import Steps
 from .features import Extractor, Kept, Values
 from .selection import Pairs
 
@@ -82,7 +83,7 @@ class TokenScores:
             n_bytes,
         )
 
-    def of_values(self, found: Values) -> Floats:
+    def of_values(self, found: Values) -> Steps[Floats]:
         """Scores of documents, of n tokens together.
 
         found (Values): What is read of them, see `Extractor.values_of`.
@@ -90,14 +91,22 @@ class TokenScores:
         """
         scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
         words, kept = self._kept.find(found.vocab, found.orths)
-        self._blocks.add(words, found.first, kept, scores)
-        self._others.add(found.values, found.first, scores)
+        yield Scoring(
+            found.first,
+            scores,
+            blocks=self._blocks,
+            words=words,
+            kept=kept,
+            templates=self._others,
+            values=found.values,
+        )
         return scores
 
     def _blocks_of(self, values: Keys) -> NDArray[np.float32]:
         """RETURNS (float32 [K, B, L]): Scores of each block for K words."""
         scores = np.zeros((self._n_blocks, len(values), self._n_labels))
-        self._in_blocks.add(values, np.array([0, len(values)], np.int32), scores)
+        first = np.array([0, len(values)], np.int32)
+        Scoring(first, scores, templates=self._in_blocks, values=values).do()
         return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
 
     def _indices(self, of_roles: Sequence[tuple[str, Any]]) -> NDArray[np.int32]:

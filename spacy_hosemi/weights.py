@@ -37,6 +37,7 @@ from .core.rows import (
     scatter_pairs,
     scatter_strengths,
 )
+from .core.steps import Steps
 from .errors import Errors
 from .families import FAMILIES, TRANSITIONS, families_of
 from .features import Extensions, Extractor, FeatureSet, Gazetteers, Tables
@@ -211,7 +212,7 @@ class Weights(Shim):
         """RETURNS (Rows): As `rows`, of one or more documents one behind the other."""
         return read_rows(self.extractor, self.table, docs, is_train)
 
-    def potentials_of(self, docs: Sequence[Doc]) -> list[Potentials]:
+    def potentials_of(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
         """As `potentials` of `rows` of each document, but for rounding to single
         precision; what a word brings is summed once, until the weights change.
 
@@ -226,7 +227,7 @@ class Weights(Shim):
                 self.extractor, self.table, self._matrix, self.pairs, len(self.tail)
             )
         found = self.extractor.values_of(docs)
-        scores = kept.of_values(found)
+        scores = yield from kept.of_values(found)
         for listed in found.listed:
             rows = with_listed(no_rows(len(found.orths)), listed, self.table)
             self.add_scores(rows, scores[kept.roles.index(listed.role)])

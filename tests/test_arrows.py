@@ -17,6 +17,8 @@ ORDER = [
     "progress",
     "core.kernels",
     "core.yardstick",
+    "core.jobs",
+    "core.steps",
     "core.circuit",
     "core.schedule",
     "core.grammar",

@@ -8,6 +8,7 @@ from hypothesis import given
 from thinc.api import Adam
 
 from spacy_hosemi import selection
+from spacy_hosemi.core.steps import finish
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features import Kept
 from spacy_hosemi.features.kept import words_of
@@ -115,7 +116,7 @@ def test_little_memory(pipe, n_bytes):
     for k in range(30):
         words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
         doc = make_doc(pipe, *words)
-        of_roles = scores.of_values(weights.extractor.values_of([doc]))
+        of_roles = finish(scores.of_values(weights.extractor.values_of([doc])))
         found = dict(zip(ROLES, of_roles, strict=True))
         expected = summed(pipe, doc)
         for role in ROLES:

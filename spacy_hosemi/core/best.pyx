@@ -16,13 +16,14 @@ from .chart cimport Layout
 from .columns cimport Entry
 from .completions cimport Completions
 from .firing cimport Firings, Histories, histories_of, speak_for_labels
+from .jobs cimport Job
 from .nonnegative cimport find_ladder
 from .potentials import ENTRIES, check_automaton, without_entries
 
 NO_PATTERNS = np.zeros(0)
 
-# So many documents are solved at a time without the GIL: enough for other threads to
-# get on with their work, so few that their rooms stay in the cache of the processor.
+# So many documents make a job: enough for what handing it over costs, so few that their
+# rooms stay in the cache of the processor.
 N_TOGETHER = 8
 
 # Rooms of finished documents are kept for others, for some threads, if they have no
@@ -44,28 +45,51 @@ N_FEW = 16
 
 cdef list best_segments(automaton, list potentials, list constraints, method):
     """The best segmentation of each document, and its score; see `viterbi`."""
-    cdef Best last, best
-    cdef list found = [], rooms
+    cdef list found = []
     check_automaton(automaton)
     for at in range(0, len(potentials), N_TOGETHER):
-        last, rooms = None, []
-        for k in range(at, min(at + N_TOGETHER, len(potentials))):
+        some = slice(at, at + N_TOGETHER)
+        job = BestOfEach(automaton, potentials[some], constraints[some], method)
+        job.do()
+        found += job.found()
+    return found
+
+
+cdef class BestOfEach(Job):
+    """The best segmentations of a few documents, as a job; see `viterbi`."""
+
+    cdef list rooms
+    cdef Best last
+
+    def __init__(self, automaton, list potentials, list constraints, method="auto"):
+        cdef Best best
+        cdef Py_ssize_t k
+        self.rooms = []
+        for k in range(len(potentials)):
             best = None
             if method in ("auto", "nonnegative"):
                 best = _room_for_firings(automaton, potentials[k], constraints[k])
             if best is None:
                 best = _room(automaton, potentials[k], constraints[k])
                 best._set_method(potentials[k], method)
-            best.next, last = last, best
-            rooms.append(best)
-        with nogil:
-            last._solve_all()
-        for best in rooms:
+            best.next, self.last = self.last, best
+            self.rooms.append(best)
+
+    cdef void run(self) noexcept nogil:
+        if self.last is not None:
+            self.last._solve_all()
+
+    def found(self):
+        """RETURNS (List[Tuple[segments, score]]): In the order of the documents."""
+        cdef Best best
+        cdef list found = []
+        for best in self.rooms:
             best.next = None
             best._count()
             found.append((best._best_path(best.n_segments, False), best.total))
             _give_back(best)
-    return found
+        self.last, self.rooms = None, []
+        return found
 
 
 cdef bint has_sparse_columns(automaton, potentials):

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from .automaton import PatternAutomaton
 from .potentials import Constraints, Potentials
+from .steps import Steps
 
 def segment_probabilities(
     automaton: PatternAutomaton,
@@ -12,6 +13,12 @@ def segment_probabilities(
     segments: list[list[tuple[int, int, int]]],
     constraints: list[Constraints | None],
 ) -> list[list[float]]: ...
+def probability_steps(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    segments: list[list[tuple[int, int, int]]],
+    constraints: list[Constraints | None],
+) -> Steps[list[list[float]]]: ...
 def probable_segments(
     automaton: PatternAutomaton,
     potentials: list[Potentials],

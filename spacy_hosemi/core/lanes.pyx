@@ -28,7 +28,9 @@ from libc.string cimport memcpy
 from . cimport kernels, linear
 from .chart cimport Layout, Sums
 from .inference import check_segment, marginals
+from .jobs cimport Job
 from .potentials import check_automaton
+from .steps import finish
 from .tables cimport Tables
 
 cdef enum:
@@ -50,9 +52,19 @@ def segment_probabilities(automaton, potentials, segments, constraints):
     RETURNS (List[List[float]]): In [0, 1].
     RAISES (ValueError): HS021, HS024 segments; and as `marginals`.
     """
+    return finish(probability_steps(automaton, potentials, segments, constraints))
+
+
+def probability_steps(automaton, potentials, segments, constraints):
+    """`segment_probabilities`, but the jobs without the GIL are given away.
+
+    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    RETURNS (List[List[float]]): In [0, 1].
+    """
     check_automaton(automaton)
     asked = [k for k in range(len(potentials)) if segments[k]]
-    found = _side_by_side(automaton, potentials, segments, constraints, asked, None)
+    args = automaton, potentials, segments, constraints, asked
+    found = yield from _side_by_side(*args, None)
     for k in range(len(potentials)):
         if found[k] is None:
             found[k] = []
@@ -79,7 +91,8 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
     cdef Listing listing = Listing(p)
     sizes = np.array([len(x.inside) for x in potentials], np.int64)
     asked = np.flatnonzero(sizes).tolist()
-    found = _side_by_side(automaton, potentials, segments, constraints, asked, listing)
+    args = automaton, potentials, segments, constraints, asked
+    found = finish(_side_by_side(*args, listing))
     for k in asked:
         if not found[k]:
             posterior = marginals(automaton, potentials[k], constraints[k])
@@ -87,11 +100,11 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
     return listing.sorted(sizes, automaton.n_labels)
 
 
-cdef list _side_by_side(
+def _side_by_side(
     automaton, potentials, segments, constraints, asked, Listing listing
 ):
-    """RETURNS: Of each document that is asked for what `Lanes` has found, or [];
-    None: it is not asked for."""
+    """YIELDS: jobs. RETURNS: Of each document that is asked for what `Lanes` has found,
+    or []; None: it is not asked for."""
     cdef Lanes lanes = None
     cdef Layout layout
     cdef list found = [None] * len(potentials)
@@ -105,10 +118,14 @@ cdef list _side_by_side(
             lanes = _room(automaton)
             lanes.listing = listing
         if not lanes.add(k, potentials[k], constraints[k], segments[k]):
-            lanes.solve(found)
+            if lanes.set_up(-1):
+                yield lanes
+            lanes.write_down(found)
             lanes.add(k, potentials[k], constraints[k], segments[k])
     if lanes is not None:
-        lanes.solve(found)
+        if lanes.set_up(-1):
+            yield lanes
+        lanes.write_down(found)
         lanes.listing = None
         layout = automaton.layout
         if len(layout.spare_lanes) < N_SPARE and lanes.room.shape[0] <= SMALL:
@@ -197,7 +214,7 @@ cdef Lanes _room(automaton):
     return Lanes(automaton)
 
 
-cdef class Lanes:
+cdef class Lanes(Job):
     """Up to four documents, and room for them."""
 
     cdef object automaton
@@ -214,6 +231,7 @@ cdef class Lanes:
     cdef double z_rest[N_LANES]         # as of Tables
     cdef Py_ssize_t longest, lowest     # boundaries: the last one, the first with beta
     cdef double share
+    cdef bint trusted                   # the sweeps that were run
     cdef double[::1] room               # all that follow
     # Row j + 1 is that of boundary j: behind a start there is always one
     cdef double[:, :, ::1] opened       # [n + 2, P, lanes] A
@@ -267,14 +285,18 @@ cdef class Lanes:
         self.segments.append(segments)
         return True
 
-    cdef solve(self, list found):
-        """Write down the probabilities of the documents that stand here; nothing for
-        one that has to be done by `marginals`. Then there is none any more."""
+    cdef write_down(self, list found):
+        """The probabilities of the documents that stand here; nothing for one that has
+        to be done by `marginals`. Then there is none any more."""
         cdef Py_ssize_t lane
-        cdef bint together = self._run(-1)
+        cdef bint together = self.trusted
         for lane in range(len(self.numbers)):
-            if not together and (len(self.numbers) == 1 or not self._run(lane)):
-                continue
+            if not together:
+                if len(self.numbers) == 1 or not self.set_up(lane):
+                    continue
+                self.do()
+                if not self.trusted:
+                    continue
             if self.listing is None:
                 found[self.numbers[lane]] = self._probabilities(lane)
             else:
@@ -285,11 +307,11 @@ cdef class Lanes:
         self.shared = None
         self.numbers, self.segments = [], []
 
-    cdef bint _run(self, Py_ssize_t alone):
-        """Both sweeps for all lanes, or for one. RETURNS: whether it can be trusted."""
+    cdef bint set_up(self, Py_ssize_t alone):
+        """Make ready to be run, for all lanes or for one. RETURNS: whether that may
+        do."""
         cdef Py_ssize_t lane, g, n_lanes = len(self.numbers)
         cdef Tables tables
-        cdef bint trusted
         self.longest = 0
         for lane in range(N_LANES):
             self.n_tokens[lane] = 0
@@ -310,12 +332,13 @@ cdef class Lanes:
                 self.tail[g, lane] = tables.tail[g]
             for _, end, _ in self.segments[lane]:
                 self.lowest = min(self.lowest, end)
-        if not self.shared.representable:
-            return False
-        with nogil:
-            linear.clear_flags()
-            trusted = self._forward() and self._backward() and linear.in_range()
-        return trusted
+        self.trusted = False
+        return self.shared.representable
+
+    cdef void run(self) noexcept nogil:
+        """Both sweeps."""
+        linear.clear_flags()
+        self.trusted = self._forward() and self._backward() and linear.in_range()
 
     cdef _make_room(self):
         """Tables that are long enough."""
@@ -418,7 +441,7 @@ cdef class Lanes:
             )
             for a in range(N_LANES):
                 if j == self.n_tokens[a]:
-                    self._finish(a)
+                    self.finish(a)
             if j < self.longest:
                 self._open(j)
         return True
@@ -439,7 +462,7 @@ cdef class Lanes:
             score,
         )
 
-    cdef void _finish(self, Py_ssize_t a) noexcept nogil:
+    cdef void finish(self, Py_ssize_t a) noexcept nogil:
         """Z of a lane, whose alpha is complete."""
         cdef Py_ssize_t p
         self.z_rest[a] = linear.log_final(self.shared, &self.node[0, a], N_LANES)

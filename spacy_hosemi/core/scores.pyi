@@ -3,6 +3,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from .jobs import Job
 from .rows import RowTable
 
 Floats = NDArray[np.float64]
@@ -18,7 +19,6 @@ class Numbering:
 
 class BlockScores:
     def __init__(self, borders: Singles, roles: Ints, offsets: Ints) -> None: ...
-    def add(self, words: Ints, first: Ints, kept: Singles, scores: Floats) -> None: ...
 
 class TemplateScores:
     def __init__(
@@ -33,4 +33,16 @@ class TemplateScores:
         labels: Ints,
         weights: Singles,
     ) -> None: ...
-    def add(self, values: Keys, first: Ints, scores: Floats) -> None: ...
+
+class Scoring(Job):
+    def __init__(
+        self,
+        first: Ints,
+        scores: Floats,
+        *,
+        blocks: BlockScores | None = None,
+        words: Ints | None = None,
+        kept: Singles | None = None,
+        templates: TemplateScores | None = None,
+        values: Keys | None = None,
+    ) -> None: ...

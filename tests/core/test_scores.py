@@ -5,7 +5,12 @@ import numpy as np
 from hypothesis import given
 
 from spacy_hosemi.core.rows import RowTable, template_keys
-from spacy_hosemi.core.scores import BlockScores, Numbering, TemplateScores
+from spacy_hosemi.core.scores import (
+    BlockScores,
+    Numbering,
+    Scoring,
+    TemplateScores,
+)
 
 keys_K = st.lists(
     st.integers(0, 12) | st.integers(0, 12).map(lambda k: k << 32), max_size=40
@@ -59,7 +64,8 @@ def test_kept_scores(docs, blocks):
                     expected[role, i] += borders[1, b]
                 else:
                     expected[role, i] += kept[words[at], b]
-    BlockScores(borders, roles, offsets).add(int32s(words), first, kept, found)
+    of_blocks = BlockScores(borders, roles, offsets)
+    Scoring(first, found, blocks=of_blocks, words=int32s(words), kept=kept).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -98,5 +104,5 @@ def test_template_scores(data, is_dense):
         places = (first_weight, int32s(np.nonzero(is_weight)[1]))
     flat = weights[is_weight]
     templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
-    templates.add(values, first, found)
+    Scoring(first, found, templates=templates, values=values).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)

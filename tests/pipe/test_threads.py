@@ -5,6 +5,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_hosemi import pipe as pipe_module
+
 from ..helpers import TRAIN, make_doc, make_nlp, make_trained, parse, triples
 
 TEXTS = [parse(line)[0] for line in TRAIN] * 30
@@ -64,14 +66,14 @@ def test_the_stream_is_read_as_far_as_needed(nlp):
 
 def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     pipe = nlp.get_pipe("hosemi")
-    predict_all, failed = pipe.predict, []
+    add_limits, failed = pipe_module.make_problem, []
 
-    def fail(docs):
-        if any("Nobody" in doc.text for doc in docs):
+    def fail(unit, *args):
+        if "Nobody" in unit.tokens.text:
             raise ValueError("Nobody")
-        return predict_all(docs)
+        return add_limits(unit, *args)
 
-    monkeypatch.setattr(pipe, "predict", fail)
+    monkeypatch.setattr(pipe_module, "make_problem", fail)
     monkeypatch.setattr(
         pipe, "error_handler", lambda *args: failed.extend(args[2]), raising=False
     )

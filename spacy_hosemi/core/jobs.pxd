@@ -1,0 +1,30 @@
+from cpython.pythread cimport PyThread_type_lock
+from cpython.ref cimport PyObject
+
+cdef enum:
+    MOST_JOBS = 256
+
+
+cdef class Job:
+    cdef bint is_done
+
+    cdef void run(self) noexcept nogil
+
+
+cdef class Helpers:
+    cdef Py_ssize_t n_threads
+    cdef list threads
+    cdef set jobs                               # keeps alive what the others point to
+    cdef PyThread_type_lock lock                # for all that follows
+    cdef PyThread_type_lock finished            # released when `awaited` is done
+    cdef PyThread_type_lock* wake               # of each thread
+    cdef Py_ssize_t* asleep                     # threads that wait for it
+    cdef Py_ssize_t n_asleep, n_working
+    cdef PyObject* waiting[MOST_JOBS]           # jobs that nobody has begun, in a ring
+    cdef Py_ssize_t first, n_waiting
+    cdef PyObject* awaited
+    cdef bint is_over
+
+    cdef void _work(self, Py_ssize_t k) noexcept nogil
+    cdef bint _do_next(self) noexcept nogil
+    cdef void _wait(self, PyObject* job) noexcept nogil
