@@ -28,7 +28,8 @@ from .units import shift
 from .weights import Weights
 
 
-@dataclass(frozen=True)
+# Not frozen, as `Unit`.
+@dataclass(slots=True)
 class Prediction:
     """Spans of one document; probabilities where they were needed.
 

@@ -98,7 +98,8 @@ class Preset:
         return not self.is_taken[span[0] : span[1]].any()
 
 
-@dataclass(frozen=True)
+# Not frozen, as `Unit`.
+@dataclass(slots=True)
 class Problem:
     """All that decides how a unit is segmented."""
 

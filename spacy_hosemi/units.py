@@ -25,7 +25,8 @@ SCOPES = ("doc", "sents")
 BATCH, BATCH_TOKENS = 128, 1000
 
 
-@dataclass(frozen=True)
+# Not frozen, for one is made for each document, and that takes a fifth of the time.
+@dataclass(slots=True)
 class Unit:
     """What one segmentation covers.
 

@@ -50,6 +50,7 @@ ORDER = [
     "core.lattice",
     "core.children",
     "core.scores",
+    "core.cover",
     "core.trie",
     "core.units",
     "core.bags",

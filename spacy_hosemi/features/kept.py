@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import ORTH  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -24,7 +25,7 @@ def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
     RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token; the first token
         of each document, and n.
     """
-    parts = [doc.to_array("ORTH") for doc in docs]
+    parts = [doc.to_array(ORTH) for doc in docs]
     first = np.zeros(len(parts) + 1, np.int32)
     np.cumsum([*map(len, parts)], out=first[1:])
     orths = parts[0] if len(parts) == 1 else np.concatenate(parts)
