@@ -8,19 +8,24 @@ Documents are those of train.jsonl, again and again until there are enough; with
 
 - threads: `components.hosemi.threads`, in one process;
 - processes: `nlp.pipe(docs, n_process=N)`, which sends documents to others and back;
-- sentencizer: a pipeline of this component alone, for what sending costs by itself.
+- sentencizer: a pipeline of this component alone, for what sending costs by itself;
+- bare loop: processes that only count, each as far as one alone, and share nothing. No
+  threads can gain more than they do: cores may be halves of one.
 
 Wall-clock time, not CPU time, for that is what more cores are to save; the machine must
 be idle otherwise. Each row is the median of passes that take turns. All rows of hosemi
-must find the same entities, or the script stops.
+must find the same entities, or the script stops. Python's garbage collector does not
+look through documents that were made before: in a stream they come and go.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 from pathlib import Path
@@ -45,6 +50,9 @@ from spacy.util import load_model
 from tqdm import tqdm
 from training import config_lang, entity_component, train
 
+# Steps of a bare loop: some tenths of a second.
+N_STEPS = 5_000_000
+
 Entities = list[list[tuple[int, int, str]]]
 
 
@@ -57,7 +65,31 @@ class Way:
     seconds: list[float] = field(default_factory=list)
 
 
-def ways_of(nlp: Language, counts: list[int]) -> list[Way]:
+def count_up(n_steps: int) -> int:
+    """A bare loop."""
+    total = 0
+    for i in range(n_steps):
+        total += i * i % 7
+    return total
+
+
+def loop_seconds(n: int) -> float:
+    """Wall-clock time that each of n processes takes for the same loop."""
+    with ProcessPoolExecutor(n) as pool:
+        list(pool.map(count_up, [1] * n))  # they begin
+        began = time.perf_counter()
+        list(pool.map(count_up, [N_STEPS] * n))
+        return time.perf_counter() - began
+
+
+def loop_gain(n: int) -> float:
+    """How much more n processes do than one, by medians."""
+    seconds = [(loop_seconds(1), loop_seconds(n)) for _ in range(7)]
+    one, many = map(median, zip(*seconds, strict=True))
+    return n * one / many
+
+
+def ways_of(nlp: Language, counts: list[int], is_threads_only: bool) -> list[Way]:
     """All ways to be measured; the first of hosemi is one thread in one process."""
     name = entity_component(nlp)
     component: Any = nlp.get_pipe(name)
@@ -77,6 +109,8 @@ def ways_of(nlp: Language, counts: list[int]) -> list[Way]:
     ways = []
     for n in counts:
         ways.append(Way(f"hosemi, threads {n}", lambda x, n=n: in_threads(x, n)))
+    if is_threads_only:
+        counts = []
     for what, pipeline in (("hosemi", nlp), ("sentencizer", sentences)):
         for n in counts:
             run = lambda x, n=n, p=pipeline: in_processes(p, x, n)  # noqa: E731
@@ -106,9 +140,12 @@ def run_passes(
     for turn in tqdm(range(1 + n_passes), desc="passes"):
         for way in ways:
             docs = [Doc(nlp.vocab, words=some) for some in words]
+            gc.collect()
+            gc.freeze()
             began = time.perf_counter()
             found = way.run(docs)
             seconds = time.perf_counter() - began
+            gc.unfreeze()
             if turn:
                 way.seconds.append(seconds)
             if way.name.startswith("hosemi"):
@@ -178,6 +215,7 @@ def arguments() -> argparse.Namespace:
         metavar="N",
         help="passes over them, after a first one (default: %(default)s)",
     )
+    add("--threads-only", action="store_true", help="leave processes out")
     add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
     add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
     add("--quiet", action="store_true", help="do not show what training prints")
@@ -202,7 +240,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         model, _, _ = train(args.config, splits, args.overrides, args.quiet)
     nlp = load_model(model)
     words = words_of(splits.train, nlp, args.documents, args.joined)
-    ways = ways_of(nlp, args.counts)
+    ways = ways_of(nlp, args.counts, args.threads_only)
     run_passes(ways, nlp, words, args.passes)
     n_tokens, where = sum(map(len, words)), environment()
     print(
@@ -212,11 +250,15 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         f"spaCy {where['versions']['spacy']}\n"
     )
     print(speed_table(ways, len(words), n_tokens))
+    loops = {n: loop_gain(n) for n in args.counts if n > 1}
+    for n, gain in loops.items():
+        print(f"bare loop, processes {n}: {gain:.2f} times as much as one")
     record = {
         "data": args.data.resolve().name,
         "n_docs": len(words),
         "n_tokens": n_tokens,
         "seconds": {way.name: way.seconds for way in ways},
+        "bare_loops": loops,
     }
     append_json(args.json, record)
 

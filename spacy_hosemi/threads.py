@@ -18,7 +18,7 @@ Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
 # So many batches are in work for each thread: enough for none to wait.
-N_OPEN = 2
+N_OPEN = 4
 
 
 def in_order(

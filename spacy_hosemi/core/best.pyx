@@ -18,7 +18,12 @@ from .completions cimport Completions
 from .firing cimport Firings, Histories, histories_of, speak_for_labels
 from .jobs cimport Job
 from .nonnegative cimport find_ladder
-from .potentials import ENTRIES, check_automaton, without_entries
+from .potentials import (
+    ENTRIES,
+    check_automaton,
+    check_potentials,
+    without_entries,
+)
 
 NO_PATTERNS = np.zeros(0)
 
@@ -58,13 +63,13 @@ cdef list best_segments(automaton, list potentials, list constraints, method):
 cdef class BestOfEach(Job):
     """The best segmentations of a few documents, as a job; see `viterbi`."""
 
-    cdef list rooms
+    cdef list rooms, potentials
     cdef Best last
 
     def __init__(self, automaton, list potentials, list constraints, method="auto"):
         cdef Best best
         cdef Py_ssize_t k
-        self.rooms = []
+        self.rooms, self.potentials = [], potentials
         for k in range(len(potentials)):
             best = None
             if method in ("auto", "nonnegative"):
@@ -83,12 +88,14 @@ cdef class BestOfEach(Job):
         """RETURNS (List[Tuple[segments, score]]): In the order of the documents."""
         cdef Best best
         cdef list found = []
-        for best in self.rooms:
+        for best, given in zip(self.rooms, self.potentials):
             best.next = None
+            if best.is_late:  # there was something that is no number
+                check_potentials(best.automaton, given)
             best._count()
             found.append((best._best_path(best.n_segments, False), best.total))
             _give_back(best)
-        self.last, self.rooms = None, []
+        self.last, self.rooms, self.potentials = None, [], []
         return found
 
 
@@ -119,7 +126,7 @@ cdef Best _room_for_firings(automaton, potentials, constraints):
     if speak_for_labels(entries, automaton.n_labels):
         is_theirs = potentials.entries["column"] < automaton.n_labels
         given.entries = potentials.entries[is_theirs]
-    best = _room(histories.bare, given, constraints)
+    best = _room(histories.bare, given, constraints, later=False)
     if best.firings is None or best.firings.histories is not histories:
         best.firings = Firings(histories)
     best.fires = best.firings.load(best, entries, potentials.pattern)
@@ -130,7 +137,7 @@ cdef Best _room_for_firings(automaton, potentials, constraints):
     return best
 
 
-cdef Best _room(automaton, potentials, constraints):
+cdef Best _room(automaton, potentials, constraints, bint later=True):
     """Ready to be solved, perhaps in the room of another document: for short documents
     allocating takes as long as the sweep."""
     cdef Layout layout = automaton.layout
@@ -141,7 +148,7 @@ cdef Best _room(automaton, potentials, constraints):
     else:
         best = layout.spare.pop()
         best.automaton = automaton
-        best._load(potentials, constraints)
+        best._load(potentials, constraints, later)
         best._prepare()
     return best
 
@@ -205,7 +212,9 @@ cdef class Best(Completions):
     cdef void _solve_all(self) noexcept nogil:
         """This document and the next ones."""
         self.n_segments = 0
-        if self.fires:
+        if self.is_late and not self.arrive():
+            pass
+        elif self.fires:
             self.is_bounded = False
             self.total = self.firings.sweep(self)
             if self.total > -INFINITY:

@@ -83,6 +83,7 @@ cdef class Chart(Cells):
     cdef double[::1] edge_weight                # [E] theirs
     cdef Starts starts                          # None: they are the same everywhere
     # the document as it was given
+    cdef bint is_late                           # whether `arrive` has still to be called
     cdef const double[:, ::1] inside            # [n, L] or [n, C]
     cdef const double[:, ::1] start             # [n, L] or [n, C]
     cdef const double[:, ::1] given_end         # [n, L] or [n, C]
@@ -101,7 +102,10 @@ cdef class Chart(Cells):
     cdef double[::1] score                      # [G D] slot: group * D + D - length
     cdef double[::1] enter_score                # [G] start j - D - 1
 
-    cdef _load(self, potentials, constraints)
+    cdef _load(self, potentials, constraints, bint later=*)
+    cdef bint _may_wait(self, potentials, constraints)
+    cdef bint arrive(self) noexcept nogil
+    cdef bint _has_numbers(self) noexcept nogil
     cdef forget(self)
     cdef bint _read(self, potentials)
     cdef _set_document(self, potentials, constraints)

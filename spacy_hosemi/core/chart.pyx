@@ -87,22 +87,46 @@ cdef class Chart(Cells):
         self._set_automaton(automaton)
         self._load(potentials, constraints)
 
-    cdef _load(self, potentials, constraints):
+    cdef _load(self, potentials, constraints, bint later=False):
         """Take a document, instead of another one perhaps: what there is room for need
-        not be allocated."""
-        if not self._read(potentials):
+        not be allocated.
+
+        later: Leave to `arrive` what goes through all scores, if the document permits.
+        """
+        cdef bint is_read = self._read(potentials)
+        self.is_late = later and is_read and self._may_wait(potentials, constraints)
+        if not self.is_late and not (is_read and self._has_numbers()):
             potentials = check_potentials(self.automaton, potentials)
             self._read(potentials)
         self._set_document(potentials, constraints)
 
+    cdef bint _may_wait(self, potentials, constraints):
+        """Whether nothing but numbers is to be checked, and nothing to be changed."""
+        if constraints is not None or len(self.automaton.observed):
+            return False
+        if potentials.entries is not None or len(potentials.cells):
+            return False
+        return _are_checked(potentials.cells, self.inside.shape[0], self.n_labels)
+
+    cdef bint arrive(self) noexcept nogil:
+        """Go through the scores of a late document. RETURNS: whether all are numbers
+        below +inf."""
+        if not self._has_numbers():
+            return False
+        _add(self.inside, self.start, self.first)
+        self.is_late = False
+        return True
+
     cdef forget(self):
         """Let go of the document, and of the automaton, which owns the room now."""
         self.automaton = self.cells_as_given = None
+        self.inside = self.start = self.given_end = None
         self.more = self.end = self.length = None
         self.given_tail = self.pattern_weight = None
 
     cdef bint _read(self, potentials):
-        """Views of the arrays. RETURNS: whether all is well, and nothing to convert."""
+        """Views of the arrays. RETURNS: whether shapes are right, and nothing to
+        convert."""
         cdef Py_ssize_t n_labels = self.n_labels
         cdef Py_ssize_t n_columns = n_labels + len(self.automaton.observed)
         inside, start, end = potentials.inside, potentials.start, potentials.end
@@ -127,9 +151,17 @@ cdef class Chart(Cells):
             _is_fit(self.inside, n_tokens, n_labels, n_columns)
             and _is_fit(self.start, n_tokens, n_labels, n_columns)
             and _is_fit(self.given_end, n_tokens, n_labels, n_columns)
-            and _is_fit(self.length, n_labels, self.length.shape[1], 0)
+            and _are_all_numbers(self.length)
             and _are_numbers(self.given_tail)
             and _are_numbers(self.pattern_weight)
+        )
+
+    cdef bint _has_numbers(self) noexcept nogil:
+        """Whether no score of tokens is NaN or +inf."""
+        return (
+            _are_all_numbers(self.inside)
+            and _are_all_numbers(self.start)
+            and _are_all_numbers(self.given_end)
         )
 
     def _set_automaton(self, automaton):
@@ -180,7 +212,8 @@ cdef class Chart(Cells):
             if self.sums is None or self.sums.shape[0] < n_tokens:
                 self.sums = np.empty((n_tokens, n_groups))
             self.first, self.more, self.end = self.sums, self.inside, self.given_end
-            _add(self.inside, self.start, self.first)
+            if not self.is_late:
+                _add(self.inside, self.start, self.first)
         else:
             self.more = scores_of_groups(automaton, self.inside, entries, 0)
             self.first = scores_of_groups(automaton, self.start, entries, 1)
@@ -193,7 +226,8 @@ cdef class Chart(Cells):
             first = np.asarray(self.first)[:n_tokens]
             _constrain(constraints, automaton.group_label, first, more, end)
             cells = np.concatenate([cells, _forbidden(constraints, self.n_labels)])
-        self.inside = self.start = self.given_end = None
+        if not self.is_late:
+            self.inside = self.start = self.given_end = None
         self._set_lengths()
         self._set_cells(cells)
 
@@ -477,14 +511,10 @@ cdef bint _is_fit(
     Py_ssize_t n_columns,
     Py_ssize_t or_columns,
 ) noexcept nogil:
-    """Whether the shape is right and no number is NaN or +inf."""
+    """Whether the shape is right."""
     if x.shape[0] != n_rows:
         return False
-    if x.shape[1] != n_columns and x.shape[1] != or_columns:
-        return False
-    if x.shape[0] == 0 or x.shape[1] == 0:
-        return True
-    return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0
+    return x.shape[1] == n_columns or x.shape[1] == or_columns
 
 
 cdef bint _are_checked(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
@@ -502,7 +532,14 @@ cdef bint _are_checked(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
 
 
 cdef bint _are_numbers(const double[::1] x) noexcept nogil:
+    """Whether none is NaN or +inf."""
     return x.shape[0] == 0 or kernels.count_bad(&x[0], x.shape[0]) == 0
+
+
+cdef bint _are_all_numbers(const double[:, ::1] x) noexcept nogil:
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return True
+    return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0
 
 
 cdef void _add(

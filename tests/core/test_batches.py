@@ -21,6 +21,7 @@ from .problems import (
 THREADS = [1, 2, 5]
 PATTERNS = ((0, 1), (1, 2, 1), ("^", 2), (1, "$"))
 OBSERVED = ((0, 1), ("^", 1), (2, 0, 1))
+PATTERNS_BY_NAME = [("a", "b"), ("b", "c", "b"), ("^", "c"), ("b", "$")]
 
 
 def documents(seed: int, n_documents: int = 24, kinds=("small", "spikes", "huge")):
@@ -218,3 +219,60 @@ def test_error_number_of_constraints(name, n_constraints):
     assert len(function(automaton, [potentials] * 2, [None] * 2)) == 2
     with raises("HS028"):
         function(automaton, [potentials] * 2, [None] * n_constraints)
+
+
+# --- rooms of finished documents ----------------------------------------------------
+
+
+def free_documents(seed: int):
+    """As `documents`, without observed patterns, cells and constraints."""
+    rng = np.random.default_rng(seed)
+    automaton = core.PatternAutomaton(["a", "b", "c"], PATTERNS_BY_NAME)
+    found = []
+    for _ in range(24):
+        potentials = core.Potentials.zeros(automaton, int(rng.integers(0, 41)))
+        for name in ("inside", "start", "end", "pattern"):
+            scores = getattr(potentials, name)
+            scores[...] = rng.normal(size=scores.shape)
+        potentials.tail[:] = -0.5
+        potentials.inside[rng.random(potentials.inside.shape) < 0.1] = -INF
+        found.append(potentials)
+    return automaton, found
+
+
+def by_score(automaton, potentials, best) -> float:
+    """The score of the best segmentation, once more."""
+    return core.score(automaton, potentials, best[0]) if best[0] else best[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_document_in_the_room_of_another(seed):
+    _, potentials = free_documents(seed)
+    expected = [core.viterbi(free_documents(seed)[0], p) for p in potentials]
+    automaton, _ = free_documents(seed)
+    for _ in range(3):
+        found = core.viterbi_many(automaton, potentials)
+        assert found == expected
+        for one, best in zip(potentials, found, strict=True):
+            again = by_score(automaton, one, best)
+            assert again == pytest.approx(best[1], abs=1e-9)
+
+
+@pytest.mark.parametrize("bad", [np.nan, INF])
+@pytest.mark.parametrize("name", ["inside", "start", "end", "tail", "pattern"])
+def test_numbers_are_checked_in_the_room_of_another(name, bad):
+    automaton, potentials = free_documents(7)
+    expected = core.viterbi_many(automaton, potentials)
+    given = potentials[9]
+    original = getattr(given, name).copy()
+    getattr(given, name).flat[-1] = bad
+    with raises("HS011"):
+        core.viterbi_many(automaton, potentials)
+    getattr(given, name)[...] = original
+    assert core.viterbi_many(automaton, potentials) == expected
+    given.inside = given.inside.astype(np.float32)  # has to be converted
+    found = core.viterbi(automaton, given)
+    assert found[1] == pytest.approx(expected[9][1], abs=1e-4)
+    given.inside = given.inside[:, :2]
+    with raises("HS010"):
+        core.viterbi(automaton, given)
