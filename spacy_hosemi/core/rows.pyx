@@ -222,14 +222,25 @@ def scatter_pairs(
     double[::1] d_weights,              # OUT [N] added to
 ):
     """`scatter` for weights as in `gather_pairs`."""
-    cdef Py_ssize_t i, k, a, n_labels = d_scores.shape[1]
+    cdef Py_ssize_t i, k, a, y, begin, end, n_labels = d_scores.shape[1]
+    cdef const double* sums
+    cdef double* row
     with nogil:
         for i in range(d_scores.shape[0]):
-            if _is_zero(&d_scores[i, 0], n_labels):
+            sums = &d_scores[i, 0]
+            if _is_zero(sums, n_labels):
                 continue
             for k in range(first[i], first[i + 1]):
-                for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
-                    d_weights[a] += d_scores[i, columns[a]]
+                if k + AHEAD < rows.shape[0]:
+                    prefetch(&d_weights[0] + first_pair[rows[k + AHEAD]])
+                begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
+                if end - begin == n_labels:  # all columns, in their order
+                    row = &d_weights[begin]
+                    for y in range(n_labels):
+                        row[y] += sums[y]
+                else:
+                    for a in range(begin, end):
+                        d_weights[a] += sums[columns[a]]
 
 
 def gather_strengths(
