@@ -24,6 +24,10 @@ from .counts cimport add_path
 from .potentials import ROLES, Potentials
 from .starts cimport Starts, starts_of
 from .tables cimport Tables
+from .tables import Lease
+
+cdef enum:
+    N_LANES = 4
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -111,18 +115,26 @@ cdef class Marginals(Tables):
     cdef double[::1] slot_count         # [G D] by group and length, as scores
     cdef double[::1] tail_count         # [G]
     cdef double[::1] cell_count         # [K] merged cells
+    # Arcs at four boundaries side by side; in log domain at one, and one lane
     cdef double[::1] arc_count          # [A] linear domain: but for the arc's weight
+    cdef double[::1] arc_prob           # [A] log domain: what was added to it last
+    cdef double[::1] arc_more           # [A lanes] what entries make of the weight
+    cdef double[:, ::1] lane_node       # [N + P + 2, lanes] linear domain
+    cdef Py_ssize_t n_lanes
     cdef double[::1] edge_count         # [E]
     cdef double[::1] pattern_count      # [M]
     cdef double[::1] start_count        # [F] of what fires, see `Starts`
     cdef double[::1] prob               # [G D] of the explicit segments of a row
     cdef double[::1] long_prob          # [G] of those that run on
     cdef double[::1] one                # [G] the weight 1
-    cdef bint has_counts
+    cdef bint has_counts, are_tokens
+    cdef object _lane_lease
 
     def __init__(self, automaton, potentials, constraints=None, bint counts=True):
         load_sums(self, automaton, potentials, constraints)
         self.has_counts = counts
+        # Then each of them starts where it ends, and has one token.
+        self.are_tokens = self.n_lengths == 1 and not self.has_tail
         sum_forward(self, backward=True)
         self._clear_counts()
         cdef bint done = True
@@ -359,13 +371,26 @@ cdef class Marginals(Tables):
         self.one = np.full(self.n_groups, 0.0 if self.in_logs else 1.0)
         if self.starts is not None:
             self.start_count = np.zeros(self.starts.score.shape[0])
-        room = np.zeros(
-            n_arcs + n_edges + n_slots + self.n_groups + self.n_cells
-        )
-        self.arc_count, room = room[:n_arcs], room[n_arcs:]
+        self._clear_lanes(n_arcs)
+        room = np.zeros(n_edges + n_slots + self.n_groups + self.n_cells)
         self.edge_count, room = room[:n_edges], room[n_edges:]
         self.prob, room = room[:n_slots], room[n_slots:]
         self.long_prob, self.cell_count = room[: self.n_groups], room[self.n_groups :]
+
+    cdef _clear_lanes(self, Py_ssize_t n_arcs):
+        cdef Py_ssize_t n_nodes = self.n_nodes + self.n_states + 2
+        self.n_lanes = 1 if self.in_logs else N_LANES
+        self._lane_lease = lease = Lease(N_LANES * (n_nodes + n_arcs) + 2 * n_arcs)
+        at, end = N_LANES * n_nodes, N_LANES * n_nodes + n_arcs
+        array = lease.array
+        array[:end] = 0.0
+        self.lane_node = array[:at].reshape(n_nodes, N_LANES)
+        self.arc_count, self.arc_prob = array[at:end], array[end : end + n_arcs]
+        self.arc_more = None
+        if self.starts is not None:
+            more = array[end + n_arcs : end + n_arcs + N_LANES * n_arcs]
+            more[:] = 0.0 if self.in_logs else 1.0
+            self.arc_more = more
 
     cdef bint _backward(self) noexcept nogil:
         """Backward sweep; expected counts at each boundary while its row is at hand."""
@@ -391,25 +416,58 @@ cdef class Marginals(Tables):
         return self.in_logs or linear.in_range()
 
     cdef void _count_arcs(self, Py_ssize_t j) noexcept nogil:
+        """Those at j, the last boundary with a row; four boundaries at a time."""
+        cdef Py_ssize_t row = j - self.base, end
         if self.in_logs:
-            logspace.count_arcs(self, j, &self.arc_count[0])
-        else:
-            linear.count_arcs(self, j, &self.arc_count[0])
-        if self.varies(j, forward=False):
-            self._count_starts_at(j)
+            self._count_arcs_at(j, j + 1)
+        elif row % N_LANES == 0 or (row == 1 and self.base > 0):
+            end = self.base + min(row - row % N_LANES + N_LANES, self.n_rows + 1)
+            self._count_arcs_at(j, min(end, self.n_tokens))
 
-    cdef void _count_starts_at(self, Py_ssize_t j) noexcept nogil:
+    cdef void _count_arcs_at(self, Py_ssize_t j, Py_ssize_t end) noexcept nogil:
+        cdef double* more = NULL
+        cdef double* count
+        cdef Py_ssize_t a
+        if not self.arc_count.shape[0]:
+            return
+        count = &self.arc_count[0]
+        if self.starts is not None:
+            more = &self.arc_more[0]
+            for a in range(end - j):
+                self.vary(j + a, more + a, self.starts.arcs.arc, self.n_lanes)
+        if self.in_logs:
+            logspace.count_arcs(self, j, more, &self.arc_prob[0], count)
+        else:
+            linear.count_arcs(self, j, end, self.lane_node, more, count)
+        if self.starts is not None:
+            for a in range(end - j):
+                self._count_starts_at(j + a, a)
+
+    cdef void _count_starts_at(self, Py_ssize_t j, Py_ssize_t a) noexcept nogil:
         # Expected count of a pattern at j: that of the arcs that complete it.
         cdef const int32_t[::1] first = self.starts.arcs.first
-        cdef Py_ssize_t t, e, i, k
-        for t in range(self.starts.first[j], self.starts.first[j + 1]):
+        cdef const int32_t[::1] arc = self.starts.arcs.arc
+        cdef Py_ssize_t t, e, i, begin = self.starts.first[j]
+        cdef Py_ssize_t end = self.starts.first[j + 1]
+        cdef double none = 0.0 if self.in_logs else 1.0
+        for t in range(begin, end):
             e = self.starts.edge[t]
             for i in range(first[e], first[e + 1]):
-                k = self.starts.arcs.arc[i]
-                if self.in_logs:
-                    self.start_count[t] += self.arc_prob[k]
-                else:
-                    self.start_count[t] += self.arc_prob[k] * self.arc_weight[k]
+                self.start_count[t] += self._arc_prob(arc[i], a)
+        for t in range(begin, end):
+            e = self.starts.edge[t]
+            for i in range(first[e], first[e + 1]):
+                self.arc_more[arc[i] * self.n_lanes + a] = none
+
+    cdef inline double _arc_prob(self, Py_ssize_t k, Py_ssize_t a) noexcept nogil:
+        """P(arc at the boundary of this lane)"""
+        if self.in_logs:
+            return self.arc_prob[k]
+        return (
+            self.lane_node[self.arc_node[k], a]
+            * self.lane_node[self.n_nodes + self.arc_target[k], a]
+            * (self.arc_more[k * N_LANES + a] * self.arc_weight[k])
+        )
 
     cdef bint _refill(self, Py_ssize_t j) noexcept nogil:
         if self.in_logs:
@@ -445,8 +503,8 @@ cdef class Marginals(Tables):
             if self.has_counts:
                 self._count_entering(j)
         if self.has_counts:
-            self._count_ends(j)
             self._count_explicit(j)
+            self._count_ends(j)
         if self.in_logs:
             logspace.push_row(self, j, &self.rest[j % 2, 0], False)
         else:
@@ -507,6 +565,9 @@ cdef class Marginals(Tables):
     cdef _count_starts(self, double[:, ::1] start_count):
         # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
         cdef Py_ssize_t u
+        if self.are_tokens:
+            start_count[:, :] = self.end_count
+            return
         if self.log_z == -INFINITY:
             return
         with nogil:
@@ -520,6 +581,11 @@ cdef class Marginals(Tables):
 
     cdef void _count_ends(self, Py_ssize_t j) noexcept nogil:
         # P(a segment of the group ends at j) = sum_q alpha[j, q] beta[j, q]
+        cdef Py_ssize_t g
+        if self.are_tokens:
+            for g in range(self.n_groups):
+                self.end_count[j - 1, g] = self.prob[g]
+            return
         self._products(
             &self.one[0],
             &self.alpha[j - self.base, 0],

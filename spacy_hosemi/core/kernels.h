@@ -471,6 +471,43 @@ HOSEMI_KERNEL void hosemi_lane_sum(
     }
 }
 
+/* From up to four rows to lanes: out[i][a] = rows[a][i]; 0 in lanes without a row. */
+HOSEMI_KERNEL void hosemi_interleave(
+    const double *restrict rows, ptrdiff_t stride, ptrdiff_t n_rows, ptrdiff_t n,
+    double *restrict out
+) {
+    if (n_rows == 4) {
+        const double *x = rows, *y = x + stride, *z = y + stride, *t = z + stride;
+        for (ptrdiff_t i = 0; i < n; i++) {
+            out[4 * i] = x[i];
+            out[4 * i + 1] = y[i];
+            out[4 * i + 2] = z[i];
+            out[4 * i + 3] = t[i];
+        }
+        return;
+    }
+    for (int a = 0; a < 4; a++)
+        for (ptrdiff_t i = 0; i < n; i++)
+            out[4 * i + a] = a < n_rows ? rows[a * stride + i] : 0.0;
+}
+
+/* count[k] += sum over the lanes of x[node[k]] y[target[k]] more[k]; without `more` all
+   of it is 1. */
+HOSEMI_KERNEL void hosemi_lane_count(
+    const int32_t *restrict node, const int32_t *restrict target, ptrdiff_t n_arcs,
+    const double *restrict x, const double *restrict y, const double *restrict more,
+    double *restrict count
+) {
+    for (ptrdiff_t k = 0; k < n_arcs; k++) {
+        const double *restrict from = x + 4 * (ptrdiff_t)node[k];
+        const double *restrict to = y + 4 * (ptrdiff_t)target[k];
+        double prob[4];
+        HOSEMI_EACH_LANE prob[a] = from[a] * to[a];
+        if (more != NULL) HOSEMI_EACH_LANE prob[a] *= more[4 * k + a];
+        count[k] += (prob[0] + prob[1]) + (prob[2] + prob[3]);
+    }
+}
+
 /* Scores of the segments of one lane that end at boundary j, or run on over it: of one
    token; that enter; of a further token; of the end. `before` is the row of `first` for
    their start if they enter, or NULL. */

@@ -140,6 +140,22 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t n_quads,
         double* slot,
     )
+    void interleave "hosemi_interleave"(
+        const double* rows,
+        Py_ssize_t stride,
+        Py_ssize_t n_rows,
+        Py_ssize_t n,
+        double* out,
+    )
+    void lane_count "hosemi_lane_count"(
+        const int32_t* node,
+        const int32_t* target,
+        Py_ssize_t n_arcs,
+        const double* x,
+        const double* y,
+        const double* more,
+        double* count,
+    )
     void lane_scores "hosemi_lane_scores"(
         Py_ssize_t n_groups,
         const double* before,

@@ -16,7 +16,14 @@ cdef double probability(
     Py_ssize_t step,
     double score,
 ) noexcept nogil
-cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil
+cdef void count_arcs(
+    Tables tables,
+    Py_ssize_t j,
+    Py_ssize_t end,
+    double[:, ::1] node,
+    const double* more,
+    double* count,
+) noexcept nogil
 cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil
 cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil
 cdef void push_row(Tables tables, Py_ssize_t j) noexcept nogil

@@ -398,24 +398,40 @@ cdef double probability(
     return min(exp(score + log(top) + log(beta_top)) * total, 1.0)
 
 
-cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
-    """P(arc at j), but for the weight of the arc."""
-    cdef Py_ssize_t k
-    cdef const double* closing = &tables.closing[j, 0]
-    _circuit(tables, j)
-    if tables.varies(j, forward=False):
-        for k in range(tables.arc_edge.shape[0]):
-            tables.arc_prob[k] = (
-                tables.node[tables.arc_node[k]]
-                * closing[tables.arc_target[k]]
-                * tables.more_here[k]
-            )
-            arc_count[k] += tables.arc_prob[k]
-        return
-    for k in range(tables.arc_edge.shape[0]):
-        arc_count[k] += (
-            tables.node[tables.arc_node[k]] * closing[tables.arc_target[k]]
+cdef void count_arcs(
+    Tables tables,
+    Py_ssize_t j,
+    Py_ssize_t end,             # at boundaries j .. end - 1, at most four, of one block
+    double[:, ::1] node,        # work [N + P + 2, lanes]
+    const double* more,         # IN  [A, lanes] factors of their weights; NULL: all 1
+    double* count,              # OUT [A] added to
+) noexcept nogil:
+    """P(arc at a boundary), but for the weight of the arc: boundaries side by side, like
+    documents in `Lanes`."""
+    cdef Py_ssize_t n_states = tables.n_states
+    cdef double* closing = &node[tables.n_nodes, 0]
+    kernels.interleave(
+        &tables.alpha[j - tables.base, 0], n_states, end - j, n_states, &node[0, 0]
+    )
+    kernels.interleave(&tables.closing[j, 0], n_states, end - j, n_states, closing)
+    if tables.circuit.n_quads:
+        kernels.lane_sum(
+            tables.circuit.fan,
+            tables.circuit.output,
+            tables.circuit.input,
+            &tables.circuit_weight[0],
+            tables.circuit.n_quads,
+            &node[0, 0],
         )
+    kernels.lane_count(
+        &tables.arc_node[0],
+        &tables.arc_target[0],
+        tables.arc_node.shape[0],
+        &node[0, 0],
+        closing,
+        more,
+        count,
+    )
 
 
 cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:

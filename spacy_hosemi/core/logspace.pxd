@@ -4,7 +4,13 @@ cdef void forward(Tables tables) noexcept nogil
 cdef void refill(Tables tables, Py_ssize_t j) noexcept nogil
 cdef void end_row(Tables tables) noexcept nogil
 cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil
-cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil
+cdef void count_arcs(
+    Tables tables,
+    Py_ssize_t j,
+    const double* more,
+    double* prob,
+    double* count,
+) noexcept nogil
 cdef void rest_row(
     Tables tables, Py_ssize_t j, double* rest, const double* after, bint maximum
 ) noexcept nogil

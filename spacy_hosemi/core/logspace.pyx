@@ -174,26 +174,29 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
     )
 
 
-cdef void count_arcs(Tables tables, Py_ssize_t j, double* arc_count) noexcept nogil:
+cdef void count_arcs(
+    Tables tables,
+    Py_ssize_t j,
+    const double* more,         # IN  [A] what is added to their weights; NULL: 0
+    double* prob,               # OUT [A]
+    double* count,              # OUT [A] added to
+) noexcept nogil:
     """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
     cdef Py_ssize_t k
-    cdef double closing, prob
-    cdef bint varies = tables.varies(j, forward=False)
+    cdef double closing
     _circuit(tables, j)
     for k in range(tables.arc_edge.shape[0]):
         closing = tables.closing[j, tables.arc_target[k]]
-        if varies:
-            closing += tables.more_here[k]
-        prob = 0.0
+        if more != NULL:
+            closing += more[k]
+        prob[k] = 0.0
         if closing > -INFINITY:
-            prob = exp(
+            prob[k] = exp(
                 tables.node[tables.arc_node[k]]
                 + tables.arc_weight[k]
                 + (closing - tables.log_z)
             )
-        arc_count[k] += prob
-        if varies:
-            tables.arc_prob[k] = prob
+        count[k] += prob[k]
 
 
 cdef void rest_row(

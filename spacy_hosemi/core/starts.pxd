@@ -4,8 +4,8 @@ from libc.stdint cimport int32_t
 cdef class ArcsOf:
     cdef const int32_t[::1] first       # [E + 1]
     cdef const int32_t[::1] arc
-    cdef const int32_t[::1] in_place    # [A]
-    cdef const int32_t[::1] out_place   # [A]
+    cdef const int32_t[::1] in_place
+    cdef const int32_t[::1] out_place
 
 
 cdef class Starts:

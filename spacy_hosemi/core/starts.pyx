@@ -22,8 +22,8 @@ cdef class ArcsOf:
     """Of edges the arcs that complete what they do: arc[first[e]:first[e + 1]].
 
     first (int32 [E + 1]), arc (int32): Of the edges of observed patterns.
-    in_place, out_place (int32 [A]): Where the schedules of `PatternAutomaton` have an
-        arc: arcs_in, arcs_out.
+    in_place, out_place (int32): Where the schedules of `PatternAutomaton` have each of
+        these arcs: arcs_in, arcs_out.
     """
 
 
@@ -39,8 +39,9 @@ cdef ArcsOf _make_arcs(automaton):
     cdef ArcsOf made = ArcsOf()
     unsplit = automaton.unsplit
     made.first, made.arc = unsplit.arcs_above(automaton.edge_of_observed)
-    made.in_place = _places(unsplit.arcs_in, len(unsplit.arc_edge))
-    made.out_place = _places(unsplit.arcs_out, len(unsplit.arc_edge))
+    n_arcs = len(unsplit.arc_edge)
+    made.in_place = _places(unsplit.arcs_in, n_arcs)[made.arc]
+    made.out_place = _places(unsplit.arcs_out, n_arcs)[made.arc]
     return made
 
 

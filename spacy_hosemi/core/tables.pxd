@@ -1,3 +1,5 @@
+from libc.stdint cimport int32_t
+
 from .chart cimport Chart, EdgeWeights, Sums
 
 
@@ -47,8 +49,7 @@ cdef class Tables(Chart):
     # the same for one boundary, where entries at starts change some
     cdef Py_ssize_t varied_in       # the boundary from the left; -1: none yet
     cdef Py_ssize_t varied_out      # from the right
-    cdef double[::1] more_here      # [A] by what; 1, or its log, where nothing does
-    cdef double[::1] arc_prob       # [A] what `count_arcs` has added
+    cdef double[::1] start_weight   # [F] by what, in the domain of the tables
     cdef double[::1] in_here
     cdef double[::1] out_here
     cdef double arc_scale
@@ -73,9 +74,16 @@ cdef class Tables(Chart):
     cdef void _fill_arc_weights(self) noexcept nogil
     cdef _make_room_for_starts(self)
     cdef bint varies(self, Py_ssize_t j, bint forward) noexcept nogil
-    cdef void _vary_arcs(self, Py_ssize_t j, bint forward) noexcept nogil
-    cdef void _multiply(self, double* weight, double more) noexcept nogil
-    cdef void _restore_arcs(self, Py_ssize_t j, bint forward) noexcept nogil
+    cdef void vary(
+        self,
+        Py_ssize_t j,
+        double* weight,
+        const int32_t[::1] place,
+        Py_ssize_t step,
+    ) noexcept nogil
+    cdef void _restore(
+        self, Py_ssize_t j, double[::1] weight, const int32_t[::1] place
+    ) noexcept nogil
     cdef double _future_gap(self) noexcept nogil
     cdef void begin_block(self, Py_ssize_t base) noexcept nogil
     cdef double* row_weight(self, Py_ssize_t j) noexcept nogil

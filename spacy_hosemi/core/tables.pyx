@@ -190,11 +190,18 @@ cdef class Tables(Chart):
             self._make_room_for_starts()
 
     cdef _make_room_for_starts(self):
-        cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
+        cdef Py_ssize_t t, n_starts = self.starts.score.shape[0]
+        cdef double[::1] weight = np.array(self.starts.score)
         self.varied_in = self.varied_out = -1
-        self.more_here = np.full(n_arcs, 0.0 if self.in_logs else 1.0)
-        self.arc_prob = np.empty(n_arcs)
         self.in_here, self.out_here = self.in_weight.copy(), self.out_weight.copy()
+        self.start_weight = weight
+        if self.in_logs:
+            return
+        for t in range(n_starts):
+            if weight[t] > 700.0 or -INFINITY < weight[t] < -700.0:
+                self.representable = False
+        if self.representable and n_starts:
+            kernels.exp_all(&weight[0], n_starts)
 
     cdef bint varies(self, Py_ssize_t j, bint forward) noexcept nogil:
         """Whether entries change the weights of arcs at boundary j. If so, those that a
@@ -204,51 +211,51 @@ cdef class Tables(Chart):
             return False
         if self.starts.first[j] == self.starts.first[j + 1]:
             return False
-        if last != j:
-            if last >= 0:
-                self._restore_arcs(last, forward)
-            self._vary_arcs(j, forward)
-            if forward:
-                self.varied_in = j
-            else:
-                self.varied_out = j
+        if last == j:
+            return True
+        if forward:
+            self._restore(last, self.in_here, self.starts.arcs.in_place)
+            self.vary(j, &self.in_here[0], self.starts.arcs.in_place, 1)
+            self.varied_in = j
+        else:
+            self._restore(last, self.out_here, self.starts.arcs.out_place)
+            self.vary(j, &self.out_here[0], self.starts.arcs.out_place, 1)
+            self.varied_out = j
         return True
 
-    cdef void _vary_arcs(self, Py_ssize_t j, bint forward) noexcept nogil:
+    cdef void vary(
+        self,
+        Py_ssize_t j,
+        double* weight,             # of arcs, which lie `step` apart
+        const int32_t[::1] place,   # of those that entries change
+        Py_ssize_t step,
+    ) noexcept nogil:
         # weight[j, arc] = weight[arc] * product of exp(score[j, z]) over the patterns z
         # that are suffixes of its edge
         cdef const int32_t[::1] first = self.starts.arcs.first
-        cdef Py_ssize_t t, e, i, k
+        cdef Py_ssize_t t, e, i
+        cdef bint in_logs = self.in_logs
         cdef double more
         for t in range(self.starts.first[j], self.starts.first[j + 1]):
-            e, more = self.starts.edge[t], self.starts.score[t]
-            if not self.in_logs:
-                if more > 700.0 or -INFINITY < more < -700.0:
-                    self.representable = False
-                more = exp(more)
+            e, more = self.starts.edge[t], self.start_weight[t]
             for i in range(first[e], first[e + 1]):
-                k = self.starts.arcs.arc[i]
-                if forward:
-                    self._multiply(&self.in_here[self.starts.arcs.in_place[k]], more)
+                if in_logs:
+                    weight[place[i] * step] += more
                 else:
-                    self._multiply(&self.out_here[self.starts.arcs.out_place[k]], more)
-                    self._multiply(&self.more_here[k], more)
+                    weight[place[i] * step] *= more
 
-    cdef inline void _multiply(self, double* weight, double more) noexcept nogil:
-        weight[0] = weight[0] + more if self.in_logs else weight[0] * more
-
-    cdef void _restore_arcs(self, Py_ssize_t j, bint forward) noexcept nogil:
+    cdef void _restore(
+        self, Py_ssize_t j, double[::1] weight, const int32_t[::1] place
+    ) noexcept nogil:
         cdef const int32_t[::1] first = self.starts.arcs.first
-        cdef Py_ssize_t t, e, i, k
+        cdef const int32_t[::1] arc = self.starts.arcs.arc
+        cdef Py_ssize_t t, e, i
+        if j < 0:  # nothing was varied yet
+            return
         for t in range(self.starts.first[j], self.starts.first[j + 1]):
             e = self.starts.edge[t]
             for i in range(first[e], first[e + 1]):
-                k = self.starts.arcs.arc[i]
-                if forward:
-                    self.in_here[self.starts.arcs.in_place[k]] = self.arc_weight[k]
-                else:
-                    self.out_here[self.starts.arcs.out_place[k]] = self.arc_weight[k]
-                    self.more_here[k] = 0.0 if self.in_logs else 1.0
+                weight[place[i]] = self.arc_weight[arc[i]]
 
     cdef ArcWeights _make_arc_weights(self):
         cdef ArcWeights made = ArcWeights()
