@@ -489,7 +489,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if fit is not None:
             self._check_sparse("a fit")
             check_fit(examples, bool(found), nlp, self.name)
-            warn_misaligned(examples)
+            warn_misaligned(examples, annotations)
         annotate(nlp, examples)
         warn_unset(self.weights.extractor, [eg.predicted for eg in examples])
         self._labelling.begin(known, hierarchy)

@@ -108,14 +108,6 @@ def labels_of(annotations: Iterable[Annotation]) -> set[str]:
     return {label for a in annotations for *_, label in a.spans}
 
 
-def count_misaligned(example: Example) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): Reference spans lost to alignment, and all of them."""
-    return (
-        len(example.reference.ents) - len(read_annotation(example).spans),
-        len(example.reference.ents),
-    )
-
-
 def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:

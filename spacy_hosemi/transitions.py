@@ -84,8 +84,9 @@ def mine_transitions(
     n_columns = automaton.n_columns
     is_theirs = np.zeros(len(keys), bool)
     found = [np.zeros(0, np.int64)]
+    reader = extractor.reading(extractor.features.of_transitions())
     for doc, gold in zip(docs, golds):
-        reading = extractor.read(doc, is_train=True)
+        reading = reader.read(doc, is_train=True)
         for role in extractor.features.transition_roles:
             read = reading.keys[role]
             rows = np.searchsorted(keys, read)
