@@ -233,7 +233,8 @@ cdef class Best(Completions):
         if self.is_bounded:
             self._sweep_left()
         else:
-            self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
+            if not self.are_tokens:  # then each row is written as a whole
+                self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
             Completions._sweep(self)
 
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil:

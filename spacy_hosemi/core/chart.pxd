@@ -16,6 +16,7 @@ cdef struct Sums:
 cdef class EdgeWeights:
     cdef double[::1] pattern                    # [M] for which the others were made
     cdef double[::1] edge                       # [E] log weight of all patterns there
+    cdef double[::1] final                      # [P] of those that end in $
     cdef Py_ssize_t n_met                       # documents in a row that have them
 
 
@@ -97,6 +98,7 @@ cdef class Chart(Cells):
     cdef double[::1] length_backwards           # [G D] of D tokens, .., of 1
     cdef double[::1] tail                       # [G]
     cdef bint has_tail
+    cdef bint are_tokens                        # no segment has more than one token
     cdef object cells_as_given
     # what `segments_ending_at` finds
     cdef double[::1] score                      # [G D] slot: group * D + D - length

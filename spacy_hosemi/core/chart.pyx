@@ -23,7 +23,7 @@ the ends of segments, so explicit segments lie side by side:
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcmp
 
 from . cimport kernels
@@ -252,6 +252,7 @@ cdef class Chart(Cells):
                 self.length_backwards[g * n_lengths + n_lengths - d] = (
                     self.length[y, d - 1]
                 )
+        self.are_tokens = n_lengths == 1 and not self.has_tail
         self._set_edge_weights()
 
     cdef _set_edge_weights(self):
@@ -262,9 +263,11 @@ cdef class Chart(Cells):
             known = EdgeWeights()
             known.pattern = np.array(self.pattern_weight)
             known.edge = np.empty(self.edge_suffix.shape[0])
+            known.final = np.empty(self.n_states)
             _edge_weights(
                 known.pattern, self.edge_pattern, self.edge_suffix, known.edge
             )
+            _final_weights(known.edge, self.final_edge, self.is_final, known.final)
             layout.edge_weights = known
         known.n_met += 1
         self.edge_weights, self.edge_weight = known, known.edge
@@ -480,10 +483,7 @@ cdef class Chart(Cells):
 
     cdef double final_weight(self, Py_ssize_t q) noexcept nogil:
         """Weight of the patterns that end in $ after state q; -inf: not permitted."""
-        cdef Py_ssize_t edge = self.final_edge[q]
-        if not self.is_final[q]:
-            return -INFINITY
-        return self.edge_weight[edge] if edge >= 0 else 0.0
+        return self.edge_weights.final[q]
 
 
 cdef Sums sums_of(schedule):
@@ -592,6 +592,19 @@ cdef bint _are_same(const double[::1] x, const double[::1] y) noexcept nogil:
     if x.shape[0] != y.shape[0]:
         return False
     return not x.shape[0] or not memcmp(&x[0], &y[0], x.shape[0] * sizeof(double))
+
+
+cdef void _final_weights(
+    const double[::1] edge,             # IN   [E]
+    const int32_t[::1] final_edge,      # IN   [P] -1: no pattern ends there in $
+    const uint8_t[::1] is_final,        # IN   [P]
+    double[::1] weight,                 # OUT  [P]
+) noexcept nogil:
+    cdef Py_ssize_t q
+    for q in range(weight.shape[0]):
+        weight[q] = edge[final_edge[q]] if final_edge[q] >= 0 else 0.0
+        if not is_final[q]:
+            weight[q] = -INFINITY
 
 
 cdef void _edge_weights(

@@ -141,8 +141,10 @@ cdef class Completions(Tables):
 
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil:
         """The end of the longest best segment from u that leaves in state q."""
-        cdef Py_ssize_t g = self.state_group[q], d, end = 0
-        cdef Py_ssize_t n = self.ends_from(u, q, self.from_start)
+        cdef Py_ssize_t g = self.state_group[q], d, end = 0, n
+        if self.are_tokens:
+            return u + 1
+        n = self.ends_from(u, q, self.from_start)
         for d in range(n):
             if self.from_start[d] >= self.from_start[end]:
                 end = d

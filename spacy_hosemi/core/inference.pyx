@@ -127,14 +127,12 @@ cdef class Marginals(Tables):
     cdef double[::1] prob               # [G D] of the explicit segments of a row
     cdef double[::1] long_prob          # [G] of those that run on
     cdef double[::1] one                # [G] the weight 1
-    cdef bint has_counts, are_tokens
+    cdef bint has_counts
     cdef object _lane_lease
 
     def __init__(self, automaton, potentials, constraints=None, bint counts=True):
         load_sums(self, automaton, potentials, constraints)
         self.has_counts = counts
-        # Then each of them starts where it ends, and has one token.
-        self.are_tokens = self.n_lengths == 1 and not self.has_tail
         sum_forward(self, backward=True)
         self._clear_counts()
         cdef bint done = True

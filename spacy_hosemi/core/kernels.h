@@ -227,6 +227,15 @@ HOSEMI_KERNEL void hosemi_pair(
         }
 }
 
+/* row[q] = w[g] + in[q] for all groups g, whose states q are first[g] .. first[g + 1] */
+HOSEMI_KERNEL void hosemi_put(
+    const int32_t *restrict first, ptrdiff_t n_groups, const double *restrict w,
+    const double *restrict in, double *restrict row
+) {
+    for (ptrdiff_t g = 0; g < n_groups; g++)
+        for (ptrdiff_t q = first[g]; q < first[g + 1]; q++) row[q] = w[g] + in[q];
+}
+
 /* rows[i][q] = max(rows[i][q], w[g][i] + in[q]) for all groups g, whose states q are
    first[g] .. first[g + 1]; the weights of a group follow those before at `step`. */
 HOSEMI_COMPARING void hosemi_push_max(

@@ -74,6 +74,13 @@ cdef extern from "kernels.h" nogil:
         Py_ssize_t stride,
         double* prob,
     )
+    void put "hosemi_put"(
+        const int32_t* first,
+        Py_ssize_t n_groups,
+        const double* w,
+        const double* in_,
+        double* row,
+    )
     void push_max "hosemi_push_max"(
         const int32_t* first,
         Py_ssize_t n_groups,

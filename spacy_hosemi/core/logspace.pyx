@@ -146,9 +146,8 @@ cdef void _sum_quads(
 
 cdef void end_row(Tables tables) noexcept nogil:
     """beta[n, p] = weight of the patterns that end in $ after p."""
-    cdef Py_ssize_t p
-    for p in range(tables.n_states):
-        tables.beta[p] = tables.final_weight(p)
+    cdef const double* final = &tables.edge_weights.final[0]
+    memcpy(&tables.beta[0], final, tables.n_states * sizeof(double))
 
 
 cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
@@ -240,6 +239,15 @@ cdef void push_row(
     cdef Py_ssize_t g, t, u, n_lengths = tables.n_lengths
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
     cdef const double* beta = &tables.beta[0]
+    if maximum and tables.are_tokens:  # no other segment is pushed to that row
+        kernels.put(
+            &tables.first_state[0],
+            tables.n_groups,
+            &tables.score[0],
+            beta,
+            &tables.closing[j - 1, 0],
+        )
+        return
     _push_groups(
         tables, &tables.score[low], n_lengths, beta, first, n_lengths - low, maximum
     )
