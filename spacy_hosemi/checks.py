@@ -16,7 +16,7 @@ from .errors import Errors, Warnings
 from .features import Extractor
 from .features.attributes import SET_BY_COMPONENTS
 from .objectives import breaks_rules
-from .segmentation import Annotation, Gold
+from .segmentation import Annotation, Gold, count_misaligned
 from .units import units
 
 
@@ -40,8 +40,8 @@ def warn_misaligned(
     examples: Iterable[Example], annotations: Iterable[Annotation]
 ) -> None:
     """HSW01: spans that do not meet the borders of tokens."""
-    total = sum(len(eg.reference.ents) for eg in examples)
-    found = total - sum(len(known.spans) for known in annotations)
+    counts = [count_misaligned(*pair) for pair in zip(examples, annotations)]
+    found, total = (sum(some) for some in zip(*counts))
     if found > 0:
         warnings.warn(Warnings.HSW01.format(found=found, total=total), stacklevel=3)
 

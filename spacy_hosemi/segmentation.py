@@ -108,6 +108,13 @@ def labels_of(annotations: Iterable[Annotation]) -> set[str]:
     return {label for a in annotations for *_, label in a.spans}
 
 
+def count_misaligned(example: Example, annotation: Annotation) -> tuple[int, int]:
+    """RETURNS (Tuple[int, int]): Reference spans that are lost to alignment in the
+    annotation of an example, and all of them."""
+    n_all = len(example.reference.ents)
+    return n_all - len(annotation.spans), n_all
+
+
 def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:

@@ -14,6 +14,7 @@ from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
 from spacy_hosemi.labels import ENCODINGS, LabelInventory
 from spacy_hosemi.segmentation import (
     Annotation,
+    count_misaligned,
     limits,
     make_gold,
     read_annotation,
@@ -108,11 +109,12 @@ def test_missing_whitespace_stays_missing():
     assert read_biluo(words, ["O", "-", "-", "-"]) == ([], [1, 2, 3])
 
 
-def test_misaligned_span_is_no_span():
+def test_count_misaligned():
     reference = Doc(NLP.vocab, words=list("abcd"), spaces=[False] * 4)
     reference.set_ents([Span(reference, 0, 1, "A"), Span(reference, 2, 3, "A")])
     doc = Doc(NLP.vocab, words=["a", "b", "cd"], spaces=[False] * 3)
-    assert read_annotation(Example(doc, reference)).spans == [(0, 1, "A")]
+    example = Example(doc, reference)
+    assert count_misaligned(example, read_annotation(example)) == (1, 2)
 
 
 # --- gold -------------------------------------------------------------------------
