@@ -21,6 +21,7 @@ cells, with longer explicit segments, and very long ones.
 
 import numpy as np
 
+from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, exp, rint
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
@@ -224,6 +225,7 @@ cdef class Lanes(Job):
     cdef Listing listing                # of what is probable; None: of what is asked
     cdef Py_ssize_t n_groups, n_states, n_rows
     # by lane; NULL and 0 where there is no document, or it has to wait
+    cdef PyObject* tables[N_LANES]      # of `rooms`
     cdef const double* first[N_LANES]
     cdef const double* more[N_LANES]
     cdef const double* end[N_LANES]
@@ -270,7 +272,7 @@ cdef class Lanes(Job):
         else:
             tables = self.rooms[lane]
             tables.automaton = self.automaton
-            tables._load(potentials, constraints)
+            tables._load(potentials, constraints, later=True)
         if lane == 0:
             self.shared = tables
             tables._set_arc_weights()
@@ -325,6 +327,7 @@ cdef class Lanes(Job):
             if not self.n_tokens[lane]:
                 continue
             tables = self.rooms[lane]
+            self.tables[lane] = <PyObject*>tables
             self.first[lane] = &tables.first[0, 0]
             self.more[lane], self.end[lane] = &tables.more[0, 0], &tables.end[0, 0]
             for g in range(self.n_groups):
@@ -338,7 +341,17 @@ cdef class Lanes(Job):
     cdef void run(self) noexcept nogil:
         """Both sweeps."""
         linear.clear_flags()
-        self.trusted = self._forward() and self._backward() and linear.in_range()
+        self.trusted = self._arrive() and self._forward() and self._backward()
+        self.trusted = self.trusted and linear.in_range()
+
+    cdef bint _arrive(self) noexcept nogil:
+        """RETURNS: whether all scores are numbers; if not, `marginals` will say so."""
+        cdef Py_ssize_t a
+        for a in range(N_LANES):
+            if self.n_tokens[a] and (<Tables>self.tables[a]).is_late:
+                if not (<Tables>self.tables[a]).arrive():
+                    return False
+        return True
 
     cdef _make_room(self):
         """Tables that are long enough."""

@@ -152,6 +152,23 @@ def test_error_label(label):
         segment_probabilities(automaton, [potentials], [[(0, 1, label)]], [None])
 
 
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("name", ["inside", "start", "end"])
+def test_numbers_are_checked_in_the_room_of_another(name, bad):
+    automaton, potentials, segments, _ = documents(6, [5, 9, 3, 7, 4, 8])
+    given = potentials, segments, [None] * 6
+    k = next(k for k in range(6) if segments[k])
+    expected = segment_probabilities(automaton, *given)
+    assert segment_probabilities(automaton, *given) == expected
+    scores = getattr(potentials[k], name)
+    before = scores[2, 1]
+    scores[2, 1] = bad
+    with raises("HS011"):
+        segment_probabilities(automaton, *given)
+    scores[2, 1] = before
+    assert segment_probabilities(automaton, *given) == expected
+
+
 # --- what is probable -----------------------------------------------------------
 
 
