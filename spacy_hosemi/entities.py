@@ -25,13 +25,14 @@ _INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
 
 
 def entity_columns(
-    docs: Sequence[Doc], spans: Sequence[list[Span]]
+    docs: Sequence[Doc], spans: Sequence[Sequence[Span]]
 ) -> Iterator[Ints2d]:
     """What the tokens of documents say of their entities.
 
     docs (Sequence[Doc]): Of n tokens each.
-    spans (Sequence[List[Tuple[int, int, str]]]): Of each document; no two overlap.
+    spans (Sequence[Sequence[Tuple[int, int, str]]]): Of each document; no two overlap.
     YIELDS (uint64 [n, 2]): For each document `ATTRIBUTES` of its tokens.
+    RAISES (IndexError): A span is not within its document, which was merged perhaps.
     """
     labels = {label for of_doc in spans for _, _, label in of_doc}
     vocabs = {doc.vocab for doc in docs}

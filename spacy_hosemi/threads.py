@@ -92,7 +92,7 @@ class _InWork(Generic[Batch, Result]):
 
     def go_on(self) -> None:
         """Make the steps that nothing stands in the way of."""
-        while self._job is not None and self._helpers.is_done(self._job):
+        while self._job is not None and self._helpers.forget_if_done(self._job):
             self._step()
 
     def finish(self) -> None:

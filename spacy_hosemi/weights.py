@@ -221,13 +221,14 @@ class Weights(Shim):
         """
         if not docs:
             return []
-        kept = self._scores
-        if kept is None:
-            self._scores = kept = TokenScores(
+        kept = None
+        # Once more, if the weights change while the job is done.
+        while kept is None or kept is not self._scores:
+            self._scores = kept = self._scores or TokenScores(
                 self.extractor, self.table, self._matrix, self.pairs, len(self.tail)
             )
-        found = self.extractor.values_of(docs)
-        scores = yield from kept.of_values(found)
+            found = self.extractor.values_of(docs)
+            scores = yield from kept.of_values(found)
         for listed in found.listed:
             rows = with_listed(no_rows(len(found.orths)), listed, self.table)
             self.add_scores(rows, scores[kept.roles.index(listed.role)])

@@ -42,3 +42,16 @@ def test_columns_of_nothing():
     docs = [Doc(Vocab(), []), Doc(Vocab(), ["a"])]
     columns = list(entity_columns(docs, [[], []]))
     assert [array.tolist() for array in columns] == [[], [[2, 0]]]
+
+
+@pytest.mark.parametrize(
+    "span", [(0, 3, "A"), (-1, 1, "A"), (1, 1, "A"), (0, 10**9, "A")]
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_error_span_outside_the_document(span, place):
+    docs = [Doc(Vocab(), ["a", "b"]) for _ in range(2)]
+    spans = [((0, 1, "A"),), ((0, 2, "A"),)]
+    entity_columns(docs, spans)
+    spans[place] = (span,)
+    with pytest.raises(IndexError, match="of 2 tokens"):
+        entity_columns(docs, spans)

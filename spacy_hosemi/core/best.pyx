@@ -138,8 +138,8 @@ cdef Best _room_for_firings(automaton, potentials, constraints):
 
 
 cdef Best _room(automaton, potentials, constraints, bint later=True):
-    """Ready to be solved, perhaps in the room of another document: for short documents
-    allocating takes as long as the sweep."""
+    """Ready to be solved, perhaps in the room of another document, and then `later`: for
+    short documents allocating takes as long as the sweep."""
     cdef Layout layout = automaton.layout
     cdef Best best
     if layout is None or not layout.spare:
@@ -213,7 +213,7 @@ cdef class Best(Completions):
         """This document and the next ones."""
         self.n_segments = 0
         if self.is_late and not self.arrive():
-            pass
+            self.total = -INFINITY
         elif self.fires:
             self.is_bounded = False
             self.total = self.firings.sweep(self)

@@ -91,7 +91,8 @@ cdef class Chart(Cells):
         """Take a document, instead of another one perhaps: what there is room for need
         not be allocated.
 
-        later: Leave to `arrive` what goes through all scores, if the document permits.
+        later: Leave to `arrive` what goes through all scores, if the document permits:
+            until then `first` is not known.
         """
         cdef bint is_read = self._read(potentials)
         self.is_late = later and is_read and self._may_wait(potentials, constraints)
@@ -104,9 +105,10 @@ cdef class Chart(Cells):
         """Whether nothing but numbers is to be checked, and nothing to be changed."""
         if constraints is not None or len(self.automaton.observed):
             return False
-        if potentials.entries is not None or len(potentials.cells):
+        cells = potentials.cells
+        if potentials.entries is not None or getattr(cells, "size", 1):
             return False
-        return _are_checked(potentials.cells, self.inside.shape[0], self.n_labels)
+        return _are_checked(cells, self.inside.shape[0], self.n_labels)
 
     cdef bint arrive(self) noexcept nogil:
         """Go through the scores of a late document. RETURNS: whether all are numbers

@@ -1,8 +1,10 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 def cover(
-    spans: list[list[tuple[int, int, str]]],
+    spans: list[Sequence[tuple[int, int, str]]],
     numbers: list[dict[str, int]],
     first: list[int],
     begin: int,

@@ -14,17 +14,21 @@ def cover(
 ):
     """Begin, inside or outside, and the number of the label (outside 0), of each token.
 
-    Spans of a document do not overlap and lie within it.
+    Spans of a document do not overlap.
+
+    RAISES (IndexError): A span is not within its document.
     """
-    cdef Py_ssize_t d, i, start, end, low
+    cdef Py_ssize_t d, i, start, end, low, n_tokens
     cdef uint64_t number
-    cdef list of_doc
     cdef dict number_of
     for i in range(columns.shape[0]):
         columns[i, 0], columns[i, 1] = outside, 0
     for d in range(len(spans)):
-        of_doc, number_of, low = spans[d], numbers[d], first[d]
-        for start, end, label in of_doc:
+        number_of, low = numbers[d], first[d]
+        n_tokens = <Py_ssize_t>first[d + 1] - low
+        for start, end, label in spans[d]:
+            if not 0 <= start < end <= n_tokens:
+                raise IndexError(f"span {start} to {end} of {n_tokens} tokens")
             number = number_of[label]
             for i in range(low + start, low + end):
                 columns[i, 0], columns[i, 1] = inside, number

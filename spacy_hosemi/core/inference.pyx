@@ -414,7 +414,8 @@ cdef class Marginals(Tables):
         return self.in_logs or linear.in_range()
 
     cdef void _count_arcs(self, Py_ssize_t j) noexcept nogil:
-        """Those at j, the last boundary with a row; four boundaries at a time."""
+        """Those at j, the last boundary with a row; four boundaries at a time. Row 0 of
+        a later block is a copy: its boundary belongs to the block before."""
         cdef Py_ssize_t row = j - self.base, end
         if self.in_logs:
             self._count_arcs_at(j, j + 1)
@@ -502,7 +503,7 @@ cdef class Marginals(Tables):
                 self._count_entering(j)
         if self.has_counts:
             self._count_explicit(j)
-            self._count_ends(j)
+            self._count_ends(j)  # may read what the other one has found
         if self.in_logs:
             logspace.push_row(self, j, &self.rest[j % 2, 0], False)
         else:

@@ -13,10 +13,13 @@ cdef class Job:
 
 cdef class Helpers:
     cdef Py_ssize_t n_threads
+    cdef object process                         # that has the threads
     cdef list threads
     cdef set jobs                               # keeps alive what the others point to
     cdef PyThread_type_lock lock                # for all that follows
-    cdef PyThread_type_lock finished            # released when `awaited` is done
+    # Released when `awaited` is done, and at the end by the last thread to leave: nobody
+    # waits for a job then
+    cdef PyThread_type_lock finished
     cdef PyThread_type_lock* wake               # of each thread
     cdef Py_ssize_t* asleep                     # threads that wait for it
     cdef Py_ssize_t n_asleep, n_working

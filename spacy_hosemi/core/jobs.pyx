@@ -6,6 +6,7 @@ not is a *job*, and helpers do jobs alone: they learn of them by locks of the op
 system. Whoever waits for a job does those that nobody has begun meanwhile.
 """
 
+from os import getpid
 from threading import Thread
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -35,7 +36,8 @@ cdef class Job:
 cdef class Helpers:
     """Threads for jobs, in a `with` statement.
 
-    n_threads (int): How many; 0: jobs are run by whoever waits for them.
+    n_threads (int): How many; 0: jobs are run by whoever waits for them. One thread
+        beside them may use this object.
     """
 
     def __cinit__(self, Py_ssize_t n_threads):
@@ -63,13 +65,20 @@ cdef class Helpers:
             self.threads.append(Thread(target=self._serve, args=(k,), daemon=True))
 
     def __enter__(self):
-        for thread in self.threads:
-            thread.start()
+        self.process = getpid()
+        try:
+            for thread in self.threads:
+                thread.start()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exc):
         """Jobs that nobody has begun are forgotten."""
         cdef Py_ssize_t k
+        if getpid() != self.process:  # a copy by `fork` has no such threads
+            return
         with nogil:
             PyThread_acquire_lock(self.lock, WAIT_LOCK)
             self.is_over = True
@@ -100,8 +109,8 @@ cdef class Helpers:
         if asleep >= 0:
             PyThread_release_lock(self.wake[asleep])
 
-    def is_done(self, Job job not None):
-        """Whether a job that was added is done; then it is forgotten."""
+    def forget_if_done(self, Job job not None):
+        """RETURNS (bool): Whether a job that was added is done."""
         if not job.is_done:
             return False
         # What it has written is seen by whoever takes the lock behind it.

@@ -229,9 +229,8 @@ class FeatureSet:
     def of_transitions(self) -> FeatureSet:
         """Those of label patterns alone."""
         roles: dict[str, tuple[Template, ...]] = dict.fromkeys(self.roles, ())
-        alone = self._with_roles(
-            roles | {role: self.roles[role] for role in TRANSITION_ROLES}
-        )
+        roles |= {role: self.roles[role] for role in TRANSITION_ROLES}
+        alone = self._with_roles(roles)
         alone.functions = Functions()
         return alone
 

@@ -276,3 +276,12 @@ def test_numbers_are_checked_in_the_room_of_another(name, bad):
     given.inside = given.inside[:, :2]
     with raises("HS010"):
         core.viterbi(automaton, given)
+
+
+def test_cells_are_checked_in_the_room_of_another():
+    automaton, potentials = free_documents(8)
+    core.viterbi_many(automaton, potentials)
+    for bad in (None, [], np.zeros(0)):
+        potentials[3].cells = bad
+        with raises("HS012"):
+            core.viterbi(automaton, potentials[3])

@@ -1,6 +1,7 @@
 """Jobs that helpers do: each once, whoever waits for which, and in whatever order."""
 
 import gc
+import os
 import random
 import subprocess
 import sys
@@ -38,7 +39,7 @@ def test_each_is_done_once(n_threads, n_jobs):
         for job, scores in order:
             helpers.finish(job)
             assert (scores == 1.0).all()
-            assert helpers.is_done(job)
+            assert helpers.forget_if_done(job)
     assert all((scores == 1.0).all() for _, scores in jobs)
 
 
@@ -50,7 +51,7 @@ def test_helpers_need_nobody_who_waits():
             if k % 10 == 0:
                 time.sleep(0.001)  # they go to sleep
             until = time.monotonic() + 10
-            while not helpers.is_done(job):
+            while not helpers.forget_if_done(job):
                 assert time.monotonic() < until
             assert (scores == 1.0).all()
 
@@ -117,3 +118,40 @@ def test_finish():
         return total
 
     assert finish(steps()) == 3 * N_TOKENS
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_process_ends():
+    """Its copy of the helpers has no threads."""
+    with Helpers(2) as helpers:
+        for _ in range(10):
+            job, _ = make_job()
+            helpers.add(job)
+            helpers.finish(job)
+        time.sleep(0.01)  # they go to sleep
+        child = os.fork()
+        if child == 0:
+            helpers.__exit__(None, None, None)
+            os._exit(7)
+        until = time.monotonic() + 20
+        while (found := os.waitpid(child, os.WNOHANG)) == (0, 0):
+            assert time.monotonic() < until
+            time.sleep(0.001)
+    assert os.waitstatus_to_exitcode(found[1]) == 7
+
+
+def test_threads_that_cannot_start(monkeypatch):
+    before, start = threading.active_count(), threading.Thread.start
+
+    def fail(thread):
+        if threading.active_count() == before + 2:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
+    with pytest.raises(RuntimeError, match="start"), Helpers(3):
+        pass
+    until = time.monotonic() + 10
+    while threading.active_count() > before:
+        assert time.monotonic() < until
+        time.sleep(0.001)

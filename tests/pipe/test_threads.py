@@ -9,6 +9,7 @@ from spacy_hosemi import pipe as pipe_module
 from spacy_hosemi.threads import N_OPEN
 
 from ..helpers import TRAIN, make_doc, make_nlp, make_trained, parse, triples
+from .test_functions import WORDS
 
 TEXTS = [parse(line)[0] for line in TRAIN] * 30
 
@@ -112,6 +113,38 @@ def test_a_label_that_cannot_be_loses_only_its_document(monkeypatch):
         found = predict(nlp, threads, docs)
         assert failed == [docs[17]]
         assert [text for text, _ in found] == [x.text for x in docs if x != docs[17]]
+
+
+@pytest.mark.parametrize("features", [{}, {"features": WORDS}])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_labels_that_come_while_a_stream_is_open(threads, features):
+    """Whoever reads the stream adds them; what is in work fits the new weights."""
+    nlp = make_trained(**features)
+    expected = predict(nlp, 1)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.threads, found = threads, []
+    docs = (nlp.make_doc(text) for text in TEXTS)
+    for k, doc in enumerate(pipe.pipe(docs, batch_size=8)):
+        found.append(triples(doc.ents))
+        if k % 16 == 0:
+            other = make_doc(nlp, "Ada", "wrote", "to", "Acme")
+            other.set_ents([Span(other, 3, 4, label=f"N{k}")])
+            nlp(other)
+    assert len(pipe.labels) > 2
+    assert found == [[span[:3] for span in spans] for _, spans in expected]
+
+
+def test_weights_that_change_while_a_stream_is_open(nlp):
+    pipe = nlp.get_pipe("hosemi")
+    weights, expected = pipe.get_weights(), predict(nlp, 1)
+    pipe.threads = 2
+    docs = (nlp.make_doc(text) for text in TEXTS)
+    found = []
+    for doc in pipe.pipe(docs, batch_size=4):
+        found.append(triples(doc.ents))
+        pipe.set_weights(weights)  # the same, but none that was summed is kept
+    pipe.threads = 1
+    assert found == [[span[:3] for span in spans] for _, spans in expected]
 
 
 def test_in_a_pipeline(nlp):
