@@ -138,8 +138,8 @@ cdef Best _room_for_firings(automaton, potentials, constraints):
 
 
 cdef Best _room(automaton, potentials, constraints, bint later=True):
-    """Ready to be solved, perhaps in the room of another document, and then `later`: for
-    short documents allocating takes as long as the sweep."""
+    """Ready to be solved, perhaps in the room of another document, and then `later`:
+    for short documents allocating takes as long as the sweep."""
     cdef Layout layout = automaton.layout
     cdef Best best
     if layout is None or not layout.spare:

@@ -84,7 +84,7 @@ cdef class Chart(Cells):
     cdef double[::1] edge_weight                # [E] theirs
     cdef Starts starts                          # None: they are the same everywhere
     # the document as it was given
-    cdef bint is_late                           # whether `arrive` has still to be called
+    cdef bint is_late                           # whether `arrive` is still to be called
     cdef const double[:, ::1] inside            # [n, L] or [n, C]
     cdef const double[:, ::1] start             # [n, L] or [n, C]
     cdef const double[:, ::1] given_end         # [n, L] or [n, C]

@@ -17,8 +17,8 @@ cdef class Helpers:
     cdef list threads
     cdef set jobs                               # keeps alive what the others point to
     cdef PyThread_type_lock lock                # for all that follows
-    # Released when `awaited` is done, and at the end by the last thread to leave: nobody
-    # waits for a job then
+    # Released when `awaited` is done, and at the end by the last thread to leave, when
+    # nobody waits for a job
     cdef PyThread_type_lock finished
     cdef PyThread_type_lock* wake               # of each thread
     cdef Py_ssize_t* asleep                     # threads that wait for it

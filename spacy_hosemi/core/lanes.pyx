@@ -454,7 +454,7 @@ cdef class Lanes(Job):
             )
             for a in range(N_LANES):
                 if j == self.n_tokens[a]:
-                    self.finish(a)
+                    self._finish(a)
             if j < self.longest:
                 self._open(j)
         return True
@@ -475,7 +475,7 @@ cdef class Lanes(Job):
             score,
         )
 
-    cdef void finish(self, Py_ssize_t a) noexcept nogil:
+    cdef void _finish(self, Py_ssize_t a) noexcept nogil:
         """Z of a lane, whose alpha is complete."""
         cdef Py_ssize_t p
         self.z_rest[a] = linear.log_final(self.shared, &self.node[0, a], N_LANES)

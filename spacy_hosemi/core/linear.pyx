@@ -406,8 +406,8 @@ cdef void count_arcs(
     const double* more,         # IN  [A, lanes] factors of their weights; NULL: all 1
     double* count,              # OUT [A] added to
 ) noexcept nogil:
-    """P(arc at a boundary), but for the weight of the arc: boundaries side by side, like
-    documents in `Lanes`."""
+    """P(arc at a boundary), but for the weight of the arc: boundaries side by side,
+    like documents in `Lanes`."""
     cdef Py_ssize_t n_states = tables.n_states
     cdef double* closing = &node[tables.n_nodes, 0]
     kernels.interleave(

@@ -14,7 +14,7 @@ import threading
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp, rint
+from libc.math cimport INFINITY, rint
 from libc.stdint cimport int32_t
 
 from . cimport kernels
