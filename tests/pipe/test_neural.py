@@ -415,3 +415,28 @@ def test_on_a_gpu():
         assert predict(nlp) != [[]]
     finally:
         spacy.require_cpu()
+
+
+# --- several threads ----------------------------------------------------------------
+
+
+@both
+@scopes
+def test_threads_predict_the_same(is_shared, scope):
+    """Of two components, both with jobs for threads of their own."""
+    nlp = make_neural(is_shared, scope=scope)
+    train(nlp)
+    randomize(nlp.get_pipe("hosemi"))
+    randomize_neural(nlp.get_pipe("hosemi"))
+    other = make_neural(is_shared, scope=scope)
+    train(other)
+    randomize(other.get_pipe("hosemi"), seed=1)
+    texts = [TEXT, "", "She met Ada. Nobody wrote."] * 20
+    found = []
+    for threads in (1, 3):
+        for pipeline in (nlp, other):
+            pipeline.get_pipe("hosemi").threads = threads
+        pairs = zip(nlp.pipe(texts, batch_size=4), other.pipe(texts, batch_size=8))
+        found.append([(triples(a.ents), triples(b.ents)) for a, b in pairs])
+    assert found[0] == found[1]
+    assert any(a != b for a, b in found[0])
