@@ -18,8 +18,8 @@ from .core import (
     mbr,
     viterbi,
 )
-from .core.batches import viterbi_steps
 from .core.steps import Steps
+from .core.viterbi import viterbi_steps
 from .errors import Errors
 from .fixed import best_permitted, constrain
 from .labels import LabelInventory, Segment, Span

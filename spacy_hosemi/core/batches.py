@@ -12,10 +12,8 @@ from typing import Any, TypeVar
 
 from ..errors import Errors
 from .automaton import PatternAutomaton
-from .best import N_TOGETHER, BestOfEach
 from .inference import Marginals, marginals
 from .potentials import Constraints, Potentials
-from .steps import Steps
 from .viterbi import viterbi_each
 
 Result = TypeVar("Result")
@@ -40,25 +38,6 @@ def viterbi_many(
     RAISES (ValueError): HS026 threads; HS028 constraints; and as `viterbi`.
     """
     return _map(viterbi_each, automaton, potentials_list, constraints, threads)
-
-
-def viterbi_steps(
-    automaton: PatternAutomaton,
-    potentials_list: list[Potentials],
-    constraints: list[Constraints | None],
-) -> Steps[list[tuple[list[tuple[int, int, int]], float]]]:
-    """`viterbi_many`, but the jobs without the GIL are given away.
-
-    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
-    RETURNS (List[Tuple[segments, score]]): In the order of the documents.
-    """
-    found = []
-    for at in range(0, len(potentials_list), N_TOGETHER):
-        some = slice(at, at + N_TOGETHER)
-        job = BestOfEach(automaton, potentials_list[some], constraints[some])
-        yield job
-        found += job.found()
-    return found
 
 
 def marginals_many(

@@ -6,7 +6,6 @@ from .firing cimport Firings
 from .nonnegative cimport Ladder
 
 cdef bint has_sparse_columns(automaton, potentials)
-cdef list best_segments(automaton, list potentials, list constraints, method)
 
 
 cdef class Best(Completions):

@@ -48,18 +48,6 @@ cdef Py_ssize_t N_TRIED = 16
 N_FEW = 16
 
 
-cdef list best_segments(automaton, list potentials, list constraints, method):
-    """The best segmentation of each document, and its score; see `viterbi`."""
-    cdef list found = []
-    check_automaton(automaton)
-    for at in range(0, len(potentials), N_TOGETHER):
-        some = slice(at, at + N_TOGETHER)
-        job = BestOfEach(automaton, potentials[some], constraints[some], method)
-        job.do()
-        found += job.found()
-    return found
-
-
 cdef class BestOfEach(Job):
     """The best segmentations of a few documents, as a job; see `viterbi`."""
 
@@ -69,6 +57,7 @@ cdef class BestOfEach(Job):
     def __init__(self, automaton, list potentials, list constraints, method="auto"):
         cdef Best best
         cdef Py_ssize_t k
+        check_automaton(automaton)
         self.rooms, self.potentials = [], potentials
         for k in range(len(potentials)):
             best = None

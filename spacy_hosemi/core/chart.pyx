@@ -539,6 +539,7 @@ cdef bint _are_numbers(const double[::1] x) noexcept nogil:
 
 
 cdef bint _are_all_numbers(const double[:, ::1] x) noexcept nogil:
+    """The same, of all rows."""
     if x.shape[0] == 0 or x.shape[1] == 0:
         return True
     return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0

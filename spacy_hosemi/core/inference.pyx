@@ -21,13 +21,11 @@ from . cimport kernels, linear, logspace
 from .columns cimport entries_of
 from .columns import columns_of_groups, set_entry_counts
 from .counts cimport add_path
+from .kernels cimport N_LANES
 from .potentials import ROLES, Potentials
 from .starts cimport Starts, starts_of
 from .tables cimport Tables
 from .tables import Lease
-
-cdef enum:
-    N_LANES = 4
 
 
 def log_partition(automaton, potentials, constraints=None):

@@ -1,6 +1,10 @@
 from libc.stdint cimport int32_t, uint64_t
 
 
+cdef enum:
+    N_LANES = 4  # as HOSEMI_EACH_LANE has it
+
+
 cdef extern from "kernels.h" nogil:
     const double HOSEMI_LOWEST
     const double HOSEMI_HIGHEST

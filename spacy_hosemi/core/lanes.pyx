@@ -30,12 +30,10 @@ from . cimport kernels, linear
 from .chart cimport Layout, Sums
 from .inference import check_segment, marginals
 from .jobs cimport Job
+from .kernels cimport N_LANES
 from .potentials import check_automaton
 from .steps import finish
 from .tables cimport Tables
-
-cdef enum:
-    N_LANES = 4
 
 # Documents for which there would have to be more numbers are done by `marginals`.
 LARGE = 4_000_000

@@ -2,6 +2,7 @@ from collections.abc import Iterable
 
 from .automaton import PatternAutomaton
 from .potentials import Constraints, Potentials
+from .steps import Steps
 
 Segment = tuple[int, int, int]
 
@@ -15,7 +16,13 @@ def viterbi_each(
     automaton: PatternAutomaton,
     potentials: list[Potentials],
     constraints: list[Constraints | None],
-) -> list[tuple[list[tuple[int, int, int]], float]]: ...
+) -> list[tuple[list[Segment], float]]: ...
+def viterbi_steps(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    constraints: list[Constraints | None],
+    method: str = ...,
+) -> Steps[list[tuple[list[Segment], float]]]: ...
 def score(
     automaton: PatternAutomaton, potentials: Potentials, segments: Iterable[Segment]
 ) -> float: ...

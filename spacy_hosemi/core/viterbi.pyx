@@ -8,12 +8,14 @@ index, then the greatest length; then likewise for the next segment.
 from libc.math cimport INFINITY
 
 from ..errors import Errors
-from .best cimport best_segments, has_sparse_columns
+from .best cimport has_sparse_columns
+from .best import N_TOGETHER, BestOfEach
 from .chart cimport Chart
 from .columns cimport entries_of
 from .counts cimport add_path
 from .firing cimport Histories, add_fired, histories_of
 from .potentials import without_entries
+from .steps import finish
 
 
 METHODS = ("auto", "automaton", "bounds", "nonnegative")
@@ -41,7 +43,7 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
         raise ValueError(
             Errors.HS023.format(name="method", found=method, expected=METHODS)
         )
-    return best_segments(automaton, [potentials], [constraints], method)[0]
+    return finish(viterbi_steps(automaton, [potentials], [constraints], method))[0]
 
 
 def viterbi_each(automaton, potentials, constraints):
@@ -51,7 +53,25 @@ def viterbi_each(automaton, potentials, constraints):
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     RETURNS (List[Tuple[segments, score]]): In the order of the documents.
     """
-    return best_segments(automaton, potentials, constraints, "auto")
+    return finish(viterbi_steps(automaton, potentials, constraints))
+
+
+def viterbi_steps(automaton, potentials, constraints, method="auto"):
+    """`viterbi` of each document, but the jobs without the GIL are given away.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    method (str): As for `viterbi`.
+    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    RETURNS (List[Tuple[segments, score]]): In the order of the documents.
+    """
+    found = []
+    for at in range(0, len(potentials), N_TOGETHER):
+        some = slice(at, at + N_TOGETHER)
+        job = BestOfEach(automaton, potentials[some], constraints[some], method)
+        yield job
+        found += job.found()
+    return found
 
 
 def score(automaton, potentials, segments):
