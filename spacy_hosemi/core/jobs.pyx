@@ -62,7 +62,8 @@ cdef class Helpers:
                 raise MemoryError
             PyThread_acquire_lock(self.wake[k], WAIT_LOCK)
             # Of a stream that nobody reads to its end they must not keep Python alive.
-            self.threads.append(Thread(target=self._serve, args=(k,), daemon=True))
+            thread = Thread(None, self._serve, "hosemi-helper", (k,), daemon=True)
+            self.threads.append(thread)
 
     def __enter__(self):
         self.process = getpid()

@@ -80,14 +80,22 @@ def test_jobs_that_nobody_waits_for():
         pass
 
 
-def test_threads_end():
-    before = threading.active_count()
-    with Helpers(4):
-        assert threading.active_count() == before + 4
+def n_helpers() -> int:
+    return sum(thread.name == "hosemi-helper" for thread in threading.enumerate())
+
+
+def wait_until_none_is_left():
     until = time.monotonic() + 10
-    while threading.active_count() > before:
+    while n_helpers():
         assert time.monotonic() < until
         time.sleep(0.001)
+
+
+def test_threads_end():
+    wait_until_none_is_left()  # of other tests
+    with Helpers(4):
+        assert n_helpers() == 4
+    wait_until_none_is_left()
 
 
 def test_python_ends_while_helpers_wait():
@@ -141,17 +149,15 @@ def test_a_forked_process_ends():
 
 
 def test_threads_that_cannot_start(monkeypatch):
-    before, start = threading.active_count(), threading.Thread.start
+    wait_until_none_is_left()
+    start = threading.Thread.start
 
     def fail(thread):
-        if threading.active_count() == before + 2:
+        if n_helpers() == 2:
             raise RuntimeError("can't start new thread")
         start(thread)
 
     monkeypatch.setattr(threading.Thread, "start", fail)
     with pytest.raises(RuntimeError, match="start"), Helpers(3):
         pass
-    until = time.monotonic() + 10
-    while threading.active_count() > before:
-        assert time.monotonic() < until
-        time.sleep(0.001)
+    wait_until_none_is_left()
