@@ -168,6 +168,8 @@ def make_component(
     features |= {role: templates.split(",") for role, templates in given.items()}
     settings["model"]["l2"] = args.l2
     settings["confidence"] = args.confidence
+    settings["decoding"] = args.decoding
+    settings["expected_f1"] = args.expected_f1
     if threshold is None:
         settings["hierarchy"] = None
     else:
@@ -370,6 +372,8 @@ def main() -> None:
         "--confidence", action="store_true", help="stored without a tree, too"
     )
     parser.add_argument("--l2-growth", type=float, default=1.0)
+    parser.add_argument("--decoding", default="mbr", help="of both systems")
+    parser.add_argument("--expected-f1", type=float, default=0.8, help="for mbr")
     parser.add_argument("--epochs", type=int, help="train by updates")
     parser.add_argument("--threshold", type=float, nargs="+", default=[0.001])
     parser.add_argument("--growth", type=int, nargs="+", help="numbers of labels")

@@ -203,6 +203,12 @@ class Solved:
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
         return prob, best
 
+    @property
+    def best_spans(self) -> Ints:
+        """RETURNS (int32 [S]): The spans of the best segmentation of each document."""
+        best = self.found[1]
+        return best[self.candidates.node[best] >= 0]
+
     @cached_property
     def log_z(self) -> Floats:
         """RETURNS (float64 [N]): Of each document."""
@@ -287,19 +293,19 @@ def _held(step: Step, known: Known, weights: LevelWeights) -> Step:
     return replace(step, candidates=replace(step.candidates, score=score))
 
 
-def paths(solved: Solved, weights: LevelWeights) -> list[list[FoundSpan]]:
-    """The best spans of each document, and how sure each level of them is.
+def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[FoundSpan]]:
+    """How sure each level of some spans is.
 
-    RETURNS (List[List[FoundSpan]]): From left to right, without outside.
+    spans (int32 [S]): Which candidates, see `Solved.best_spans`.
+    RETURNS (List[List[FoundSpan]]): By document.
     """
-    prob, best = solved.found
-    spans = best[solved.candidates.node[best] >= 0]
-    totals = _totals(solved.candidates, prob, spans, weights.tree).tolist()
+    prob, _ = solved.found
+    totals = _totals(solved.candidates, prob, spans, tree).tolist()
     found: list[list[FoundSpan]] = [[] for _ in solved.candidates.sizes]
     columns = "doc", "start", "end", "node"
     rows = (getattr(solved.candidates, name)[spans].tolist() for name in columns)
     for d, start, end, v, of_level in zip(*rows, totals):
-        names = weights.tree.levels_of(v)
+        names = tree.levels_of(v)
         path = [(name, of_level[level - 1]) for name, level in names]
         found[d].append(FoundSpan(start, end, names[-1][0], path))
     return found

@@ -187,7 +187,8 @@ class _OfTree(NamedTuple):
         """See `Predictor`."""
         yield from ()  # all of it needs the GIL now and then
         solved, known = self._solve(docs, problems, fixed)
-        found = iter(self.tree.best(solved, known))
+        args = solved, known, self.wanted.decoding, self.wanted.expected_f1
+        found = iter(self.tree.best(*args))
         units = iter(self._of_leaves(problems, solved))
         predictions = []
         for of_doc in problems:

@@ -27,6 +27,7 @@ from .selection import Pairs
 from .stagewise import LevelBatch, train_levels
 from .thresholds import Thresholds, least_of
 from .tree import LabelTree, split_labels
+from .tree_mbr import mbr_spans
 from .weights import Weights
 
 _NOTHING = np.zeros(0, np.int32)
@@ -378,13 +379,22 @@ class Refinement(Flat):
             1.0 / temperature,
         )
 
-    def best(self, solved: Solved, fixed: Sequence[Fixed]) -> list[list[FoundSpan]]:
+    def best(
+        self,
+        solved: Solved,
+        fixed: Sequence[Fixed],
+        decoding: str,
+        expected_f1: float | None,
+    ) -> list[list[FoundSpan]]:
         """The best spans of each unit, in tokens of the unit; of what is kept the names
         down to the one that it is kept with are sure.
 
         solved (Solved), fixed (Sequence[Fixed]): See `solved`.
+        decoding (str), expected_f1 (Optional[float]): See `HighOrderSemiCRF`.
         """
-        found = paths(solved, self.weights)
+        is_mbr = decoding == "mbr"
+        spans = mbr_spans(solved, expected_f1) if is_mbr else solved.best_spans
+        found = paths(solved, spans, self.tree)
         for of_unit, known in zip(found, fixed):
             kept = {(i, j): self.tree.node_of(name) for i, j, name in known.keep}
             for k, span in enumerate(of_unit):

@@ -78,7 +78,6 @@ def check_beside_tree(
     labels in a tree."""
     expected = {
         "encoding": "segments",
-        "decoding": "viterbi",
         "label_rules": [],
         "observed_order": 0,
         "observed_patterns": [],

@@ -85,6 +85,7 @@ ORDER = [
     "thresholds",
     "flat",
     "hierarchy",
+    "tree_mbr",
     "stagewise",
     "refinement",
     "corpus",

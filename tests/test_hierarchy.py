@@ -25,6 +25,7 @@ from spacy_hosemi.selection import Pairs
 from spacy_hosemi.stagewise import LevelBatch, train_levels
 from spacy_hosemi.transitions import NO_PLACES
 from spacy_hosemi.tree import LabelTree
+from spacy_hosemi.tree_mbr import mbr_spans
 
 from . import oracles
 from .core.problems import as_core
@@ -265,7 +266,7 @@ def test_with_threshold_0_it_is_exact(seed):
     is_best = [k in best for k in range(len(prob))]
     probs = found_segments(case, solved, prob)
     chosen = found_segments(case, solved, is_best)
-    spans = paths(solved, case.weights)
+    spans = paths(solved, solved.best_spans, case.tree)
     for d in range(len(case.problems)):
         scores = scores_by_definition(case, d, scale)
         expected = oracles.log_z(scores)
@@ -404,7 +405,62 @@ def test_nothing_to_predict():
     solved = descend(
         case.weights, empty.candidates(), case.top, Readings([]), nothing, 0.1
     )
-    assert paths(solved, case.weights) == []
+    assert paths(solved, solved.best_spans, case.tree) == []
+    for expected_f1 in (None, 0.5):
+        assert mbr_spans(solved, expected_f1).tolist() == []
+
+
+# --- the highest expected F1 ------------------------------------------------------
+
+
+def without_forbidding(case) -> Case:
+    """The same; where a score was -inf it is 0."""
+
+    def finite(values):
+        return np.where(np.isneginf(values), 0.0, values)
+
+    names = ("inside", "start", "end", "length", "tail", "pattern")
+    problems = [
+        x._replace(
+            **{name: finite(getattr(x, name)) for name in names},
+            cells=[(*s, float(finite(value))) for *s, value in x.cells],
+        )
+        for x in case.problems
+    ]
+    case.weights.pattern = [finite(x) for x in case.weights.pattern]
+    return case._replace(problems=problems)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_spans_with_the_highest_expected_f1(seed):
+    case = without_forbidding(random_case(seed))
+    known = Known([[], []], None, [[], []])
+    if seed % 2:
+        known = Known(random_known(case, is_partial=False).spans, None, [[], []])
+    expected_f1 = [None, 0.0, 0.3, 0.8, 1.0][seed % 5]
+    solved = case.descend(known=known)
+    is_chosen = np.zeros(len(solved.candidates.node), bool)
+    is_chosen[mbr_spans(solved, expected_f1)] = True
+    chosen = found_segments(case, solved, is_chosen)
+    label = {way[-1]: y for y, way in enumerate(ways(case.tree)) if y}
+    for d in range(2):
+        wanted = {(i, j, label[v]) for i, j, v in known.spans[d]}
+        scores = {
+            s: x for s, x in scores_by_definition(case, d).items() if wanted.issubset(s)
+        }
+        probs = oracles.span_probabilities(scores)
+
+        def gain(spans, probs=probs):
+            if expected_f1 is None:
+                return oracles.expected_f1(probs, spans)
+            return 2.0 * oracles.expected_correct(probs, spans) - expected_f1 * len(
+                oracles.spans(spans)
+            )
+
+        found = tuple(sorted(s for s, x in chosen[d].items() if x))
+        assert found in {oracles.spans(s) for s in oracles.possible(scores)}
+        best = max(map(gain, oracles.possible(scores)))
+        assert gain(found) == pytest.approx(best, abs=1e-9)
 
 
 # --- training ---------------------------------------------------------------------

@@ -485,7 +485,6 @@ HARD = {"@misc": "spacy_hosemi.gazetteer.v1", "mode": "hard", "label": "PER/firs
     "config",
     [
         {"encoding": "BIO"},
-        {"decoding": "mbr"},
         {"label_rules": ["ORG at most once"]},
         {"observed_order": 1},
         {"observed_patterns": [["*", "*"]]},

@@ -112,6 +112,40 @@ def test_marginals_and_spans_above(nlp, pipe, text):
             found.segments_above(p)
 
 
+@pytest.mark.parametrize("expected_f1", [None, 0.1, 0.4, 0.8])
+@pytest.mark.parametrize("text", TEXTS)
+def test_mbr_gains_most(nlp, pipe, text, expected_f1):
+    """Of all segmentations; and so it does beside a span that is kept."""
+    other = copy.deepcopy(pipe)
+    other.decoding, other.expected_f1 = "mbr", expected_f1
+    words = text.split()
+    for keep in ([], [(0, 1, "PER/last")])[: 1 + bool(words)]:
+        doc = make_doc(nlp, *words)
+        left = [x for x in listed(pipe, doc) if x[0].issuperset(keep)]
+        mass = math.fsum(p for _, p in left)
+        prob: dict[tuple, float] = {}
+        for spans, p in left:
+            for span in spans:
+                prob[span] = prob.get(span, 0.0) + p / mass
+
+        def gain(spans, prob=prob):
+            right = math.fsum(prob.get(span, 0.0) for span in spans)
+            if expected_f1 is not None:
+                return 2.0 * right - expected_f1 * len(spans)
+            return 2.0 * right / ((len(spans) + math.fsum(prob.values())) or 1.0)
+
+        doc = other.redecode(doc, keep=keep) if keep else other(doc)
+        found = {*triples(doc.ents)}
+        assert found in [spans for spans, _ in left]
+        assert gain(found) == pytest.approx(max(gain(x) for x, _ in left), abs=1e-9)
+        for ent in doc.ents:
+            (*_, (name, p)) = ent._.label_path
+            is_kept = triples([ent])[0] in keep
+            assert name == ent.label_ and (
+                is_kept or p == pytest.approx(prob[triples([ent])[0]])
+            )
+
+
 def test_rows(nlp, pipe):
     doc = make_doc(nlp, "Ada", "met", "Babbage")
     alternatives, rows = listed(pipe, doc), pipe.to_rows(doc, 3)
