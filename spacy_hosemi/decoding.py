@@ -15,9 +15,9 @@ from .core import (
     Constraints,
     PatternAutomaton,
     Potentials,
-    mbr,
     viterbi,
 )
+from .core.mbr import mbr_steps
 from .core.steps import Steps
 from .core.viterbi import viterbi_steps
 from .errors import Errors
@@ -113,15 +113,12 @@ def best_spans(
     RETURNS (List[Optional[List[Tuple[int, int, str]]]]): In tokens of the document of
         each; None if no segmentation is possible.
     """
+    given = [x.potentials for x in problems], [x.constraints for x in problems]
     if decoding == "mbr":
-        found = [
-            mbr(automaton, x.potentials, "f1", x.constraints, expected_f1=expected_f1)
-            for x in problems
-        ]
+        found = yield from mbr_steps(automaton, *given, expected_f1)
     elif any(x.fixed.forbid for x in problems) and inventory.on_tokens:
         found = [best_permitted(x, automaton, inventory) for x in problems]
     else:
-        given = [x.potentials for x in problems], [x.constraints for x in problems]
         scored = yield from viterbi_steps(automaton, *given)
         found = [segments for segments, _ in scored]
     return [_read(*pair, inventory) for pair in zip(problems, found)]

@@ -74,7 +74,8 @@ class _Gains:
     def _sums(self, spans: NDArray[np.intp] | Ints) -> Floats:
         """RETURNS (float64 [N]): How many are expected to be right, by document."""
         doc, prob = self._doc[spans], self._prob[spans]
-        return np.bincount(doc, weights=prob, minlength=self.n_docs)
+        sums = np.bincount(doc, weights=prob, minlength=self.n_docs)
+        return sums.astype(np.float64)
 
     def f1(self, spans: Ints) -> Floats:
         """RETURNS (float64 [N]): About the F1 that is expected of some spans."""

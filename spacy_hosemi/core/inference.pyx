@@ -77,7 +77,7 @@ def marginals(automaton, potentials, constraints=None, counts=True):
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens; log scores, -inf forbids.
     constraints (Optional[Constraints]): What a segmentation may contain.
-    counts (bool): False saves time where `segment` is all that will be asked for.
+    counts (bool): False saves time where no gradient will be asked for.
     RETURNS (Marginals): log Z, its gradient, token and segment probabilities.
     RAISES: As `log_partition`.
     """
@@ -237,7 +237,7 @@ cdef class Marginals(Tables):
         """
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
-        cdef double[:, :] starts = self.gradient.start
+        cdef double[:, :] starts = self._starts()
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
         cdef Py_ssize_t j, y
         cdef list found = [], open_segments = [], groups
@@ -256,6 +256,19 @@ cdef class Marginals(Tables):
                     found.append((segment[0], j, segment[1], prob))
             open_segments = [s for s in open_segments if s[2] >= least]
         return sorted(found)
+
+    @property
+    def n_spans(self):
+        """RETURNS (float): How many segments with a label but outside are expected."""
+        return float(self._starts()[:, 1:].sum())
+
+    def _starts(self):
+        """RETURNS (float64 [n, L]): P(a segment of the label starts at a token)."""
+        if self.gradient is not None:
+            return self.gradient.start[:, : self.n_labels]
+        counts = np.zeros((self.n_tokens, self.n_groups))
+        self._count_starts(counts)
+        return columns_of_groups(self.automaton, counts.T, self.n_labels)
 
     def scores_of(self, segments):
         """What segments bring to the score of a segmentation, patterns apart.
@@ -346,6 +359,8 @@ cdef class Marginals(Tables):
         )
 
     cdef _clear_counts(self):
+        # the log of 1 where that is what weights are
+        self.one = np.full(self.n_groups, 0.0 if self.in_logs else 1.0)
         if not self.has_counts:
             return
         cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
@@ -363,8 +378,6 @@ cdef class Marginals(Tables):
         self.inside_count, self.end_count = counts["inside"], counts["end"]
         self.slot_count, self.tail_count = counts["length"], counts["tail"]
         self.pattern_count = counts["pattern"]
-        # the log of 1 where that is what weights are
-        self.one = np.full(self.n_groups, 0.0 if self.in_logs else 1.0)
         if self.starts is not None:
             self.start_count = np.zeros(self.starts.score.shape[0])
         self._clear_lanes(n_arcs)
@@ -562,7 +575,7 @@ cdef class Marginals(Tables):
     cdef _count_starts(self, double[:, ::1] start_count):
         # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
         cdef Py_ssize_t u
-        if self.are_tokens:
+        if self.are_tokens and self.has_counts:
             start_count[:, :] = self.end_count
             return
         if self.log_z == -INFINITY:

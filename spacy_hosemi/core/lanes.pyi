@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,3 +26,13 @@ def probable_segments(
     constraints: list[Constraints | None],
     p: float,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]: ...
+def decision_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+    p: float,
+    decide: Callable[
+        [int, list[tuple[int, int, int, float]], float],
+        list[tuple[int, int, int]] | None,
+    ],
+) -> Steps[list[list[tuple[int, int, int]] | None]]: ...

@@ -99,6 +99,28 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
     return listing.sorted(sizes, automaton.n_labels)
 
 
+def decision_steps(automaton, potentials, constraints, double p, decide):
+    """What is decided from the probable spans of each document.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    p (float): Least probability of a span, above 0.
+    decide (Callable): (n_tokens, spans, expected number of spans) -> segments, or None;
+        a span is (start, end, label index, probability), label 0 is none.
+    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    RETURNS (List[Optional[List[Tuple[int, int, int]]]]): The segments; None: nothing is
+        decided or possible so, or the document cannot stand beside others.
+    RAISES (ValueError): As `log_partition`.
+    """
+    check_automaton(automaton)
+    cdef Listing listing = Listing(p, decide)
+    asked = range(len(potentials))
+    none = [()] * len(potentials)
+    args = automaton, potentials, none, constraints, asked, listing
+    found = yield from _side_by_side(*args)
+    return [x[0] if x else None for x in found]
+
+
 def _side_by_side(
     automaton, potentials, segments, constraints, asked, Listing listing
 ):
@@ -133,18 +155,22 @@ def _side_by_side(
 
 
 cdef class Listing:
-    """Segments of documents, and their scores.
+    """Segments of documents, and their scores or probabilities.
 
     p (float): See `probable_segments`.
+    decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how
+        probable they are.
     """
 
     cdef double p
+    cdef object decide
     cdef int32_t[:, ::1] rows           # [room, 4] document, start, end, label
-    cdef double[::1] scores
+    cdef double[::1] scores             # or probabilities
     cdef Py_ssize_t n
+    cdef double n_expected              # of all spans of the last document
 
-    def __init__(self, p):
-        self.p = p
+    def __init__(self, p, decide=None):
+        self.p, self.decide = p, decide
         self.rows, self.scores = np.empty((64, 4), np.int32), np.empty(64)
         self.n = 0
 
@@ -301,7 +327,7 @@ cdef class Lanes(Job):
                 found[self.numbers[lane]] = self._probabilities(lane)
             else:
                 self._list(lane)
-                found[self.numbers[lane]] = [lane]
+                found[self.numbers[lane]] = [self._decided(lane)]
         for tables in self.rooms:
             (<Tables>tables).forget()
         self.shared = None
@@ -550,13 +576,16 @@ cdef class Lanes(Job):
         cdef Py_ssize_t k = self.numbers[lane], u, j, g
         cdef double p = listing.p, open_, prob, more, score
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
+        cdef bint decides = listing.decide is not None
         if p == 0.0:
             least = -INFINITY
         for u, j, g in self.segments[lane]:
             listing.add(k, u, j, g, tables.segment_score(u, j, g))
+        listing.n_expected = 0.0
         for u in range(tables.n_tokens):
-            for g in range(self.n_groups):
+            for g in range(decides, self.n_groups):
                 open_ = self._start(tables, lane, u, g)
+                listing.n_expected += open_
                 if open_ < some:
                     continue
                 more = 0.0
@@ -567,10 +596,29 @@ cdef class Lanes(Job):
                     score += tables.length_score(g, j - u)
                     prob = self._one(tables, lane, u, j, g, score)
                     if prob >= p * (1.0 - 1e-12):
-                        listing.add(k, u, j, g, tables.segment_score(u, j, g))
+                        score = prob if decides else tables.segment_score(u, j, g)
+                        listing.add(k, u, j, g, score)
                     open_ -= prob
                     if open_ < least:
                         break
+
+    cdef object _decided(self, Py_ssize_t lane):
+        """What is decided from the spans that are listed, which are forgotten then;
+        None: nothing that is possible, or nothing is to be decided."""
+        cdef Tables tables = self.rooms[lane]
+        cdef Listing listing = self.listing
+        cdef Py_ssize_t k
+        if listing.decide is None:
+            return None
+        spans = [
+            (listing.rows[k, 1], listing.rows[k, 2], listing.rows[k, 3], prob)
+            for k, prob in enumerate(listing.scores[: listing.n])
+        ]
+        listing.n = 0
+        found = listing.decide(tables.n_tokens, spans, listing.n_expected)
+        if found is None or tables.path_score(found) == -INFINITY:
+            return None
+        return found
 
     cdef double _start(
         self, Tables tables, Py_ssize_t lane, Py_ssize_t u, Py_ssize_t g

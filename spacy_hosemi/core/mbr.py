@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 
 import numpy as np
 
 from ..errors import Errors
 from .automaton import PatternAutomaton
 from .inference import Marginals, marginals
+from .lanes import decision_steps
 from .potentials import (
     CELLS,
     ROLES,
@@ -17,6 +21,7 @@ from .potentials import (
     Potentials,
     check_potentials,
 )
+from .steps import Steps
 from .viterbi import viterbi
 
 Segments = list[tuple[int, int, int]]
@@ -27,6 +32,9 @@ OBJECTIVES = ("spans", "f1")
 # Segments that are less probable are not considered: all of them together are worth
 # less than a span in a million.
 LEAST = 1e-7
+
+# Without an expected F1 one above twice this is looked for first.
+_FIRST = 0.1
 
 # What a segment costs that has no gain of its own: more than all gains of a document.
 _COST = 1e6
@@ -68,34 +76,31 @@ def mbr(
         raise ValueError(
             Errors.HS023.format(name="objective", found=objective, expected=OBJECTIVES)
         )
-    if expected_f1 is not None and not 0.0 <= expected_f1 <= 1.0:
-        expected = "a number from 0 to 1, or None"
-        raise ValueError(
-            Errors.HS026.format(
-                name="expected_f1", found=expected_f1, expected=expected
-            )
-        )
-    found = marginals(automaton, potentials, constraints)
+    _check_f1(expected_f1)
+    found = marginals(automaton, potentials, constraints, counts=False)
     if found.log_z == -np.inf:
         return []
     free = _Free(automaton, potentials, constraints)
     if objective == "spans":
         return _best_gain(found, free, _candidates(found, LEAST))
+    n_tokens, n_expected = potentials.n_tokens, found.n_spans
+    spans = found.segments_above(_least(expected_f1))
+    segments = _without_search(expected_f1, n_tokens, spans, n_expected)
+    if segments and found.is_possible(segments):
+        return segments
 
     if expected_f1 is not None:
         ratio = expected_f1
     else:
         best, _ = viterbi(automaton, potentials, constraints)
         prob = {segment: found.segment(*segment) for segment in best if segment[2] > 0}
-        n_expected = float(found.gradient.start[:, 1 : automaton.n_labels].sum())
         ratio = _f1(best, prob, n_expected)
     # The ratio only grows, so a span with less than half of it would never pay. It is
     # needed only where outside is not possible.
     least = max(0.5 * ratio, LEAST)
     prob = _candidates(found, least)
     while True:
-        gains = {segment: 2.0 * p - ratio for segment, p in prob.items()}
-        segments = _best_gain(found, free, gains)
+        segments = _best_gain(found, free, _gains(prob, ratio))
         is_closed = all(s in prob for s in segments if s[2] > 0)
         if not is_closed and least > LEAST:
             least = LEAST
@@ -107,6 +112,110 @@ def mbr(
         if new_ratio <= ratio + 1e-12:
             return best
         best, ratio = segments, new_ratio
+
+
+def mbr_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+    expected_f1: float | None,
+) -> Steps[list[Segments]]:
+    """`mbr` of each document, with "f1", but the jobs without the GIL are given away.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (Sequence[Potentials]), constraints (Sequence[Optional[Constraints]]): Of
+        each.
+    expected_f1 (Optional[float]): Of all, or None, see `mbr`.
+    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    RETURNS (List[List[Tuple[int, int, int]]]): In the order of the documents.
+    RAISES (ValueError): HS026 expected_f1; and as `log_partition`.
+    """
+    _check_f1(expected_f1)
+    decide = partial(_without_search, expected_f1)
+    args = automaton, potentials, constraints, _least(expected_f1), decide
+    found = yield from decision_steps(*args)
+    return [
+        mbr(automaton, x, "f1", limits, expected_f1=expected_f1)
+        if segments is None
+        else segments
+        for segments, x, limits in zip(found, potentials, constraints)
+    ]
+
+
+def _check_f1(expected_f1: float | None) -> None:
+    """RAISES (ValueError): HS026 if it is out of range."""
+    if expected_f1 is not None and not 0.0 <= expected_f1 <= 1.0:
+        expected = "a number from 0 to 1, or None"
+        raise ValueError(
+            Errors.HS026.format(
+                name="expected_f1", found=expected_f1, expected=expected
+            )
+        )
+
+
+def _least(expected_f1: float | None) -> float:
+    """How probable a span must be to be looked at first."""
+    return _FIRST if expected_f1 is None else max(0.5 * expected_f1, LEAST)
+
+
+def _without_search(
+    expected_f1: float | None,
+    n_tokens: int,
+    spans: Sequence[tuple[int, int, int, float]],
+    n_expected: float,
+) -> Segments | None:
+    """The best segmentation, if it is possible: all that keeps it from being so is that
+    spans overlap.
+
+    spans (Sequence[Tuple[int, int, int, float]]): All that are probable enough, and how
+        probable.
+    n_expected (float): How many spans there are.
+    RETURNS (Optional[List[Tuple[int, int, int]]]): None: less probable ones may pay.
+    """
+    prob = {(i, j, y): p for i, j, y, p in spans if y > 0}
+    if expected_f1 is not None:
+        return _with_outside(_best_apart(_gains(prob, expected_f1)), n_tokens)
+    best = [span for span, p in prob.items() if p > 0.5]
+    ratio = _f1(best, prob, n_expected)
+    if ratio < 2.0 * _FIRST:
+        return None
+    while True:
+        best = _best_apart(_gains(prob, ratio))
+        reached = _f1(best, prob, n_expected)
+        if reached <= ratio + 1e-12:
+            return _with_outside(best, n_tokens)
+        ratio = reached
+
+
+def _gains(prob: Probabilities, ratio: float) -> Probabilities:
+    """What spans gain where each costs so much."""
+    return {span: 2.0 * p - ratio for span, p in prob.items()}
+
+
+def _best_apart(gains: Probabilities) -> Segments:
+    """The spans that gain most together, of which no two overlap, from left to right.
+
+    By their ends, with best[k] for the first k of them:
+
+        best[k + 1] = max(best[k], gain of the next + best[those before its start])
+    """
+    spans = [span for span, gain in gains.items() if gain > 0.0]
+    spans.sort(key=itemgetter(1, 0, 2))
+    ends = [end for _, end, _ in spans]
+    best, before = [0.0], []
+    for k, span in enumerate(spans):
+        b = bisect_right(ends, span[0], 0, k)
+        total = gains[span] + best[b]
+        before.append(b if total > best[k] else -1)
+        best.append(max(total, best[k]))
+    found: Segments = []
+    k = len(spans)
+    while k:
+        k -= 1
+        if before[k] >= 0:
+            found.append(spans[k])
+            k = before[k]
+    return found[::-1]
 
 
 def _candidates(found: Marginals, least: float) -> Probabilities:
@@ -133,6 +242,7 @@ class _Free:
     ) -> None:
         self.automaton = automaton
         self.constraints = constraints
+        self.n_tokens = potentials.n_tokens
         self._given = potentials
 
     @cached_property
@@ -156,11 +266,13 @@ class _Free:
 def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
     """The possible segmentation whose spans gain most together.
 
-    As a rule that has all spans that gain anything, and outside between them. Else a
+    As a rule that is one of spans that gain anything, with outside between them. Else a
     span costs more than can be gained, and a cell gives that back where there is a
     gain: so others are only taken where nothing else is possible.
+
+    gains (Dict[Tuple[int, int, int], float]): Of spans; others gain nothing.
     """
-    segments = _with_outside([x for x, gain in gains.items() if gain > 0.0], found)
+    segments = _with_outside(_best_apart(gains), free.n_tokens)
     if segments and found.is_possible(segments):
         return segments
     start = free.potentials.start.copy()
@@ -172,16 +284,13 @@ def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
     return segments
 
 
-def _with_outside(spans: Segments, found: Marginals) -> Segments:
-    """Spans, and outside where none is; [] if two of them overlap."""
+def _with_outside(spans: Segments, n_tokens: int) -> Segments:
+    """Spans from left to right, and outside where none is."""
     segments: Segments = []
     at = 0
-    for start, end, label in sorted(spans):
-        if start < at:
-            return []
+    for start, end, label in spans:
         if start > at:
             segments.append((at, start, 0))
         segments.append((start, end, label))
         at = end
-    n_tokens = len(found.tokens)
     return [*segments, (at, n_tokens, 0)] if at < n_tokens else segments

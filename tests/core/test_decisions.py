@@ -127,6 +127,11 @@ def test_spans_that_pay_at_a_given_f1_equal_enumeration():
             assert gain(found) == pytest.approx(best, abs=1e-5), f"seed {seed}"
 
 
+def spans(segments):
+    """Without outside, of which one segment is as good as several."""
+    return [segment for segment in segments if segment[2]]
+
+
 @pytest.mark.parametrize("expected_f1", [None, 0.8])
 def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
     """All spans that pay, with outside between them."""
@@ -144,7 +149,7 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
 
     found, module = decide(), sys.modules["spacy_hosemi.core.mbr"]
     monkeypatch.setattr(module, "_with_outside", lambda *_: [])
-    assert found == decide()
+    assert list(map(spans, found)) == list(map(spans, decide()))
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -1176,6 +1176,9 @@ def test_without_counts_segments_are_as_probable():
         assert lean.gradient is None
         for segment in all_segments(*full.tokens.shape):
             assert lean.segment(*segment) == full.segment(*segment)
+        assert lean.n_spans == pytest.approx(full.n_spans, rel=1e-12)
+        above = lean.segments_above(0.1), full.segments_above(0.1)
+        assert np.ravel(above[0]) == pytest.approx(np.ravel(above[1]))
 
 
 def test_weights_of_patterns_that_change_in_place():

@@ -9,6 +9,8 @@ import pytest
 
 from spacy_hosemi import core
 from spacy_hosemi.core.lanes import probable_segments, segment_probabilities
+from spacy_hosemi.core.mbr import mbr_steps
+from spacy_hosemi.core.steps import finish
 
 from .. import oracles
 from ..strategies import random_problem
@@ -225,3 +227,47 @@ def test_error_probable_segments_of_observed_patterns():
     given = documents(0, [4, 5], observed=OBSERVED)
     with raises("HS118"):
         probable_segments(*given, 0.1)
+
+
+# --- what is decided ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("expected_f1", [None, 0.0, 0.1, 0.5, 0.8, 1.0])
+def test_decisions_are_those_of_each_document(expected_f1):
+    n_spans = 0
+    for seed in range(8):
+        sizes = np.random.default_rng(seed).integers(0, 13, 11).tolist()
+        kinds = [("small",), ("small", "huge"), ("steps",)][seed % 3]
+        observed = OBSERVED if seed == 7 else ()
+        automaton, potentials, _, limits = documents(seed, sizes, kinds, observed)
+        if seed % 4 == 1:
+            potentials[1].cells = make_cells([(0, 1, 1, 1.5)][: sizes[1]])
+            potentials[2].inside[:, 0] = -INF  # no outside; impossible as a rule
+        given = automaton, potentials, limits
+        found = finish(mbr_steps(*given, expected_f1))
+        for x, limit, segments in zip(potentials, limits, found, strict=True):
+            alone = core.mbr(automaton, x, "f1", limit, expected_f1=expected_f1)
+            posterior = core.marginals(automaton, x, limit)
+            gains = [gain(posterior, s, expected_f1) for s in (segments, alone)]
+            assert gains[0] == pytest.approx(gains[1], abs=1e-9)
+            assert bool(segments) == bool(alone)
+            assert not segments or posterior.is_possible(segments)
+            n_spans += sum(y > 0 for *_, y in segments)
+    assert n_spans > 100
+
+
+def gain(posterior, segments, expected_f1):
+    spans = [segment for segment in segments if segment[2]]
+    right = sum(posterior.segment(*span) for span in spans)
+    if expected_f1 is None:
+        return 2.0 * right / ((len(spans) + posterior.n_spans) or 1.0)
+    return 2.0 * right - expected_f1 * len(spans)
+
+
+def test_errors_of_decisions():
+    automaton, potentials, _, limits = documents(0, [4, 5])
+    with raises("HS026"):
+        finish(mbr_steps(automaton, potentials, limits, 1.1))
+    potentials[1].inside[2, 1] = np.nan
+    with raises("HS011"):
+        finish(mbr_steps(automaton, potentials, limits, 0.8))
