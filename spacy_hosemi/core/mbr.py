@@ -34,7 +34,7 @@ OBJECTIVES = ("spans", "f1")
 LEAST = 1e-7
 
 # Without an expected F1 one above twice this is looked for first.
-_FIRST = 0.1
+_FIRST = 0.05
 
 # What a segment costs that has no gain of its own: more than all gains of a document.
 _COST = 1e6
@@ -175,7 +175,10 @@ def _without_search(
     prob = {(i, j, y): p for i, j, y, p in spans if y > 0}
     if expected_f1 is not None:
         return _with_outside(_best_apart(_gains(prob, expected_f1)), n_tokens)
-    best = [span for span, p in prob.items() if p > 0.5]
+    # more probable ones never overlap
+    best = [span for span, p in prob.items() if p > 0.5] or [
+        max(prob, key=prob.__getitem__, default=(0, 0, 0))
+    ]
     ratio = _f1(best, prob, n_expected)
     if ratio < 2.0 * _FIRST:
         return None
