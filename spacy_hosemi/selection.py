@@ -6,8 +6,8 @@ else only the pairs (row, column)   that occur in the gold: a feature and the la
                                     of the segment that reads it; the minimum count
                                     raised until they are no more than MAX_PAIRS
 
-Features of transitions only have weights for such pairs, with patterns in the place of
-labels.
+With `features.all_labels` false it is such pairs in any case. Features of transitions
+only have weights for such pairs, with patterns in the place of labels.
 """
 
 from __future__ import annotations
@@ -188,9 +188,10 @@ def select_features(
         has_patterns, of_patterns = found
     weights_of_row = np.bincount(of_patterns // n_columns, minlength=len(keys))
     weights_of_row[~has_patterns] = n_labels
-    min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_WEIGHTS)
-    pairs = None
-    only_pairs = min_count > RAISE * asked
+    all_labels, pairs = extractor.features.all_labels, None
+    limit = MAX_WEIGHTS if all_labels else np.inf
+    min_count = _raise_min_count(in_tokens, weights_of_row, asked, limit)
+    only_pairs = not all_labels or min_count > RAISE * asked
     if only_pairs:
         pairs = mine_pairs(extractor, docs, golds, keys, n_columns)
     elif has_transitions:
@@ -203,7 +204,7 @@ def select_features(
         weights_of_row = np.bincount(pairs // n_columns, minlength=len(keys))
         min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)
     keep = (in_tokens >= min_count) & (weights_of_row > 0)
-    is_limited = only_pairs or min_count > asked
+    is_limited = min_count > asked or (only_pairs and all_labels)
     if is_limited:
         message = Warnings.HSW03 if only_pairs else Warnings.HSW02
         message = message.format(
@@ -225,7 +226,7 @@ def select_features(
 
 
 def _raise_min_count(
-    in_tokens: Counts, weights_of_row: Counts, asked: int, limit: int
+    in_tokens: Counts, weights_of_row: Counts, asked: int, limit: float
 ) -> int:
     """The least minimum count, from `asked`, that leaves no more weights than this."""
     min_count = asked

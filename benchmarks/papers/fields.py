@@ -102,6 +102,7 @@ def their_features(on_tokens: bool) -> dict[str, Any]:
         "preset": "none",
         "transition": ["ORTH", "ORTH[-1]"],
         "min_count": 1,
+        "all_labels": False,
         "functions": functions,
         "function_roles": roles,
     }
@@ -151,9 +152,11 @@ def sections(options: Options) -> list[Section]:
             rows=rows,
             notes=[
                 "Segments have no longest length here, theirs at most that of the "
-                "label in training (40 tokens): one of test has 54. Features have a "
-                "weight for each label, theirs for those with which training has "
-                "them.",
+                "label in training (40 tokens): one of test has 54. A feature has "
+                "weights for the labels with which training has it, as in their code; "
+                "with one for each label three folds of train have 85.9 (C1), 84.5 "
+                "(C3) and 85.8 (SC3), so 85.9, 84.3 and 86.7, for .75 to .82 of the "
+                "time.",
                 "Their code reads of each size the first n-gram of letters and one "
                 "more; here it is all of them. Fits end by the tolerance (3e-4), "
                 "mostly after some 45 iterations. While this script was written "

@@ -115,6 +115,8 @@ class FeatureSet:
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
+    all_labels (bool): Whether a feature has a weight for every label, or only for those
+        that training has it with; one that is met later has all.
     functions (Optional[Functions]): List features of tokens beside the templates.
     RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width.
     """
@@ -131,6 +133,7 @@ class FeatureSet:
         *,
         min_count: int = 2,
         width: int = 6,
+        all_labels: bool = True,
         functions: Functions | None = None,
     ) -> None:
         for name, value in (("min_count", min_count), ("width", width)):
@@ -142,6 +145,7 @@ class FeatureSet:
         self.roles = {role: parse_templates(texts[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
+        self.all_labels = all_labels
         self.functions = functions or Functions()
         self.check((), is_open=True)
 
@@ -312,6 +316,7 @@ def make_features(
     transition_inside: list[str] = [],  # noqa: B006
     min_count: int = 2,
     width: int = 6,
+    all_labels: bool = True,
     functions: dict[str, Any] = {},  # noqa: B006
     function_roles: dict[str, list[str]] = {},  # noqa: B006
 ) -> FeatureSet:
@@ -323,6 +328,8 @@ def make_features(
         Templates to add to the preset.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
+    all_labels (bool): Whether a feature has a weight for every label; else for those
+        that training has it with, as CRFsuite has it by default.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
         by name, see `functions`.
     function_roles (Dict[str, List[str]]): In which roles they are read: of inside,
@@ -340,6 +347,7 @@ def make_features(
         **texts,
         min_count=min_count,
         width=width,
+        all_labels=all_labels,
         functions=Functions(functions, function_roles),
     )
 
