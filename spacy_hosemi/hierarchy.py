@@ -189,11 +189,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Solved:
-    """One level with its scores, and all segmentations of its candidates."""
+    """One level with its scores, and all segmentations of its candidates.
+
+    is_open (Optional[bool [n]]): At which tokens of all documents outside is possible,
+        though the threshold may have left none there; None: where a candidate is.
+    """
 
     candidates: Candidates
     pattern: Floats
     lattice: Lattice
+    is_open: Bools | None = None
 
     @cached_property
     def found(self) -> tuple[Floats, Ints]:

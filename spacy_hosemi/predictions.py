@@ -232,7 +232,8 @@ class _OfTree(NamedTuple):
                 known.append(fixed.part(start, end))
                 part = preset and preset.part(start, end)
                 presets.append(part and part.beside(known[-1]))
-        args = self.weights, self.labelling.automaton, self.wanted.temperature
+        cfg, automaton = self.labelling.cfg, self.labelling.automaton
+        args = self.weights, automaton, self.wanted.temperature, cfg["outside"]
         return self.tree.solved(flat, presets, known, *args), known
 
     def _of_leaves(

@@ -341,6 +341,7 @@ class Refinement(Flat):
         top: Weights,
         automaton: PatternAutomaton,
         temperature: float,
+        outside: str,
     ) -> Solved:
         """The last level of units.
 
@@ -348,7 +349,7 @@ class Refinement(Flat):
         presets (Sequence[Optional[Preset]]), fixed (Sequence[Fixed]): What is preset
             and what is fixed in each, with the labels of the tree.
         top (Weights), automaton (PatternAutomaton): The component's own.
-        temperature (float): See `HighOrderSemiCRF`.
+        temperature (float), outside (str): See `HighOrderSemiCRF`.
         """
         potentials = [x.potentials for x in problems]
         limits = [x.constraints for x in problems]
@@ -369,7 +370,7 @@ class Refinement(Flat):
             for preset, known, kept in zip(presets, fixed, others)
         ]
         wrong = [self._ruled_out(_named(known.forbid)) for known in fixed]
-        return descend(
+        solved = descend(
             self.weights,
             candidates,
             top.pattern / temperature,
@@ -378,6 +379,13 @@ class Refinement(Flat):
             self.settings.threshold,
             1.0 / temperature,
         )
+        is_open = [np.ones(len(doc), bool) for doc in docs]
+        for of_unit, kept in zip(is_open, spans):
+            for i, j, _ in kept:
+                of_unit[i:j] = False
+        if outside == "none" or not docs:
+            return solved
+        return replace(solved, is_open=np.concatenate(is_open))
 
     def best(
         self,

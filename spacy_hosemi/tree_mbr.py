@@ -28,7 +28,7 @@ def mbr_spans(solved: Solved, expected_f1: float | None) -> Ints:
 
         max_s  sum over spans of s of (2 P(span) - expected_f1)
 
-    Outside is possible at each token that it has any probability at, and costs nothing.
+    Outside costs nothing, and is possible where `Solved.is_open` says so.
 
     solved (Solved): Of the last level; K candidates.
     expected_f1 (Optional[float]): Of all documents together, 0 to 1; None: of each
@@ -60,7 +60,8 @@ class _Gains:
         self._n_expected = self._sums(self._spans)
         offset = found.offset
         first, last = found.start + offset, found.end + offset
-        self._is_open = self._covered(first, last, ~is_span & is_possible)
+        covered = self._covered(first, last, ~is_span & is_possible)
+        self._is_open = covered if solved.is_open is None else solved.is_open
         closed = np.concatenate([[0], np.cumsum(~self._is_open)])
         self._is_needed = (closed[last] > closed[first])[self._spans]
 

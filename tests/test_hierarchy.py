@@ -1,7 +1,9 @@
 """Coarse to fine: with threshold 0 it is the distribution over all segmentations with
 leaves for labels, by enumeration."""
 
+from dataclasses import replace
 from functools import cache
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -461,6 +463,32 @@ def test_spans_with_the_highest_expected_f1(seed):
         assert found in {oracles.spans(s) for s in oracles.possible(scores)}
         best = max(map(gain, oracles.possible(scores)))
         assert gain(found) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS[::2])
+def test_outside_where_the_threshold_left_none(seed):
+    """Of what is left, all spans that pay and do not overlap."""
+    case = random_case(seed)
+    solved = case.descend(threshold=0.3)
+    n = sum(x.n_tokens for x in case.problems)
+    solved = replace(solved, is_open=np.ones(n, bool))
+    prob, places_ = solved.found[0], places(solved.candidates)
+    spans = [k for k, (*_, v) in enumerate(places_) if v >= 0 and prob[k] > 0.0]
+
+    def apart(some):
+        tokens = [(places_[k][0], t) for k in some for t in range(*places_[k][1:3])]
+        return len({*tokens}) == len(tokens)
+
+    def gain(some):
+        return sum(2.0 * prob[k] - 0.9 for k in some)
+
+    paying = [k for k in spans if 2.0 * prob[k] > 0.9]
+    subsets = chain.from_iterable(
+        combinations(paying, size) for size in range(len(paying) + 1)
+    )
+    found = mbr_spans(solved, 0.9).tolist()
+    assert apart(found)
+    assert gain(found) == pytest.approx(max(map(gain, filter(apart, subsets))))
 
 
 # --- training ---------------------------------------------------------------------

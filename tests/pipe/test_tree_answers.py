@@ -3,6 +3,7 @@ all segmentations, which itself is that of the lattice (tests/core/test_lattice.
 
 import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -144,6 +145,18 @@ def test_mbr_gains_most(nlp, pipe, text, expected_f1):
             assert name == ent.label_ and (
                 is_kept or p == pytest.approx(prob[triples([ent])[0]])
             )
+
+
+def test_mbr_takes_no_span_for_want_of_outside(nlp, pipe):
+    """The threshold leaves it out where labels are probable together."""
+    other = copy.deepcopy(pipe)
+    other.decoding, other.expected_f1 = "mbr", 1.0
+    other._tree.settings = replace(other._tree.settings, threshold=0.2)
+    for words in ("London .", "London met", "France Paris"):
+        doc = make_doc(nlp, *words.split())
+        labels = other.marginals(doc).tokens[0]
+        assert labels[0] == 0.0 and labels.max() < 0.5
+        assert other(doc).ents == ()
 
 
 def test_rows(nlp, pipe):
