@@ -15,6 +15,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t
+from libc.string cimport memcpy
 
 from ..errors import Errors
 from . cimport kernels, linear, logspace
@@ -26,6 +27,10 @@ from .potentials import ROLES, Potentials
 from .starts cimport Starts, starts_of
 from .tables cimport Tables
 from .tables import Lease
+
+# Rows of beta are kept for `Marginals._set_beta` if they have no more numbers.
+KEPT = 1_000_000
+_NO_ROWS = np.empty((0, 0))
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -125,6 +130,7 @@ cdef class Marginals(Tables):
     cdef double[::1] prob               # [G D] of the explicit segments of a row
     cdef double[::1] long_prob          # [G] of those that run on
     cdef double[::1] one                # [G] the weight 1
+    cdef double[:, ::1] betas           # [n + 1, P] without counts, if that is not much
     cdef bint has_counts
     cdef object _lane_lease
 
@@ -226,10 +232,11 @@ cdef class Marginals(Tables):
         """
         return add_path(self, segments, self.gradient, -1.0)
 
-    def segments_above(self, p):
+    def segments_above(self, p, bint outside=True):
         """All segments with at least a given probability.
 
         p (float): Least probability, above 0.
+        outside (bool): False: not those with label 0, which may be long.
         RETURNS (List[Tuple[int, int, int, float]]): (start, end, label index,
             probability), sorted. Each start is followed only while the probability
             that its segment has not ended yet is at least p.
@@ -242,7 +249,7 @@ cdef class Marginals(Tables):
         cdef Py_ssize_t j, y
         cdef list found = [], open_segments = [], groups
         for j in range(1, self.n_tokens + 1):
-            for y in range(self.n_labels):
+            for y in range(0 if outside else 1, self.n_labels):
                 if starts[j - 1, y] >= some:
                     groups = self._groups_of(y)
                     more = dict.fromkeys(groups, 0.0)
@@ -330,8 +337,10 @@ cdef class Marginals(Tables):
         return self.log_z > -INFINITY and self.path_score(segments) > -INFINITY
 
     def _set_beta(self, Py_ssize_t j):
-        """beta of one boundary, from B."""
-        if j == self.n_tokens:
+        """beta of one boundary: as it was kept, or from B."""
+        if self.betas.shape[0]:
+            memcpy(&self.beta[0], &self.betas[j, 0], self.n_states * sizeof(double))
+        elif j == self.n_tokens:
             if self.in_logs:
                 logspace.end_row(self)
             else:
@@ -361,7 +370,9 @@ cdef class Marginals(Tables):
     cdef _clear_counts(self):
         # the log of 1 where that is what weights are
         self.one = np.full(self.n_groups, 0.0 if self.in_logs else 1.0)
+        self.betas = _NO_ROWS
         if not self.has_counts:
+            self._keep_betas()
             return
         cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
         cdef Py_ssize_t n_edges = self.edge_weight.shape[0]
@@ -385,6 +396,13 @@ cdef class Marginals(Tables):
         self.edge_count, room = room[:n_edges], room[n_edges:]
         self.prob, room = room[:n_slots], room[n_slots:]
         self.long_prob, self.cell_count = room[: self.n_groups], room[self.n_groups :]
+
+    cdef _keep_betas(self):
+        """Room for those that `_set_beta` would have to compute again."""
+        cdef Py_ssize_t n_rows = self.n_tokens + 1, size = n_rows * self.n_states
+        if size <= KEPT:
+            self._lane_lease = lease = Lease(size)
+            self.betas = lease.array[:size].reshape(n_rows, self.n_states)
 
     cdef _clear_lanes(self, Py_ssize_t n_arcs):
         cdef Py_ssize_t n_nodes = self.n_nodes + self.n_states + 2
@@ -418,6 +436,8 @@ cdef class Marginals(Tables):
                     logspace.close_row(self, j, False)
                 else:
                     linear.close_row(self, j)
+            if self.betas.shape[0]:
+                memcpy(&self.betas[j, 0], &self.beta[0], self.n_states * sizeof(double))
             if j > 0:
                 self._count_row(j)
         if self.has_counts:

@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,6 @@ def decision_steps(
     p: float,
     decide: Callable[
         [int, list[tuple[int, int, int, float]], float],
-        list[tuple[int, int, int]] | None,
+        Iterable[list[tuple[int, int, int]]],
     ],
 ) -> Steps[list[list[tuple[int, int, int]] | None]]: ...

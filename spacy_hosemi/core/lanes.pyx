@@ -105,8 +105,9 @@ def decision_steps(automaton, potentials, constraints, double p, decide):
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     p (float): Least probability of a span, above 0.
-    decide (Callable): (n_tokens, spans, expected number of spans) -> segments, or None;
-        a span is (start, end, label index, probability), label 0 is none.
+    decide (Callable): (n_tokens, spans, expected number of spans) -> segmentations, of
+        which the first that is possible is taken; a span is (start, end, label index,
+        probability), label 0 is none.
     YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List[Optional[List[Tuple[int, int, int]]]]): The segments; None: nothing is
         decided or possible so, or the document cannot stand beside others.
@@ -125,7 +126,8 @@ def _side_by_side(
     automaton, potentials, segments, constraints, asked, Listing listing
 ):
     """YIELDS: jobs. RETURNS: Of each document that is asked for what `Lanes` has found,
-    or []; None: it is not asked for."""
+    in a list of one where something was to be decided; [] if it has to be done alone;
+    None: it is not asked for."""
     cdef Lanes lanes = None
     cdef Layout layout
     cdef list found = [None] * len(potentials)
@@ -615,10 +617,10 @@ cdef class Lanes(Job):
             for k, prob in enumerate(listing.scores[: listing.n])
         ]
         listing.n = 0
-        found = listing.decide(tables.n_tokens, spans, listing.n_expected)
-        if found is None or tables.path_score(found) == -INFINITY:
-            return None
-        return found
+        for found in listing.decide(tables.n_tokens, spans, listing.n_expected):
+            if tables.path_score(found) > -INFINITY:
+                return found
+        return None
 
     cdef double _start(
         self, Tables tables, Py_ssize_t lane, Py_ssize_t u, Py_ssize_t g

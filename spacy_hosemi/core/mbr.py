@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
@@ -82,36 +82,24 @@ def mbr(
         return []
     free = _Free(automaton, potentials, constraints)
     if objective == "spans":
-        return _best_gain(found, free, _candidates(found, LEAST))
+        return _best_gain(found, free, _candidates(found))
     n_tokens, n_expected = potentials.n_tokens, found.n_spans
-    spans = found.segments_above(_least(expected_f1))
-    segments = _without_search(expected_f1, n_tokens, spans, n_expected)
-    if segments and found.is_possible(segments):
-        return segments
-
+    spans = found.segments_above(_least(expected_f1), outside=False)
+    for segments in _without_search(expected_f1, n_tokens, spans, n_expected):
+        if segments and found.is_possible(segments):
+            return segments
+    # Others may pay, or be needed where outside is not possible.
+    prob = _candidates(found)
     if expected_f1 is not None:
-        ratio = expected_f1
-    else:
-        best, _ = viterbi(automaton, potentials, constraints)
-        prob = {segment: found.segment(*segment) for segment in best if segment[2] > 0}
-        ratio = _f1(best, prob, n_expected)
-    # The ratio only grows, so a span with less than half of it would never pay. It is
-    # needed only where outside is not possible.
-    least = max(0.5 * ratio, LEAST)
-    prob = _candidates(found, least)
+        return _best_gain(found, free, _gains(prob, expected_f1))
+    best, _ = viterbi(automaton, potentials, constraints)
+    ratio = _f1(best, prob, n_expected)
     while True:
         segments = _best_gain(found, free, _gains(prob, ratio))
-        is_closed = all(s in prob for s in segments if s[2] > 0)
-        if not is_closed and least > LEAST:
-            least = LEAST
-            prob = _candidates(found, least)
-            continue
-        if expected_f1 is not None:
-            return segments
-        new_ratio = _f1(segments, prob, n_expected)
-        if new_ratio <= ratio + 1e-12:
+        reached = _f1(segments, prob, n_expected)
+        if reached <= ratio + 1e-12:
             return best
-        best, ratio = segments, new_ratio
+        best, ratio = segments, reached
 
 
 def mbr_steps(
@@ -163,31 +151,34 @@ def _without_search(
     n_tokens: int,
     spans: Sequence[tuple[int, int, int, float]],
     n_expected: float,
-) -> Segments | None:
+) -> Iterator[Segments]:
     """The best segmentation, if it is possible: all that keeps it from being so is that
     spans overlap.
 
     spans (Sequence[Tuple[int, int, int, float]]): All that are probable enough, and how
         probable.
     n_expected (float): How many spans there are.
-    RETURNS (Optional[List[Tuple[int, int, int]]]): None: less probable ones may pay.
+    YIELDS (List[Tuple[int, int, int]]): See `_fillings`; none if less probable spans
+        may pay.
     """
-    prob = {(i, j, y): p for i, j, y, p in spans if y > 0}
+    prob = {(i, j, y): p for i, j, y, p in spans}
     if expected_f1 is not None:
-        return _with_outside(_best_apart(_gains(prob, expected_f1)), n_tokens)
+        yield from _fillings(_best_apart(_gains(prob, expected_f1)), n_tokens)
+        return
     # more probable ones never overlap
     best = [span for span, p in prob.items() if p > 0.5] or [
         max(prob, key=prob.__getitem__, default=(0, 0, 0))
     ]
     ratio = _f1(best, prob, n_expected)
     if ratio < 2.0 * _FIRST:
-        return None
+        return
     while True:
         best = _best_apart(_gains(prob, ratio))
         reached = _f1(best, prob, n_expected)
         if reached <= ratio + 1e-12:
-            return _with_outside(best, n_tokens)
+            break
         ratio = reached
+    yield from _fillings(best, n_tokens)
 
 
 def _gains(prob: Probabilities, ratio: float) -> Probabilities:
@@ -221,9 +212,10 @@ def _best_apart(gains: Probabilities) -> Segments:
     return found[::-1]
 
 
-def _candidates(found: Marginals, least: float) -> Probabilities:
-    """Spans with at least this probability."""
-    return {(i, j, y): p for i, j, y, p in found.segments_above(least) if y > 0}
+def _candidates(found: Marginals) -> Probabilities:
+    """Spans, and how probable they are."""
+    above = found.segments_above(LEAST, outside=False)
+    return {(i, j, y): p for i, j, y, p in above}
 
 
 def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
@@ -275,9 +267,9 @@ def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
 
     gains (Dict[Tuple[int, int, int], float]): Of spans; others gain nothing.
     """
-    segments = _with_outside(_best_apart(gains), free.n_tokens)
-    if segments and found.is_possible(segments):
-        return segments
+    for segments in _fillings(_best_apart(gains), free.n_tokens):
+        if segments and found.is_possible(segments):
+            return segments
     start = free.potentials.start.copy()
     start[:, 1 : free.automaton.n_labels] -= _COST
     given_back = [(*segment, _COST + gain) for segment, gain in gains.items()]
@@ -287,13 +279,13 @@ def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
     return segments
 
 
-def _with_outside(spans: Segments, n_tokens: int) -> Segments:
-    """Spans from left to right, and outside where none is."""
-    segments: Segments = []
-    at = 0
-    for start, end, label in spans:
-        if start > at:
-            segments.append((at, start, 0))
-        segments.append((start, end, label))
-        at = end
-    return [*segments, (at, n_tokens, 0)] if at < n_tokens else segments
+def _fillings(spans: Segments, n_tokens: int) -> Iterator[Segments]:
+    """Spans from left to right, with outside where none is: in one piece, as segments
+    of outside are as a rule, then token by token."""
+    starts = [0, *(end for _, end, _ in spans)]
+    ends = [*(start for start, _, _ in spans), n_tokens]
+    gaps = [(start, end, 0) for start, end in zip(starts, ends) if start < end]
+    yield sorted([*gaps, *spans])
+    if any(end - start > 1 for start, end, _ in gaps):
+        tokens = [(t, t + 1, 0) for start, end, _ in gaps for t in range(start, end)]
+        yield sorted([*tokens, *spans])

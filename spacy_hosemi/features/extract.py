@@ -116,7 +116,7 @@ class FeatureSet:
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
     all_labels (bool): Whether a feature has a weight for every label, or only for those
-        that training has it with; one that is met later has all.
+        that `initialize` has it with; one that is met in a later update has all.
     functions (Optional[Functions]): List features of tokens beside the templates.
     RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width.
     """
@@ -329,7 +329,8 @@ def make_features(
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
     all_labels (bool): Whether a feature has a weight for every label; else for those
-        that training has it with, as CRFsuite has it by default.
+        that `initialize` has it with, as CRFsuite has it by default: not where updates
+        bring other labels.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
         by name, see `functions`.
     function_roles (Dict[str, List[str]]): In which roles they are read: of inside,

@@ -2,6 +2,7 @@
 
 import math
 import sys
+import time
 from functools import cache
 
 import numpy as np
@@ -127,6 +128,40 @@ def test_spans_that_pay_at_a_given_f1_equal_enumeration():
             assert gain(found) == pytest.approx(best, abs=1e-5), f"seed {seed}"
 
 
+@pytest.mark.parametrize(
+    ("seed", "expected_f1"),
+    [(100729, 1.0), (101903, None), (102413, 0.8), (102413, 1.0)],
+)
+def test_a_span_that_does_not_pay_may_be_needed(seed, expected_f1):
+    """Where outside cannot stand beside others."""
+    problem, scores = scored(seed)
+    automaton, potentials, constraints = as_core(problem)
+    probs = oracles.span_probabilities(scores)
+
+    def gain(segments):
+        if expected_f1 is None:
+            return oracles.expected_f1(probs, segments)
+        n_spans = len(oracles.spans(segments))
+        return 2 * oracles.expected_correct(probs, segments) - expected_f1 * n_spans
+
+    arguments = automaton, potentials, "f1", constraints
+    found = tuple(core.mbr(*arguments, expected_f1=expected_f1))
+    best = max(map(gain, oracles.possible(scores)))
+    assert gain(found) == pytest.approx(best, abs=1e-6)
+
+
+@pytest.mark.parametrize("expected_f1", [None, 0.0])
+def test_long_documents_with_few_spans(expected_f1):
+    """Outside may go on for long: it is not looked at."""
+    n_tokens = 8_000
+    automaton, potentials = zeros(n_tokens, 2, tail=[0.0, -5.0], patterns=[(0, 0)])
+    potentials.start[:, 1] = math.log(1e-4)
+    potentials.pattern[:] = -INF
+    began = time.process_time()
+    core.mbr(automaton, potentials, "f1", expected_f1=expected_f1)
+    assert time.process_time() - began < 4.0  # and not a minute
+
+
 def spans(segments):
     """Without outside, of which one segment is as good as several."""
     return [segment for segment in segments if segment[2]]
@@ -148,7 +183,7 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
         ]
 
     found, module = decide(), sys.modules["spacy_hosemi.core.mbr"]
-    monkeypatch.setattr(module, "_with_outside", lambda *_: [])
+    monkeypatch.setattr(module, "_fillings", lambda *_: [])
     assert list(map(spans, found)) == list(map(spans, decide()))
 
 

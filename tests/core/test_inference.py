@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
+from spacy_hosemi.core import inference
 
 from .. import oracles
 from ..strategies import (
@@ -1167,7 +1168,9 @@ def test_error_segment_outside_the_document(start, end):
         found.segment(start, end, 0)
 
 
-def test_without_counts_segments_are_as_probable():
+@pytest.mark.parametrize("kept", [inference.KEPT, 0])
+def test_without_counts_segments_are_as_probable(kept, monkeypatch):
+    monkeypatch.setattr(inference, "KEPT", kept)
     for problem, _ in random_free_problems(15, 30):
         automaton, potentials, constraints = as_core(problem)
         full = core.marginals(automaton, potentials, constraints)
@@ -1179,6 +1182,8 @@ def test_without_counts_segments_are_as_probable():
         assert lean.n_spans == pytest.approx(full.n_spans, rel=1e-12)
         above = lean.segments_above(0.1), full.segments_above(0.1)
         assert np.ravel(above[0]) == pytest.approx(np.ravel(above[1]))
+        spans = lean.segments_above(0.1, outside=False)
+        assert spans == [row for row in above[0] if row[2]]
 
 
 def test_weights_of_patterns_that_change_in_place():
