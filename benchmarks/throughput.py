@@ -9,7 +9,8 @@
 From a fresh `Doc` to its `doc.ents`, what each system reads of the tokens included:
 
 - hosemi: the config, trained on train, or the models given, with the lists of names
-  that they have; "with confidence" computes the probability of each span, too;
+  that they have; "confidence" computes the probability of each span, too; "mbr" or
+  "viterbi" has that `decoding`, the other than the model's own;
 - crfsuite: a linear chain of python-crfsuite on features as one would write them by
   hand, plain Python lists of strings (`plain_features.py`), without lists of names;
   "features ready" leaves out making them and CRFsuite's items;
@@ -30,6 +31,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -93,21 +95,27 @@ class System:
 
 
 def hosemi_systems(name: str, nlp: Language, path: Path) -> list[System]:
-    """A trained pipeline with hosemi, without and with probabilities."""
+    """A trained pipeline with hosemi: as it is, with probabilities, and with the other
+    `decoding`."""
     component: Any = nlp.get_pipe(entity_component(nlp))
     n_lists = len(component.weights.extractor.gazetteers.settings)
     lists = f", {n_lists} lists" if n_lists else ""
 
-    def predict(docs: list[Doc], confidence: bool) -> None:
-        component.confidence = confidence
+    own = component.decoding
+    other = "viterbi" if own == "mbr" else "mbr"
+    ways = {"": (False, own), ", confidence": (True, own)}
+    if component.cfg["encoding"] == "segments":  # tags have no spans to choose
+        ways[f", {other}"] = False, other
+
+    def predict(docs: list[Doc], way: str) -> None:
+        component.confidence, component.decoding = ways[way]
         read_entities(nlp, docs)
 
     def inputs() -> list[Doc]:
         return fresh_docs(nlp, nlp.pipe_names[0], path)[0]
 
     return [
-        System(f"{name}{lists}", inputs, lambda docs: predict(docs, False)),
-        System(f"{name}{lists}, confidence", inputs, lambda docs: predict(docs, True)),
+        System(f"{name}{lists}{way}", inputs, partial(predict, way=way)) for way in ways
     ]
 
 
