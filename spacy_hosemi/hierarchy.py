@@ -301,8 +301,10 @@ def _held(step: Step, known: Known, weights: LevelWeights) -> Step:
 def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[FoundSpan]]:
     """How sure each level of some spans is.
 
+    solved (Solved): Of the last level.
     spans (int32 [S]): Which candidates, see `Solved.best_spans`.
-    RETURNS (List[List[FoundSpan]]): By document.
+    tree (LabelTree): Of its nodes.
+    RETURNS (List[List[FoundSpan]]): By document, in the order of `spans`.
     """
     prob, _ = solved.found
     totals = _totals(solved.candidates, prob, spans, tree).tolist()

@@ -152,9 +152,11 @@ def _without_search(
     spans: Sequence[tuple[int, int, int, float]],
     n_expected: float,
 ) -> Iterator[Segments]:
-    """The best segmentation, if it is possible: all that keeps it from being so is that
-    spans overlap.
+    """The best of all sets of spans that do not overlap, with outside between them: the
+    best segmentation, if it is possible.
 
+    expected_f1 (Optional[float]): See `mbr`.
+    n_tokens (int): n.
     spans (Sequence[Tuple[int, int, int, float]]): All that are probable enough, and how
         probable.
     n_expected (float): How many spans there are.
