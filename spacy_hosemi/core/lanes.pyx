@@ -24,6 +24,7 @@ import numpy as np
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, exp, rint
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from . cimport kernels, linear
@@ -156,6 +157,11 @@ def _side_by_side(
     return found
 
 
+cdef struct Listed:
+    int32_t doc, start, end, label
+    double score                        # or probability
+
+
 cdef class Listing:
     """Segments of documents, and their scores or probabilities.
 
@@ -166,28 +172,44 @@ cdef class Listing:
 
     cdef double p
     cdef object decide
-    cdef int32_t[:, ::1] rows           # [room, 4] document, start, end, label
-    cdef double[::1] scores             # or probabilities
-    cdef Py_ssize_t n
-    cdef double n_expected              # of all spans of the last document
+    cdef Listed* rows                   # [room], of which there are n
+    cdef Py_ssize_t n, room
+    cdef bint is_complete               # False: there was no memory for more
 
-    def __init__(self, p, decide=None):
+    def __cinit__(self, p=0.0, decide=None):
         self.p, self.decide = p, decide
-        self.rows, self.scores = np.empty((64, 4), np.int32), np.empty(64)
-        self.n = 0
+        self.rows, self.room = NULL, 0
+        self.clear()
+        if not self._grow():
+            raise MemoryError
 
-    cdef add(
+    def __dealloc__(self):
+        free(self.rows)
+
+    cdef void clear(self) noexcept nogil:
+        self.n, self.is_complete = 0, True
+
+    cdef bint _grow(self) noexcept nogil:
+        cdef Py_ssize_t room = 2 * self.room + 64
+        rows = <Listed*>realloc(self.rows, room * sizeof(Listed))
+        if rows == NULL:
+            return False
+        self.rows, self.room = rows, room
+        return True
+
+    cdef void add(
         self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
-    ):
+    ) noexcept nogil:
         """One that is not forbidden; it may be there already."""
+        cdef Listed* row
         if score == -INFINITY:
             return
-        if self.n == self.scores.shape[0]:
-            self.rows = np.concatenate([self.rows, self.rows])
-            self.scores = np.concatenate([self.scores, self.scores])
-        self.rows[self.n, 0], self.rows[self.n, 1] = <int32_t>k, <int32_t>u
-        self.rows[self.n, 2], self.rows[self.n, 3] = <int32_t>j, <int32_t>y
-        self.scores[self.n] = score
+        if self.n == self.room and not self._grow():
+            self.is_complete = False
+            return
+        row = &self.rows[self.n]
+        row.doc, row.start, row.end = <int32_t>k, <int32_t>u, <int32_t>j
+        row.label, row.score = <int32_t>y, score
         self.n += 1
 
     cdef add_all(self, k, posterior, n_tokens, segments):
@@ -207,14 +229,16 @@ cdef class Listing:
 
     cdef tuple sorted(self, sizes, n_labels):
         """Each once, see `probable_segments`."""
-        rows, scores = np.asarray(self.rows)[: self.n], np.asarray(self.scores)
+        rows = np.asarray(<Listed[: self.room]>self.rows)[: self.n]
         first = np.concatenate([[0], np.cumsum(sizes)])
         longest = np.max(sizes, initial=0)
-        doc, start, end, label = rows.T.astype(np.int64)
+        names = "doc", "start", "end", "label"
+        doc, start, end, label = (rows[name].astype(np.int64) for name in names)
         key = (first[doc] + end) * (longest + 1) + longest - (end - start)
         _, at = np.unique(key * n_labels + label, return_index=True)
         begin = np.searchsorted(doc[at], np.arange(len(sizes) + 1))
-        return begin.astype(np.int32), rows[at, 1:], scores[at]
+        segments = np.column_stack([start, end, label]).astype(np.int32)
+        return begin.astype(np.int32), segments[at], rows["score"][at]
 
 
 cdef Py_ssize_t _size(automaton, potentials, constraints):
@@ -247,10 +271,16 @@ cdef class Lanes(Job):
     cdef object automaton
     cdef list rooms                     # Tables without rows: each document as it is
     cdef Tables shared                  # the first: all have the same weights of arcs
-    cdef list numbers, segments         # of each document
-    cdef Listing listing                # of what is probable; None: of what is asked
+    cdef list numbers                   # of each document
+    cdef Listing asked                  # segments by lane, and how probable they are
+    cdef Listing listing                # of what else is probable; None: nothing
     cdef Py_ssize_t n_groups, n_states, n_rows
-    # by lane; NULL and 0 where there is no document, or it has to wait
+    # by lane
+    cdef Py_ssize_t number[N_LANES]
+    cdef Py_ssize_t first_asked[N_LANES + 1]
+    cdef Py_ssize_t first_listed[N_LANES], after_listed[N_LANES]
+    cdef double n_expected[N_LANES]     # spans, with `decide`
+    # NULL and 0 where there is no document, or it has to wait
     cdef PyObject* tables[N_LANES]      # of `rooms`
     cdef const double* first[N_LANES]
     cdef const double* more[N_LANES]
@@ -282,7 +312,8 @@ cdef class Lanes(Job):
     def __init__(self, automaton):
         self.automaton = automaton
         self.n_groups, self.n_states = automaton.n_groups, automaton.n_states
-        self.rooms, self.numbers, self.segments = [], [], []
+        self.rooms, self.numbers, self.asked = [], [], Listing()
+        self.first_asked[0] = 0
         self.n_rows = 0
         self.room = np.zeros(0)
 
@@ -309,14 +340,16 @@ cdef class Lanes(Job):
                 0 <= label < tables.n_labels
             ):
                 check_segment(start, end, label, tables.n_tokens, tables.n_labels)
+            self.asked.add(lane, start, end, label, 0.0)
         self.numbers.append(k)
-        self.segments.append(segments)
+        self.number[lane] = k
+        self.first_asked[lane + 1] = self.asked.n
         return True
 
     cdef write_down(self, list found):
         """The probabilities of the documents that stand here; nothing for one that has
         to be done by `marginals`. Then there is none any more."""
-        cdef Py_ssize_t lane
+        cdef Py_ssize_t lane, k
         cdef bint together = self.trusted
         for lane in range(len(self.numbers)):
             if not together:
@@ -326,19 +359,23 @@ cdef class Lanes(Job):
                 if not self.trusted:
                     continue
             if self.listing is None:
-                found[self.numbers[lane]] = self._probabilities(lane)
+                found[self.numbers[lane]] = [
+                    self.asked.rows[k].score
+                    for k in range(self.first_asked[lane], self.first_asked[lane + 1])
+                ]
+            elif not self.listing.is_complete:
+                raise MemoryError
             else:
-                self._list(lane)
                 found[self.numbers[lane]] = [self._decided(lane)]
         for tables in self.rooms:
             (<Tables>tables).forget()
-        self.shared = None
-        self.numbers, self.segments = [], []
+        self.shared, self.numbers = None, []
+        self.asked.clear()
 
     cdef bint set_up(self, Py_ssize_t alone):
         """Make ready to be run, for all lanes or for one. RETURNS: whether that may
         do."""
-        cdef Py_ssize_t lane, g, n_lanes = len(self.numbers)
+        cdef Py_ssize_t lane, g, k, n_lanes = len(self.numbers)
         cdef Tables tables
         self.longest = 0
         for lane in range(N_LANES):
@@ -359,16 +396,27 @@ cdef class Lanes(Job):
             for g in range(self.n_groups):
                 self.length[g, lane] = tables.length_backwards[g]
                 self.tail[g, lane] = tables.tail[g]
-            for _, end, _ in self.segments[lane]:
-                self.lowest = min(self.lowest, end)
+            for k in range(self.first_asked[lane], self.first_asked[lane + 1]):
+                self.lowest = min(self.lowest, self.asked.rows[k].end)
+        if self.listing is not None and self.listing.decide is not None:
+            self.listing.clear()  # what was listed has been decided
         self.trusted = False
         return self.shared.representable
 
     cdef void run(self) noexcept nogil:
-        """Both sweeps."""
+        """Both sweeps, and what they are for."""
+        cdef Py_ssize_t a
         linear.clear_flags()
         self.trusted = self._arrive() and self._forward() and self._backward()
         self.trusted = self.trusted and linear.in_range()
+        # Here, for the tables are in the cache of this core.
+        for a in range(N_LANES if self.trusted else 0):
+            if not self.n_tokens[a]:
+                continue
+            if self.listing is None:
+                self._answer(<Tables>self.tables[a], a)
+            else:
+                self._list(<Tables>self.tables[a], self.listing, a)
 
     cdef bint _arrive(self) noexcept nogil:
         """RETURNS: whether all scores are numbers; if not, `marginals` will say so."""
@@ -555,39 +603,41 @@ cdef class Lanes(Job):
                 memcpy(&self.closing[j, 0, 0], &self.back_node[0, 0], size)
         return True
 
-    cdef list _probabilities(self, Py_ssize_t lane):
-        """Those of the segments of a document."""
-        cdef Tables tables = self.rooms[lane]
-        cdef Py_ssize_t g, u, j, label
-        cdef list found = []
+    cdef void _answer(self, Tables tables, Py_ssize_t lane) noexcept nogil:
+        """The probabilities that are asked for of a document."""
+        cdef Py_ssize_t g, k
         cdef double total, score
-        for u, j, label in self.segments[lane]:
-            total = 0.0
+        cdef Listed* row
+        for k in range(self.first_asked[lane], self.first_asked[lane + 1]):
+            row, total = &self.asked.rows[k], 0.0
             for g in range(self.n_groups):
-                if tables.group_label[g] == label:
-                    score = tables.segment_score(u, j, g)
-                    total += self._one(tables, lane, u, j, g, score)
-            found.append(total)
-        return found
+                if tables.group_label[g] == row.label:
+                    score = tables.segment_score(row.start, row.end, g)
+                    total += self._one(tables, lane, row.start, row.end, g, score)
+            row.score = total
 
-    cdef _list(self, Py_ssize_t lane):
+    cdef void _list(
+        self, Tables tables, Listing listing, Py_ssize_t lane
+    ) noexcept nogil:
         """What is asked for and what is probable, as `Marginals.segments_above` finds
         it: a start is followed while its segment may not have ended yet."""
-        cdef Tables tables = self.rooms[lane]
-        cdef Listing listing = self.listing
-        cdef Py_ssize_t k = self.numbers[lane], u, j, g
+        cdef Py_ssize_t k = self.number[lane], i, u, j, g
         cdef double p = listing.p, open_, prob, more, score
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
         cdef bint decides = listing.decide is not None
+        cdef Listed* row
         if p == 0.0:
             least = -INFINITY
-        for u, j, g in self.segments[lane]:
-            listing.add(k, u, j, g, tables.segment_score(u, j, g))
-        listing.n_expected = 0.0
+        self.first_listed[lane] = listing.n
+        for i in range(self.first_asked[lane], self.first_asked[lane + 1]):
+            row = &self.asked.rows[i]
+            score = tables.segment_score(row.start, row.end, row.label)
+            listing.add(k, row.start, row.end, row.label, score)
+        self.n_expected[lane] = 0.0
         for u in range(tables.n_tokens):
             for g in range(decides, self.n_groups):
                 open_ = self._start(tables, lane, u, g)
-                listing.n_expected += open_
+                self.n_expected[lane] += open_
                 if open_ < some:
                     continue
                 more = 0.0
@@ -603,21 +653,22 @@ cdef class Lanes(Job):
                     open_ -= prob
                     if open_ < least:
                         break
+        self.after_listed[lane] = listing.n
 
     cdef object _decided(self, Py_ssize_t lane):
-        """What is decided from the spans that are listed, which are forgotten then;
-        None: nothing that is possible, or nothing is to be decided."""
+        """What is decided from the spans that are listed; None: nothing that is
+        possible, or nothing is to be decided."""
         cdef Tables tables = self.rooms[lane]
         cdef Listing listing = self.listing
         cdef Py_ssize_t k
+        cdef Listed row
         if listing.decide is None:
             return None
-        spans = [
-            (listing.rows[k, 1], listing.rows[k, 2], listing.rows[k, 3], prob)
-            for k, prob in enumerate(listing.scores[: listing.n])
-        ]
-        listing.n = 0
-        for found in listing.decide(tables.n_tokens, spans, listing.n_expected):
+        spans = []
+        for k in range(self.first_listed[lane], self.after_listed[lane]):
+            row = listing.rows[k]
+            spans.append((row.start, row.end, row.label, row.score))
+        for found in listing.decide(tables.n_tokens, spans, self.n_expected[lane]):
             if tables.path_score(found) > -INFINITY:
                 return found
         return None
