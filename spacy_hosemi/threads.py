@@ -50,16 +50,25 @@ def in_order(
         prepare(batch, finish_all)
         return (yield from work(batch))
 
+    def finish_first() -> _InWork[Batch, Result]:
+        # Others go on meanwhile: no helper can make their steps, and without a step
+        # there is no job for them.
+        while not in_work[0].is_over:
+            if not sum([one.go_on() for one in in_work]):
+                in_work[0].wait()
+        return in_work.popleft()
+
     with Helpers(n_threads - 1) as helpers:
         for batch in stream:
             in_work.append(_InWork(batch, prepared(batch), helpers))
             for one in in_work:
                 one.go_on()
             if len(in_work) > N_OPEN * n_threads:
-                first = in_work.popleft()
+                first = finish_first()
                 yield first.batch, first.result
-        for one in in_work:
-            yield one.batch, one.result
+        while in_work:
+            first = finish_first()
+            yield first.batch, first.result
 
 
 def _finished(work: Callable[[Batch], Steps[Result]], batch: Batch) -> Result:
@@ -83,6 +92,11 @@ class _InWork(Generic[Batch, Result]):
         self._error: Exception | None = None
         self._step()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all steps have been made."""
+        return self._job is None
+
     def result(self) -> Result:
         """RETURNS (Any): The result of all steps, or raises what one of them raised."""
         self.finish()
@@ -90,16 +104,24 @@ class _InWork(Generic[Batch, Result]):
             raise self._error
         return self._found
 
-    def go_on(self) -> None:
-        """Make the steps that nothing stands in the way of."""
-        while self._job is not None and self._helpers.forget_if_done(self._job):
+    def go_on(self) -> bool:
+        """Make the step that nothing stands in the way of. RETURNS (bool): Whether
+        there was one."""
+        if self._job is None or not self._helpers.forget_if_done(self._job):
+            return False
+        self._step()
+        return True
+
+    def wait(self) -> None:
+        """Make the next step as soon as its job is done; do jobs meanwhile."""
+        if self._job is not None:
+            self._helpers.finish(self._job)
             self._step()
 
     def finish(self) -> None:
         """Make all steps."""
-        while self._job is not None:
-            self._helpers.finish(self._job)
-            self._step()
+        while not self.is_over:
+            self.wait()
 
     def _step(self) -> None:
         self._job = None
