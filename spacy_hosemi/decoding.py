@@ -48,7 +48,6 @@ def make_problem(
     RETURNS (Problem): Preset entities and matches of lists that make a segmentation
         impossible, such as by rules, are not in it.
     """
-    n_tokens = len(unit.tokens)
     if fixed:
         fixed = fixed.part(unit.start, unit.end)
     if preset:
@@ -59,7 +58,9 @@ def make_problem(
         starts, ends = preset.borders() if preset else ([], [])
         potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
         potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-    base = constrain(fixed, limits(unit.tokens, inventory), inventory, n_tokens)
+    base = limits(unit.tokens, inventory)
+    if fixed:
+        base = constrain(fixed, base, inventory, potentials.n_tokens)
     kept = base
     if preset:
         kept, spans = _with_spans(preset.spans, base, potentials, automaton, inventory)
@@ -67,8 +68,8 @@ def make_problem(
         for start, end, _ in spans:
             is_free[start:end] = False
         kept = leave_free(is_free, inventory, kept)
-    if matches := list(filter(fixed.permits, entities)):
-        is_taken = preset.is_taken if preset else np.zeros(n_tokens, bool)
+    if matches := [span for span in entities if fixed.permits(span)]:
+        is_taken = preset.is_taken if preset else np.zeros(potentials.n_tokens, bool)
         chosen = choose_spans(matches, is_taken, base)
         kept, _ = _with_spans(chosen, kept, potentials, automaton, inventory)
     return Problem(unit, potentials, kept, preset, fixed)

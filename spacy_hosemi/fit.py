@@ -139,9 +139,7 @@ class Batch:
             self._sizes, self._golds, self._segments, self._places
         ):
             piece = {role: s[at : at + size] for role, s in scores.items()}
-            potentials = self.weights.with_scores(
-                **piece, segments=segments, places=places
-            )
+            potentials = self.weights.with_scores(piece, segments, places)
             loss, gradient = self.objective(self._automaton, potentials, gold)
             total += loss
             for role in piece:  # the scores have been read: their place is free

@@ -10,6 +10,7 @@ from uuid import uuid4
 from weakref import WeakSet
 
 import numpy as np
+from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span, SpanGroup
@@ -887,12 +888,13 @@ class HighOrderSemiCRF(TrainablePipe):
         for doc, prediction, of_doc in zip(docs, scores, columns):
             spans = prediction.spans
             more: dict[str, Any] = {}
+            has_ents = doc.has_annotation(ENT_IOB)
             if prediction.scores is None:
-                more["given"] = remember(doc, self.name)
-            if not doc.has_annotation("ENT_IOB"):
-                doc.from_array(ENTITY_ATTRIBUTES, of_doc)
-            else:
+                more["given"] = remember(doc, self.name, has_ents)
+            if has_ents:
                 self._add_entities(doc, [Span(doc, *span) for span in spans])
+            else:
+                doc.from_array(ENTITY_ATTRIBUTES, of_doc)
             known: dict[str, float | None]
             known = dict.fromkeys([key_at(doc, *span) for span in spans])
             if prediction.scores is not None:
@@ -955,7 +957,8 @@ class HighOrderSemiCRF(TrainablePipe):
         """A document with the sentence starts and entities of before prediction,
         whatever has been set since; None if it has other tokens. given: from
         `remember`."""
-        if given is None or given == remember(doc, self.name):
+        has_ents = doc.has_annotation(ENT_IOB)
+        if given is None or given == remember(doc, self.name, has_ents):
             return doc
         if given["tokens"] != len(doc):
             return None

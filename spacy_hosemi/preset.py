@@ -11,6 +11,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from spacy.attrs import (  # type: ignore[import-not-found]
+    ENT_IOB,
+    ENT_TYPE,
+    SENT_START,
+)
 from spacy.tokens import Doc, Span
 
 from .confidence import KEY, span_key
@@ -27,7 +32,7 @@ def read_preset(doc: Doc, name: str) -> Preset | None:
     name (str): Of the component.
     RETURNS (Optional[Preset]): None, for most documents, if nothing is.
     """
-    if not doc.has_annotation("ENT_IOB"):
+    if not doc.has_annotation(ENT_IOB):
         return None
     is_taken = is_blocked(doc)
     spans = [(ent.start, ent.end, ent.label_) for ent in preset_entities(doc, name)]
@@ -45,23 +50,24 @@ def preset_entities(doc: Doc, name: str) -> list[Span]:
 def is_blocked(doc: Doc) -> Bools:
     """RETURNS (bool [n]): Tokens that begin an entity without a label: in spaCy that
     says that no entity may cover them."""
-    iob, label = doc.to_array(["ENT_IOB", "ENT_TYPE"]).reshape(-1, 2).T
+    iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).reshape(-1, 2).T
     return (iob == 3) & (label == 0)
 
 
-def remember(doc: Doc, name: str) -> dict[str, Any]:
+def remember(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:
     """What limits a prediction, for what is computed of it later.
 
     doc (Doc): n tokens, before the component writes its entities.
     name (str): Of the component.
+    has_ents (bool): Whether the document has said of any token if it is in an entity.
     RETURNS (Dict[str, Any]): Plain values: "tokens", n; where they are set, "sents",
         the tokens that begin sentences, and "preset", [start, end, label] of preset
         entities and, with an empty label, of blocked tokens.
     """
     given: dict[str, Any] = {"tokens": len(doc)}
-    if doc.has_annotation("SENT_START"):
+    if doc.has_annotation(SENT_START):
         given["sents"] = sentence_starts(doc).tolist()
-    if doc.has_annotation("ENT_IOB"):
+    if has_ents:
         ents = [[x.start, x.end, x.label_] for x in preset_entities(doc, name)]
         blocked = np.flatnonzero(is_blocked(doc)).tolist()
         if preset := ents + [[i, i + 1, ""] for i in blocked]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import IS_SPACE, SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -299,7 +300,7 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
     RETURNS (Optional[Constraints]): No span crosses a sentence start that is set; None
         if none is.
     """
-    if not doc.has_annotation("SENT_START") or inventory.encoding == "IO":
+    if inventory.encoding == "IO" or not doc.has_annotation(SENT_START):
         return None
     starts = sentence_starts(doc)
     if not len(starts):
@@ -316,9 +317,9 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
 def whitespace(doc: Doc) -> NDArray[Any] | None:
     """Indices of whitespace tokens, where no span may start or end; None if none."""
     # As for most documents there is none, this is the fastest way to say so.
-    if not doc.has_annotation("IS_SPACE"):
+    if not doc.has_annotation(IS_SPACE):
         return None
-    spaces = np.flatnonzero(doc.to_array("IS_SPACE"))
+    spaces = np.flatnonzero(doc.to_array(IS_SPACE))
     return spaces if len(spaces) else None
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
@@ -75,7 +76,7 @@ def units(doc: Doc, scope: str) -> list[Unit]:
     """
     if scope == "doc" or not len(doc):
         return [Unit(doc, 0)]
-    if not doc.has_annotation("SENT_START"):
+    if not doc.has_annotation(SENT_START):
         raise ValueError(Errors.HS067.format(text=doc[:8].text))
     starts = [0, *sentence_starts(doc).tolist(), len(doc)]
     document = _Document(doc)
@@ -107,7 +108,7 @@ def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
 
 def sentence_starts(doc: Doc) -> NDArray[np.intp]:
     """RETURNS (int [K]): Tokens that begin a sentence, but for the first one."""
-    starts = np.flatnonzero(doc.to_array("SENT_START").astype(np.int64) == 1)
+    starts = np.flatnonzero(doc.to_array(SENT_START).astype(np.int64) == 1)
     return starts[starts > 0]
 
 
@@ -121,13 +122,13 @@ class _Document:
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._arrays: dict[str | int, NDArray[Any]] = {}
 
     @cached_property
     def text(self) -> str:
         return self.doc.text
 
-    def to_array(self, name: str) -> NDArray[Any]:
+    def to_array(self, name: str | int) -> NDArray[Any]:
         if name not in self._arrays:
             self._arrays[name] = self.doc.to_array(name)
         return self._arrays[name]
@@ -166,8 +167,8 @@ class Sentence:
     def text(self) -> str:
         return self.doc.doc[self._tokens.start : self._tokens.stop].text
 
-    def has_annotation(self, name: str) -> bool:
+    def has_annotation(self, name: int) -> bool:
         return self.doc.doc.has_annotation(name)
 
-    def to_array(self, name: str) -> NDArray[Any]:
+    def to_array(self, name: str | int) -> NDArray[Any]:
         return self.doc.to_array(name)[self._tokens.start : self._tokens.stop]

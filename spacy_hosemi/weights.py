@@ -80,6 +80,16 @@ Keys = NDArray[np.uint64]
 _NO_CELLS = np.zeros(0, CELLS)
 
 
+def _of_tokens(
+    inside: Floats, start: Floats, end: Floats, within: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """RETURNS (Tuple[float64 [n, L], ..]): Inside, start and end. What is within a
+    segment adds to all of its tokens but the first."""
+    if within is None:
+        return inside, start, end
+    return inside + within, start - within, end
+
+
 def role_gradient(gradient: Potentials, role: str) -> Floats:
     """RETURNS (float64 [n, L]): Derivatives by the scores of a role of tokens."""
     if role == "within":
@@ -232,13 +242,15 @@ class Weights(Shim):
         for listed in found.listed:
             rows = with_listed(no_rows(len(found.orths)), listed, self.table)
             self.add_scores(rows, scores[kept.roles.index(listed.role)])
+        # What documents have in common is done once: most of them are short.
+        dense = _of_tokens(**dict(zip(kept.roles, scores)))
         borders = found.first.tolist()
         speaks = bool(self.extractor.features.transition_roles)
         return [
-            self.with_scores(
-                **dict(zip(kept.roles, scores[:, i:j])),
-                segments=known_segments(segments, self.table),
-                places=self._places(found.values[i:j]) if speaks else NO_PLACES,
+            self._beside(
+                [x[i:j] for x in dense],
+                known_segments(segments, self.table),
+                self._places(found.values[i:j]) if speaks else NO_PLACES,
             )
             for i, j, segments in zip(borders, borders[1:], found.segments)
         ]
@@ -253,7 +265,7 @@ class Weights(Shim):
         scores = {role: np.zeros((n_tokens, len(self.tail))) for role in rows.tokens}
         for role, of_role in rows.tokens.items():
             self.add_scores(of_role, scores[role])
-        return self.with_scores(**scores, segments=rows.segments, places=rows.places)
+        return self.with_scores(scores, rows.segments, rows.places)
 
     def add_scores(self, rows: RoleRows, scores: Floats) -> None:
         """Add to scores [n, L] the weights of the rows of each token."""
@@ -279,27 +291,31 @@ class Weights(Shim):
 
     def with_scores(
         self,
-        inside: Floats,
-        start: Floats,
-        end: Floats,
-        within: Floats | None = None,
-        *,
+        scores: Mapping[str, Floats],
         segments: SegmentRows,
         places: PlaceRows = NO_PLACES,
     ) -> Potentials:
-        """RETURNS (Potentials): These scores, with those of segments as units and of
-        transitions, and weights of patterns and length."""
-        if within is not None:
-            inside, start = inside + within, start - within
+        """Potentials of a document.
+
+        scores (Dict[str, float64 [n, L]]): Of its tokens, by role.
+        segments (SegmentRows), places (PlaceRows): Of segments and transitions.
+        RETURNS (Potentials): All of them, with the weights of patterns and length.
+        """
+        return self._beside(_of_tokens(**scores), segments, places)
+
+    def _beside(
+        self, dense: Sequence[Floats], segments: SegmentRows, places: PlaceRows
+    ) -> Potentials:
+        """As `with_scores`, of what `_of_tokens` makes of them."""
         return Potentials(
-            inside=inside,
-            start=start,
-            end=end,
-            length=self.length,
-            tail=self.tail,
-            cells=self._cells(segments),
-            pattern=self.pattern,
-            entries=self._entries(places) if self.n_observed else None,
+            dense[0],
+            dense[1],
+            dense[2],
+            self.length,
+            self.tail,
+            self._cells(segments),
+            self.pattern,
+            self._entries(places) if self.n_observed else None,
         )
 
     def _entries(self, places: PlaceRows) -> NDArray[Any]:

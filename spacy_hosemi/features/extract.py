@@ -459,7 +459,7 @@ class Extractor:
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
         numbers, table = self._kept.find(vocab, orths)
-        values = table[numbers]
+        values = np.take(table, numbers, axis=0)
         listed = self.listed(docs)
         if self.n_lexical == len(self.columns) and not self._units:
             nothing = [NO_SEGMENTS] * len(docs)

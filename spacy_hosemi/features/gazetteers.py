@@ -116,6 +116,8 @@ class Gazetteers:
             for name, gazetteer in self.settings.items()
             if gazetteer.fuzzy is not None
         }
+        self._labels = [gazetteer.label for gazetteer in self.settings.values()]
+        self._has_hard = any(self._labels)
         self._reader = WordReader()
         self._nothing_similar = nothing_similar(tuple(self.settings))
 
@@ -218,10 +220,9 @@ class Gazetteers:
         RETURNS (List[Tuple[int, int, str]]): Spans, overlapping ones too; the longest
             first, of equally long ones the leftmost, then by list.
         """
-        labels = [gazetteer.label for gazetteer in self.settings.values()]
-        if not any(labels):
+        if not self._has_hard:
             return []
-        found = self.matches(doc)
+        found, labels = self.matches(doc), self._labels
         spans = zip(found.start.tolist(), found.end.tolist(), found.lists.tolist())
         hard = [(i, j, labels[k]) for i, j, k in spans if labels[k] is not None]
         return sorted(hard, key=lambda span: (span[0] - span[1], span[0]))
