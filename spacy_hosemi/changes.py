@@ -41,8 +41,10 @@ def allocate(
     smoothing = cfg.get("length_smoothing", 0) if learn_length else 0
     length, tail = labelling.possible_lengths()
     read, least = weights.extractor, cfg["observed_min_count"]
+    with read.features.functions.once():
+        selection = select_features(read, docs, golds, labelling.automaton, least)
     weights.allocate(
-        select_features(read, docs, golds, labelling.automaton, least),
+        selection,
         pattern=pattern,
         length=length,
         tail=tail,

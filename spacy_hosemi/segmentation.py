@@ -88,8 +88,8 @@ def read_annotation(example: Example, incorrect_key: str | None = None) -> Annot
     is_missing = np.array([tag is None or tag == "-" for tag in tags], bool)
     # spaCy calls all whitespace outside that it cannot align; between missing tokens
     # it may as well be inside.
-    for i, token in enumerate(example.predicted):
-        if token.is_space and tags[i] == "O":
+    for i in np.flatnonzero(example.predicted.to_array(IS_SPACE)).tolist():
+        if tags[i] == "O":
             is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
     return Annotation(spans, is_missing, _incorrect_spans(example, incorrect_key))
 

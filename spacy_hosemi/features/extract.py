@@ -615,11 +615,12 @@ class Extractor:
             texts[name] = [str(v - 9) if v else None for v in values]
         for name in self._extended:
             texts[name] = self.extensions.texts(doc, name[2:])
-        lists = self.gazetteers
-        found = lists.matches(doc, is_train), lists.similar(doc, is_train)
-        of_lists = self._list_values(len(doc), found).T.tolist()
-        for name, values in zip(self._of_lists, of_lists):
-            texts[name] = [size_name(v) if v else None for v in values]
+        if self._of_lists:
+            lists = self.gazetteers
+            found = lists.matches(doc, is_train), lists.similar(doc, is_train)
+            of_lists = self._list_values(len(doc), found).T.tolist()
+            for name, values in zip(self._of_lists, of_lists):
+                texts[name] = [size_name(v) if v else None for v in values]
         return texts
 
 

@@ -12,7 +12,8 @@ The functions are code: a saved model has their names, and the config says who t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Real
@@ -34,6 +35,9 @@ Function = Callable[[Doc | Span], Sequence[Sequence[Feature]]]
 # Where a function may be read, and where it is unless told otherwise.
 FUNCTION_ROLES = ("inside", "start", "end", "within")
 DEFAULT_ROLES = ("inside",)
+
+# So many features are kept by `Functions.once`: about 100 MB, with their texts.
+MOST_KEPT = 1_000_000
 
 _ONE_ATOM = np.array([0, 1], np.int32)
 _AT_TOKEN = np.zeros(1, np.int32)
@@ -89,6 +93,8 @@ class Functions:
         for name, of_name in given.items():
             _check_each(f"{key}.{name}", of_name or [""], FUNCTION_ROLES)
         self.roles = {name: given.get(name, DEFAULT_ROLES) for name in self.functions}
+        self._kept: dict[int, tuple[Doc, tuple[Listed, ...]]] | None = None
+        self._n_left = 0
 
     def __bool__(self) -> bool:
         return bool(self.functions)
@@ -109,6 +115,17 @@ class Functions:
         """All of them read in the role inside."""
         return Functions(self.functions)
 
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """A context in which documents that are read several times, each alone, are
+        given to the functions once, as long as they do not list too much; they stay as
+        they are meanwhile."""
+        self._kept, self._n_left = {}, MOST_KEPT
+        try:
+            yield
+        finally:
+            self._kept = None
+
     def read(
         self,
         docs: Sequence[Doc],
@@ -122,6 +139,20 @@ class Functions:
         RETURNS (Tuple[Listed, ...]): Of each function and role.
         RAISES (TypeError, ValueError): HS107 to HS109, it lists something else.
         """
+        if self._kept is None or len(docs) != 1:
+            return self._listed(docs, seed)
+        doc, place = docs[0], id(docs[0])
+        if place in self._kept:
+            return self._kept[place][1]
+        found = self._listed(docs, seed)
+        self._n_left -= sum(len(listed.keys) for listed in found)
+        if self._n_left >= 0:
+            self._kept[place] = doc, found
+        return found
+
+    def _listed(
+        self, docs: Sequence[Doc], seed: Callable[[str, str], int]
+    ) -> tuple[Listed, ...]:
         found = []
         for name, function in self.functions.items():
             by_doc = [_call(name, function, doc) for doc in docs if len(doc)]

@@ -16,6 +16,7 @@ from spacy_hosemi.features import (
     make_gazetteer,
     make_table,
 )
+from spacy_hosemi.features import functions as functions_module
 from spacy_hosemi.model import build_span_scorer
 from spacy_hosemi.units import units
 
@@ -105,6 +106,28 @@ def test_a_function_is_called_once_for_all_its_roles():
     doc = make_doc(NLP, "a")
     extractor.read(doc)
     assert calls == [doc]
+
+
+@pytest.mark.parametrize("most, n_again", [(1_000_000, 0), (2, 1), (0, 2)])
+def test_documents_that_are_read_again(most, n_again, monkeypatch):
+    """As long as not too much is listed, and never after the context."""
+    monkeypatch.setattr(functions_module, "MOST_KEPT", most)
+    calls = []
+
+    def count(doc):
+        calls.append(doc)
+        return orth(doc)
+
+    extractor = make_extractor({"f": count})
+    docs = [make_doc(NLP, *words) for words in ("ab", "c")]
+    expected = [fired(extractor, doc) for doc in docs]
+    calls.clear()
+    with extractor.features.functions.once():
+        for _ in range(2):
+            assert [fired(extractor, doc) for doc in docs] == expected
+    assert calls == docs + docs[2 - n_again :]
+    assert fired(extractor, docs[0]) == expected[0]
+    assert calls[-1] is docs[0] and len(calls) == 3 + n_again
 
 
 def test_documents_together():
