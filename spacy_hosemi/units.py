@@ -122,15 +122,15 @@ class _Document:
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc
-        self._arrays: dict[str | int, NDArray[Any]] = {}
+        self._arrays: dict[str | int | tuple[int, ...], NDArray[Any]] = {}
 
     @cached_property
     def text(self) -> str:
         return self.doc.text
 
-    def to_array(self, name: str | int) -> NDArray[Any]:
+    def to_array(self, name: str | int | tuple[int, ...]) -> NDArray[Any]:
         if name not in self._arrays:
-            self._arrays[name] = self.doc.to_array(name)
+            self._arrays[name] = self.doc.to_array(name)  # type: ignore[arg-type]
         return self._arrays[name]
 
 
@@ -170,5 +170,5 @@ class Sentence:
     def has_annotation(self, name: int) -> bool:
         return self.doc.doc.has_annotation(name)
 
-    def to_array(self, name: str | int) -> NDArray[Any]:
+    def to_array(self, name: str | int | tuple[int, ...]) -> NDArray[Any]:
         return self.doc.to_array(name)[self._tokens.start : self._tokens.stop]

@@ -90,6 +90,21 @@ def _of_tokens(
     return inside + within, start - within, end
 
 
+def _parts(cells: NDArray[Any], first: Ints) -> list[NDArray[Any]]:
+    """Cells of each document, from those of all, document by document.
+
+    first (int32 [D + 1]): The first token of each document, and n.
+    """
+    n_docs = len(first) - 1
+    if not len(cells):
+        return [cells] * n_docs
+    doc = np.searchsorted(first[1:], cells["start"], side="right")
+    for name in ("start", "end"):
+        cells[name] -= first[doc]
+    borders = np.searchsorted(doc, np.arange(n_docs + 1)).tolist()
+    return [cells[i:j] for i, j in zip(borders, borders[1:])]
+
+
 def role_gradient(gradient: Potentials, role: str) -> Floats:
     """RETURNS (float64 [n, L]): Derivatives by the scores of a role of tokens."""
     if role == "within":
@@ -244,15 +259,16 @@ class Weights(Shim):
             self.add_scores(rows, scores[kept.roles.index(listed.role)])
         # What documents have in common is done once: most of them are short.
         dense = _of_tokens(**dict(zip(kept.roles, scores)))
+        all_cells = self._cells(known_segments(found.segments, self.table))
         borders = found.first.tolist()
         speaks = bool(self.extractor.features.transition_roles)
         return [
             self._beside(
                 [x[i:j] for x in dense],
-                known_segments(segments, self.table),
+                cells,
                 self._places(found.values[i:j]) if speaks else NO_PLACES,
             )
-            for i, j, segments in zip(borders, borders[1:], found.segments)
+            for i, j, cells in zip(borders, borders[1:], _parts(all_cells, found.first))
         ]
 
     def _places(self, values: Keys) -> PlaceRows:
@@ -301,10 +317,10 @@ class Weights(Shim):
         segments (SegmentRows), places (PlaceRows): Of segments and transitions.
         RETURNS (Potentials): All of them, with the weights of patterns and length.
         """
-        return self._beside(_of_tokens(**scores), segments, places)
+        return self._beside(_of_tokens(**scores), self._cells(segments), places)
 
     def _beside(
-        self, dense: Sequence[Floats], segments: SegmentRows, places: PlaceRows
+        self, dense: Sequence[Floats], cells: NDArray[Any], places: PlaceRows
     ) -> Potentials:
         """As `with_scores`, of what `_of_tokens` makes of them."""
         return Potentials(
@@ -313,7 +329,7 @@ class Weights(Shim):
             dense[2],
             self.length,
             self.tail,
-            self._cells(segments),
+            cells,
             self.pattern,
             self._entries(places) if self.n_observed else None,
         )

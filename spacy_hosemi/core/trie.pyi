@@ -28,9 +28,10 @@ def find_entries(
     words: NDArray[np.uint64],
     begins: NDArray[np.uint8],
     ends: NDArray[np.uint8],
+    docs: Ints,
 ) -> tuple[Ints, Ints, Ints, NDArray[np.uint64]]: ...
 def count_wordless(
-    first: Ints, last: Ints, n_tokens: int, most: int
+    first: Ints, last: Ints, docs: Ints, most: int
 ) -> tuple[Ints, Ints]: ...
 def columns_of_matches(
     lists: Ints,

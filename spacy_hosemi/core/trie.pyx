@@ -83,30 +83,32 @@ def find_entries(
     const uint64_t[::1] words,          # IN  [W]
     const uint8_t[::1] begins,          # IN  [W] whether an entry may begin here ..
     const uint8_t[::1] ends,            # IN  [W] .. and end with this word
+    const int32_t[::1] docs,            # IN  [D + 1] first word of each document, and W
 ):
-    """All entries of several lists in a sequence of words, overlapping ones too.
+    """All entries of several lists in the words of documents, overlapping ones too.
 
     RETURNS (Tuple[int32 [K], int32 [K], int32 [K], uint64 [K]]): The list of each, its
         start and end in words, half-open, and its source; by list, start and length.
     """
-    cdef Py_ssize_t n = words.shape[0], i, j, t
+    cdef Py_ssize_t d, i, j, t
     cdef uint64_t way
     cdef int32_t row
     cdef Trie trie
     found, sources = [], []
     for t, trie in enumerate(tries):
-        for i in range(n):
-            if not begins[i]:
-                continue
-            way = 0
-            for j in range(i, n):
-                way = mix(way, words[j])
-                row = trie._table.row(way)
-                if row < 0:
-                    break
-                if ends[j] and trie._source[row] != NO_ENTRY:
-                    found.append((t, i, j + 1))
-                    sources.append(trie._source[row])
+        for d in range(docs.shape[0] - 1):
+            for i in range(docs[d], docs[d + 1]):
+                if not begins[i]:
+                    continue
+                way = 0
+                for j in range(i, docs[d + 1]):
+                    way = mix(way, words[j])
+                    row = trie._table.row(way)
+                    if row < 0:
+                        break
+                    if ends[j] and trie._source[row] != NO_ENTRY:
+                        found.append((t, i, j + 1))
+                        sources.append(trie._source[row])
     if not found:
         return (*_NO_ENTRIES, _NO_SOURCES)
     lists, start, end = np.array(found, np.int32).reshape(-1, 3).T.copy()
@@ -116,27 +118,32 @@ def find_entries(
 def count_wordless(
     const int32_t[::1] first,           # IN  [W] the token in which each word begins
     const int32_t[::1] last,            # IN  [W] the token in which it ends
-    Py_ssize_t n_tokens,
+    const int32_t[::1] docs,            # IN  [D + 1] first token of each, and n
     int most,
 ):
     """How many tokens without a word stand before and behind each border.
 
-    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most so many.
+    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most so many. Where one document
+        ends and another one begins there are none.
     """
+    cdef Py_ssize_t d, k, i, n_tokens = docs[docs.shape[0] - 1]
     counts = np.zeros((2, n_tokens + 1), np.int32)
     cdef int32_t[:, ::1] counts_ = counts
     cdef uint8_t[::1] has_word = np.zeros(n_tokens, np.uint8)
-    cdef Py_ssize_t k, i
     with nogil:
         for k in range(first.shape[0]):
             for i in range(first[k], last[k] + 1):
                 has_word[i] = True
-        for i in range(n_tokens):
-            if not has_word[i]:
-                counts_[0, i + 1] = min(counts_[0, i] + 1, most)
-        for i in range(n_tokens - 1, -1, -1):
-            if not has_word[i]:
-                counts_[1, i] = min(counts_[1, i + 1] + 1, most)
+        for d in range(docs.shape[0] - 1):
+            counts_[0, docs[d]] = 0  # what is before belongs to another one
+            for i in range(docs[d], docs[d + 1]):
+                if not has_word[i]:
+                    counts_[0, i + 1] = min(counts_[0, i] + 1, most)
+        for d in range(docs.shape[0] - 2, -1, -1):
+            counts_[1, docs[d + 1]] = 0
+            for i in range(docs[d + 1] - 1, docs[d] - 1, -1):
+                if not has_word[i]:
+                    counts_[1, i] = min(counts_[1, i + 1] + 1, most)
     return counts[0], counts[1]
 
 

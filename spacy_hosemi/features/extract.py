@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from itertools import chain
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -47,7 +49,6 @@ from .units import (
     UNIT_ATTRIBUTES,
     Segments,
     UnitReader,
-    join_segments,
     kind_of_unit,
 )
 
@@ -92,7 +93,7 @@ class Values:
     orths (uint64 [n]): Their words.
     first (int32 [D + 1]): The first token of each document, and n.
     values (uint64 [n, A]): Attributes in the order of `Extractor.columns`.
-    segments (List[Segments]): Features of the role "whole", of each document.
+    segments (Segments): Features of the role "whole", document by document.
     listed (Tuple[Listed, ...]): Features of functions, of all tokens.
     """
 
@@ -100,7 +101,7 @@ class Values:
     orths: Keys
     first: Ints
     values: Keys
-    segments: list[Segments]
+    segments: Segments
     listed: tuple[Listed, ...]
 
 
@@ -442,7 +443,7 @@ class Extractor:
         found = self.values_of(docs, is_train)
         values, first = found.values, found.first
         keys = {role: self.keys(values, role, first) for role in self._plans}
-        return Reading(keys, join_segments(found.segments, first), found.listed)
+        return Reading(keys, found.segments, found.listed)
 
     def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
         """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
@@ -462,16 +463,12 @@ class Extractor:
         values = np.take(table, numbers, axis=0)
         listed = self.listed(docs)
         if self.n_lexical == len(self.columns) and not self._units:
-            nothing = [NO_SEGMENTS] * len(docs)
-            return Values(vocab, orths, first, values, nothing, listed)
+            return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
         lists = self.gazetteers
-        parts, segments = [], []
-        for k, doc in enumerate(docs):
-            found = lists.matches(doc, is_train), lists.similar(doc, is_train)
-            of_doc = self._with_others(doc, values[first[k] : first[k + 1]], found)
-            parts.append(of_doc)
-            segments.append(self._units.read(doc, of_doc, *found))
-        values = np.concatenate(parts)
+        matches = lists.matches_together(docs, is_train)
+        found = matches, lists.similar_together(docs, is_train)
+        values = self._with_others(docs, values, found)
+        segments = self._units.read(docs, first, values, *found)
         return Values(vocab, orths, first, values, segments, listed)
 
     def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
@@ -529,7 +526,7 @@ class Extractor:
         is_train (bool): As for `read`.
         RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
         """
-        (segments,) = self.values_of([doc], is_train).segments
+        segments = self.values_of([doc], is_train).segments
         texts = self._texts(doc, is_train)
         return lambda k: self._units.name(doc, segments, k, texts)
 
@@ -567,19 +564,26 @@ class Extractor:
         self._kept = Kept(self.lexical_values, CACHE_BYTES)
 
     def _with_others(
-        self, doc: Doc, lexical: Keys, found: tuple[Matches, FuzzyMatches]
+        self,
+        docs: Sequence[Doc],
+        lexical: Keys,
+        found: tuple[Matches, FuzzyMatches],
     ) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes of lexemes, and those that are not."""
         if self.n_lexical == len(self.columns):
             return lexical
-        others = [
-            *(doc.to_array(name) for name in self._of_token),
-            *(DOC_ATTRIBUTES[name](doc) for name in self._of_doc),
-            *(self.extensions.values(doc, name[2:]) for name in self._extended),
+        read: list[Callable[[Doc], Any]] = [
+            *(methodcaller("to_array", name) for name in self._of_token),
+            *(DOC_ATTRIBUTES[name] for name in self._of_doc),
+            *(partial(self.extensions.values, name=n[2:]) for n in self._extended),
         ]
+        values = np.empty((len(lexical), len(self.columns)), np.uint64)
+        values[:, : self.n_lexical] = lexical
+        for a, of_doc in enumerate(read, self.n_lexical):
+            values[:, a] = np.concatenate([of_doc(doc) for doc in docs])
         if self._of_lists:
-            others += [*self._list_values(len(doc), found).T]
-        return np.column_stack([lexical, *others])
+            values[:, -len(self._of_lists) :] = self._list_values(len(lexical), found)
+        return values
 
     def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes that are read of lists."""

@@ -10,12 +10,13 @@ one that ends in a token. With an attribute of tokens each token is one word.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
@@ -23,12 +24,14 @@ from spacy.tokens import Doc
 from ..core.trie import SHARED, Trie, count_wordless, find_entries
 from ..errors import Errors
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
+from .kept import borders_of
 from .matches import (
     NO_MATCHES,
     FuzzyMatches,
     Ints,
     Matches,
     Words,
+    join_similar,
     nothing_similar,
 )
 from .pieces import CJK, WORD, entry_words
@@ -38,6 +41,9 @@ MODES = ("feature", "hard")
 
 # Tokens without letters and digits on each side of a match that a segment may include.
 _AROUND = 3
+
+# What words are made of.
+_ORTH_AND_SPACE: Any = (ORTH, SPACY)
 
 _JOINING = re.compile(rf"[^\W_{CJK}]")
 
@@ -159,28 +165,33 @@ class Gazetteers:
             from it alone, nor those that fall victim to `dropout`.
         RETURNS (Matches): By list, start and length.
         """
+        return self.matches_together([doc], is_train)
+
+    def matches_together(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
+        """RETURNS (Matches): As `matches`, in tokens of documents that stand one behind
+        the other; no match reaches over two of them."""
         names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
             return NO_MATCHES
-        alnum = self._reader.read(doc)
-        before, after = _wordless(alnum, len(doc))
+        alnum = self._reader.read(docs)
+        before, after = _wordless(alnum, docs)
         parts = []
         for attr in dict.fromkeys(attrs):
             mine = [k for k in range(len(names)) if attrs[k] == attr]
-            words = alnum if attr == "ALNUM" else _token_values(doc, attr)
-            lists, start, end, source = find_entries(
-                [self.tries[names[k]] for k in mine], words.values, *words.borders
-            )
+            words = alnum if attr == "ALNUM" else _token_values(docs, attr)
+            tries = [self.tries[names[k]] for k in mine]
+            where = words.values, *words.borders, words.docs
+            lists, start, end, source = find_entries(tries, *where)
             lists = np.array(mine, np.int32)[lists]
             if is_train:
-                keep = self._seen_in_training(doc, words, lists, start, end, source)
+                keep = self._seen_in_training(docs, words, lists, start, end, source)
                 lists, start, end = lists[keep], start[keep], end[keep]
             parts.append(words.locate(lists, start, end, before, after))
         found = parts[0]
         if len(parts) > 1:
             found = np.concatenate(parts, axis=1)
-            found = found[:, np.argsort(found[0], kind="stable")]
+            found = np.take(found, np.argsort(found[0], kind="stable"), axis=1)
         return Matches(names, *found)
 
     def similar(self, doc: Doc, is_train: bool = False) -> FuzzyMatches:
@@ -194,11 +205,11 @@ class Gazetteers:
             return self._nothing_similar
         names = tuple(self.settings)
         parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
-        alnum = self._reader.read(doc)
-        before, after = _wordless(alnum, len(doc))
+        alnum = self._reader.read([doc])
+        before, after = _wordless(alnum, [doc])
         for name, index in self.fuzzy.items():
             attr = self.settings[name].attr
-            words = alnum if attr == "ALNUM" else _token_values(doc, attr, True)
+            words = alnum if attr == "ALNUM" else _token_values([doc], attr, True)
             pairs = index.find(words.texts, *words.borders)
             if is_train:
                 pairs = self._similar_in_training(doc, name, pairs)
@@ -212,6 +223,16 @@ class Gazetteers:
         return FuzzyMatches(
             names, lists, start, end, size, first, last, similarity, entry
         )
+
+    def similar_together(
+        self, docs: Sequence[Doc], is_train: bool = False
+    ) -> FuzzyMatches:
+        """RETURNS (FuzzyMatches): As `similar`, in tokens of documents that stand one
+        behind the other, document by document."""
+        if not self.fuzzy:
+            return self._nothing_similar
+        parts = [self.similar(doc, is_train) for doc in docs]
+        return join_similar(parts, borders_of(docs))
 
     def entities(self, doc: Doc) -> list[tuple[int, int, str]]:
         """Exact matches of the lists in mode "hard".
@@ -229,18 +250,19 @@ class Gazetteers:
 
     def _seen_in_training(
         self,
-        doc: Doc,
+        docs: Sequence[Doc],
         words: _DocWords,
         lists: Ints,
         start: Ints,
         end: Ints,
         source: Words,
     ) -> NDArray[np.bool_]:
-        mark = fingerprint(doc)
-        keep = source != np.uint64(mark)
+        marks = np.array([fingerprint(doc) for doc in docs], np.uint64)
+        mark = marks[np.searchsorted(words.docs, start, side="right") - 1]
+        keep = source != mark
         dropouts = [gazetteer.dropout for gazetteer in self.settings.values()]
         for k in np.flatnonzero(np.array(dropouts)[lists] > 0.0):
-            fate = _fate(mark, words.values[start[k] : end[k]].tolist())
+            fate = _fate(int(mark[k]), words.values[start[k] : end[k]].tolist())
             keep[k] &= fate >= dropouts[lists[k]]
         return keep
 
@@ -278,17 +300,19 @@ class Gazetteers:
 
 @dataclass(frozen=True)
 class _DocWords:
-    """The words of a document.
+    """The words of documents, one behind the other.
 
     values (uint64 [W]): What is compared, as hashes of `texts`.
     first, last (int32 [W]): The tokens in which each begins and ends.
     texts (List[str]): The words themselves; none where they were not asked for.
+    docs (int32 [D + 1]): The first word of each document, and W.
     """
 
     values: Words
     first: Ints
     last: Ints
     texts: list[str]
+    docs: Ints
 
     @property
     def borders(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
@@ -314,33 +338,39 @@ class WordReader:
     def __init__(self) -> None:
         self._known: dict[int, _TokenWords] = {}
 
-    def read(self, doc: Doc) -> _DocWords:
+    def read(self, docs: Sequence[Doc]) -> _DocWords:
         """RETURNS (_DocWords): A word may reach over tokens: "Don't" is "don" and "t",
         whether or not the tokenizer divides it into "Do" and "n't"."""
         values: list[int] = []
         first: list[int] = []
         last: list[int] = []
         words: list[str] = []
-        open_text = ""  # the last word, if the next token may go on with it
-        orths, spaces = doc.to_array("ORTH").tolist(), doc.to_array("SPACY").tolist()
-        for i, (orth, space) in enumerate(zip(orths, spaces)):
-            token = self._known.get(orth) or self._add(doc.vocab.strings[orth], orth)
-            texts, hashes = token.texts, token.hashes
-            if open_text and token.goes_on:
-                texts = (open_text + texts[0], *texts[1:])
-                values[-1], last[-1] = hash_string(texts[0]), i
-                hashes = hashes[1:]
-                words.pop()
-            values += hashes
-            words += texts
-            first += [i] * len(hashes)
-            last += [i] * len(hashes)
-            open_text = texts[-1] if token.is_open and not space else ""
+        borders = [0]
+        i = -1
+        for doc in docs:
+            strings = doc.vocab.strings
+            open_text = ""  # the last word, if the next token may go on with it
+            for orth, space in doc.to_array(_ORTH_AND_SPACE).tolist():
+                i += 1
+                token = self._known.get(orth) or self._add(strings[orth], orth)
+                texts, hashes = token.texts, token.hashes
+                if open_text and token.goes_on:
+                    texts = (open_text + texts[0], *texts[1:])
+                    values[-1], last[-1] = hash_string(texts[0]), i
+                    hashes = hashes[1:]
+                    words.pop()
+                values += hashes
+                words += texts
+                first += [i] * len(hashes)
+                last += [i] * len(hashes)
+                open_text = texts[-1] if token.is_open and not space else ""
+            borders.append(len(values))
         return _DocWords(
             np.array(values, np.uint64),
             np.array(first, "i4"),
             np.array(last, "i4"),
             words,
+            np.array(borders, "i4"),
         )
 
     def _add(self, text: str, orth: int) -> _TokenWords:
@@ -368,19 +398,24 @@ class _TokenWords:
     is_open: bool
 
 
-def _token_values(doc: Doc, attr: str, with_texts: bool = False) -> _DocWords:
-    every = np.arange(len(doc), dtype=np.int32)
-    values = doc.to_array(attr).astype(np.uint64)
-    texts = [doc.vocab.strings[v] for v in values.tolist()] if with_texts else []
-    return _DocWords(values, every, every, texts)
+def _token_values(
+    docs: Sequence[Doc], attr: str, with_texts: bool = False
+) -> _DocWords:
+    found = [doc.to_array(attr) for doc in docs]
+    values = np.concatenate(found).astype(np.uint64)
+    every = np.arange(len(values), dtype=np.int32)
+    texts = []
+    if with_texts:
+        texts = [d.vocab.strings[v] for d, of in zip(docs, found) for v in of.tolist()]
+    return _DocWords(values, every, every, texts, borders_of(docs))
 
 
-def _wordless(words: _DocWords, n: int) -> tuple[Ints, Ints]:
-    """How many of n tokens without a word stand before and behind each border.
+def _wordless(words: _DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
+    """How many tokens without a word stand before and behind each border.
 
     RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most three.
     """
-    return count_wordless(words.first, words.last, n, _AROUND)
+    return count_wordless(words.first, words.last, borders_of(docs), _AROUND)
 
 
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))

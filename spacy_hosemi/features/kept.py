@@ -26,10 +26,16 @@ def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
         of each document, and n.
     """
     parts = [doc.to_array(ORTH) for doc in docs]
-    first = np.zeros(len(parts) + 1, np.int32)
-    np.cumsum([*map(len, parts)], out=first[1:])
     orths = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return orths.astype(np.uint64, copy=False), first
+    return orths.astype(np.uint64, copy=False), borders_of(docs)
+
+
+def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
+    """RETURNS (int32 [D + 1]): The first token of each document, where they stand one
+    behind the other, and how many there are."""
+    first = np.zeros(len(docs) + 1, np.int32)
+    np.cumsum([*map(len, docs)], out=first[1:])
+    return first
 
 
 class Kept:

@@ -8,7 +8,7 @@ segment, the similarity itself as the strength of one feature.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -137,6 +137,17 @@ def nothing_similar(names: tuple[str, ...]) -> FuzzyMatches:
     none = np.zeros(0, np.int32)
     places = none, none, none, none, none, none
     return FuzzyMatches(names, *places, similarity=np.zeros(0), entry=none)
+
+
+def join_similar(parts: Sequence[FuzzyMatches], first: Ints) -> FuzzyMatches:
+    """RETURNS (FuzzyMatches): Those of documents that begin at these tokens (and end at
+    the last one), as of one."""
+    moved = np.repeat(first[:-1], [len(part.start) for part in parts])
+    arrays = [field.name for field in fields(FuzzyMatches)[1:]]
+    found = {n: np.concatenate([getattr(x, n) for x in parts]) for n in arrays}
+    for name in ("start", "end", "first", "last"):
+        found[name] = found[name] + moved
+    return FuzzyMatches(parts[0].names, **found)
 
 
 def size_name(value: int) -> str:

@@ -8,7 +8,7 @@ others see each segment up to a width.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -75,22 +75,6 @@ NO_SEGMENTS = Segments(
 )
 
 
-def join_segments(parts: Sequence[Segments], first: Ints) -> Segments:
-    """RETURNS (Segments): Those of documents that begin at these tokens, as of one."""
-    if len(parts) == 1:
-        return parts[0]
-    if not any(len(part.keys) for part in parts):
-        return NO_SEGMENTS
-    sizes = [len(part.keys) for part in parts]
-    offset = np.repeat(first[:-1], sizes)
-    found = {
-        field.name: np.concatenate([getattr(part, field.name) for part in parts])
-        for field in fields(Segments)
-    }
-    found["start"], found["end"] = found["start"] + offset, found["end"] + offset
-    return Segments(**found)
-
-
 @dataclass(frozen=True)
 class _Plan:
     """Templates that see the same segments, but for those of other `lists`, as arrays
@@ -144,22 +128,28 @@ class UnitReader:
         return bool(self._plans)
 
     def read(
-        self, doc: Doc, values: Keys, matches: Matches, similar: FuzzyMatches
+        self,
+        docs: Sequence[Doc],
+        first: Ints,
+        values: Keys,
+        matches: Matches,
+        similar: FuzzyMatches,
     ) -> Segments:
         """The features of all segments.
 
-        doc (Doc): n tokens.
-        values (uint64 [n, A]): Their attributes.
+        docs (Sequence[Doc]): One or more, of n tokens together.
+        first (int32 [D + 1]): The first token of each document, and n.
+        values (uint64 [n, A]): Attributes of tokens.
         matches (Matches): Of all lists.
         similar (FuzzyMatches): Of those with fuzzy matches.
-        RETURNS (Segments): Those that are present.
+        RETURNS (Segments): Those that are present, document by document.
         """
         if not self._plans:
             return NO_SEGMENTS
         parts = []
         for what, plan in self._plans.items():
             if what == WINDOWS:
-                start, end = _windows(len(values), self.width)
+                start, end = _windows(first, self.width)
                 value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
                 of_list = np.full(len(start), -1, np.int32)
             else:
@@ -171,7 +161,7 @@ class UnitReader:
             bucket = np.searchsorted(_LENGTHS, end - start, side="right")
             of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
             if plan.reads_balance:
-                of_segment[:, _COLUMNS["BALANCED"]] = _balance(doc, start, end)
+                of_segment[:, _COLUMNS["BALANCED"]] = _balance(docs, start, end)
             of_segment[:, _COLUMNS[MATCH]] = value
             of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
             keys = unit_keys(
@@ -190,7 +180,12 @@ class UnitReader:
             parts.append(
                 (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
             )
-        return Segments(*map(np.concatenate, zip(*parts)))
+        arrays = [np.concatenate(part) for part in zip(*parts)]
+        if len(docs) > 1:
+            doc = np.searchsorted(first, arrays[0], side="right")
+            order = np.argsort(doc, kind="stable")
+            arrays = [array[order] for array in arrays]
+        return Segments(*arrays)
 
     def name(
         self,
@@ -218,7 +213,7 @@ class UnitReader:
                 values.append(_length_name(end - start))
             elif kind == "BALANCED":
                 one = segments.start[k : k + 1], segments.end[k : k + 1]
-                values.append(_BALANCE[int(_balance(doc, *one)[0])])
+                values.append(_BALANCE[int(_balance([doc], *one)[0])])
             else:
                 values.append(_token_values(atom, texts[atom.attribute][start:end]))
         return f"{template}={' & '.join(values)}"
@@ -274,12 +269,14 @@ def _plan(
     )
 
 
-def _windows(n: int, width: int) -> tuple[Ints, Ints]:
-    """All segments of n tokens up to a width."""
-    width = min(width, n)
+def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
+    """All segments up to a width in documents that begin at these tokens (and end at
+    the last one)."""
+    n, sizes = int(first[-1]), np.diff(first)
+    width = min(width, int(sizes.max(initial=0)))
     start = np.repeat(np.arange(n, dtype=np.int32), width)
     end = start + np.tile(np.arange(1, width + 1, dtype=np.int32), n)
-    fits = end <= n
+    fits = end <= np.repeat(first[1:], sizes * width)
     return start[fits], end[fits]
 
 
@@ -334,12 +331,13 @@ def _marks_of(word: str) -> tuple[int, int, int, int]:
     return open_, least, sum(c in QUOTES for c in found), bool(found)
 
 
-def _balance(doc: Doc, start: Ints, end: Ints) -> Keys:
+def _balance(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
     """Of each segment whether brackets and quotation marks are paired; 0: has none."""
     of_tokens = []
-    before = ""  # the letter that an apostrophe follows, where "John's" is two tokens
-    for token in doc:
-        of_tokens.append(_marks_of(before + token.text))
-        last = token.text[-1:]
-        before = last if last.isalnum() and not token.whitespace_ else ""
+    for doc in docs:
+        before = ""  # the letter before an apostrophe, where "John's" is two tokens
+        for token in doc:
+            of_tokens.append(_marks_of(before + token.text))
+            last = token.text[-1:]
+            before = last if last.isalnum() and not token.whitespace_ else ""
     return balance(start, end, *np.array(of_tokens, np.int32).reshape(-1, 4).T.copy())

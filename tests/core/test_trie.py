@@ -32,8 +32,8 @@ def build(entries, sources=None) -> Trie:
 
 
 def find(trie, words) -> list[tuple[int, int, int]]:
-    every = np.ones(len(words), np.uint8)
-    lists, *found = find_entries([trie], np.array(words, np.uint64), every, every)
+    every, docs = np.ones(len(words), np.uint8), np.array([0, len(words)], np.int32)
+    lists, *found = find_entries([trie], np.array(words, np.uint64), every, every, docs)
     assert not lists.any()
     return list(zip(*(column.tolist() for column in found), strict=True))
 
@@ -177,9 +177,9 @@ def test_random_words():
 def test_nothing():
     trie = build([])
     assert len(trie) == len(trie.keys) == 0
-    one = np.ones(1, np.uint8)
+    one, docs = np.ones(1, np.uint8), np.array([0, 1], np.int32)
     for tries in ([], [trie]):
-        found = find_entries(tries, np.array([5], np.uint64), one, one)
+        found = find_entries(tries, np.array([5], np.uint64), one, one, docs)
         assert [column.dtype for column in found] == [np.int32] * 3 + [np.uint64]
         assert [column.shape for column in found] == [(0,)] * 4
 
@@ -194,27 +194,36 @@ def test_read_only_arrays():
         array.setflags(write=False)
     assert find(Trie(keys, source), [5, 6]) == [(0, 2, SHARED)]
     every = np.ones(2, np.uint8)
-    every.setflags(write=False)
-    assert find_entries([trie], arrays[0], every, every)[2].tolist() == [2]
+    docs = np.array([0, 2], np.int32)
+    for array in (every, docs):
+        array.setflags(write=False)
+    assert find_entries([trie], arrays[0], every, every, docs)[2].tolist() == [2]
 
 
 @given(
     st.lists(entries_E, max_size=3),
-    st.lists(st.tuples(st.sampled_from(WORDS), st.booleans(), st.booleans())),
+    st.lists(
+        st.lists(st.tuples(st.sampled_from(WORDS), st.booleans(), st.booleans())),
+        max_size=3,
+    ),
 )
-def test_several_lists_and_where_entries_may_begin_and_end(lists, sequence):
-    words = [word for word, _, _ in sequence]
+def test_several_lists_and_where_entries_may_begin_and_end(lists, documents):
+    """No entry reaches over two documents."""
+    borders = np.cumsum([0, *map(len, documents)]).tolist()
+    sequence = [word for document in documents for word in document]
     expected = [
-        (t, i, j)
+        (t, first + i, first + j)
         for t, entries in enumerate(lists)
-        for i, j, _ in oracle(entries, words)
-        if sequence[i][1] and sequence[j - 1][2]
+        for first, document in zip(borders, documents, strict=False)
+        for i, j, _ in oracle(entries, [word for word, _, _ in document])
+        if document[i][1] and document[j - 1][2]
     ]
     found = find_entries(
         [build(entries) for entries in lists],
-        np.array(words, np.uint64),
+        np.array([word for word, _, _ in sequence], np.uint64),
         np.array([begins for _, begins, _ in sequence], np.uint8),
         np.array([ends for _, _, ends in sequence], np.uint8),
+        np.array(borders, np.int32),
     )
     assert np.stack(found[:3], axis=1).tolist() == list(map(list, expected))
 
@@ -272,26 +281,33 @@ def test_the_strategies_reach_what_matters():
     assert seen >= {1, 2, 3, "overlap", "empty", "duplicate"}
 
 
-@given(st.lists(st.sampled_from([0, 1, 2, 3]), max_size=9), st.integers(0, 4))
-def test_wordless_tokens(kinds, most):
-    """Tokens with 0 to 2 words of their own; 3: one that began in the token before."""
+@given(
+    st.lists(st.lists(st.sampled_from([0, 1, 2, 3]), max_size=6), max_size=3),
+    st.integers(0, 4),
+)
+def test_wordless_tokens(documents, most):
+    """Tokens with 0 to 2 words of their own; 3: one that began in the token before. At
+    the borders of documents only what each sees of itself is asked for."""
+    docs = np.cumsum([0, *map(len, documents)]).astype(np.int32)
     first, last = [], []
-    for i, kind in enumerate(kinds):
-        if kind == 3 and last and last[-1] == i - 1:
-            last[-1] = i
-        else:
-            first += [i] * (kind % 3)
-            last += [i] * (kind % 3)
+    for at, kinds in zip(docs.tolist(), documents, strict=False):
+        for i, kind in enumerate(kinds, at):
+            if kind == 3 and last and last[-1] == i - 1 >= at:
+                last[-1] = i
+            else:
+                first += [i] * (kind % 3)
+                last += [i] * (kind % 3)
     spans = list(zip(first, last, strict=True))
-    wordless = [not any(a <= i <= b for a, b in spans) for i in range(len(kinds))]
+    words = np.array(first, np.int32), np.array(last, np.int32)
+    before, after = count_wordless(*words, docs, most)
+    assert len(before) == len(after) == docs[-1] + 1
 
-    def run(flags):
-        """How many flags are set from the front on."""
+    def run(tokens):
+        """How many of them have no word, from the front on."""
+        flags = (not any(a <= i <= b for a, b in spans) for i in tokens)
         return min((*flags, False).index(False), most)
 
-    borders = range(len(kinds) + 1)
-    before = [run(tuple(wordless[:i][::-1])) for i in borders]
-    after = [run(tuple(wordless[i:])) for i in borders]
-    words = np.array(first, np.int32), np.array(last, np.int32)
-    found = count_wordless(*words, len(kinds), most)
-    assert [x.tolist() for x in found] == [before, after]
+    for at, end in zip(docs.tolist(), docs.tolist()[1:], strict=False):
+        for i in range(at, end):
+            assert before[i] == run(range(i - 1, at - 1, -1))
+            assert after[i + 1] == run(range(i + 1, end))

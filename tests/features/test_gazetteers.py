@@ -201,6 +201,9 @@ def test_lists_with_different_attributes():
     assert found["exact"].start.tolist() == [2]
     assert found.names == ("loose", "exact")
     assert found.lists.tolist() == [0, 0, 1]
+    # and what tokens read of them
+    sizes = [[12, 12, 12, 12], [0, 0, 12, 12]]
+    assert found.on_tokens(4)[:, [1, 4]].T.tolist() == sizes
 
 
 @pytest.mark.parametrize("attr", gazetteers.ATTRIBUTES)

@@ -468,20 +468,42 @@ def test_keys_are_the_same_in_every_process():
     assert found.keys.tolist() == [3091036162701110472, 11516472665240424573]
 
 
-def test_documents_that_are_read_together():
+def fuzzy_extractor():
+    settings = {
+        "x": make_gazetteer(fuzzy={"similarity": "edit", "threshold": 0.75}),
+        "y": make_gazetteer("LOWER"),
+    }
+    lists = Gazetteers(settings)
+    for name, entries in (("x", ["Bb abab", "Bb"]), ("y", ["a (", "bb a"])):
+        lists.compile(name, entries, NLP)
+    whole = "x:MATCH", "x:FUZZY_MATCH & BALANCED", "x:SIMILARITY", "y:MATCH", "LOWER*"
+    tokens = ["x:FUZZY_IN", "x:BEGIN", "y:END", "SPACY", "POSITION", "LOWER[-1:2]"]
+    return Extractor(FeatureSet(tokens, whole=whole, width=2), lists)
+
+
+@pytest.mark.parametrize(
+    "extractor",
+    [
+        make_extractor("LOWER*", "TOKENS & x:MATCH", inside=["LOWER[-1:2]"]),
+        fuzzy_extractor(),
+    ],
+)
+@given(documents=st.lists(st.lists(st.sampled_from(["a", "Bb", "abax", "(", "'"]))))
+def test_documents_that_are_read_together(extractor, documents):
     """As each alone, one behind the other."""
-    extractor = make_extractor("LOWER*", "TOKENS & x:MATCH", inside=["LOWER[-1:2]"])
-    docs = [make_doc(NLP, *words) for words in ("ab", "", "a", ("Bb", "a", "Bb"))]
+    docs = [make_doc(NLP, *words) for words in documents or [[]]]
     together, offset = extractor.read_together(docs), 0
     found = zip(together.segments.start.tolist(), together.segments.end.tolist())
-    expected_spans, expected_keys, rows = [], [], []
+    expected_spans, expected_keys, strengths, rows = [], [], [], []
     for reading, doc in zip(map(extractor.read, docs), docs, strict=True):
         segments = reading.segments
         spans = zip(segments.start.tolist(), segments.end.tolist(), strict=True)
         expected_spans += [(i + offset, j + offset) for i, j in spans]
         expected_keys += segments.keys.tolist()
+        strengths += segments.strength.tolist()
         rows += reading.keys["inside"].tolist()
         offset += len(doc)
-    assert [*found] == expected_spans != []
+    assert [*found] == expected_spans
     assert together.segments.keys.tolist() == expected_keys
+    assert together.segments.strength.tolist() == strengths
     assert together.keys["inside"].tolist() == rows
