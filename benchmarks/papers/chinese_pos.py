@@ -4,11 +4,13 @@ Non-Negative Weighted Higher Order Features".
     python benchmarks/papers/chinese_pos.py --data ../data
     python benchmarks/papers/chinese_pos.py --data ../data --quick
 
-A tag for each word. The model of order 1 reads the words around, their first and last
-characters, their length, pairs of words, and has weights for pairs of tags. The others
-have weights for longer patterns of tags too, 0 or more: for the pattern alone, or only
-where a word stands at its beginning, as "from A to B" in their Figure 9. Their data are
-the Chinese Treebank, which is not public; these are those of Universal Dependencies.
+A tag for each word. The model of order 1 reads, as theirs, the words around, pairs of
+words, the first and last character of the word and its length, and has weights for
+pairs of tags. The others have weights for longer patterns of tags too, 0 or more: for
+the pattern alone, or where a word stands at its beginning, as "from A to B" in their
+Figure 9. Theirs were designed by hand; these are mined, but for wildcards. Their data
+are the Chinese Treebank, which is not public; these are those of Universal
+Dependencies.
 """
 
 from __future__ import annotations
@@ -33,16 +35,16 @@ N_PASSES = 10
 QUICK_DOCS, QUICK_PASSES = 300, 2
 PAPER = {"order 1": 94.04, "words": 94.41}
 
+# Of 12,663 words of dev order 1 has 883 wrong with these (mean of three seeds, trained
+# on seven eighths), 946 with words two places away too, 919 with those, more
+# characters and shapes.
 INSIDE = [
-    "ORTH[-2:2]",
+    "ORTH[-1:1]",
     "ORTH[-1] & ORTH",
     "ORTH & ORTH[1]",
-    "ORTH[-1] & ORTH[1]",
-    *(f"{kind}{size}" for kind in ("PREFIX", "SUFFIX") for size in (1, 2, 3)),
-    *(f"{kind}1[{at}]" for kind in ("PREFIX", "SUFFIX") for at in (-1, 1)),
-    "LENGTH[-1:1]",
-    "SHORT_SHAPE",
-    "NUMBER",
+    "PREFIX1",
+    "SUFFIX1",
+    "LENGTH",
 ]
 
 # Coordinated words are of one kind; what stands between "from" and "to"; a coverb and
@@ -64,6 +66,8 @@ MODELS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "order 2": ({"max_order": 2, "pattern_min_count": 30}, []),
     "words": (
         {
+            "max_order": 2,
+            "pattern_max": 200,
             "observed_patterns": [["*", "*", "*"]],
             "observed_min_count": 10,
             "pattern_min_count": 20,
@@ -249,14 +253,14 @@ def sections(options: Options) -> list[Section]:
     words = ", ".join(f"{n_words(docs):,} of {x}" for x, docs in corpora.items())
     protocol = (
         f"Universal Dependencies, Chinese GSD, release 1.3, 14 tags; words: {words}. "
-        "Features, from two occurrences on: words up to two places away, the three "
-        "pairs of words around, first and last characters (one to three of the word, "
-        f"one of its neighbours), length, shape. Averaged perceptron, {n_passes} "
-        "passes, weights of longer patterns 0 or more. Order 2: triples of tags that "
-        "occur 30 times. Words: no pattern alone, but weights for triples of tags (20 "
-        "times) given their first word, if the two occur together 10 times. Wildcards: "
-        "the same for patterns such as `ADP * ADP *` and `*1 PUNCT *1`, given one of "
-        "the four words before the last one (5 times)."
+        "Features, from two occurrences on: the word and its neighbours, each with the "
+        "word, its first and last character, its length. Averaged perceptron, "
+        f"{n_passes} passes, weights of longer patterns 0 or more. Order 2: triples of "
+        "tags that occur 30 times. Words: the 200 most frequent triples, and weights "
+        "for triples (20 times) given their first word, if the two occur together 10 "
+        "times. Wildcards: no pattern alone, but the latter for patterns such as "
+        "`ADP * ADP *` and `*1 PUNCT *1`, given one of the four words before the last "
+        "one (5 times)."
     )
     return [
         Section(
