@@ -1,10 +1,15 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .automaton import PatternAutomaton
+from .jobs import Job
 from .potentials import Constraints, Potentials
+from .steps import Steps
+
+Answer = TypeVar("Answer")
 
 def check_segment(
     start: int, end: int, label: int, n_tokens: int, n_labels: int
@@ -32,6 +37,15 @@ class Marginals:
         self, p: float, outside: bool = ...
     ) -> list[tuple[int, int, int, float]]: ...
 
+class MarginalsOfEach(Job):
+    def __init__(
+        self,
+        automaton: PatternAutomaton,
+        potentials: list[Potentials],
+        constraints: list[Constraints | None],
+    ) -> None: ...
+    def found(self) -> list[Marginals]: ...
+
 def log_partition(
     automaton: PatternAutomaton,
     potentials: Potentials,
@@ -43,3 +57,10 @@ def marginals(
     constraints: Constraints | None = ...,
     counts: bool = ...,
 ) -> Marginals: ...
+def marginal_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+    asked: Sequence[int],
+    answer: Callable[[int, Marginals], Answer],
+) -> Steps[list[Answer]]: ...

@@ -22,6 +22,7 @@ from . cimport kernels, linear, logspace
 from .columns cimport entries_of
 from .columns import columns_of_groups, set_entry_counts
 from .counts cimport add_path
+from .jobs cimport Job
 from .kernels cimport N_LANES
 from .potentials import ROLES, Potentials
 from .starts cimport Starts, starts_of
@@ -31,6 +32,9 @@ from .tables import Lease
 # Rows of beta are kept for `Marginals._set_beta` if they have no more numbers.
 KEPT = 1_000_000
 _NO_ROWS = np.empty((0, 0))
+
+# So many documents make a job: their rows stay in the cache of the processor.
+N_TOGETHER = 4
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -45,8 +49,13 @@ def log_partition(automaton, potentials, constraints=None):
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
     cdef Tables tables = Tables.__new__(Tables)
+    cdef bint is_in_range
     load_sums(tables, automaton, potentials, constraints)
-    sum_forward(tables, backward=False)
+    tables.allocate(in_logs=False, backward=False)
+    with nogil:
+        is_in_range = linear.forward(tables)
+    if not is_in_range:
+        _forward_in_logs(tables, backward=False)
     return tables.log_z
 
 
@@ -58,16 +67,6 @@ cdef void load_sums(Tables tables, automaton, potentials, constraints):
         automaton, potentials = starts.automaton, starts.potentials
     Tables.__init__(tables, automaton, potentials, constraints)
     tables.starts = starts
-
-
-cdef void sum_forward(Tables tables, bint backward):
-    """Fill the forward tables: linear where that is safe, else in log domain."""
-    cdef bint trusted
-    tables.allocate(in_logs=False, backward=backward)
-    with nogil:
-        trusted = linear.forward(tables)
-    if not trusted:
-        _forward_in_logs(tables, backward)
 
 
 cdef void _forward_in_logs(Tables tables, bint backward):
@@ -87,6 +86,27 @@ def marginals(automaton, potentials, constraints=None, counts=True):
     RAISES: As `log_partition`.
     """
     return Marginals(automaton, potentials, constraints, counts)
+
+
+def marginal_steps(automaton, potentials, constraints, asked, answer):
+    """What is answered from `marginals` of some documents, without counts.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    asked (List[int]): Which documents.
+    answer (Callable): (document, Marginals) -> anything.
+    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    RETURNS (List): The answer for each document that is asked for.
+    RAISES: As `log_partition`.
+    """
+    found = []
+    for at in range(0, len(asked), N_TOGETHER):
+        some = asked[at : at + N_TOGETHER]
+        given = [potentials[k] for k in some], [constraints[k] for k in some]
+        job = MarginalsOfEach(automaton, *given)
+        yield job
+        found += [answer(k, posterior) for k, posterior in zip(some, job.found())]
+    return found
 
 
 def check_segment(start, end, label, n_tokens, n_labels):
@@ -132,23 +152,38 @@ cdef class Marginals(Tables):
     cdef double[::1] one                # [G] the weight 1
     cdef double[:, ::1] betas           # [n + 1, P] without counts, if that is not much
     cdef bint has_counts
+    cdef bint is_in_range               # of linear arithmetic
     cdef object _lane_lease
+    cdef Marginals next                 # of another document of a `MarginalsOfEach`
 
     def __init__(self, automaton, potentials, constraints=None, bint counts=True):
+        self._set_up(automaton, potentials, constraints, counts)
+        with nogil:
+            self._sweep()
+        self._conclude(potentials)
+
+    cdef _set_up(self, automaton, potentials, constraints, bint counts):
         load_sums(self, automaton, potentials, constraints)
         self.has_counts = counts
-        sum_forward(self, backward=True)
+        self.allocate(in_logs=False, backward=True)
         self._clear_counts()
-        cdef bint done = True
-        if self.log_z > -INFINITY:
-            with nogil:
-                done = self._backward()
-        if not done:  # out of range in linear arithmetic
+
+    cdef void _sweep(self) noexcept nogil:
+        self.is_in_range = linear.forward(self)
+        if self.is_in_range and self.log_z > -INFINITY:
+            self.is_in_range = self._backward()
+        if self.next is not None:
+            self.next._sweep()
+
+    cdef _conclude(self, potentials):
+        self.next = None
+        if not self.is_in_range:
             _forward_in_logs(self, backward=True)
             self._clear_counts()
-            with nogil:
-                self._backward()
-        if counts:
+            if self.log_z > -INFINITY:
+                with nogil:
+                    self._backward()
+        if self.has_counts:
             self._set_gradient(potentials)
 
     cdef _set_gradient(self, potentials):
@@ -745,3 +780,35 @@ cdef class Marginals(Tables):
                 self.edge_count[self.edge_suffix[e]] += self.edge_count[e]
             if self.edge_pattern[e] >= 0:
                 self.pattern_count[self.edge_pattern[e]] = self.edge_count[e]
+
+
+cdef class MarginalsOfEach(Job):
+    """`marginals` of a few documents, without counts, as a job.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    """
+
+    cdef list potentials, posteriors
+    cdef Marginals last
+
+    def __init__(self, automaton, list potentials, list constraints):
+        cdef Marginals one
+        self.potentials, self.posteriors = potentials, []
+        for given, limits in zip(potentials, constraints):
+            one = Marginals.__new__(Marginals)
+            one._set_up(automaton, given, limits, counts=False)
+            one.next, self.last = self.last, one
+            self.posteriors.append(one)
+
+    cdef void run(self) noexcept nogil:
+        if self.last is not None:
+            self.last._sweep()
+
+    def found(self):
+        """RETURNS (List[Marginals]): In the order of the documents."""
+        cdef Marginals one
+        self.last = None
+        for one, given in zip(self.posteriors, self.potentials):
+            one._conclude(given)
+        return self.posteriors

@@ -29,7 +29,7 @@ from libc.string cimport memcpy
 
 from . cimport kernels, linear
 from .chart cimport Layout, Sums
-from .inference import check_segment, marginals
+from .inference import check_segment, marginal_steps, marginals
 from .jobs cimport Job
 from .kernels cimport N_LANES
 from .potentials import check_automaton
@@ -65,13 +65,15 @@ def probability_steps(automaton, potentials, segments, constraints):
     asked = [k for k in range(len(potentials)) if segments[k]]
     args = automaton, potentials, segments, constraints, asked
     found = yield from _side_by_side(*args, None)
-    for k in range(len(potentials)):
-        if found[k] is None:
-            found[k] = []
-        elif not found[k]:
-            posterior = marginals(automaton, potentials[k], constraints[k], False)
-            found[k] = [posterior.segment(*segment) for segment in segments[k]]
-    return found
+    alone = [k for k in asked if not found[k]]
+
+    def answer(k, posterior):
+        return [posterior.segment(*segment) for segment in segments[k]]
+
+    args = automaton, potentials, constraints, alone, answer
+    for k, probs in zip(alone, (yield from marginal_steps(*args))):
+        found[k] = probs
+    return [probs or [] for probs in found]
 
 
 def probable_segments(automaton, potentials, segments, constraints, double p):

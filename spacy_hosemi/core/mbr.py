@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from operator import itemgetter
@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import Errors
 from .automaton import PatternAutomaton
-from .inference import Marginals, marginals
+from .inference import Marginals, marginal_steps, marginals
 from .lanes import decision_steps
 from .potentials import (
     CELLS,
@@ -78,28 +78,12 @@ def mbr(
         )
     _check_f1(expected_f1)
     found = marginals(automaton, potentials, constraints, counts=False)
+    free = _Free(automaton, potentials, constraints)
+    if objective == "f1":
+        return _best_f1(found, free, expected_f1)
     if found.log_z == -np.inf:
         return []
-    free = _Free(automaton, potentials, constraints)
-    if objective == "spans":
-        return _best_gain(found, free, _candidates(found))
-    n_tokens, n_expected = potentials.n_tokens, found.n_spans
-    spans = found.segments_above(_least(expected_f1), outside=False)
-    for segments in _without_search(expected_f1, n_tokens, spans, n_expected):
-        if segments and found.is_possible(segments):
-            return segments
-    # Others may pay, or be needed where outside is not possible.
-    prob = _candidates(found)
-    if expected_f1 is not None:
-        return _best_gain(found, free, _gains(prob, expected_f1))
-    best, _ = viterbi(automaton, potentials, constraints)
-    ratio = _f1(best, prob, n_expected)
-    while True:
-        segments = _best_gain(found, free, _gains(prob, ratio))
-        reached = _f1(segments, prob, n_expected)
-        if reached <= ratio + 1e-12:
-            return best
-        best, ratio = segments, reached
+    return _best_gain(found, free, _candidates(found))
 
 
 def mbr_steps(
@@ -120,14 +104,49 @@ def mbr_steps(
     """
     _check_f1(expected_f1)
     decide = partial(_without_search, expected_f1)
-    args = automaton, potentials, constraints, _least(expected_f1), decide
-    found = yield from decision_steps(*args)
-    return [
-        mbr(automaton, x, "f1", limits, expected_f1=expected_f1)
-        if segments is None
-        else segments
-        for segments, x, limits in zip(found, potentials, constraints)
-    ]
+    given = automaton, potentials, constraints
+    found = yield from decision_steps(*given, _least(expected_f1), decide)
+    alone = [k for k, segments in enumerate(found) if segments is None]
+
+    def answer(k: int, posterior: Marginals) -> Segments:
+        free = _Free(automaton, potentials[k], constraints[k])
+        return _best_f1(posterior, free, expected_f1)
+
+    others = iter((yield from marginal_steps(*given, alone, answer)))
+    return [next(others) if x is None else x for x in found]
+
+
+def _best_f1(found: Marginals, free: _Free, expected_f1: float | None) -> Segments:
+    """The segmentation with the highest expected F1; [] if nothing is possible."""
+    if found.log_z == -np.inf:
+        return []
+    n_expected = found.n_spans
+    spans = found.segments_above(_least(expected_f1), outside=False)
+    for segments in _without_search(expected_f1, free.n_tokens, spans, n_expected):
+        if segments and found.is_possible(segments):
+            return segments
+    # Others may pay, or be needed where outside is not possible.
+    prob, choose = _candidates(found), partial(_best_gain, found, free)
+    if expected_f1 is not None:
+        return choose(_gains(prob, expected_f1))
+    return _highest_ratio(choose, free.most_probable(), prob, n_expected)
+
+
+def _highest_ratio(
+    choose: Callable[[Probabilities], Segments],
+    best: Segments,
+    prob: Probabilities,
+    n_expected: float,
+) -> Segments:
+    """Dinkelbach's method, from some segments on; `choose` finds those that gain most,
+    given what each span gains."""
+    ratio = _f1(best, prob, n_expected)
+    while True:
+        segments = choose(_gains(prob, ratio))
+        reached = _f1(segments, prob, n_expected)
+        if reached <= ratio + 1e-12:
+            return best
+        best, ratio = segments, reached
 
 
 def _check_f1(expected_f1: float | None) -> None:
@@ -167,20 +186,11 @@ def _without_search(
     if expected_f1 is not None:
         yield from _fillings(_best_apart(_gains(prob, expected_f1)), n_tokens)
         return
-    # more probable ones never overlap
-    best = [span for span, p in prob.items() if p > 0.5] or [
-        max(prob, key=prob.__getitem__, default=(0, 0, 0))
-    ]
-    ratio = _f1(best, prob, n_expected)
-    if ratio < 2.0 * _FIRST:
-        return
-    while True:
-        best = _best_apart(_gains(prob, ratio))
-        reached = _f1(best, prob, n_expected)
-        if reached <= ratio + 1e-12:
-            break
-        ratio = reached
-    yield from _fillings(best, n_tokens)
+    likely = {span: p for span, p in prob.items() if p > 0.5}
+    best = _best_apart(likely) or [max(prob, key=prob.__getitem__, default=(0, 0, 0))]
+    if _f1(best, prob, n_expected) >= 2.0 * _FIRST:
+        best = _highest_ratio(_best_apart, best, prob, n_expected)
+        yield from _fillings(best, n_tokens)
 
 
 def _gains(prob: Probabilities, ratio: float) -> Probabilities:
@@ -241,6 +251,11 @@ class _Free:
         self.constraints = constraints
         self.n_tokens = potentials.n_tokens
         self._given = potentials
+
+    def most_probable(self) -> Segments:
+        """With the preferences that it had."""
+        segments, _ = viterbi(self.automaton, self._given, self.constraints)
+        return segments
 
     @cached_property
     def potentials(self) -> Potentials:
