@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -205,7 +205,7 @@ class Gazetteers:
             return self._nothing_similar
         names = tuple(self.settings)
         parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
-        alnum = self._reader.read([doc])
+        alnum = self._reader.read([doc], with_texts=True)
         before, after = _wordless(alnum, [doc])
         for name, index in self.fuzzy.items():
             attr = self.settings[name].attr
@@ -338,64 +338,62 @@ class WordReader:
     def __init__(self) -> None:
         self._known: dict[int, _TokenWords] = {}
 
-    def read(self, docs: Sequence[Doc]) -> _DocWords:
+    def read(self, docs: Sequence[Doc], with_texts: bool = False) -> _DocWords:
         """RETURNS (_DocWords): A word may reach over tokens: "Don't" is "don" and "t",
         whether or not the tokenizer divides it into "Do" and "n't"."""
         values: list[int] = []
-        first: list[int] = []
-        last: list[int] = []
-        words: list[str] = []
+        texts: list[str] = []
+        sizes: list[int] = []  # how many words begin in each token
+        goes_on: list[tuple[int, int]] = []  # words, and further tokens of them
         borders = [0]
-        i = -1
         for doc in docs:
             strings = doc.vocab.strings
             open_text = ""  # the last word, if the next token may go on with it
-            for orth, space in doc.to_array(_ORTH_AND_SPACE).tolist():
-                i += 1
+            for orth, space in zip(*doc.to_array(_ORTH_AND_SPACE).T.tolist()):
                 token = self._known.get(orth) or self._add(strings[orth], orth)
-                texts, hashes = token.texts, token.hashes
-                if open_text and token.goes_on:
-                    texts = (open_text + texts[0], *texts[1:])
-                    values[-1], last[-1] = hash_string(texts[0]), i
-                    hashes = hashes[1:]
-                    words.pop()
+                words, hashes, may_go_on, last = token
+                if open_text and may_go_on:
+                    words = (open_text + words[0], *words[1:])
+                    values[-1], hashes = hash_string(words[0]), hashes[1:]
+                    goes_on.append((len(values) - 1, len(sizes)))
+                    last = last and words[-1]
+                    if with_texts:
+                        texts.pop()
                 values += hashes
-                words += texts
-                first += [i] * len(hashes)
-                last += [i] * len(hashes)
-                open_text = texts[-1] if token.is_open and not space else ""
+                sizes.append(len(hashes))
+                open_text = "" if space else last
+                if with_texts:
+                    texts += words
             borders.append(len(values))
-        return _DocWords(
-            np.array(values, np.uint64),
-            np.array(first, "i4"),
-            np.array(last, "i4"),
-            words,
-            np.array(borders, "i4"),
-        )
+        first = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        ends = first.copy()
+        for word, i in goes_on:
+            ends[word] = i
+        hashed = np.array(values, np.uint64)
+        return _DocWords(hashed, first, ends, texts, np.array(borders, np.int32))
 
     def _add(self, text: str, orth: int) -> _TokenWords:
         if len(self._known) > _CACHE_SIZE:
             self._known.clear()
-        texts = tuple(match.group().lower() for match in WORD.finditer(text))
+        words = tuple(match.group().lower() for match in WORD.finditer(text))
         token = _TokenWords(
-            texts,
-            [hash_string(word) for word in texts],
+            words,
+            [hash_string(word) for word in words],
             goes_on=bool(_JOINING.match(text[:1])),
-            is_open=bool(_JOINING.match(text[-1:])),
+            last=words[-1] if _JOINING.match(text[-1:]) else "",
         )
         self._known[orth] = token
         return token
 
 
-@dataclass(frozen=True)
-class _TokenWords:
+class _TokenWords(NamedTuple):
     """The words of a token; whether it begins with one, which a word before may go on
-    with, and whether it ends with one."""
+    with; and the one that it ends with, or ""."""
 
-    texts: tuple[str, ...]
+    words: tuple[str, ...]
     hashes: list[int]
     goes_on: bool
-    is_open: bool
+    last: str
 
 
 def _token_values(
