@@ -36,6 +36,9 @@ LEAST = 1e-7
 # Without an expected F1 one above twice this is looked for first.
 _FIRST = 0.05
 
+# Of spans that are more probable no two overlap, whatever rounding does.
+_LIKELY = 0.5 + 1e-9
+
 # What a segment costs that has no gain of its own: more than all gains of a document.
 _COST = 1e6
 
@@ -186,8 +189,9 @@ def _without_search(
     if expected_f1 is not None:
         yield from _fillings(_best_apart(_gains(prob, expected_f1)), n_tokens)
         return
-    likely = {span: p for span, p in prob.items() if p > 0.5}
-    best = _best_apart(likely) or [max(prob, key=prob.__getitem__, default=(0, 0, 0))]
+    best = [span for span, p in prob.items() if p > _LIKELY] or [
+        max(prob, key=prob.__getitem__, default=(0, 0, 0))
+    ]
     if _f1(best, prob, n_expected) >= 2.0 * _FIRST:
         best = _highest_ratio(_best_apart, best, prob, n_expected)
         yield from _fillings(best, n_tokens)
