@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 
 from .core.rows import RowTable
 from .features import Extractor, Listed, Segments
+from .features.kept import doc_of
 from .transitions import PlaceRows, place_rows
 
 Floats = NDArray[np.float64]
@@ -120,6 +121,24 @@ def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
     known = row >= 0
     start, end = segments.start[known], segments.end[known]
     return SegmentRows(start, end, row[known], segments.strength[known])
+
+
+def split_segments(rows: SegmentRows, first: Ints) -> list[SegmentRows]:
+    """Those of each document, in its tokens.
+
+    rows (SegmentRows): Of several, document by document.
+    first (int32 [D + 1]): The first token of each, and n.
+    """
+    n_docs = len(first) - 1
+    if not len(rows.row):
+        return [rows] * n_docs
+    doc = doc_of(rows.start, first)
+    start, end = rows.start - first[doc], rows.end - first[doc]
+    borders = np.searchsorted(doc, np.arange(n_docs + 1)).tolist()
+    return [
+        SegmentRows(start[i:j], end[i:j], rows.row[i:j], rows.strength[i:j])
+        for i, j in zip(borders, borders[1:])
+    ]
 
 
 def join_rows(parts: Sequence[RoleRows]) -> RoleRows:

@@ -27,14 +27,15 @@ def in_order(
     n_threads: int,
     prepare: Callable[[Batch, Callable[[], object]], object],
 ) -> Iterator[tuple[Batch, Callable[[], Result]]]:
-    """Batches, and how to get the result of each, which may be in work already.
+    """Batches, and how to get the result of each.
 
     stream (Iterable[Batch]): Read a little ahead, if there are several threads.
     work (Callable): Makes the result of a batch.
     n_threads (int): 1: nothing is done before the result is asked for.
     prepare (Callable): With several threads, called with each batch before work on it
         begins, and with a function that returns when nothing is in work.
-    YIELDS (Tuple[Batch, Callable[[], Result]]): In the order of the stream.
+    YIELDS (Tuple[Batch, Callable[[], Result]]): In the order of the stream; the
+        function raises what was raised in the work.
     """
     if n_threads == 1:
         for batch in stream:
@@ -98,8 +99,8 @@ class _InWork(Generic[Batch, Result]):
         return self._job is None
 
     def result(self) -> Result:
-        """RETURNS (Any): The result of all steps, or raises what one of them raised."""
-        self.finish()
+        """RETURNS (Any): The result of all steps, or raises what one of them raised;
+        they have been made."""
         if self._error is not None:
             raise self._error
         return self._found
@@ -114,9 +115,9 @@ class _InWork(Generic[Batch, Result]):
 
     def wait(self) -> None:
         """Make the next step as soon as its job is done; do jobs meanwhile."""
-        if self._job is not None:
-            self._helpers.finish(self._job)
-            self._step()
+        assert self._job is not None
+        self._helpers.finish(self._job)
+        self._step()
 
     def finish(self) -> None:
         """Make all steps."""

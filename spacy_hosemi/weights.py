@@ -59,6 +59,7 @@ from .rows import (
     known_segments,
     no_rows,
     read_rows,
+    split_segments,
     with_listed,
 )
 from .scores import TokenScores
@@ -88,21 +89,6 @@ def _of_tokens(
     if within is None:
         return inside, start, end
     return inside + within, start - within, end
-
-
-def _parts(cells: NDArray[Any], first: Ints) -> list[NDArray[Any]]:
-    """Cells of each document, from those of all, document by document.
-
-    first (int32 [D + 1]): The first token of each document, and n.
-    """
-    n_docs = len(first) - 1
-    if not len(cells):
-        return [cells] * n_docs
-    doc = np.searchsorted(first[1:], cells["start"], side="right")
-    for name in ("start", "end"):
-        cells[name] -= first[doc]
-    borders = np.searchsorted(doc, np.arange(n_docs + 1)).tolist()
-    return [cells[i:j] for i, j in zip(borders, borders[1:])]
 
 
 def role_gradient(gradient: Potentials, role: str) -> Floats:
@@ -259,16 +245,17 @@ class Weights(Shim):
             self.add_scores(rows, scores[kept.roles.index(listed.role)])
         # What documents have in common is done once: most of them are short.
         dense = _of_tokens(**dict(zip(kept.roles, scores)))
-        all_cells = self._cells(known_segments(found.segments, self.table))
+        known = known_segments(found.segments, self.table)
+        of_docs = split_segments(known, found.first)
         borders = found.first.tolist()
         speaks = bool(self.extractor.features.transition_roles)
         return [
             self._beside(
                 [x[i:j] for x in dense],
-                cells,
+                self._cells(segments),
                 self._places(found.values[i:j]) if speaks else NO_PLACES,
             )
-            for i, j, cells in zip(borders, borders[1:], _parts(all_cells, found.first))
+            for i, j, segments in zip(borders, borders[1:], of_docs)
         ]
 
     def _places(self, values: Keys) -> PlaceRows:

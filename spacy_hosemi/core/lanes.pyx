@@ -17,6 +17,8 @@ A lane goes through the operations that it would go through alone, so that nothi
 depends on what stands beside it. If a number leaves the range of float64, each document
 is done again alone, and where that fails, by `marginals`; so are all others: those with
 cells, with longer explicit segments, and very long ones.
+
+The job that fills the tables also reads them, while they are in the cache of its core.
 """
 
 import numpy as np
@@ -154,18 +156,21 @@ def _side_by_side(
         lanes.write_down(found)
         lanes.listing = None
         layout = automaton.layout
-        if len(layout.spare_lanes) < N_SPARE and lanes.room.shape[0] <= SMALL:
+        size = lanes.room.shape[0] + lanes.asked.room
+        if len(layout.spare_lanes) < N_SPARE and size <= SMALL:
             layout.spare_lanes.append(lanes)
     return found
 
 
 cdef struct Listed:
-    int32_t doc, start, end, label
+    int32_t doc                         # or lane
+    int32_t start, end, label
     double score                        # or probability
 
 
 cdef class Listing:
-    """Segments of documents, and their scores or probabilities.
+    """Segments of documents, and their scores or probabilities: what is found, or what
+    is asked for, whose probabilities are filled in.
 
     p (float): See `probable_segments`.
     decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how
@@ -190,6 +195,10 @@ cdef class Listing:
 
     cdef void clear(self) noexcept nogil:
         self.n, self.is_complete = 0, True
+
+    cdef check(self):
+        if not self.is_complete:
+            raise MemoryError
 
     cdef bint _grow(self) noexcept nogil:
         cdef Py_ssize_t room = 2 * self.room + 64
@@ -228,6 +237,7 @@ cdef class Listing:
         listed = np.array([*segments, *some], np.int32).reshape(-1, 3)
         for (i, j, y), score in zip(listed.tolist(), posterior.scores_of(listed)):
             self.add(k, i, j, y, score)
+        self.check()
 
     cdef tuple sorted(self, sizes, n_labels):
         """Each once, see `probable_segments`."""
@@ -343,6 +353,7 @@ cdef class Lanes(Job):
             ):
                 check_segment(start, end, label, tables.n_tokens, tables.n_labels)
             self.asked.add(lane, start, end, label, 0.0)
+        self.asked.check()
         self.numbers.append(k)
         self.number[lane] = k
         self.first_asked[lane + 1] = self.asked.n
@@ -365,9 +376,8 @@ cdef class Lanes(Job):
                     self.asked.rows[k].score
                     for k in range(self.first_asked[lane], self.first_asked[lane + 1])
                 ]
-            elif not self.listing.is_complete:
-                raise MemoryError
             else:
+                self.listing.check()
                 found[self.numbers[lane]] = [self._decided(lane)]
         for tables in self.rooms:
             (<Tables>tables).forget()

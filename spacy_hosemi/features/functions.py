@@ -96,6 +96,9 @@ class Functions:
         self._kept: dict[int, tuple[Doc, tuple[Listed, ...]]] | None = None
         self._n_left = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}  # a copy has other documents
+
     def __bool__(self) -> bool:
         return bool(self.functions)
 
@@ -139,15 +142,16 @@ class Functions:
         RETURNS (Tuple[Listed, ...]): Of each function and role.
         RAISES (TypeError, ValueError): HS107 to HS109, it lists something else.
         """
-        if self._kept is None or len(docs) != 1:
+        kept = self._kept
+        if kept is None or len(docs) != 1:
             return self._listed(docs, seed)
         doc, place = docs[0], id(docs[0])
-        if place in self._kept:
-            return self._kept[place][1]
+        if place in kept:
+            return kept[place][1]
         found = self._listed(docs, seed)
         self._n_left -= sum(len(listed.keys) for listed in found)
         if self._n_left >= 0:
-            self._kept[place] = doc, found
+            kept[place] = doc, found
         return found
 
     def _listed(

@@ -24,7 +24,7 @@ from spacy.tokens import Doc
 from ..core.trie import SHARED, Trie, count_wordless, find_entries
 from ..errors import Errors
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
-from .kept import borders_of
+from .kept import borders_of, doc_of
 from .matches import (
     NO_MATCHES,
     FuzzyMatches,
@@ -258,7 +258,7 @@ class Gazetteers:
         source: Words,
     ) -> NDArray[np.bool_]:
         marks = np.array([fingerprint(doc) for doc in docs], np.uint64)
-        mark = marks[np.searchsorted(words.docs, start, side="right") - 1]
+        mark = marks[doc_of(start, words.docs)]
         keep = source != mark
         dropouts = [gazetteer.dropout for gazetteer in self.settings.values()]
         for k in np.flatnonzero(np.array(dropouts)[lists] > 0.0):

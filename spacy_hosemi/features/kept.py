@@ -38,6 +38,15 @@ def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
     return first
 
 
+def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
+    """RETURNS (int32 [K]): In which document some tokens are.
+
+    start (int [K]): Tokens of documents that stand one behind the other.
+    first (int32 [D + 1]): See `borders_of`.
+    """
+    return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
+
+
 class Kept:
     """Rows of numbers that depend on the word of a token alone.
 

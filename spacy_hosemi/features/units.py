@@ -18,6 +18,7 @@ from spacy.tokens import Doc
 from ..core.units import ALL, AT, OF_SEGMENT, RUNS, balance, unit_keys
 from ..errors import Errors
 from .attributes import CLOSING, OPENING, QUOTES, marks
+from .kept import doc_of
 from .matches import FUZZY_MATCH, MATCH, SIMILARITY, FuzzyMatches, Matches, size_name
 from .templates import Atom, Template
 
@@ -180,10 +181,11 @@ class UnitReader:
             parts.append(
                 (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
             )
+        if [*self._plans] == [WINDOWS]:  # which go through the documents in order
+            return Segments(*parts[0])
         arrays = [np.concatenate(part) for part in zip(*parts)]
         if len(docs) > 1:
-            doc = np.searchsorted(first, arrays[0], side="right")
-            order = np.argsort(doc, kind="stable")
+            order = np.argsort(doc_of(arrays[0], first), kind="stable")
             arrays = [array[order] for array in arrays]
         return Segments(*arrays)
 

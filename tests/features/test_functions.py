@@ -1,5 +1,6 @@
 """What functions of the user's own list, and what is refused."""
 
+import copy
 import pickle
 
 import hypothesis.strategies as st
@@ -128,6 +129,21 @@ def test_documents_that_are_read_again(most, n_again, monkeypatch):
     assert calls == docs + docs[2 - n_again :]
     assert fired(extractor, docs[0]) == expected[0]
     assert calls[-1] is docs[0] and len(calls) == 3 + n_again
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
+def test_a_copy_reads_its_own_documents(copied):
+    found = Functions({"f": orth})
+    docs = [make_doc(NLP, word) for word in "ab"]
+    with found.once():
+        of_first = found.read(docs[:1], lambda role, name: 7)
+        other = copied(found)
+        assert found.read(docs[:1], lambda role, name: 7) is of_first
+    assert other._kept is None
+    (listed,) = other.read(docs[1:], lambda role, name: 7)
+    assert listed.texts == ["b"]
 
 
 def test_documents_together():
