@@ -253,8 +253,9 @@ def sections(options: Options) -> list[Section]:
     words = ", ".join(f"{n_words(docs):,} of {x}" for x, docs in corpora.items())
     protocol = (
         f"Universal Dependencies, Chinese GSD, release 1.3, 14 tags; words: {words}. "
-        "Features, from two occurrences on: the word and its neighbours, each with the "
-        "word, its first and last character, its length. Averaged perceptron, "
+        "Features, from two occurrences on: the word, its neighbours, the two pairs of "
+        "it with one of them, its first and last character, its length. Averaged "
+        "perceptron, "
         f"{n_passes} passes, weights of longer patterns 0 or more. Order 2: triples of "
         "tags that occur 30 times. Words: the 200 most frequent triples, and weights "
         "for triples (20 times) given their first word, if the two occur together 10 "
