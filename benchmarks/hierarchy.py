@@ -28,13 +28,13 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
 - CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
   first system's own only;
 - tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of three passes
-  after a warm-up. A tree always has the probability of each level; with --confidence
-  the flat system computes it for each entity, too.
+  after a warm-up. With --confidence both compute how probable each entity is at once,
+  the tree on each level, and not when somebody asks. Level by level it always does.
 
 Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
 of the shuffled train. With several --threshold the first is trained with, and each
 predicts; "as the last" is the share of sentences in which it predicts what the last one
-does, which should be 0 then. --epochs trains by updates. --every-token is the paper's
+does, which should be 0 then. Only level by level they differ: --exact-up-to 0. --epochs trains by updates. --every-token is the paper's
 setting (Deschacht and Moens 2006): synsets of nouns are labels, and so are NONE, ADJ,
 ADV and VERB, for each other token. `--growth` keeps the spans with the N most frequent
 labels, and prints what training and tagging cost by N.
@@ -176,6 +176,7 @@ def make_component(
         settings["hierarchy"]["threshold"] = threshold
         settings["hierarchy"]["separator"] = None if tree else args.separator
         settings["hierarchy"]["l2_growth"] = args.l2_growth
+        settings["hierarchy"]["exact_up_to"] = args.exact_up_to
     return nlp, nlp.add_pipe(settings.pop("factory"), config=settings)
 
 
@@ -372,6 +373,9 @@ def main() -> None:
         "--confidence", action="store_true", help="stored without a tree, too"
     )
     parser.add_argument("--l2-growth", type=float, default=1.0)
+    parser.add_argument(
+        "--exact-up-to", type=int, default=140, help="labels; 0: level by level"
+    )
     parser.add_argument("--decoding", default="mbr", help="of both systems")
     parser.add_argument("--expected-f1", type=float, default=0.8, help="for mbr")
     parser.add_argument("--epochs", type=int, help="train by updates")

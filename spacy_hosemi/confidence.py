@@ -4,8 +4,9 @@ A component leaves a record in `doc.user_data["hosemi"][name]`:
 
     {"component": id, "spans": {"start:end:label": probability or None}}
 
-with character offsets. None means not computed yet: then the component, if it still
-lives in this process, is asked when somebody reads the attribute; it finds under
+with character offsets; with labels in a tree under "paths" for each span the names from
+the top with their probabilities. None means not computed yet: then the component, if it
+still lives in this process, is asked when somebody reads an attribute; it finds under
 "given" what limited the prediction, see `preset`. Plain numbers and strings only, so
 that the record travels with Doc.to_bytes and DocBin.
 """
@@ -95,13 +96,20 @@ def get_confidence(span: Span) -> float | None:
     span (Span): With its label.
     RETURNS (Optional[float]): In [0, 1].
     """
+    key, record = span_key(span), _record_of(span)
+    return None if record is None else record["spans"][key]
+
+
+def _record_of(span: Span) -> dict[str, Any] | None:
+    """The latest record that has a span, with its probability if that can be."""
     key = span_key(span)
     for record in reversed(span.doc.user_data.get(KEY, {}).values()):
         if key not in record["spans"]:
             continue
         if record["spans"][key] is None and record["component"] in components:
             components[record["component"]].score_spans(span.doc)
-        return record["spans"][key]
+        found: dict[str, Any] = record
+        return found
     return None
 
 
@@ -114,13 +122,11 @@ def get_label_path(span: Span) -> list[tuple[str, float | None]] | None:
         alone. Where min_confidence ended the way earlier, the rest of it comes too. A
         label that has others below it comes twice: with all of them, and as itself.
     """
-    key = span_key(span)
-    for record in reversed(span.doc.user_data.get(KEY, {}).values()):
-        if key in record["spans"]:
-            if key in record.get("paths", {}):
-                return [(name, p) for name, p in record["paths"][key]]
-            return [(span.label_, get_confidence(span))]
-    return None
+    key, record = span_key(span), _record_of(span)
+    if record is None:
+        return None
+    path = record.get("paths", {}).get(key, [(span.label_, record["spans"][key])])
+    return [(name, p) for name, p in path]
 
 
 def span_probabilities(

@@ -14,6 +14,7 @@ from spacy.training import Example
 
 from .core import PatternAutomaton, Potentials
 from .labels import check_names
+from .leaves import Leaves
 from .levels import LevelWeights
 from .problems import Fixed, Preset
 from .segmentation import Annotation, Gold
@@ -120,6 +121,15 @@ class Flat:
 
     def check_prunable(self) -> None:
         """Whether features of the top may be forgotten."""
+
+    # prediction
+
+    def leaves(
+        self, top: Weights, labels: Sequence[str], outside: str
+    ) -> Leaves | None:
+        """RETURNS (Optional[Leaves]): What takes the place of the labels of the top in
+        prediction, if anything does."""
+        return None
 
     # evaluation
 

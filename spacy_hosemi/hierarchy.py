@@ -46,10 +46,14 @@ class Hierarchy:
     separator: str | None
     threshold: float
     l2_growth: float
+    exact_up_to: int
 
 
 def make_hierarchy(
-    separator: str | None = "/", threshold: float = 0.001, l2_growth: float = 1.0
+    separator: str | None = "/",
+    threshold: float = 0.001,
+    l2_growth: float = 1.0,
+    exact_up_to: int = 140,
 ) -> Hierarchy:
     """Registered as "spacy_hosemi.hierarchy.v1" in `misc`.
 
@@ -61,6 +65,9 @@ def make_hierarchy(
         those.
     l2_growth (float): The l2 of the fit is multiplied by this on each level below the
         top.
+    exact_up_to (int): With up to so many labels prediction is exact, whatever the
+        threshold, and takes the time of labels without a tree: all are decoded at
+        once. Else, and with a tok2vec, it goes level by level.
     RETURNS (Hierarchy): For the key "hierarchy" of the component.
     RAISES (ValueError): HS043 a number out of range; HS118 separator.
     """
@@ -75,7 +82,13 @@ def make_hierarchy(
         raise ValueError(
             Errors.HS118.format(expected="a separator or null", found="it is empty")
         )
-    return Hierarchy(separator, threshold, l2_growth)
+    if exact_up_to < 0:
+        raise ValueError(
+            Errors.HS043.format(
+                name="hierarchy.exact_up_to", found=exact_up_to, expected=">= 0"
+            )
+        )
+    return Hierarchy(separator, threshold, l2_growth, exact_up_to)
 
 
 class Readings:

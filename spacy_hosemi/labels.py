@@ -76,6 +76,14 @@ class LabelInventory:
             at = end
         return segments + self._outside(at, n_tokens)
 
+    def names_within(self, span: Span) -> NDArray[np.bool_]:
+        """RETURNS (bool [n, L]): Which names the n tokens of a span may have."""
+        start, end, label = span
+        found = np.zeros((end - start, len(self.names)), bool)
+        for i, j, y in self._inside(0, end - start, label):
+            found[i:j, y] = True
+        return found
+
     def decode(self, segments: Iterable[Segment]) -> list[Span]:
         """The spans that a segmentation stands for."""
         if not self.on_tokens:

@@ -62,6 +62,7 @@ class LevelWeights(Shim):
         where it has none of its own.
     pattern (List[float64 [M]]): Their weights; -inf: forbidden.
     mined (Set[int]): Of documents all pairs of which are known.
+    version (object): Another one whenever weights may have changed.
     """
 
     def __init__(self) -> None:
@@ -75,6 +76,7 @@ class LevelWeights(Shim):
         self, pairs: Sequence[Pairs], patterns: Sequence[Sequence[Pattern]]
     ) -> None:
         """Zero weights for these pairs and patterns, level by level."""
+        self.version = object()
         self.pairs = [*pairs]
         self.matrix = [np.zeros(len(of_level.columns)) for of_level in pairs]
         self.patterns = [[tuple(z) for z in of_level] for of_level in patterns]
@@ -88,6 +90,7 @@ class LevelWeights(Shim):
         more (Sequence[Pairs]): Of each level, for all rows that there are by now; some
             may be known.
         """
+        self.version = object()
         for k, (old, new) in enumerate(zip(self.pairs, more)):
             self.pairs[k], at = old.merged(new, len(self.tree.names))
             if k in self._steps:
@@ -101,6 +104,7 @@ class LevelWeights(Shim):
         tree (LabelTree): V nodes.
         automaton (PatternAutomaton): Of the component: outside, then the top.
         """
+        self.version = object()
         self.tree, self._automaton = tree, automaton
         symbol = np.append(tree.at_level(1) + 1, 0).astype(np.int32)
         every = np.arange(len(automaton.patterns), dtype=np.int32)
@@ -139,6 +143,7 @@ class LevelWeights(Shim):
 
     def round(self) -> None:
         """Make all weights what they will be in a saved model."""
+        self.version = object()
         self.matrix = [to_single(matrix) for matrix in self.matrix]
         self.pattern = [to_single(pattern) for pattern in self.pattern]
 
@@ -326,6 +331,7 @@ class OneLevel:
 
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
         """Inverse of `vector`."""
+        self._weights.version = object()
         split = len(self.pairs.columns)
         matrix = vector[:split]
         self._weights.matrix[self.index] = matrix.copy() if copy else matrix

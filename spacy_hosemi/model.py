@@ -112,10 +112,7 @@ def predict_steps(
     model: Model[list[Doc], list[Potentials]], docs: list[Doc]
 ) -> Steps[list[Potentials]]:
     """`model.predict`, but the jobs without the GIL are given away."""
-    weights = weights_of(model)
-    if not weights.keep_scores:
-        return model.predict(docs)
-    potentials = yield from weights.potentials_of(docs)
+    potentials = yield from weights_of(model).potentials_of(docs)
     if model.layers:
         add_scores(model, docs, potentials, is_train=False)
     return potentials
@@ -125,9 +122,9 @@ def _sparse(
     weights: Weights, docs: list[Doc], is_train: bool
 ) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
     """Of the weights of features alone."""
-    if not is_train and weights.keep_scores:
+    if not is_train:
         return finish(weights.potentials_of(docs)), lambda gradients: docs
-    rows = [weights.rows(doc, is_train) for doc in docs]
+    rows = [weights.rows(doc, is_train=True) for doc in docs]
     potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:

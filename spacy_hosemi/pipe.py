@@ -41,7 +41,6 @@ from .confidence import (
     leave_record,
     register_component,
     register_extension,
-    span_probabilities,
 )
 from .core import Marginals, PatternAutomaton, Potentials, log_partition
 from .core.steps import Steps, finish
@@ -58,6 +57,7 @@ from .hierarchy import Hierarchy
 from .labelling import Labelling
 from .labels import LabelInventory
 from .labels import Span as SpanTriple
+from .leaves import Leaves
 from .levels import LevelWeights, level_weights_of
 from .loading import (
     FORMAT,
@@ -797,7 +797,15 @@ class HighOrderSemiCRF(TrainablePipe):
             self.temperature,
             self.confidence or lists_ents,
         )
-        return make_predictor(wanted, self._labelling, self.model, self.name)
+        args = self._labelling, self._leaves, self.model, self.name
+        return make_predictor(wanted, *args)
+
+    @property
+    def _leaves(self) -> Leaves | None:
+        """What takes the place of the labels of the top of a tree in prediction."""
+        if self.model.layers:
+            return None  # a tok2vec has scores for the top
+        return self._tree.leaves(self.weights, self.labels, self.cfg["outside"])
 
     def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
         """What there is to segment in each document, with all scores."""
@@ -807,11 +815,18 @@ class HighOrderSemiCRF(TrainablePipe):
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
     ) -> Steps[list[list[Problem]]]:
         """`_problems`, given what a user has fixed."""
-        presets = self._presets(docs)
-        presets, fixed = self._tree.limits_at_top(presets, fixed)
+        leaves, presets = self._leaves, self._presets(docs)
+        if leaves is None:
+            presets, fixed = self._tree.limits_at_top(presets, fixed)
+        else:
+            presets, fixed = leaves.limits(presets, fixed)
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         flat = [unit.tokens for of_doc in parts for unit in of_doc]
-        potentials = iter((yield from predict_steps(self.model, flat)))
+        if leaves is None:
+            potentials = iter((yield from predict_steps(self.model, flat)))
+        else:
+            potentials = iter((yield from leaves.weights.potentials_of(flat)))
+        labels = leaves or self._labelling
         matches = self.weights.extractor.gazetteers.entities
         problems = [
             [
@@ -821,8 +836,8 @@ class HighOrderSemiCRF(TrainablePipe):
                     preset,
                     fixed,
                     matches(unit.tokens),
-                    self.automaton,
-                    self.inventory,
+                    labels.automaton,
+                    labels.inventory,
                 )
                 for unit in of_doc
             ]
@@ -830,8 +845,8 @@ class HighOrderSemiCRF(TrainablePipe):
         ]
         if self.collective:
             pairs = zip(docs, problems)
-            weight = self.collective
-            problems = [agree(doc, x, self.automaton, weight) for doc, x in pairs]
+            args = labels.automaton, self.collective
+            problems = [agree(*pair, *args) for pair in pairs]
         return [[x.at_temperature(self.temperature) for x in some] for some in problems]
 
     def _presets(
@@ -857,10 +872,11 @@ class HighOrderSemiCRF(TrainablePipe):
             return []
         (problems,) = self._problems([doc])
         problems = [problem for problem in problems if len(problem.unit.tokens)]
+        labels = self._leaves or self._labelling
         for problem in problems:
-            args = self.automaton, problem.potentials, problem.constraints
+            args = labels.automaton, problem.potentials, problem.constraints
             if log_partition(*args) == -np.inf:
-                raise impossible(problem, self.inventory, self.cfg)
+                raise impossible(problem, labels.inventory, self.cfg)
         return problems
 
     def _distributions(self, doc: Doc) -> Sequence[Distribution]:
@@ -950,8 +966,11 @@ class HighOrderSemiCRF(TrainablePipe):
             for x in problems
         ]
         spans_of = [[found[key] for key in keys] for keys in within]
-        scores = span_probabilities(problems, spans_of, self.automaton, self.inventory)
-        record.update(zip(chain(*within), chain(*scores)))
+        paths = self._predictor.paths(doc, problems, spans_of)
+        for key, path in zip(chain(*within), chain(*paths)):
+            record[key] = path[-1][1]
+            if "paths" in whole:
+                whole["paths"][key] = path
 
     def _as_predicted(self, doc: Doc, given: dict[str, Any] | None) -> Doc | None:
         """A document with the sentence starts and entities of before prediction,

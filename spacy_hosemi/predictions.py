@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple, Protocol
@@ -11,13 +11,14 @@ from spacy.tokens import Doc
 from thinc.api import Model
 
 from .answers import Distribution, OfSegments, spans_above
-from .confidence import confidence_steps
-from .core import Marginals
-from .core.steps import Steps
+from .confidence import confidence_steps, span_probabilities
+from .core import Marginals, PatternAutomaton
+from .core.steps import Steps, finish
 from .decoding import best_spans, impossible
 from .hierarchy import Solved
 from .labelling import Labelling
-from .labels import Span
+from .labels import LabelInventory, Span
+from .leaves import Leaves, Path
 from .model import weights_of
 from .preset import read_preset
 from .problems import NOTHING, Fixed, JointMarginals, Problem
@@ -35,14 +36,15 @@ class Prediction:
 
     listed (Optional[List[Tuple[Span, float]]]): What the span group has, if that is not
         the spans.
-    paths (Optional[List[List[Tuple[str, float]]]]): With labels in a tree, of each span
-        the names from the top, and how probable each is.
+    paths (Optional[List[List[Tuple[str, Optional[float]]]]]): With labels in a tree, of
+        each span the names from the top, and how probable each is, where that was
+        needed.
     """
 
     spans: list[Span]
     scores: list[float] | None
     listed: list[tuple[Span, float]] | None = None
-    paths: list[list[tuple[str, float]]] | None = None
+    paths: Sequence[Sequence[tuple[str, float | None]]] | None = None
 
 
 class Wanted(NamedTuple):
@@ -57,6 +59,11 @@ class Wanted(NamedTuple):
     min_confidence: Thresholds
     temperature: float
     has_scores: bool
+
+    def needs_scores(self, fixed: Fixed) -> bool:
+        """Whether probabilities of spans are computed at once: what is later would not
+        know what is fixed."""
+        return bool(fixed or self.has_scores or self.min_confidence)
 
 
 class Predictor(Protocol):
@@ -85,19 +92,36 @@ class Predictor(Protocol):
         """Of a document."""
         ...
 
+    def paths(
+        self,
+        doc: Doc,
+        problems: Sequence[Problem],
+        spans: Sequence[Sequence[Span]],
+    ) -> list[list[Path]]:
+        """How probable spans of each unit of a document are: the names from the top of
+        the labels, and the probability of each."""
+        ...
+
 
 def make_predictor(
-    wanted: Wanted, labelling: Labelling, model: Model[list[Doc], Any], name: str
+    wanted: Wanted,
+    labelling: Labelling,
+    leaves: Leaves | None,
+    model: Model[list[Doc], Any],
+    name: str,
 ) -> Predictor:
     """The one for these labels.
 
-    wanted (Wanted), labelling (Labelling), model (Model), name (str): Of the component,
-        as they are now.
+    wanted (Wanted), labelling (Labelling), leaves (Optional[Leaves]), model (Model),
+        name (str): Of the component, as they are now.
     """
-    tree = labelling.tree
+    tree, cfg = labelling.tree, labelling.cfg
+    if leaves is not None:
+        at_leaves = _OfLabels(wanted, leaves.automaton, leaves.inventory, cfg)
+        return _OfLeaves(at_leaves, leaves)
     if isinstance(tree, Refinement) and tree.is_needed:
         return _OfTree(wanted, labelling, weights_of(model), tree, name)
-    return _OfLabels(wanted, labelling)
+    return _OfLabels(wanted, labelling.automaton, labelling.inventory, cfg)
 
 
 # Tuples, since one is made for each call, and of all classes they are made fastest.
@@ -107,57 +131,69 @@ class _OfLabels(NamedTuple):
     """Without a tree: what is said is that of the problems themselves."""
 
     wanted: Wanted
-    labelling: Labelling
+    automaton: PatternAutomaton
+    inventory: LabelInventory
+    cfg: Mapping[str, Any]
 
     def predictions(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
     ) -> Steps[list[Prediction]]:
         """See `Predictor`."""
-        wanted, found = self.wanted, (yield from self._solve(problems))
+        wanted, found = self.wanted, (yield from self.solve(problems))
         spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
-        listed = [self._listed(of_doc) for of_doc in problems]
-        # What is computed later would not know what is fixed.
-        if not (fixed or wanted.has_scores or wanted.min_confidence):
+        listed = [self.listed(of_doc) for of_doc in problems]
+        if not wanted.needs_scores(fixed):
             return [Prediction(x, None, more) for x, more in zip(spans, listed)]
-        args = self.labelling.automaton, self.labelling.inventory
         flat = [*chain(*problems)], [*chain(*found)]
+        args = self.automaton, self.inventory
         of_units = iter((yield from confidence_steps(*flat, *args)))
         scores = [[*chain(*islice(of_units, len(of_doc)))] for of_doc in problems]
         return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
 
     def distributions(self, doc: Doc, problems: Sequence[Problem]) -> list[OfSegments]:
         """See `Predictor`."""
-        args = self.labelling.automaton, self.labelling.inventory
+        args = self.automaton, self.inventory
         return [OfSegments(problem, *args) for problem in problems]
 
     def marginals(
         self, doc: Doc, problems: Sequence[Problem]
     ) -> Marginals | JointMarginals:
         """See `Predictor`."""
-        found = [problem.marginals(self.labelling.automaton) for problem in problems]
-        is_whole = self.labelling.cfg["scope"] == "doc"
-        return found[0] if is_whole else JointMarginals(found)
+        found = [problem.marginals(self.automaton) for problem in problems]
+        return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
 
-    def _solve(
+    def paths(
+        self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
+    ) -> list[list[Path]]:
+        """See `Predictor`."""
+        args = self.automaton, self.inventory
+        probs = span_probabilities(problems, spans, *args)
+        return [
+            [[(label, p)] for (*_, label), p in zip(*of_unit)]
+            for of_unit in zip(spans, probs)
+        ]
+
+    def solve(
         self, problems: Sequence[Sequence[Problem]]
     ) -> Steps[list[list[list[Span]]]]:
         """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each unit of each
         document, in tokens of the document."""
         flat = [problem for of_doc in problems for problem in of_doc]
-        inventory, wanted = self.labelling.inventory, self.wanted
-        args = self.labelling.automaton, inventory, wanted.decoding, wanted.expected_f1
+        inventory, wanted = self.inventory, self.wanted
+        args = self.automaton, inventory, wanted.decoding, wanted.expected_f1
         solved = []
         for problem, spans in zip(flat, (yield from best_spans(flat, *args))):
             if spans is None:
-                raise impossible(problem, inventory, self.labelling.cfg)
+                raise impossible(problem, inventory, self.cfg)
             solved.append(spans)
         of_units = iter(solved)
         return [list(islice(of_units, len(of_doc))) for of_doc in problems]
 
-    def _listed(self, problems: Sequence[Problem]) -> list[tuple[Span, float]] | None:
+    def listed(self, problems: Sequence[Problem]) -> list[tuple[Span, float]] | None:
+        """RETURNS (Optional[List[Tuple[Span, float]]]): See `Prediction`."""
         if self.wanted.spans_threshold is None:
             return None
-        args = self.labelling.automaton, self.labelling.inventory
+        args = self.automaton, self.inventory
         some = [OfSegments(x, *args) for x in problems if len(x.unit.tokens)]
         return spans_above(some, self.wanted.spans_threshold)
 
@@ -170,6 +206,97 @@ class _OfLabels(NamedTuple):
         least = (least_of(self.wanted.min_confidence, label) for *_, label in spans)
         kept = [i for i, pair in enumerate(zip(scores, least)) if pair[0] >= pair[1]]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
+
+
+class _OfLeaves(NamedTuple):
+    """With few labels in a tree: all of them at once, and what is above them."""
+
+    of_labels: _OfLabels
+    leaves: Leaves
+
+    def predictions(
+        self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
+    ) -> Steps[list[Prediction]]:
+        """See `Predictor`."""
+        wanted, found = (
+            self.of_labels.wanted,
+            (yield from self.of_labels.solve(problems)),
+        )
+        listed = [self.of_labels.listed(of_doc) for of_doc in problems]
+        if not wanted.needs_scores(fixed):
+            return [self._unscored(*pair) for pair in zip(found, listed)]
+        flat = [*chain(*problems)], [*chain(*found)]
+        of_units = iter((yield from self._path_steps(*flat)))
+        return [
+            self._confident(
+                [*chain(*spans)], [*chain(*islice(of_units, len(spans)))], more
+            )
+            for spans, more in zip(found, listed)
+        ]
+
+    def distributions(self, doc: Doc, problems: Sequence[Problem]) -> list[OfSegments]:
+        """See `Predictor`."""
+        return self.of_labels.distributions(doc, problems)
+
+    def marginals(
+        self, doc: Doc, problems: Sequence[Problem]
+    ) -> Marginals | JointMarginals:
+        """See `Predictor`."""
+        return self.of_labels.marginals(doc, problems)
+
+    def paths(
+        self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
+    ) -> list[list[Path]]:
+        """See `Predictor`."""
+        return finish(self._path_steps(problems, spans))
+
+    def _path_steps(
+        self, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
+    ) -> Steps[list[list[Path]]]:
+        """As `paths`; units may be of several documents. What is kept is sure as far
+        down as its name says."""
+        families = [[self.leaves.family(x) for x in of_unit] for of_unit in spans]
+        asked = [[*chain(*of_unit)] for of_unit in families]
+        args = self.of_labels.automaton, self.of_labels.inventory
+        probs = iter(chain(*(yield from confidence_steps(problems, asked, *args))))
+        found = []
+        for problem, some, of_unit in zip(problems, spans, families):
+            low = problem.unit.start
+            kept = {(i + low, j + low): name for i, j, name in problem.fixed.keep}
+            found.append(
+                [
+                    self.leaves.path(
+                        label, [*islice(probs, len(family))], kept.get((start, end))
+                    )
+                    for (start, end, label), family in zip(some, of_unit)
+                ]
+            )
+        return found
+
+    def _unscored(
+        self,
+        spans: Sequence[Sequence[Span]],
+        listed: list[tuple[Span, float]] | None,
+    ) -> Prediction:
+        flat = [*chain(*spans)]
+        return Prediction(flat, None, listed, [self.leaves.names(y) for *_, y in flat])
+
+    def _confident(
+        self,
+        spans: Sequence[Span],
+        paths: Sequence[Path],
+        listed: list[tuple[Span, float]] | None,
+    ) -> Prediction:
+        found = []
+        for (start, end, _), path in zip(spans, paths):
+            if name := surest(path, self.of_labels.wanted.min_confidence):
+                found.append(((start, end, name[0]), name[1], path))
+        return Prediction(
+            [span for span, _, _ in found],
+            [p for _, p, _ in found],
+            listed,
+            [path for _, _, path in found],
+        )
 
 
 class _OfTree(NamedTuple):
@@ -195,7 +322,7 @@ class _OfTree(NamedTuple):
             spans, scores, all_paths = [], [], []
             for problem in of_doc:
                 for span in next(found):
-                    name = surest(span, self.wanted.min_confidence)
+                    name = surest(span.path, self.wanted.min_confidence)
                     place = span.start, span.end
                     preset = problem.preset
                     if name and not (preset and not preset.is_free((*place, ""))):
@@ -218,6 +345,13 @@ class _OfTree(NamedTuple):
         """See `Predictor`."""
         of_units = self.distributions(doc, problems)
         return LeafMarginals(of_units, self.labelling.cfg["labels"], len(doc))
+
+    def paths(
+        self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
+    ) -> list[list[Path]]:
+        """See `Predictor`."""
+        units = self.distributions(doc, problems)
+        return [[unit.path(x) for x in some] for unit, some in zip(units, spans)]
 
     def _solve(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed

@@ -17,6 +17,7 @@ from .errors import Errors
 from .flat import Flat
 from .hierarchy import FoundSpan, Hierarchy, Readings, Solved, descend, paths
 from .labels import LabelInventory, Span
+from .leaves import Leaves, can_be_flat, leaf_automaton, leaf_weights
 from .levels import LevelWeights
 from .mining import mine_levels, mine_nodes
 from .problems import AnySpan, Fixed, Preset, Problem
@@ -53,6 +54,12 @@ class Refinement(Flat):
         self.needs_parents = settings.separator is None
         self.weights = weights
         self.tree = LabelTree([], {})
+        # Of the weights of these versions.
+        self._leaves: tuple[object, object, Leaves | None] = None, None, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied: what follows from the weights is made anew."""
+        return {**self.__dict__, "_leaves": (None, None, None)}
 
     @property
     def is_needed(self) -> bool:
@@ -333,6 +340,29 @@ class Refinement(Flat):
 
     # prediction
 
+    def leaves(
+        self, top: Weights, labels: Sequence[str], outside: str
+    ) -> Leaves | None:
+        """The leaves as labels without a tree, where there are few of them; made when
+        they are first asked for, and again when weights have changed.
+
+        top (Weights): The component's own.
+        labels (Sequence[str]), outside (str): See `LabelInventory`.
+        RETURNS (Optional[Leaves]): None: prediction goes level by level.
+        """
+        if not self.is_needed or len(labels) > self.settings.exact_up_to:
+            return None
+        of_top, of_levels, found = self._leaves
+        if of_top is not top.version or of_levels is not self.weights.version:
+            found = None
+            if can_be_flat(top, self.weights):
+                args = self.tree, labels, outside
+                automaton = leaf_automaton(self.weights, labels)
+                weights = leaf_weights(top, self.weights, labels)
+                found = Leaves(*args, automaton, weights)
+            self._leaves = top.version, self.weights.version, found
+        return found
+
     def solved(
         self,
         problems: Sequence[Problem],
@@ -417,14 +447,16 @@ class Refinement(Flat):
         return found
 
 
-def surest(span: FoundSpan, least: Thresholds) -> tuple[str, float] | None:
+def surest(
+    path: Sequence[tuple[str, float]], least: Thresholds
+) -> tuple[str, float] | None:
     """The deepest name of a span that is probable enough.
 
-    span (FoundSpan): Of a tree.
+    path (Sequence[Tuple[str, float]]): Names from the top.
     least (Union[float, Dict[str, float]]): See `min_confidence`.
     RETURNS (Optional[Tuple[str, float]]): And its probability; None: not even the top.
     """
-    for name, probability in reversed(span.path):
+    for name, probability in reversed(path):
         if probability >= least_of(least, name):
             return name, probability
     return None

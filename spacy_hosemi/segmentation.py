@@ -387,9 +387,7 @@ def exactly(
     for span in spans:
         start, end, _ = span
         _close(span, inventory, allowed)
-        for i, j, y in inventory.encode([span], end):
-            if i >= start:
-                allowed[i:j] &= np.arange(len(inventory.names)) == y
+        allowed[start:end] &= inventory.names_within(span)
         if not inventory.on_tokens:
             boundary[start + 1 : end] = -1
             boundary[[start, end]] = 1

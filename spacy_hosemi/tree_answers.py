@@ -85,10 +85,17 @@ class OfLeaves:
         """Of each span; with the name of an inner node that of all leaves below it."""
         return [self._confidence(*span) for span in spans]
 
+    def path(self, span: Span) -> list[tuple[str, float]]:
+        """Names from the top to the leaf of a span, and the confidence in each."""
+        start, end, label = span
+        ways = self.tree.path(self.tree.leaf[label])
+        return [(name, self._at_node(start, end, node)) for name, node in ways]
+
     def _confidence(self, start: int, end: int, label: str) -> float:
         node = self.tree.node_of(label)
-        if node is None:
-            return 0.0
+        return 0.0 if node is None else self._at_node(start, end, node)
+
+    def _at_node(self, start: int, end: int, node: int) -> float:
         at = self.tree.at_level(int(self.tree.level[node]))
         same = (
             prob

@@ -116,6 +116,7 @@ class Weights(Shim):
     n_observed (int): Columns of `pairs` beyond L, which only transitions have.
     keep_scores (bool): Whether the scores of words are kept in prediction.
     grows (bool): Whether features that are met in training may be added.
+    version (object): Another one whenever weights may have changed.
     """
 
     def __init__(
@@ -126,7 +127,6 @@ class Weights(Shim):
         self.l2 = l2
         self.learn_rate_scale = learn_rate_scale
         self.keep_scores = True
-        self._scores: TokenScores | None = None
         nothing = Selection(np.zeros(0, np.uint64), [], np.zeros(0, np.int64), 1, None)
         self.allocate(nothing, np.zeros(0), np.zeros((0, 1)), np.zeros(0))
 
@@ -165,6 +165,11 @@ class Weights(Shim):
         self.grows = not selection.is_limited
         self._reset_optimizer()
 
+    def _change(self) -> None:
+        """Forget what follows from the weights."""
+        self._scores: TokenScores | None = None
+        self.version = object()
+
     def put_features_on_tokens(self) -> None:
         """Read all features as inside ones: the segments are single tokens."""
         self._set_features(self.extractor.features.on_tokens())
@@ -175,11 +180,11 @@ class Weights(Shim):
 
     def _set_features(self, features: FeatureSet) -> None:
         self.extractor = self.extractor.reading(features)
-        self._scores = None
+        self._change()
 
     def _set_rows(self, keys: Any, names: Sequence[str], pairs: Pairs | None) -> None:
         """The dictionary of features, and the family of each row."""
-        self._scores = None
+        self._change()
         self.table = RowTable(np.asarray(keys, np.uint64))
         self.names = list(names)
         self.pairs = pairs
@@ -199,13 +204,13 @@ class Weights(Shim):
     @property
     def matrix(self) -> Floats:
         """Whoever asks for it may change it: kept scores are forgotten."""
-        self._scores = None
+        self._change()
         return self._matrix
 
     @matrix.setter
     def matrix(self, matrix: Floats) -> None:
         self._matrix = matrix
-        self._scores = None
+        self._change()
 
     @property
     def is_learnt(self) -> NDArray[np.bool_]:
@@ -225,11 +230,14 @@ class Weights(Shim):
 
     def potentials_of(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
         """As `potentials` of `rows` of each document, but for rounding to single
-        precision; what a word brings is summed once, until the weights change.
+        precision; what a word brings is summed once, until the weights change, if
+        `keep_scores`.
 
         docs (Sequence[Doc]): Of the same vocabulary.
         RETURNS (List[Potentials]): One for each.
         """
+        if not self.keep_scores:
+            return [self.potentials(self.rows(doc), len(doc)) for doc in docs]
         if not docs:
             return []
         kept = None
@@ -409,7 +417,7 @@ class Weights(Shim):
         dense.step(self._dense_values(self.l2) * share, rate)
         self._write_dense(dense.weights[:, 0])
         self._n_gradients = 0
-        self._scores = None
+        self._change()
         self.is_trained = True
         # What `nlp.rehearse` passes for an optimizer has a learn rate only. Averages
         # are arrays by key; ours are brought up to date only when they are used.
@@ -460,6 +468,7 @@ class Weights(Shim):
 
     def _write_dense(self, vector: Floats) -> None:
         """Inverse of `_dense`."""
+        self._change()
         split = len(self.pattern)
         pattern, length = vector[:split], vector[split:]
         self.pattern = np.where(np.isfinite(self.pattern), pattern, self.pattern)
@@ -562,6 +571,35 @@ class Weights(Shim):
         for name in _FLOATS:
             setattr(self, name, to_single(getattr(self, name)))
 
+    # other labels
+
+    def columns(self, columns: Ints) -> Floats:
+        """RETURNS (float64 [R, K]): Weights of all features in some columns, each of
+        which may be asked for several times; 0 where there is none."""
+        if self.pairs is None:
+            return self._matrix[:, columns]
+        row, column, slot = self._slots(np.arange(len(self.table), dtype=np.int32))
+        dense = np.zeros((len(self.table), len(self.tail) + self.n_observed))
+        dense[row, column] = self._matrix[slot, 0]
+        return dense[:, columns]
+
+    def with_labels(
+        self, matrix: Floats, pattern: Floats, length: Floats, tail: Floats
+    ) -> Weights:
+        """The same features, with weights for other labels, for prediction.
+
+        matrix (float64 [R, L]), pattern (float64 [M]), length (float64 [L, D]), tail
+            (float64 [L]): As of any.
+        RETURNS (Weights): It reads with the same extractor.
+        """
+        found = Weights(self.extractor, self.l2, self.learn_rate_scale)
+        found.table, found.names = self.table, self.names
+        found._row_family, found.counts = self._row_family, self.counts
+        found.keep_scores = self.keep_scores
+        found.pattern, found.length, found.tail = pattern, length, tail
+        found.matrix = matrix
+        return found
+
     # how many weights
 
     def size(self) -> dict[str, float]:
@@ -624,7 +662,7 @@ class Weights(Shim):
         new[left] = n_labels + np.arange(len(left))
         self.pairs = Pairs(self.pairs.first, new[columns])
         self.n_observed = len(left)
-        self._scores = None
+        self._change()
         return (left - n_labels).astype(np.int32)
 
     def add_labels(
@@ -673,6 +711,7 @@ class Weights(Shim):
     def set_pattern(self, pattern: Floats) -> None:
         """Weights for other label patterns, those of the automaton from now on."""
         self.pattern = pattern
+        self._change()
         self._reset_optimizer()
 
     # persistence

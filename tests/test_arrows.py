@@ -83,6 +83,7 @@ ORDER = [
     "levels",
     "mining",
     "thresholds",
+    "leaves",
     "flat",
     "hierarchy",
     "tree_mbr",

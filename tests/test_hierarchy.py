@@ -13,10 +13,9 @@ from spacy_hosemi.candidates import Candidates, Known, top_candidates
 from spacy_hosemi.core import PatternAutomaton, viterbi
 from spacy_hosemi.core.rows import Freedom
 from spacy_hosemi.hierarchy import (
-    FoundSpan,
-    Hierarchy,
     Readings,
     descend,
+    make_hierarchy,
     make_step,
     paths,
 )
@@ -523,7 +522,7 @@ def level_batches(case, known, threshold=0.0, l2_growth=1.0):
 
     others = [gold_at_top(case, d, spans) for d, spans in enumerate(known.spans)]
     candidates = case.candidates(threshold, others=others)
-    settings = Hierarchy("/", threshold, l2_growth)
+    settings = make_hierarchy("/", threshold, l2_growth)
     args = candidates, case.top, Readings(case.rows), known, settings
     train_levels(fit, case.weights, None, *args)
     return found
@@ -588,8 +587,8 @@ def test_batches_leave_other_levels_alone():
 
 
 def test_the_surest_name():
-    span = FoundSpan(0, 1, "PER", [("PER", 0.9), ("PER", 0.4)])
-    assert surest(span, 0.0) == ("PER", 0.4)
-    assert surest(span, 0.5) == ("PER", 0.9)  # what is above it has the same name
-    assert surest(span, 0.95) is None
-    assert surest(span, {"PER": 0.95}) is None
+    path = [("PER", 0.9), ("PER", 0.4)]
+    assert surest(path, 0.0) == ("PER", 0.4)
+    assert surest(path, 0.5) == ("PER", 0.9)  # what is above it has the same name
+    assert surest(path, 0.95) is None
+    assert surest(path, {"PER": 0.95}) is None

@@ -10,17 +10,17 @@ import pytest
 from spacy.tokens import Span
 
 from ..helpers import make_doc, make_nlp, triples
-from .test_hierarchy import LABELS, MARKED, TREE, fit_on, make_tree_nlp
+from .test_hierarchy import AT_ONCE, LABELS, MARKED, TREE, fit_on, make_tree_nlp
 
 ALL = 100_000
 TEXTS = ("Ada met Babbage", "Mary", "", "in New York")
 
 
-def uncertain(**config):
+def uncertain(exact_up_to, **config):
     """Few iterations, and nothing is pruned."""
     settings = {"fit": {"@misc": "spacy_hosemi.lbfgs.v1", "max_iter": 4, "l2": 2.0}}
     settings["fit"]["progress"] = False
-    tree = {"threshold": 0.0}
+    tree = {"threshold": 0.0, "exact_up_to": exact_up_to}
     return make_tree_nlp(MARKED[:5], tree=tree, settings=settings, **config)
 
 
@@ -31,9 +31,9 @@ def in_sentences(nlp):
     return pipe
 
 
-@pytest.fixture(scope="module")
-def nlp():
-    return uncertain()
+@pytest.fixture(scope="module", params=AT_ONCE)
+def nlp(request):
+    return uncertain(request.param)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +151,8 @@ def test_mbr_takes_no_span_for_want_of_outside(nlp, pipe):
     """The threshold leaves it out where labels are probable together."""
     other = copy.deepcopy(pipe)
     other.decoding, other.expected_f1 = "mbr", 1.0
-    other._tree.settings = replace(other._tree.settings, threshold=0.2)
+    settings = other._tree.settings
+    other._tree.settings = replace(settings, threshold=0.2, exact_up_to=0)
     for words in ("London .", "London met", "France Paris"):
         doc = make_doc(nlp, *words.split())
         labels = other.marginals(doc).tokens[0]
