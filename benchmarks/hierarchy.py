@@ -34,10 +34,11 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
 Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
 of the shuffled train. With several --threshold the first is trained with, and each
 predicts; "as the last" is the share of sentences in which it predicts what the last one
-does, which should be 0 then. Only level by level they differ: --exact-up-to 0. --epochs trains by updates. --every-token is the paper's
-setting (Deschacht and Moens 2006): synsets of nouns are labels, and so are NONE, ADJ,
-ADV and VERB, for each other token. `--growth` keeps the spans with the N most frequent
-labels, and prints what training and tagging cost by N.
+does, which should be 0 then. Only level by level they differ: --exact-up-to 0. --epochs
+trains by updates. --every-token is the paper's setting (Deschacht and Moens 2006):
+synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other token.
+`--growth` keeps the spans with the N most frequent labels, and prints what training and
+tagging cost by N.
 """
 
 from __future__ import annotations

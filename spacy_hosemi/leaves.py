@@ -59,13 +59,23 @@ class _Way(NamedTuple):
     """How the probability of each name on the way to a leaf is added up.
 
     family (List[str]): All leaves below the same top.
-    names (Tuple[Tuple[str, None], ...]): From the top.
+    names (Tuple[str, ...]): From the top.
     below (List[List[int]]): For each of them, which of the family are below.
     """
 
     family: list[str]
-    names: tuple[tuple[str, None], ...]
+    names: tuple[str, ...]
     below: list[list[int]]
+
+
+def _way(tree: LabelTree, label: str) -> _Way:
+    nodes = tree.path(tree.leaf[label])
+    family = tree.leaves(nodes[0][1])
+    return _Way(
+        family,
+        tuple(name for name, _ in nodes),
+        [[family.index(x) for x in tree.leaves(node)] for _, node in nodes],
+    )
 
 
 class Leaves:
@@ -76,6 +86,8 @@ class Leaves:
     outside (str): See `LabelInventory`.
     automaton (PatternAutomaton): Of the leaves in this order.
     weights (Weights): For these labels.
+    unknown (Dict[str, Tuple[Tuple[str, None], ...]]): For each leaf the names from the
+        top, as a path without probabilities.
     """
 
     def __init__(
@@ -90,7 +102,11 @@ class Leaves:
         self.inventory = LeafInventory(labels, outside, tree)
         self.automaton = automaton
         self.weights = weights
-        self._ways: dict[str, _Way] = {}
+        self._ways = {label: _way(tree, label) for label in labels}
+        self.unknown = {
+            label: tuple((name, None) for name in way.names)
+            for label, way in self._ways.items()
+        }
 
     def limits(
         self, presets: Iterable[Preset | None], fixed: Fixed
@@ -111,7 +127,7 @@ class Leaves:
         """RETURNS (List[Tuple[int, int, str]]): The same tokens with each leaf that is
         below the same top."""
         start, end, label = span
-        return [(start, end, name) for name in self._way(label).family]
+        return [(start, end, name) for name in self._ways[label].family]
 
     def path(
         self, label: str, probabilities: Sequence[float], kept: str | None
@@ -121,29 +137,13 @@ class Leaves:
         probabilities (Sequence[float]): Of its `family`.
         kept (Optional[str]): Down to this name it is sure.
         """
-        way = self._way(label)
+        way = self._ways[label]
         least = 0 if kept is None else len(self.inventory.below(kept))
         path = []
-        for (name, _), below in zip(way.names, way.below):
+        for name, below in zip(way.names, way.below):
             p = min(math.fsum([probabilities[k] for k in below]), 1.0)
             path.append((name, 1.0 if len(below) >= least > 0 else p))
         return path
-
-    def names(self, label: str) -> tuple[tuple[str, None], ...]:
-        """RETURNS (Tuple[Tuple[str, None], ...]): From the top to a leaf, as a path."""
-        return self._way(label).names
-
-    def _way(self, label: str) -> _Way:
-        if label not in self._ways:
-            tree = self._tree
-            nodes = tree.path(tree.leaf[label])
-            family = tree.leaves(nodes[0][1])
-            self._ways[label] = _Way(
-                family,
-                tuple((name, None) for name, _ in nodes),
-                [[family.index(x) for x in tree.leaves(node)] for _, node in nodes],
-            )
-        return self._ways[label]
 
 
 def can_be_flat(top: Weights, levels: LevelWeights) -> bool:

@@ -224,7 +224,7 @@ class _OfLeaves(NamedTuple):
         )
         listed = [self.of_labels.listed(of_doc) for of_doc in problems]
         if not wanted.needs_scores(fixed):
-            return [self._unscored(*pair) for pair in zip(found, listed)]
+            return [self._unscored([*chain(*x)], y) for x, y in zip(found, listed)]
         flat = [*chain(*problems)], [*chain(*found)]
         of_units = iter((yield from self._path_steps(*flat)))
         return [
@@ -274,12 +274,10 @@ class _OfLeaves(NamedTuple):
         return found
 
     def _unscored(
-        self,
-        spans: Sequence[Sequence[Span]],
-        listed: list[tuple[Span, float]] | None,
+        self, spans: list[Span], listed: list[tuple[Span, float]] | None
     ) -> Prediction:
-        flat = [*chain(*spans)]
-        return Prediction(flat, None, listed, [self.leaves.names(y) for *_, y in flat])
+        paths = [self.leaves.unknown[label] for *_, label in spans]
+        return Prediction(spans, None, listed, paths)
 
     def _confident(
         self,

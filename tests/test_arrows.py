@@ -31,6 +31,7 @@ ORDER = [
     "core.tables",
     "core.counts",
     "core.logspace",
+    "core.listing",
     "core.linear",
     "core.inference",
     "core.lanes",

@@ -36,6 +36,9 @@ class Marginals:
     def segments_above(
         self, p: float, outside: bool = ...
     ) -> list[tuple[int, int, int, float]]: ...
+    def spans_above(
+        self, p: float
+    ) -> tuple[list[tuple[int, int, int, float]], float]: ...
 
 class MarginalsOfEach(Job):
     def __init__(
@@ -43,6 +46,7 @@ class MarginalsOfEach(Job):
         automaton: PatternAutomaton,
         potentials: list[Potentials],
         constraints: list[Constraints | None],
+        p: float = ...,
     ) -> None: ...
     def found(self) -> list[Marginals]: ...
 
@@ -63,4 +67,5 @@ def marginal_steps(
     constraints: Sequence[Constraints | None],
     asked: Sequence[int],
     answer: Callable[[int, Marginals], Answer],
+    p: float = ...,
 ) -> Steps[list[Answer]]: ...

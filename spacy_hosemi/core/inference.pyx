@@ -24,6 +24,7 @@ from .columns import columns_of_groups, set_entry_counts
 from .counts cimport add_path
 from .jobs cimport Job
 from .kernels cimport N_LANES
+from .listing cimport Listed, Listing, Open
 from .potentials import ROLES, Potentials
 from .starts cimport Starts, starts_of
 from .tables cimport Tables
@@ -88,13 +89,14 @@ def marginals(automaton, potentials, constraints=None, counts=True):
     return Marginals(automaton, potentials, constraints, counts)
 
 
-def marginal_steps(automaton, potentials, constraints, asked, answer):
+def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0.0):
     """What is answered from `marginals` of some documents, without counts.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     asked (List[int]): Which documents.
     answer (Callable): (document, Marginals) -> anything.
+    p (float): If above 0, jobs make what `Marginals.spans_above` says of it.
     YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List): The answer for each document that is asked for.
     RAISES: As `log_partition`.
@@ -103,7 +105,7 @@ def marginal_steps(automaton, potentials, constraints, asked, answer):
     for at in range(0, len(asked), N_TOGETHER):
         some = asked[at : at + N_TOGETHER]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
-        job = MarginalsOfEach(automaton, *given)
+        job = MarginalsOfEach(automaton, *given, p)
         yield job
         found += [answer(k, posterior) for k, posterior in zip(some, job.found())]
     return found
@@ -155,6 +157,10 @@ cdef class Marginals(Tables):
     cdef bint is_in_range               # of linear arithmetic
     cdef object _lane_lease
     cdef Marginals next                 # of another document of a `MarginalsOfEach`
+    # Without counts, what a job lists
+    cdef Listing listing
+    cdef double[:, ::1] start_prob      # [n, G] P(a segment starts at a token)
+    cdef Py_ssize_t first_listed, after_listed
 
     def __init__(self, automaton, potentials, constraints=None, bint counts=True):
         self._set_up(automaton, potentials, constraints, counts)
@@ -165,19 +171,26 @@ cdef class Marginals(Tables):
     cdef _set_up(self, automaton, potentials, constraints, bint counts):
         load_sums(self, automaton, potentials, constraints)
         self.has_counts = counts
-        self.allocate(in_logs=False, backward=True)
+        self.allocate(in_logs=False, backward=True, later=True)
         self._clear_counts()
 
     cdef void _sweep(self) noexcept nogil:
+        self.clear()
         self.is_in_range = linear.forward(self)
         if self.is_in_range and self.log_z > -INFINITY:
             self.is_in_range = self._backward()
+        if self.is_in_range and self.listing is not None:
+            self._count_starts(self.start_prob)
+            self.first_listed = self.listing.n
+            self._list(self.start_prob, self.listing, False)
+            self.after_listed = self.listing.n
         if self.next is not None:
             self.next._sweep()
 
     cdef _conclude(self, potentials):
         self.next = None
         if not self.is_in_range:
+            self.listing = None
             _forward_in_logs(self, backward=True)
             self._clear_counts()
             if self.log_z > -INFINITY:
@@ -279,25 +292,71 @@ cdef class Marginals(Tables):
         """
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
-        cdef double[:, :] starts = self._starts()
+        cdef Listing listing = Listing(p)
+        cdef const double[:, :] starts = self._starts()
+        with nogil:
+            self._list(starts, listing, outside)
+        listing.check()
+        return _sorted_rows(listing, 0, listing.n)
+
+    def spans_above(self, p):
+        """What `core.mbr` decides from, at hand where a job has listed it.
+
+        p (float): Least probability, above 0.
+        RETURNS (Tuple[List[Tuple[int, int, int, float]], float]): `segments_above`
+            without outside, and `n_spans`.
+        """
+        if self.listing is None or self.listing.p != p:
+            return self.segments_above(p, outside=False), self.n_spans
+        self.listing.check()
+        n_expected = float(np.asarray(self.start_prob)[:, 1:].sum())
+        rows = _sorted_rows(self.listing, self.first_listed, self.after_listed)
+        return rows, n_expected
+
+    cdef void _list(
+        self, const double[:, :] starts, Listing listing, bint outside
+    ) noexcept nogil:
+        """Add what `segments_above` lists; starts [n, L]: as `_starts` gives them."""
+        cdef double p = listing.p, total, score
         cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
-        cdef Py_ssize_t j, y
-        cdef list found = [], open_segments = [], groups
+        cdef Py_ssize_t j, u, g, y, i, k, n_left
+        cdef Open* one
+        listing.n_open = 0
         for j in range(1, self.n_tokens + 1):
             for y in range(0 if outside else 1, self.n_labels):
-                if starts[j - 1, y] >= some:
-                    groups = self._groups_of(y)
-                    more = dict.fromkeys(groups, 0.0)
-                    open_segments.append([j - 1, y, starts[j - 1, y], more])
-            if not open_segments:
+                if starts[j - 1, y] < some:
+                    continue
+                for g in range(self.n_groups):
+                    if self.group_label[g] == y:
+                        listing.begin(j - 1, y, g, starts[j - 1, y])
+            if not listing.n_open:
                 continue
             self._set_beta(j)
-            for segment in open_segments:
-                prob = self._extend(segment, j)
-                if prob >= p * (1.0 - 1e-12):
-                    found.append((segment[0], j, segment[1], prob))
-            open_segments = [s for s in open_segments if s[2] >= least]
-        return sorted(found)
+            i = n_left = 0
+            while i < listing.n_open:
+                k, total = i, 0.0
+                u, y = listing.open[i].start, listing.open[i].label
+                # group by group
+                while k < listing.n_open:
+                    one = &listing.open[k]
+                    if one.start != u or one.label != y:
+                        break
+                    g = one.group
+                    if j > u + 1:
+                        one.more += self.more[j - 1, g]
+                    score = self.first[u, g] + one.more + self.end[j - 1, g]
+                    score += self.length_score(g, j - u) + self.cells_of(u, j, g)
+                    total += self._one(u, g, score, j)
+                    k += 1
+                if total >= p * (1.0 - 1e-12):
+                    listing.add(0, u, j, y, total)
+                listing.open[i].left -= total
+                if listing.open[i].left >= least:
+                    for g in range(i, k):
+                        listing.open[n_left] = listing.open[g]
+                        n_left += 1
+                i = k
+            listing.n_open = n_left
 
     @property
     def n_spans(self):
@@ -341,27 +400,6 @@ cdef class Marginals(Tables):
             found[k] = self.segment_score(u, j, y)
         return np.asarray(found)
 
-    cdef list _groups_of(self, Py_ssize_t y):
-        cdef Py_ssize_t g
-        return [g for g in range(self.n_groups) if self.group_label[g] == y]
-
-    cdef double _extend(self, list segment, Py_ssize_t j):
-        """Let a segment [start, label, probability that it is open, sums of `more` by
-        group] end at j. RETURNS: with which probability it does."""
-        cdef Py_ssize_t u = segment[0], g
-        cdef double total = 0.0, score, running
-        cdef dict more = segment[3]
-        for g in list(more):
-            running = more[g]
-            if j > u + 1:
-                running += self.more[j - 1, g]
-                more[g] = running
-            score = self.first[u, g] + running + self.end[j - 1, g]
-            score += self.length_score(g, j - u) + self.cells_of(u, j, g)
-            total += self._one(u, g, score, j)
-        segment[2] -= total
-        return total
-
     def is_possible(self, segments):
         """Whether a segmentation has a probability above 0.
 
@@ -371,7 +409,7 @@ cdef class Marginals(Tables):
         """
         return self.log_z > -INFINITY and self.path_score(segments) > -INFINITY
 
-    def _set_beta(self, Py_ssize_t j):
+    cdef void _set_beta(self, Py_ssize_t j) noexcept nogil:
         """beta of one boundary: as it was kept, or from B."""
         if self.betas.shape[0]:
             memcpy(&self.beta[0], &self.betas[j, 0], self.n_states * sizeof(double))
@@ -438,6 +476,12 @@ cdef class Marginals(Tables):
         if size <= KEPT:
             self._lane_lease = lease = Lease(size)
             self.betas = lease.array[:size].reshape(n_rows, self.n_states)
+
+    cdef _make_room_for(self, Listing listing):
+        """Let a job list spans, where its label alone tells the group of each."""
+        if self.n_groups == self.n_labels:
+            self.listing = listing
+            self.start_prob = np.zeros((self.n_tokens, self.n_groups))
 
     cdef _clear_lanes(self, Py_ssize_t n_arcs):
         cdef Py_ssize_t n_nodes = self.n_nodes + self.n_states + 2
@@ -627,7 +671,7 @@ cdef class Marginals(Tables):
                 &self.first_state[0], n_groups, weight, 1, y, 1, x, 0, found
             )
 
-    cdef _count_starts(self, double[:, ::1] start_count):
+    cdef void _count_starts(self, double[:, ::1] start_count) noexcept nogil:
         # P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]
         cdef Py_ssize_t u
         if self.are_tokens and self.has_counts:
@@ -635,14 +679,13 @@ cdef class Marginals(Tables):
             return
         if self.log_z == -INFINITY:
             return
-        with nogil:
-            for u in range(self.n_tokens):
-                self._products(
-                    &self.one[0],
-                    &self.opened[u, 0],
-                    &self.closing[u, 0],
-                    &start_count[u, 0],
-                )
+        for u in range(self.n_tokens):
+            self._products(
+                &self.one[0],
+                &self.opened[u, 0],
+                &self.closing[u, 0],
+                &start_count[u, 0],
+            )
 
     cdef void _count_ends(self, Py_ssize_t j) noexcept nogil:
         # P(a segment of the group ends at j) = sum_q alpha[j, q] beta[j, q]
@@ -787,17 +830,21 @@ cdef class MarginalsOfEach(Job):
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
+    p (float): See `marginal_steps`.
     """
 
     cdef list potentials, posteriors
     cdef Marginals last
 
-    def __init__(self, automaton, list potentials, list constraints):
+    def __init__(self, automaton, list potentials, list constraints, double p=0.0):
         cdef Marginals one
+        cdef Listing listing = Listing(p) if p > 0.0 else None
         self.potentials, self.posteriors = potentials, []
         for given, limits in zip(potentials, constraints):
             one = Marginals.__new__(Marginals)
             one._set_up(automaton, given, limits, counts=False)
+            if listing is not None:
+                one._make_room_for(listing)
             one.next, self.last = self.last, one
             self.posteriors.append(one)
 
@@ -812,3 +859,15 @@ cdef class MarginalsOfEach(Job):
         for one, given in zip(self.posteriors, self.potentials):
             one._conclude(given)
         return self.posteriors
+
+
+cdef list _sorted_rows(Listing listing, Py_ssize_t first, Py_ssize_t after):
+    """RETURNS (List[Tuple[int, int, int, float]]): start, end, label, probability."""
+    cdef Py_ssize_t k
+    cdef Listed row
+    found = []
+    for k in range(first, after):
+        row = listing.rows[k]
+        found.append((row.start, row.end, row.label, row.score))
+    found.sort()
+    return found

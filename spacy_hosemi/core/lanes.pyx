@@ -25,8 +25,6 @@ import numpy as np
 
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, exp, rint
-from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from . cimport kernels, linear
@@ -34,6 +32,7 @@ from .chart cimport Layout, Sums
 from .inference import check_segment, marginal_steps, marginals
 from .jobs cimport Job
 from .kernels cimport N_LANES
+from .listing cimport Listed, Listing
 from .potentials import check_automaton
 from .steps import finish
 from .tables cimport Tables
@@ -160,97 +159,6 @@ def _side_by_side(
         if len(layout.spare_lanes) < N_SPARE and size <= SMALL:
             layout.spare_lanes.append(lanes)
     return found
-
-
-cdef struct Listed:
-    int32_t doc                         # or lane
-    int32_t start, end, label
-    double score                        # or probability
-
-
-cdef class Listing:
-    """Segments of documents, and their scores or probabilities: what is found, or what
-    is asked for, whose probabilities are filled in.
-
-    p (float): See `probable_segments`.
-    decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how
-        probable they are.
-    """
-
-    cdef double p
-    cdef object decide
-    cdef Listed* rows                   # [room], of which there are n
-    cdef Py_ssize_t n, room
-    cdef bint is_complete               # False: there was no memory for more
-
-    def __cinit__(self, p=0.0, decide=None):
-        self.p, self.decide = p, decide
-        self.rows, self.room = NULL, 0
-        self.clear()
-        if not self._grow():
-            raise MemoryError
-
-    def __dealloc__(self):
-        free(self.rows)
-
-    cdef void clear(self) noexcept nogil:
-        self.n, self.is_complete = 0, True
-
-    cdef check(self):
-        if not self.is_complete:
-            raise MemoryError
-
-    cdef bint _grow(self) noexcept nogil:
-        cdef Py_ssize_t room = 2 * self.room + 64
-        rows = <Listed*>realloc(self.rows, room * sizeof(Listed))
-        if rows == NULL:
-            return False
-        self.rows, self.room = rows, room
-        return True
-
-    cdef void add(
-        self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
-    ) noexcept nogil:
-        """One that is not forbidden; it may be there already."""
-        cdef Listed* row
-        if score == -INFINITY:
-            return
-        if self.n == self.room and not self._grow():
-            self.is_complete = False
-            return
-        row = &self.rows[self.n]
-        row.doc, row.start, row.end = <int32_t>k, <int32_t>u, <int32_t>j
-        row.label, row.score = <int32_t>y, score
-        self.n += 1
-
-    cdef add_all(self, k, posterior, n_tokens, segments):
-        """What is listed of a document that stands alone."""
-        if self.p > 0.0:
-            some = [segment[:3] for segment in posterior.segments_above(self.p)]
-        else:
-            some = [
-                (i, j, y)
-                for j in range(1, n_tokens + 1)
-                for i in range(j)
-                for y in range(posterior.tokens.shape[1])
-            ]
-        listed = np.array([*segments, *some], np.int32).reshape(-1, 3)
-        for (i, j, y), score in zip(listed.tolist(), posterior.scores_of(listed)):
-            self.add(k, i, j, y, score)
-        self.check()
-
-    cdef tuple sorted(self, sizes, n_labels):
-        """Each once, see `probable_segments`."""
-        rows = np.asarray(<Listed[: self.room]>self.rows)[: self.n]
-        first = np.concatenate([[0], np.cumsum(sizes)])
-        longest = np.max(sizes, initial=0)
-        names = "doc", "start", "end", "label"
-        doc, start, end, label = (rows[name].astype(np.int64) for name in names)
-        key = (first[doc] + end) * (longest + 1) + longest - (end - start)
-        _, at = np.unique(key * n_labels + label, return_index=True)
-        begin = np.searchsorted(doc[at], np.arange(len(sizes) + 1))
-        segments = np.column_stack([start, end, label]).astype(np.int32)
-        return begin.astype(np.int32), segments[at], rows["score"][at]
 
 
 cdef Py_ssize_t _size(automaton, potentials, constraints):

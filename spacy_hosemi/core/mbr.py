@@ -108,14 +108,15 @@ def mbr_steps(
     _check_f1(expected_f1)
     decide = partial(_without_search, expected_f1)
     given = automaton, potentials, constraints
-    found = yield from decision_steps(*given, _least(expected_f1), decide)
+    least = _least(expected_f1)
+    found = yield from decision_steps(*given, least, decide)
     alone = [k for k, segments in enumerate(found) if segments is None]
 
     def answer(k: int, posterior: Marginals) -> Segments:
         free = _Free(automaton, potentials[k], constraints[k])
         return _best_f1(posterior, free, expected_f1)
 
-    others = iter((yield from marginal_steps(*given, alone, answer)))
+    others = iter((yield from marginal_steps(*given, alone, answer, least)))
     return [next(others) if x is None else x for x in found]
 
 
@@ -123,8 +124,7 @@ def _best_f1(found: Marginals, free: _Free, expected_f1: float | None) -> Segmen
     """The segmentation with the highest expected F1; [] if nothing is possible."""
     if found.log_z == -np.inf:
         return []
-    n_expected = found.n_spans
-    spans = found.segments_above(_least(expected_f1), outside=False)
+    spans, n_expected = found.spans_above(_least(expected_f1))
     for segments in _without_search(expected_f1, free.n_tokens, spans, n_expected):
         if segments and found.is_possible(segments):
             return segments

@@ -16,7 +16,8 @@ cdef class ArcWeights:
 cdef class Tables(Chart):
     cdef readonly bint in_logs
     cdef object _lease
-    cdef double[:, ::1] _rows       # what is left of it
+    cdef double[:, ::1] _table      # all rows of it
+    cdef double[:, ::1] _rows       # what is left of them
     cdef double[::1] _vectors
     # Row j of a table in linear domain stands for exp(scale[j]) * row.
     cdef double[:, ::1] opened      # [n + 1, P] A: a segment begins at boundary j
@@ -66,6 +67,7 @@ cdef class Tables(Chart):
     cdef double[:, ::1] take_rows(self, Py_ssize_t n)
     cdef double[::1] _take(self, Py_ssize_t n)
     cdef Py_ssize_t _size_of_vectors(self) noexcept nogil
+    cdef void clear(self) noexcept nogil
     cdef void _fill(self, double[:, ::1] table, double value) noexcept nogil
     cdef _take_vectors(self)
     cdef _set_arc_weights(self)

@@ -59,12 +59,14 @@ cdef class Tables(Chart):
         bint forward=True,
         bint backward=True,
         Py_ssize_t n_more=0,
+        bint later=False,
     ):
         """Empty tables in one of the domains, all of them in one array.
 
         in_logs (bool): Whether the entries are logarithms.
         forward, backward (bool): Which sweeps are to come.
         n_more (int): Rows for tables of a subclass, which takes them with `take_rows`.
+        later (bool): Whoever sweeps calls `clear` first, which needs no GIL.
         RETURNS (Tables): Itself.
         """
         cdef Py_ssize_t rows = self.n_tokens + 1, n_states = self.n_states
@@ -93,8 +95,9 @@ cdef class Tables(Chart):
             + n_vectors
         )
         array, at = lease.array, n_table * n_states
-        self._rows = array[:at].reshape(n_table, n_states)
-        self._fill(self._rows, -INFINITY if in_logs else 0.0)
+        self._table = self._rows = array[:at].reshape(n_table, n_states)
+        if not later:
+            self.clear()
         self.opened = self.take_rows(n_opened)
         self.closing = self.take_rows(n_closing)
         self.rest = self.take_rows(2)
@@ -119,7 +122,7 @@ cdef class Tables(Chart):
 
     cdef _release(self):
         """Forget the tables of the other domain before there are new ones."""
-        self._lease = self._rows = self._vectors = None
+        self._lease = self._table = self._rows = self._vectors = None
         self.opened = self.closing = self.rest = self.alpha = self.running = None
         self.saved = self.weight = self.opened_top = None
         self.alpha_scale = self.opened_scale = self.running_top = self.group_top = None
@@ -154,6 +157,10 @@ cdef class Tables(Chart):
         cdef Py_ssize_t n = 2 * (self.n_tokens + 1) + 3 * self.n_groups
         n += 2 * (self.n_nodes + self.n_states + 2)
         return n + self.late_score.shape[0] + self.long_score.shape[0]
+
+    cdef void clear(self) noexcept nogil:
+        """Empty all tables."""
+        self._fill(self._table, -INFINITY if self.in_logs else 0.0)
 
     cdef void _fill(self, double[:, ::1] table, double value) noexcept nogil:
         cdef Py_ssize_t i

@@ -1,0 +1,36 @@
+from libc.stdint cimport int32_t
+
+
+cdef struct Listed:
+    int32_t doc                         # or lane
+    int32_t start, end, label
+    double score                        # or probability
+
+
+cdef struct Open:
+    # A segment that may not have ended yet, as one of the groups of its label has it
+    int32_t start, label, group
+    double left                         # the first group: P(it has not ended yet)
+    double more                         # scores of its tokens but the first
+
+
+cdef class Listing:
+    cdef double p
+    cdef object decide
+    cdef Listed* rows                   # [room], of which there are n
+    cdef Py_ssize_t n, room
+    cdef Open* open                     # [open_room], of which there are n_open
+    cdef Py_ssize_t n_open, open_room
+    cdef bint is_complete               # False: there was no memory for more
+
+    cdef void clear(self) noexcept nogil
+    cdef check(self)
+    cdef bint _grow(self) noexcept nogil
+    cdef void add(
+        self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
+    ) noexcept nogil
+    cdef void begin(
+        self, Py_ssize_t u, Py_ssize_t y, Py_ssize_t g, double left
+    ) noexcept nogil
+    cdef add_all(self, k, posterior, n_tokens, segments)
+    cdef tuple sorted(self, sizes, n_labels)

@@ -1,0 +1,105 @@
+"""Lists of segments that jobs fill without the GIL."""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+from libc.stdlib cimport free, realloc
+
+
+cdef class Listing:
+    """Segments of documents, and their scores or probabilities: what is found, or what
+    is asked for, whose probabilities are filled in.
+
+    p (float): See `probable_segments`.
+    decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how
+        probable they are.
+    """
+
+    def __cinit__(self, p=0.0, decide=None):
+        self.p, self.decide = p, decide
+        self.rows, self.room = NULL, 0
+        self.open, self.open_room = NULL, 0
+        self.clear()
+        if not self._grow():
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self.rows)
+        free(self.open)
+
+    cdef void clear(self) noexcept nogil:
+        self.n, self.n_open, self.is_complete = 0, 0, True
+
+    cdef check(self):
+        if not self.is_complete:
+            raise MemoryError
+
+    cdef bint _grow(self) noexcept nogil:
+        cdef Py_ssize_t room = 2 * self.room + 64
+        rows = <Listed*>realloc(self.rows, room * sizeof(Listed))
+        if rows == NULL:
+            return False
+        self.rows, self.room = rows, room
+        return True
+
+    cdef void add(
+        self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
+    ) noexcept nogil:
+        """One that is not forbidden; it may be there already."""
+        cdef Listed* row
+        if score == -INFINITY:
+            return
+        if self.n == self.room and not self._grow():
+            self.is_complete = False
+            return
+        row = &self.rows[self.n]
+        row.doc, row.start, row.end = <int32_t>k, <int32_t>u, <int32_t>j
+        row.label, row.score = <int32_t>y, score
+        self.n += 1
+
+    cdef void begin(
+        self, Py_ssize_t u, Py_ssize_t y, Py_ssize_t g, double left
+    ) noexcept nogil:
+        """A segment that is open from now on."""
+        cdef Py_ssize_t room = 2 * self.open_room + 16
+        cdef Open* row
+        if self.n_open == self.open_room:
+            row = <Open*>realloc(self.open, room * sizeof(Open))
+            if row == NULL:
+                self.is_complete = False
+                return
+            self.open, self.open_room = row, room
+        row = &self.open[self.n_open]
+        row.start, row.label, row.group = <int32_t>u, <int32_t>y, <int32_t>g
+        row.left, row.more = left, 0.0
+        self.n_open += 1
+
+    cdef add_all(self, k, posterior, n_tokens, segments):
+        """What is listed of a document that stands alone."""
+        if self.p > 0.0:
+            some = [segment[:3] for segment in posterior.segments_above(self.p)]
+        else:
+            some = [
+                (i, j, y)
+                for j in range(1, n_tokens + 1)
+                for i in range(j)
+                for y in range(posterior.tokens.shape[1])
+            ]
+        listed = np.array([*segments, *some], np.int32).reshape(-1, 3)
+        for (i, j, y), score in zip(listed.tolist(), posterior.scores_of(listed)):
+            self.add(k, i, j, y, score)
+        self.check()
+
+    cdef tuple sorted(self, sizes, n_labels):
+        """Each once, see `probable_segments`."""
+        rows = np.asarray(<Listed[: self.room]>self.rows)[: self.n]
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        longest = np.max(sizes, initial=0)
+        names = "doc", "start", "end", "label"
+        doc, start, end, label = (rows[name].astype(np.int64) for name in names)
+        key = (first[doc] + end) * (longest + 1) + longest - (end - start)
+        _, at = np.unique(key * n_labels + label, return_index=True)
+        begin = np.searchsorted(doc[at], np.arange(len(sizes) + 1))
+        segments = np.column_stack([start, end, label]).astype(np.int32)
+        return begin.astype(np.int32), segments[at], rows["score"][at]
