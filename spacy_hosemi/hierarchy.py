@@ -65,9 +65,11 @@ def make_hierarchy(
         those.
     l2_growth (float): The l2 of the fit is multiplied by this on each level below the
         top.
-    exact_up_to (int): With up to so many labels prediction is exact, whatever the
-        threshold, and takes the time of labels without a tree: all are decoded at
-        once. Else, and with a tok2vec, it goes level by level.
+    exact_up_to (int): Trees of up to so many labels are decoded over all of them at
+        once: exactly, whatever the threshold, in the time and memory that labels
+        without a tree take. Level by level go others, and those without patterns of
+        all pairs of labels (more than 140, max_order 0), with a tok2vec, or with too
+        many features.
     RETURNS (Hierarchy): For the key "hierarchy" of the component.
     RAISES (ValueError): HS043 a number out of range; HS118 separator.
     """

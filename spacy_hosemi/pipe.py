@@ -815,17 +815,13 @@ class HighOrderSemiCRF(TrainablePipe):
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
     ) -> Steps[list[list[Problem]]]:
         """`_problems`, given what a user has fixed."""
-        leaves, presets = self._leaves, self._presets(docs)
-        if leaves is None:
-            presets, fixed = self._tree.limits_at_top(presets, fixed)
-        else:
-            presets, fixed = leaves.limits(presets, fixed)
+        given = self._presets(docs)
         parts = [units(doc, self.cfg["scope"]) for doc in docs]
         flat = [unit.tokens for of_doc in parts for unit in of_doc]
-        if leaves is None:
-            potentials = iter((yield from predict_steps(self.model, flat)))
-        else:
-            potentials = iter((yield from leaves.weights.potentials_of(flat)))
+        leaves, scores = yield from self._score_steps(flat)
+        potentials = iter(scores)
+        limits = self._tree.limits_at_top if leaves is None else leaves.limits
+        presets, fixed = limits(given, fixed)
         labels = leaves or self._labelling
         matches = self.weights.extractor.gazetteers.entities
         problems = [
@@ -848,6 +844,19 @@ class HighOrderSemiCRF(TrainablePipe):
             args = labels.automaton, self.collective
             problems = [agree(*pair, *args) for pair in pairs]
         return [[x.at_temperature(self.temperature) for x in some] for some in problems]
+
+    def _score_steps(
+        self, docs: list[Doc]
+    ) -> Steps[tuple[Leaves | None, list[Potentials]]]:
+        """The labels that have scores, if not those of the top, and the scores."""
+        while True:
+            leaves = self._leaves
+            if leaves is None:
+                found = yield from predict_steps(self.model, docs)
+            else:
+                found = yield from leaves.weights.potentials_of(docs)
+            if leaves is self._leaves:  # else weights have changed meanwhile
+                return leaves, found
 
     def _presets(
         self, docs: Iterable[Doc], finish: Callable[[], object] = lambda: None
@@ -955,7 +964,9 @@ class HighOrderSemiCRF(TrainablePipe):
             return
         doc, record = predicted, whole["spans"]
         spans = {key: find_span(doc, key) for key in record}
-        found = {key: span for key, span in spans.items() if span is not None}
+        # a model that was loaded since may have other labels
+        labels = {*self.labels}
+        found = {key: x for key, x in spans.items() if x and x[2] in labels}
         (problems,) = self._problems([doc])
         within = [
             [
@@ -1005,7 +1016,7 @@ class HighOrderSemiCRF(TrainablePipe):
         doc (Doc): n tokens.
         RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
             "sents" with the same attributes, but for all sentences together. With
-            labels in a tree that of the leaves, without a gradient.
+            labels in a tree that of the leaves, level by level without a gradient.
         """
         (problems,) = self._problems([doc])
         return self._predictor.marginals(doc, problems)

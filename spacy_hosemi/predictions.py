@@ -67,8 +67,8 @@ class Wanted(NamedTuple):
 
 
 class Predictor(Protocol):
-    """What is said of documents, given the problems of each: its units with all scores
-    at the top of the labels."""
+    """What is said of documents, given the problems of each: its units with all scores,
+    of the labels that it has or of the top of a tree."""
 
     def predictions(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
@@ -218,12 +218,9 @@ class _OfLeaves(NamedTuple):
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
     ) -> Steps[list[Prediction]]:
         """See `Predictor`."""
-        wanted, found = (
-            self.of_labels.wanted,
-            (yield from self.of_labels.solve(problems)),
-        )
+        found = yield from self.of_labels.solve(problems)
         listed = [self.of_labels.listed(of_doc) for of_doc in problems]
-        if not wanted.needs_scores(fixed):
+        if not self.of_labels.wanted.needs_scores(fixed):
             return [self._unscored([*chain(*x)], y) for x, y in zip(found, listed)]
         flat = [*chain(*problems)], [*chain(*found)]
         of_units = iter((yield from self._path_steps(*flat)))

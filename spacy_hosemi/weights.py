@@ -590,10 +590,11 @@ class Weights(Shim):
 
         matrix (float64 [R, L]), pattern (float64 [M]), length (float64 [L, D]), tail
             (float64 [L]): As of any.
-        RETURNS (Weights): It reads with the same extractor.
+        RETURNS (Weights): It reads with the same extractor, and stays as it is when
+            these get more features.
         """
         found = Weights(self.extractor, self.l2, self.learn_rate_scale)
-        found.table, found.names = self.table, self.names
+        found.table, found.names = RowTable(self.table.keys), list(self.names)
         found._row_family, found.counts = self._row_family, self.counts
         found.keep_scores = self.keep_scores
         found.pattern, found.length, found.tail = pattern, length, tail

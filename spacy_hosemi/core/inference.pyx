@@ -35,7 +35,7 @@ KEPT = 1_000_000
 _NO_ROWS = np.empty((0, 0))
 
 # So many documents make a job: their rows stay in the cache of the processor.
-N_TOGETHER = 4
+PER_JOB = 4
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -102,8 +102,8 @@ def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0
     RAISES: As `log_partition`.
     """
     found = []
-    for at in range(0, len(asked), N_TOGETHER):
-        some = asked[at : at + N_TOGETHER]
+    for at in range(0, len(asked), PER_JOB):
+        some = asked[at : at + PER_JOB]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
         job = MarginalsOfEach(automaton, *given, p)
         yield job

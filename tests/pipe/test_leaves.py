@@ -1,5 +1,5 @@
-"""Trees with few labels, which are decoded as labels without a tree: what is said of
-documents is what going level by level says with threshold 0, up to rounding to single
+"""Trees with few labels, which are decoded as labels without a tree: the distribution
+is that which going level by level has with threshold 0, up to rounding to single
 precision."""
 
 import copy
@@ -11,6 +11,7 @@ from spacy.tokens import Span
 from thinc.api import Adam
 
 from spacy_hosemi import leaves
+from spacy_hosemi.core.steps import finish
 
 from ..helpers import make_doc, triples
 from .test_hierarchy import LABELS, MARKED, example, make_tree_nlp
@@ -167,6 +168,24 @@ def test_averages():
     assert probabilities(pipe, nlp) == now != within
 
 
+def test_features_that_are_added_while_a_job_is_done():
+    """What was scored is of weights that are no more: it is scored again."""
+    features = {"@misc": "spacy_hosemi.features.v1", "whole": ["LOWER", "SHAPE"]}
+    nlp, _ = make_online(model={"features": features})
+    train(nlp, n_passes=1)
+    pipe = nlp.get_pipe("hosemi")
+    doc = make_doc(nlp, "Zed", "met", "Zod")
+    steps = pipe._prediction_steps([doc])
+    job = next(steps)
+    line = "[PER/first Zed] met [LOC/city Zod]"
+    for _ in range(20):
+        nlp.update([example(nlp, line)], sgd=Adam(0.5))
+    job.do()
+    (found,) = finish(steps)
+    assert found.spans == pipe.predict([doc])[0].spans
+    assert found.spans == [(0, 1, "PER/first"), (2, 3, "LOC/city")]
+
+
 # --- where it does not go ---------------------------------------------------------
 
 
@@ -182,6 +201,18 @@ def test_more_labels_or_weights_go_level_by_level(monkeypatch):
     assert make_tree_nlp(max_order=0).get_pipe("hosemi")._leaves is None
     with pytest.raises(ValueError, match="HS043"):
         make_tree_nlp(tree={"exact_up_to": -1})
+
+
+@pytest.mark.parametrize("exact_up_to", [140, 0])
+def test_documents_of_a_model_with_other_labels(exact_up_to):
+    nlp = make_tree_nlp(tree={"exact_up_to": exact_up_to})
+    pipe = nlp.get_pipe("hosemi")
+    doc = pipe(make_doc(nlp, "Ada", "left"))
+    before = [ent._.confidence for ent in pipe(make_doc(nlp, "Ada", "left")).ents]
+    other = make_tree_nlp(DEEP, tree={"exact_up_to": exact_up_to})
+    pipe.from_bytes(other.get_pipe("hosemi").to_bytes())
+    found = [ent._.confidence for ent in doc.ents]
+    assert found == ([None] if exact_up_to else before) and len(before) == 1
 
 
 def test_weights_for_some_labels_only():

@@ -19,9 +19,9 @@ from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, pr
 RATE = 0.5
 
 
-def make_online(lines=MARKED, *, l2=0.0, labels=None, **config):
+def make_online(lines=MARKED, *, l2=0.0, labels=None, model=None, **config):
     """Initialized, not trained."""
-    model = {"l2": l2, "learn_rate_scale": 1.0}
+    model = {"l2": l2, "learn_rate_scale": 1.0, **(model or {})}
     nlp = make_nlp(hierarchy=TREE, max_order=1, model=model, **config)
     nlp.config["initialize"]["components"]["hosemi"] = {"labels": labels}
     optimizer = nlp.initialize(lambda: examples_of(nlp, lines))
