@@ -4,6 +4,7 @@ precision."""
 
 import copy
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -38,8 +39,8 @@ CONFIGS = [
 def levels(pipe):
     """The same component, which goes level by level, and leaves nothing out."""
     other = copy.deepcopy(pipe)
-    settings = pipe._tree.settings.__class__("/", 0.0, 1.0, 0)
-    other._tree.settings = settings
+    settings = pipe._tree.settings
+    other._tree.settings = replace(settings, threshold=0.0, exact_up_to=0)
     return other
 
 
