@@ -365,6 +365,10 @@ class Errors(metaclass=_Coded):
         "spacy_hosemi.averaged.v1. Set it, leave the fit out to train online, or set "
         "the objective to spacy_hosemi.log_likelihood.v1."
     )
+    HS122 = (
+        "tied is {found}; expected one index for each of the {expected} patterns: of "
+        "itself, or of one before it that has its own."
+    )
     HS101 = (
         "min_confidence is {found}, and not each of these labels can be a key of a "
         "config file, such as one with ':' or '='; expected pairs. Write "

@@ -17,6 +17,11 @@ only, so nothing cancels; the backward pass is the same circuit transposed.
 observed patterns a segment that enters the state completes, and so which columns it
 reads. States of a group are neighbours. A *grammar* over the labels multiplies the
 states by those of its automaton, as far as they can be reached together.
+
+Patterns that are *tied* always have the same weight. Edges to one state that complete
+the same but for that are one arc, from a node that sums what uses any of them:
+
+    A[q] = sum over ties t of exp(weight[t]) * sum of mass[r, y] over edges of t to q
 """
 
 from __future__ import annotations
@@ -47,7 +52,11 @@ class PatternAutomaton:
     observed (Iterable[Sequence[str]]): Patterns with a feature column of their own; "^"
         may stand first.
     grammar (Optional[LabelGrammar]): What sequences of labels must satisfy.
-    RAISES (ValueError): HS001 labels; HS002 to HS006 patterns; HS075, HS076 grammar.
+    tied (Optional[Sequence[int]]): [M] For each pattern the first one that always has
+        the same weight, which may be itself; None: each has its own. Derivatives by
+        their weights are right in sum.
+    RAISES (ValueError): HS001 labels; HS002 to HS006 patterns; HS075, HS076 grammar;
+        HS122 tied.
     """
 
     def __init__(
@@ -57,11 +66,13 @@ class PatternAutomaton:
         *,
         observed: Iterable[Sequence[str]] = (),
         grammar: LabelGrammar | None = None,
+        tied: Sequence[int] | None = None,
     ) -> None:
         self.labels = tuple(labels)
         self.patterns = tuple(tuple(pattern) for pattern in patterns)
         self.observed = tuple(tuple(pattern) for pattern in observed)
         self.grammar = grammar
+        self.tied = check_tied(tied, len(self.patterns))
         self.layout: object = None  # the kernels' view of the arrays below
         self.histories: object = None  # those of `firing`
         self.arcs_of: object = None  # those of `starts`
@@ -86,12 +97,16 @@ class PatternAutomaton:
     @cached_property
     def without_grammar(self) -> PatternAutomaton:
         """The same labels and patterns, without rules."""
-        return PatternAutomaton(self.labels, self.patterns, observed=self.observed)
+        return PatternAutomaton(
+            self.labels, self.patterns, observed=self.observed, tied=self.tied
+        )
 
     @cached_property
     def without_observed(self) -> PatternAutomaton:
         """The same labels, patterns and rules; no feature columns but the labels'."""
-        return PatternAutomaton(self.labels, self.patterns, grammar=self.grammar)
+        return PatternAutomaton(
+            self.labels, self.patterns, grammar=self.grammar, tied=self.tied
+        )
 
     @cached_property
     def unsplit(self) -> PatternAutomaton:
@@ -174,14 +189,16 @@ class PatternAutomaton:
         )
 
     def to_bytes(self) -> bytes:
-        """RETURNS (bytes): Labels, patterns, rules as JSON; the rest is derived."""
-        parts = {
+        """RETURNS (bytes): Labels, patterns, rules, ties as JSON; more is derived."""
+        parts: dict[str, object] = {
             "labels": self.labels,
             "patterns": self.patterns,
             "observed": self.observed,
         }
         if self.grammar is not None:
             parts["rules"] = self.grammar.rules
+        if self.tied is not None:
+            parts["tied"] = self.tied
         return json.dumps(parts).encode("utf8")
 
     @classmethod
@@ -198,7 +215,13 @@ class PatternAutomaton:
         except (ValueError, KeyError, TypeError) as e:
             raise ValueError(Errors.HS007.format(found=e)) from None
         grammar = compile_grammar(labels, args["rules"]) if "rules" in args else None
-        return cls(labels, patterns, observed=args.get("observed", ()), grammar=grammar)
+        return cls(
+            labels,
+            patterns,
+            observed=args.get("observed", ()),
+            grammar=grammar,
+            tied=args.get("tied"),
+        )
 
     def completed(self, labels: Iterable[int]) -> list[int]:
         """Which patterns a sequence of segment labels completes.
@@ -385,10 +408,27 @@ class PatternAutomaton:
                 if node is not None:
                     to = self.state_of[target, follows[key[-1]]]
                     arcs.append((int(to), edge, node))
+        if self.tied is not None:
+            arcs = self._tie(arcs, self.tied, circuit)
         arcs.sort()
         target, edge, node = np.array(arcs, np.int32).reshape(-1, 3).T.copy()
         self.arc_edge, self.arc_node, self.arc_target = edge, node, target
         self._schedule_sums(circuit.inputs)
+
+    def _tie(
+        self, arcs: list[tuple[int, int, int]], tied: Sequence[int], circuit: Circuit
+    ) -> list[tuple[int, int, int]]:
+        """One arc for those to the same state that have the same weight."""
+        first: dict[tuple[int, int], int] = {}  # edge, by what it completes
+        same: list[int] = []
+        completed = zip(self.edge_pattern.tolist(), self.edge_suffix.tolist())
+        for e, (m, suffix) in enumerate(completed):
+            found = -1 if m < 0 else tied[m], -1 if suffix < 0 else same[suffix]
+            same.append(first.setdefault(found, e))
+        nodes: dict[tuple[int, int], list[int]] = {}
+        for target, edge, node in arcs:
+            nodes.setdefault((target, same[edge]), []).append(node)
+        return [(*arc, circuit.sum_of(some)) for arc, some in nodes.items()]
 
     def _schedule_sums(self, inputs: list[tuple[int, ...]]) -> None:
         """The circuit and the arcs as the kernels work them off.
@@ -434,6 +474,18 @@ class PatternAutomaton:
             n_slots,
             n_arcs,
         )
+
+
+def check_tied(tied: Sequence[int] | None, n_patterns: int) -> tuple[int, ...] | None:
+    """RAISES (ValueError): HS122 not one for each pattern, or no first one."""
+    if tied is None:
+        return None
+    found = tuple(int(m) for m in tied)
+    if len(found) != n_patterns or any(
+        not 0 <= m <= k or found[m] != m for k, m in enumerate(found)
+    ):
+        raise ValueError(Errors.HS122.format(found=found, expected=n_patterns))
+    return found
 
 
 def _firsts(sizes: Any) -> NDArray[np.int64]:

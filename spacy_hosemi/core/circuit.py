@@ -58,6 +58,12 @@ class Circuit:
         """
         return self._node([self._id(state), *self._below(state, y, edges)])
 
+    def sum_of(self, nodes: Iterable[int]) -> int:
+        """RETURNS (int): The node that sums some, at least one."""
+        found = self._node(sorted(nodes))
+        assert found is not None
+        return found
+
     def _id(self, key: Key) -> int | None:
         return self._ids.get(key)
 
