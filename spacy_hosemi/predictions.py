@@ -221,7 +221,14 @@ class _OfLeaves(NamedTuple):
         found = yield from self.of_labels.solve(problems)
         listed = [self.of_labels.listed(of_doc) for of_doc in problems]
         if not self.of_labels.wanted.needs_scores(fixed):
-            return [self._unscored([*chain(*x)], y) for x, y in zip(found, listed)]
+            unknown = self.leaves.unknown
+            spans = [
+                [span for of_unit in of_doc for span in of_unit] for of_doc in found
+            ]
+            return [
+                Prediction(x, None, more, [unknown[label] for *_, label in x])
+                for x, more in zip(spans, listed)
+            ]
         flat = [*chain(*problems)], [*chain(*found)]
         of_units = iter((yield from self._path_steps(*flat)))
         return [
@@ -269,12 +276,6 @@ class _OfLeaves(NamedTuple):
                 ]
             )
         return found
-
-    def _unscored(
-        self, spans: list[Span], listed: list[tuple[Span, float]] | None
-    ) -> Prediction:
-        paths = [self.leaves.unknown[label] for *_, label in spans]
-        return Prediction(spans, None, listed, paths)
 
     def _confident(
         self,

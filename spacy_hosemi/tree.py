@@ -35,6 +35,7 @@ class LabelTree:
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1; none: a leaf.
     level (int32 [V]): From 1 at the top.
+    n_levels (int): The depth of the deepest leaf.
     leaf (Dict[str, int]): The node of each label.
     """
 
@@ -74,17 +75,13 @@ class LabelTree:
         for v, above in enumerate(parent):
             if above >= 0:
                 self.level[v] = self.level[above] + 1
+        self.n_levels = int(self.level.max(initial=1))
         found = np.arange(len(parent), dtype=np.int32)
         self._at_level = [found]
         for level in range(self.n_levels - 1, 0, -1):
             found = np.where(self.level[found] > level, self.parent[found], found)
             self._at_level.insert(0, found)
         self._levels_of: dict[int, list[tuple[str, int]]] = {}
-
-    @property
-    def n_levels(self) -> int:
-        """The depth of the deepest leaf."""
-        return int(self.level.max(initial=1))
 
     @property
     def top(self) -> list[str]:
