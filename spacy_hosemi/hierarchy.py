@@ -67,9 +67,8 @@ def make_hierarchy(
         top.
     exact_up_to (int): Trees of up to so many labels are decoded over all of them at
         once: exactly, whatever the threshold, in the time and memory that labels
-        without a tree take. Level by level go others, and those without patterns of
-        all pairs of labels (more than 140, max_order 0), with a tok2vec, or with too
-        many features.
+        without a tree take, or less. Level by level go others, and those with more
+        than 140 labels, with a tok2vec, or with too many features.
     RETURNS (Hierarchy): For the key "hierarchy" of the component.
     RAISES (ValueError): HS043 a number out of range; HS118 separator.
     """

@@ -157,6 +157,7 @@ def mine_patterns(
     max_order: int,
     min_count: int = 1,
     max_patterns: int | None = None,
+    unseen: bool = True,
 ) -> tuple[list[Pattern], list[Pattern]]:
     """Label patterns for an automaton.
 
@@ -165,15 +166,16 @@ def mine_patterns(
     max_order (int): Longest pattern - 1; 0: none but forbidden ones.
     min_count (int): How often a pattern of three or more names must occur.
     max_patterns (Optional[int]): Keep the most frequent of those.
+    unseen (bool): All label bigrams are patterns, not only those seen: that a bigram
+        was not seen tells much, and without a weight it would cost nothing.
     RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns with weights to learn, and
-        forbidden ones. All label bigrams are patterns, not only those seen: that a
-        bigram was not seen tells much, and without a weight it would cost nothing.
+        forbidden ones.
     """
     counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
     excluded = set(forbidden)
     bigrams = sorted(p for p in counts if len(p) == 2) if max_order > 0 else []
-    if max_order > 0 and len(inventory.names) ** 2 <= ALL_BIGRAMS:
+    if unseen and max_order > 0 and len(inventory.names) ** 2 <= ALL_BIGRAMS:
         bigrams = [
             (left, right)
             for left in (BEGIN, *inventory.names)

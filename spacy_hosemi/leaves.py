@@ -3,7 +3,8 @@
     weight[row, leaf] = sum of weight[row, node] over the nodes on its way from the top
 
 and so for label patterns: the distribution is the one that `hierarchy` has on the last
-level with threshold 0, but it is found as that of any labels is.
+level with threshold 0, but it is found as that of any labels is. Most pairs of leaves
+have the weight of the pair above them and no more, so they are tied.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _way(tree: LabelTree, label: str) -> _Way:
 class Leaves:
     """The leaves of a tree as the labels of a component.
 
-    tree (LabelTree): Whose last level has label patterns of its own.
+    tree (LabelTree): Whose last level has an automaton of its own.
     labels (Sequence[str]): Its leaves, in the order of the component.
     outside (str): See `LabelInventory`.
     automaton (PatternAutomaton): Of the leaves in this order.
@@ -147,19 +148,20 @@ class Leaves:
 
 
 def can_be_flat(top: Weights, levels: LevelWeights) -> bool:
-    """Whether all pairs of leaves have label patterns, and there are few enough weights
-    for each feature to have one for each leaf."""
+    """Whether the last level has an automaton of its own, and there are few enough
+    weights for each feature to have one for each leaf."""
     n_weights = len(top.table) * (1 + len(levels.tree.leaf))
-    has_patterns = bool(levels.levels) and levels.levels[-1].is_own
-    return has_patterns and n_weights <= MAX_PAIRS
+    is_own = bool(levels.levels) and levels.levels[-1].is_own
+    return is_own and n_weights <= MAX_PAIRS
 
 
 def leaf_automaton(levels: LevelWeights, labels: Sequence[str]) -> PatternAutomaton:
-    """Of the label patterns of the last level.
+    """Of the label patterns of the last level, and what ties them.
 
     labels (Sequence[str]): Their order.
     """
-    return PatternAutomaton([OUTSIDE, *labels], levels.patterns[-1])
+    last = levels.levels[-1].steps.automaton
+    return PatternAutomaton([OUTSIDE, *labels], last.patterns, tied=last.tied)
 
 
 def leaf_weights(top: Weights, levels: LevelWeights, labels: Sequence[str]) -> Weights:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from .core import PatternAutomaton
 from .core.grammar import BEGIN, END
 from .core.lattice import Steps
 from .errors import Errors
-from .labels import OUTSIDE, Pattern
+from .labels import ALL_BIGRAMS, OUTSIDE, Pattern
 from .optimizers import SparseAdagrad
 from .packing import pack_counts, pack_floats, to_single, unpack_floats
 from .selection import Pairs
@@ -42,8 +43,8 @@ class Level:
     steps (Steps): Of the automaton of its label patterns.
     symbol (int32 [V + 1]): The automaton's label of each node; last: that of outside.
     carried (int32 [M]): Which pattern of the level above each of its patterns is part
-        of, -1: none. Of a level without patterns of its own those above.
-    is_own (bool): Whether there are patterns of its own.
+        of, -1: none.
+    is_own (bool): Whether its automaton has its own names, or those of the level above.
     """
 
     steps: Steps
@@ -58,8 +59,8 @@ class LevelWeights(Shim):
     pairs (List[Pairs]): Of each level: for each row of the component's features the
         nodes in which it has a weight.
     matrix (List[float64 [N]]): These weights.
-    patterns (List[List[Pattern]]): Of each level, over the names of its frontier; empty
-        where it has none of its own.
+    patterns (List[List[Pattern]]): Of each level, over the names of its frontier: those
+        with weights of their own, which come first in its automaton.
     pattern (List[float64 [M]]): Their weights; -inf: forbidden.
     mined (Set[int]): Of documents all pairs of which are known.
     version (object): Another one whenever weights may have changed.
@@ -111,7 +112,7 @@ class LevelWeights(Shim):
         above = Level(Steps(automaton), symbol, every, is_own=False)
         self.levels = []
         for level, patterns in enumerate(self.patterns, start=2):
-            if patterns:
+            if patterns or _can_be_own(tree, level, above):
                 above = _own_level(tree, level, patterns, above)
             else:
                 size = len(above.steps.automaton.patterns)
@@ -131,8 +132,9 @@ class LevelWeights(Shim):
         if not here.is_own:
             return above
         own = self.pattern[level - 2]
-        found = np.where(here.carried < 0, 0.0, np.append(above, 0.0)[here.carried])
-        return np.where(np.isneginf(own), own, found + scale * own)
+        found = np.append(above, 0.0)[here.carried]  # -1: nothing is carried
+        found[: len(own)] += np.where(np.isneginf(own), own, scale * own)
+        return found
 
     def column(self, node: int) -> tuple[NDArray[np.intp], Floats]:
         """RETURNS (Tuple[intp [K], float64 [K]]): Rows that have a weight in a node
@@ -259,10 +261,16 @@ def level_names(tree: LabelTree, level: int) -> list[str]:
     return [OUTSIDE, *(tree.names[v] for v in tree.frontier(level))]
 
 
+def _can_be_own(tree: LabelTree, level: int, above: Level) -> bool:
+    """Whether pairs of names of a level say all that the patterns above say."""
+    is_short = all(len(z) == 2 for z in above.steps.automaton.patterns)
+    return is_short and len(level_names(tree, level)) ** 2 <= ALL_BIGRAMS
+
+
 def _own_level(
     tree: LabelTree, level: int, patterns: Sequence[Pattern], above: Level
 ) -> Level:
-    automaton = PatternAutomaton(level_names(tree, level), patterns)
+    """With its own patterns, and all other pairs of names that are pairs above."""
     frontier = tree.frontier(level)
     index = np.zeros(len(tree.names) + 1, np.int32)
     index[frontier] = np.arange(1, len(frontier) + 1)
@@ -272,8 +280,22 @@ def _own_level(
     up = {tree.names[v]: names[above.symbol[v]] for v in frontier}
     up |= {name: name for name in (OUTSIDE, BEGIN, END)}
     places = {z: m for m, z in enumerate(above.steps.automaton.patterns)}
-    carried = [places.get(tuple(up[x] for x in z), -1) for z in patterns]
-    return Level(Steps(automaton), symbol, np.array(carried, np.int32), is_own=True)
+    own = level_names(tree, level)
+    pairs = product((BEGIN, *own), (*own, END))
+    known = {*patterns}
+    every = [*patterns, *(z for z in pairs if z not in known)]
+    carried = [places.get(tuple(up[x] for x in z), -1) for z in every]
+    kept = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
+    at = np.array(carried, np.int32)[kept]
+    # What has no weight of its own has that of a pattern above.
+    first: dict[tuple[bool, int], int] = {}
+    tied_above = above.steps.automaton.tied or range(len(places))
+    tied = [
+        first.setdefault((False, m) if m < len(patterns) else (True, tied_above[k]), m)
+        for m, k in enumerate(at)
+    ]
+    automaton = PatternAutomaton(own, [every[m] for m in kept], tied=tied)
+    return Level(Steps(automaton), symbol, at, is_own=True)
 
 
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:

@@ -33,7 +33,8 @@ def mine_levels(
     documents (Sequence[Tuple[int, Sequence[Place]]]): Tokens and gold spans, with
         leaves, of those that are known as a whole.
     outside (str), **settings: As of the component, see `mine_patterns`.
-    RETURNS (List[List[Pattern]]): Of each level from 2; forbidden ones first.
+    RETURNS (List[List[Pattern]]): Those seen, of each level from 2: what was not seen
+        has the weight of what is above it.
     """
     found: list[list[Pattern]] = []
     for level in range(2, tree.n_levels + 1):
@@ -52,8 +53,7 @@ def mine_levels(
             ]
             for size, spans in documents
         )
-        patterns, forbidden = mine_patterns(inventory, sequences, **settings)
-        found[-1] = [*forbidden, *patterns]
+        found[-1], _ = mine_patterns(inventory, sequences, unseen=False, **settings)
     return found
 
 

@@ -3,7 +3,7 @@ leaves for labels, by enumeration."""
 
 from dataclasses import replace
 from functools import cache
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -193,7 +193,8 @@ def read_rows(rows, start, end) -> list[tuple[int, float]]:
 
 
 def all_patterns(case) -> tuple[dict[tuple, float], int]:
-    """What counts at the leaves, over names of a level, and that level."""
+    """What counts at the leaves, over names of a level, and that level: its own
+    patterns, and where a pair has no weight of its own that of the pair above."""
     tree, weights = case.tree, case.weights
     found = dict(zip(case.automaton.patterns, case.top))
     at = 1
@@ -205,7 +206,12 @@ def all_patterns(case) -> tuple[dict[tuple, float], int]:
             up[tree.names[way[:level][-1]]] = tree.names[way[:at][-1]]
         own = dict(zip(patterns, weights.pattern[level - 2]))
         carried = {z: found.get(tuple(up[x] for x in z), 0.0) for z in own}
+        names = level_names(tree, level)
+        pairs = product(("^", *names), (*names, "$"))
+        others = [z for z in pairs if z not in own and tuple(up[x] for x in z) in found]
+        above = {z: found[tuple(up[x] for x in z)] for z in others}
         found = {z: w if w == -INF else w + carried[z] for z, w in own.items()}
+        found |= above
         at = level
     return found, at
 

@@ -31,6 +31,7 @@ CONFIGS = [
     {},
     {"outside": "token", "max_length": 3},
     {"explicit_length": 4, "temperature": 2.0},
+    {"max_order": 0},
     {"max_order": 2},
     {"collective": 0.5},
 ]
@@ -199,7 +200,6 @@ def test_more_labels_or_weights_go_level_by_level(monkeypatch):
         assert (other._leaves is not None) == is_flat
     monkeypatch.setattr(leaves, "MAX_PAIRS", 10)
     assert copy.deepcopy(pipe).from_bytes(pipe.to_bytes())._leaves is None
-    assert make_tree_nlp(max_order=0).get_pipe("hosemi")._leaves is None
     with pytest.raises(ValueError, match="HS043"):
         make_tree_nlp(tree={"exact_up_to": -1})
 
