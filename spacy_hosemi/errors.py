@@ -369,6 +369,11 @@ class Errors(metaclass=_Coded):
         "tied is {found}; expected one index for each of the {expected} patterns: of "
         "itself, or of one before it that has its own."
     )
+    HS123 = (
+        "lang is {lang!r}, for which no installed package has the lookups {table!r}; "
+        "expected one of {expected}. pip install 'spacy_hosemi[lookups]' has those of "
+        "en, de, es and others."
+    )
     HS101 = (
         "min_confidence is {found}, and not each of these labels can be a key of a "
         "config file, such as one with ':' or '='; expected pairs. Write "
