@@ -27,9 +27,10 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
   of the same words in training would give, on the same spans;
 - CPU s of `initialize`, the fit included; MB: the largest resident size so far, so the
   first system's own only;
-- tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of three passes
-  after a warm-up. With --confidence both compute how probable each entity is at once,
-  the tree on each level, and not when somebody asks. Level by level it always does.
+- tokens per CPU s: `pipe`, the component alone, on fresh docs; the best of some passes
+  after a warm-up, in which the systems take turns. With --confidence both compute how
+  probable each entity is at once, the tree on each level, and not when somebody asks.
+  Level by level it always does.
 
 Tested is on test.jsonl; with --dev on dev.jsonl; with --held-out N on the last N lines
 of the shuffled train. With several --threshold the first is trained with, and each
@@ -53,7 +54,7 @@ import statistics
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,7 @@ from spacy_hosemi.tree import make_tree_reader, way_up
 
 CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
 RARE = (50, 10)
+N_TURNS = 2 * N_PASSES
 PARTS = {"JJ": "ADJ", "RB": "ADV", "VB": "VERB"}  # by the first letters of a tag
 EASY = {"NONE", *PARTS.values()}
 
@@ -223,16 +225,24 @@ def update(
     component.from_bytes(averaged)
 
 
-def applied(component: Any, test: Sequence[Record]) -> tuple[list[Spans], float]:
-    """What is predicted, and tokens per CPU s."""
-    nlp, seconds = blank("en", vocab=component.vocab), []
-    for _ in range(1 + N_PASSES):
-        docs = make_docs(nlp, test, gold=False)
-        began = time.process_time()
-        docs = list(component.pipe(docs))
-        seconds.append(time.process_time() - began)
-    predicted = [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
-    return predicted, sum(map(len, docs)) / min(seconds[1:])
+def applied(
+    components: Sequence[Any], test: Sequence[Record]
+) -> list[tuple[list[Spans], float]]:
+    """What each predicts, and tokens per CPU s: they take turns."""
+    languages = [blank("en", vocab=x.vocab) for x in components]
+    seconds: list[list[float]] = [[] for _ in components]
+    predicted: list[list[Spans]] = [[] for _ in components]
+    for _ in range(1 + N_TURNS):
+        for k, (nlp, component) in enumerate(zip(languages, components)):
+            docs = make_docs(nlp, test, gold=False)
+            began = time.process_time()
+            docs = list(component.pipe(docs))
+            seconds[k].append(time.process_time() - began)
+            spans = [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
+            predicted[k] = spans
+    n_tokens = sum(len(record.tokens) for record in test)
+    speeds = [n_tokens / min(some[1:]) for some in seconds]
+    return list(zip(predicted, speeds))
 
 
 def measure(
@@ -240,15 +250,22 @@ def measure(
     train: Sequence[Record],
     test: Sequence[Record],
     tree: dict[str, str] | None,
-    thresholds: Sequence[float | None],
-) -> Iterator[Found]:
-    """Fit with the first threshold, and apply with each."""
-    component, cpu_s, mb = trained(args, train, tree, thresholds[0])
-    data = component.to_bytes()
-    for threshold in thresholds:
-        if threshold != thresholds[0]:
-            component = make_component(args, tree, threshold)[1].from_bytes(data)
-        yield Found(*applied(component, test), cpu_s, mb)
+    systems: Sequence[Sequence[float | None]],
+) -> list[Found]:
+    """Of each system, which is fitted with the first of its thresholds and applied with
+    each; None: without a tree."""
+    components, costs = [], []
+    for thresholds in systems:
+        component, *cost = trained(args, train, tree, thresholds[0])
+        components.append(component)
+        if len(thresholds) > 1:
+            data = component.to_bytes()
+        for threshold in thresholds[1:]:
+            _, other = make_component(args, tree, threshold)
+            components.append(other.from_bytes(data))
+        costs += [cost] * len(thresholds)
+    pairs = zip(applied(components, test), costs)
+    return [Found(*found, *cost) for found, cost in pairs]
 
 
 # ------------------------------------------------------------------- what is printed
@@ -397,21 +414,19 @@ def main() -> None:
     if args.draws:
         compare_draws(args, tree)
         return
-    rows: list[list[str]] = []
-    of_system = {"flat": [None], "tree": args.threshold}
-    for system in args.systems:
-        thresholds = of_system[system]
-        found = []
-        for threshold, one in zip(
-            thresholds, measure(args, train, test, tree, thresholds)
-        ):
-            found.append(one)
-            row = figures(one, train, test)
-            title = system if threshold is None else f"{system}, {threshold}"
-            rows.append([title, *row.values()])
-        print(table(["", *row], rows), flush=True)
-        if len(found) > 1:
-            print(table(["threshold", "as the last"], compared(thresholds, found)))
+    of_system: dict[str, list[float | None]] = {"flat": [None], "tree": args.threshold}
+    systems = [of_system[system] for system in args.systems]
+    found = measure(args, train, test, tree, systems)
+    titles = [x for thresholds in systems for x in thresholds]
+    rows = []
+    for threshold, one in zip(titles, found):
+        row = figures(one, train, test)
+        title = "flat" if threshold is None else f"tree, {threshold}"
+        rows.append([title, *row.values()])
+    print(table(["", *row], rows), flush=True)
+    if len(args.threshold) > 1:
+        trees = found[-len(args.threshold) :]
+        print(table(["threshold", "as the last"], compared(args.threshold, trees)))
 
 
 def corpora(
@@ -436,13 +451,12 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> None
     rows, differences = [], []
     for draw in range(args.draws):
         train, test = corpora(args, SEED + draw)
-        (flat,) = measure(args, train, test, tree, [None])
-        (refined,) = measure(args, train, test, tree, args.threshold[:1])
-        pair = [figures(x, train, test) for x in (flat, refined)]
+        both = measure(args, train, test, tree, [[None], args.threshold[:1]])
+        pair = [figures(x, train, test) for x in both]
         n_rare = pair[0]["< 50"].partition(" ")[2]
         found = [[float(x[k].split()[0]) for x in pair] for k in ("F1", "< 50")]
         differences.append([after - before for before, after in found])
-        rows.append([str(draw), *(f"{x:.2f}" for both in found for x in both), n_rare])
+        rows.append([str(draw), *(f"{x:.2f}" for some in found for x in some), n_rare])
         print(table(DRAWS, rows), flush=True)
     print("tree - flat, mean and standard error:")
     for name, values in zip(("F1", "< 50"), zip(*differences)):
@@ -472,7 +486,7 @@ def grow(
     for n in args.growth:
         kept = {label for label, _ in counts.most_common(n)}
         some, rest = with_labels(train, kept), with_labels(test, kept)
-        (found,) = measure(args, some, rest, tree, args.threshold[:1])
+        (found,) = measure(args, some, rest, tree, [args.threshold[:1]])
         n_spans = sum(len(record.spans) for record in some)
         rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
         print(table(GROWTH, [[f"{x:,.2f}" for x in row] for row in rows]), flush=True)

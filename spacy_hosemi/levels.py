@@ -287,15 +287,21 @@ def _own_level(
     carried = [places.get(tuple(up[x] for x in z), -1) for z in every]
     kept = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
     at = np.array(carried, np.int32)[kept]
-    # What has no weight of its own has that of a pattern above.
-    first: dict[tuple[bool, int], int] = {}
-    tied_above = above.steps.automaton.tied or range(len(places))
-    tied = [
-        first.setdefault((False, m) if m < len(patterns) else (True, tied_above[k]), m)
-        for m, k in enumerate(at)
-    ]
+    tied = _ties(len(patterns), at.tolist(), above)
     automaton = PatternAutomaton(own, [every[m] for m in kept], tied=tied)
     return Level(Steps(automaton), symbol, at, is_own=True)
+
+
+def _ties(n_own: int, carried: Sequence[int], above: Level) -> list[int]:
+    """For each pattern the first one with the same weight: where it has none of its own
+    that is the weight of the pattern above."""
+    automaton = above.steps.automaton
+    tied_above = automaton.tied or range(len(automaton.patterns))
+    first: dict[tuple[bool, int], int] = {}
+    keys = (
+        (m < n_own, m if m < n_own else tied_above[k]) for m, k in enumerate(carried)
+    )
+    return [first.setdefault(key, m) for m, key in enumerate(keys)]
 
 
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
