@@ -155,13 +155,20 @@ def can_be_flat(top: Weights, levels: LevelWeights) -> bool:
     return is_own and n_weights <= MAX_PAIRS
 
 
-def leaf_automaton(levels: LevelWeights, labels: Sequence[str]) -> PatternAutomaton:
+def leaf_automaton(
+    levels: LevelWeights, labels: Sequence[str], known: PatternAutomaton | None = None
+) -> PatternAutomaton:
     """Of the label patterns of the last level, and what ties them.
 
     labels (Sequence[str]): Their order.
+    known (Optional[PatternAutomaton]): That of before, when weights were others: it is
+        taken again if nothing else has changed.
     """
     last = levels.levels[-1].steps.automaton
-    return PatternAutomaton([OUTSIDE, *labels], last.patterns, tied=last.tied)
+    wanted = (OUTSIDE, *labels), last.patterns, last.tied
+    if known is not None and wanted == (known.labels, known.patterns, known.tied):
+        return known
+    return PatternAutomaton(*wanted[:2], tied=last.tied)
 
 
 def leaf_weights(top: Weights, levels: LevelWeights, labels: Sequence[str]) -> Weights:

@@ -354,10 +354,10 @@ class Refinement(Flat):
             return None
         of_top, of_levels, found = self._leaves
         if of_top is not top.version or of_levels is not self.weights.version:
-            found = None
+            known, found = found.automaton if found else None, None
             if can_be_flat(top, self.weights):
                 args = self.tree, labels, outside
-                automaton = leaf_automaton(self.weights, labels)
+                automaton = leaf_automaton(self.weights, labels, known)
                 weights = leaf_weights(top, self.weights, labels)
                 found = Leaves(*args, automaton, weights)
             self._leaves = top.version, self.weights.version, found

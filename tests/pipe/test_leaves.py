@@ -149,11 +149,13 @@ def test_what_training_changes_counts_at_once():
     train(nlp, n_passes=1)
     pipe = nlp.get_pipe("hosemi")
     found = probabilities(pipe, nlp)
+    automaton = pipe._leaves.automaton
     for line in ("[PER/first Grace] met [LOC/city Ada] .", *MARKED[:2]):
         nlp.update([example(nlp, line)], sgd=Adam(0.2))
         found = assert_new(pipe, nlp, found)
     pipe.set_weights(pipe.get_weights() / 2)
     found = assert_new(pipe, nlp, found)
+    assert pipe._leaves.automaton is automaton  # it depends on no weight
     below = pipe.level_weights
     below.allocate(below.pairs, below.patterns)
     assert_new(pipe, nlp, found)
@@ -251,3 +253,16 @@ def test_probabilities_of_names_are_computed_when_they_are_read():
     for ent, path in zip(other.ents, names.values(), strict=True):
         assert ent._.label_path == [(name, None) for name in path]
         assert ent._.confidence is None
+
+
+@pytest.mark.parametrize("exact_up_to", [140, 0])
+@pytest.mark.parametrize("max_order", [1, 2])
+def test_no_document_is_known_as_a_whole(exact_up_to, max_order):
+    """Then no pair of leaves is seen: all have the weights of those above."""
+    lines = [line.replace(" . ", " ").replace(" .", " [? .]") for line in MARKED]
+    tree = {"exact_up_to": exact_up_to}
+    nlp = make_tree_nlp(lines, tree=tree, max_order=max_order)
+    pipe = nlp.get_pipe("hosemi")
+    assert pipe.level_weights.patterns == [[]]
+    found = nlp.pipe([make_doc(nlp, "Ada", "in", "London")])
+    assert triples(next(found).ents) == [(0, 1, "PER/first"), (2, 3, "LOC/city")]
