@@ -59,6 +59,7 @@ from tqdm import tqdm
 from training import accuracy, config_lang, entity_component
 
 from spacy_hosemi.features.extract import ROLES, FeatureSet
+from spacy_hosemi.features.tables import PREFIX, VALUE
 from spacy_hosemi.features.templates import Template
 
 BASE = "as it is"
@@ -85,7 +86,15 @@ def in_role(name: str) -> Family:
 
 def reads_list(role: str, template: Template) -> bool:
     """Templates that read a list of names."""
-    return any(":" in atom.attribute for atom in template.atoms)
+    return any(":" in x.attribute for x in template.atoms) and not reads_table(
+        role, template
+    )
+
+
+def reads_table(role: str, template: Template) -> bool:
+    """Templates that read a table of words."""
+    read = [atom.attribute.partition(":")[2] for atom in template.atoms]
+    return any(x.startswith((VALUE, PREFIX)) for x in read)
 
 
 FAMILIES: dict[str, Family] = {
@@ -104,6 +113,7 @@ FAMILIES: dict[str, Family] = {
         role != "whole" and reads_list(role, template)
     ),
     "lists-segments": in_role("whole"),
+    "tables": reads_table,
 }
 
 

@@ -924,7 +924,7 @@ class HighOrderSemiCRF(TrainablePipe):
             known = dict.fromkeys([key_at(doc, *span) for span in spans])
             if prediction.scores is not None:
                 known = dict(zip(known, prediction.scores))
-            if prediction.paths is not None:
+            if prediction.paths:
                 more["paths"] = dict(zip(known, prediction.paths))
             leave_record(doc, self.name, self._id, known, **more)
             if self.spans_key:
