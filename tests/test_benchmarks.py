@@ -122,6 +122,8 @@ def test_drawn_entries(names, data):
 
 # --- families of features ---------------------------------------------------------
 
+INSIDE = ["BIAS", "LOWER", "SUFFIX2", "SHORT_SHAPE", "c:PREFIX4", "c:VALUE"]
+
 
 @pytest.mark.parametrize(
     "family, removed",
@@ -132,8 +134,9 @@ def test_drawn_entries(names, data):
         ("numbers-punctuation", {"end": ["NUMBER[1]"]}),
         ("flags", {"start": ["IS_TITLE"]}),
         ("windows", {"start": ["x:IN[-1]"], "end": ["NUMBER[1]", "LOWER[-1] & LOWER"]}),
+        ("tables", {"inside": ["c:PREFIX4", "c:VALUE"]}),
         ("conjunctions", {"end": ["LOWER[-1] & LOWER"]}),
-        ("inside", {"inside": ["BIAS", "LOWER", "SUFFIX2", "SHORT_SHAPE"]}),
+        ("inside", {"inside": INSIDE}),
         ("start", {"start": ["x:IN[-1]", "IS_TITLE"]}),
         ("end", {"end": ["NUMBER[1]", "LOWER[-1] & LOWER"]}),
         ("lists", {"start": ["x:IN[-1]"], "whole": ["x:MATCH"]}),
@@ -145,7 +148,7 @@ def test_families(family, removed):
     from ablation import FAMILIES, n_templates, without
 
     given = {
-        "inside": ["BIAS", "LOWER", "SUFFIX2", "SHORT_SHAPE"],
+        "inside": INSIDE,
         "start": ["x:IN[-1]", "IS_TITLE"],
         "end": ["NUMBER[1]", "LOWER[-1] & LOWER"],
         "whole": ["x:MATCH"],
