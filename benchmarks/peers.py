@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import sys
 import tempfile
 import time
@@ -85,8 +86,9 @@ def feature_reader(nlp: Language, peer: str) -> Callable[[Doc, bool], Features]:
 
 
 def is_of_list(feature: str) -> bool:
-    """Whether a feature such as "cities:IN[-1]=2" reads a list of names."""
-    return ":" in feature.partition("=")[0]
+    """Whether a feature such as "cities:IN[-1]=2" reads a list of names; what reads a
+    table of words, such as "clusters:PREFIX4=0110", does not."""
+    return re.search(":(?!VALUE|PREFIX)", feature.partition("=")[0]) is not None
 
 
 def bio_tags(doc: Doc) -> Tags | None:

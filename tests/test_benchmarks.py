@@ -92,6 +92,8 @@ def test_plain_features_are_distinct(words):
     [
         ("cities:IN=2", True),
         ("LOWER & cities:IN[-1]=a & 2", True),
+        ("clusters:PREFIX4[1]=0110", False),
+        ("LOWER & clusters:VALUE & cities:IN[-1]=a & 01 & 2", True),
         ("LOWER==:", False),
         ("LOWER=cities:IN=2", False),
         ("BIAS", False),

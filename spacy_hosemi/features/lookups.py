@@ -95,10 +95,8 @@ def _rank(lang: str) -> Callable[[str], float]:
 
 def _load(lang: str, table: str) -> dict[str, Any]:
     """RAISES (ValueError): HS123 nobody has it."""
-    having = [x for x in registry.lookups.get_all() if table in registry.lookups.get(x)]
+    of_lang = registry.lookups.get_all()
+    having = sorted(x for x, tables in of_lang.items() if table in tables)
     if lang not in having:
-        raise ValueError(
-            Errors.HS123.format(lang=lang, table=table, expected=sorted(having))
-        )
-    found = load_language_data(registry.lookups.get(lang)[table])
-    return cast("dict[str, Any]", found)
+        raise ValueError(Errors.HS123.format(lang=lang, table=table, expected=having))
+    return cast("dict[str, Any]", load_language_data(of_lang[lang][table]))
