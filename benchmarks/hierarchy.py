@@ -47,15 +47,14 @@ spans, and the mean of the differences with its standard error.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import resource
 import statistics
 import sys
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,27 +66,13 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import Adam, Config
 from tqdm import tqdm
+from tree_data import Record, Spans, on_every_token, read, read_tree, with_labels
+from tree_figures import RARE, figures, label_f1, mean, rare_f1
 
 from spacy_hosemi.fit import make_lbfgs
-from spacy_hosemi.tree import make_tree_reader, way_up
 
 CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
-RARE = (50, 10)
 N_TURNS = 2 * N_PASSES
-PARTS = {"JJ": "ADJ", "RB": "ADV", "VB": "VERB"}  # by the first letters of a tag
-EASY = {"NONE", *PARTS.values()}
-
-Spans = list[tuple[int, int, str]]
-
-
-@dataclass
-class Record:
-    """A labelled line; classes are the labels that its spans have themselves."""
-
-    tokens: list[str]
-    spans: Spans
-    classes: list[str] = field(default_factory=list)
-    tags: list[str] | None = None
 
 
 @dataclass
@@ -100,38 +85,6 @@ class Found:
     mb: float
 
 
-def read(path: Path, name: str | None) -> list[Record]:
-    """Read lines; labels from another field where one is named."""
-    records = []
-    with open(path, encoding="utf-8") as lines:
-        for line in map(json.loads, lines):
-            spans = line["spans"]
-            labels = line[name] if name else [label for *_, label in spans]
-            named = [pair for pair in zip(spans, labels) if pair[1]]
-            kept = [(i, j, label) for (i, j, _), label in named]
-            classes = [own for (_, _, own), _ in named]
-            tags = [tag or "-" for tag in line["pos"]] if "pos" in line else None
-            records.append(Record(line["tokens"], kept, classes, tags))
-    return records
-
-
-def on_every_token(record: Record) -> Record:
-    """Synsets of nouns, and the part of speech of each other token."""
-    found = {
-        (i, j): (label, own)
-        for (i, j, label), own in zip(record.spans, record.classes)
-        if own.startswith("noun")
-    }
-    taken = {t for i, j in found for t in range(i, j)}
-    for t, tag in enumerate(record.tags or ()):
-        if t not in taken:
-            label = PARTS.get(tag[:2], "NONE")
-            found[t, t + 1] = label, label
-    spans = [(i, j, label) for (i, j), (label, _) in sorted(found.items())]
-    classes = [own for _, (_, own) in sorted(found.items())]
-    return replace(record, spans=spans, classes=classes)
-
-
 def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[Doc]:
     """Docs of tokens, with entities or without."""
     docs = []
@@ -141,22 +94,6 @@ def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[D
             doc.ents = [Span(doc, i, j, label=label) for i, j, label in record.spans]
         docs.append(doc)
     return docs
-
-
-def read_tree(path: Path, records: Iterable[Record]) -> dict[str, str]:
-    """The parents of all labels; what has none stands under the class that spans below
-    it have most often, and the class under its first name."""
-    parents = make_tree_reader(path, "ignore")()
-    classes: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for record in records:
-        for (*_, label), name in zip(record.spans, record.classes):
-            classes[way_up(label, parents)[-1]][name] += 1
-    for top, counts in classes.items():
-        name = counts.most_common(1)[0][0]
-        parents[top] = f"class {name}"
-        if "." in name:
-            parents[f"class {name}"] = f"class {name.partition('.')[0]}"
-    return parents
 
 
 def make_component(
@@ -268,91 +205,6 @@ def measure(
     return [Found(*found, *cost) for found, cost in pairs]
 
 
-# ------------------------------------------------------------------- what is printed
-
-
-def f1(pairs: Iterable[tuple[set[Any], set[Any]]]) -> float:
-    """F1 of predicted and gold sets, in per cent."""
-    right = wrong = missed = 0
-    for predicted, gold in pairs:
-        right += len(predicted & gold)
-        wrong += len(predicted - gold)
-        missed += len(gold - predicted)
-    return 200 * right / max(2 * right + wrong + missed, 1)
-
-
-def figures(
-    found: Found, train: Sequence[Record], test: Sequence[Record]
-) -> dict[str, str]:
-    """One row of the table."""
-    counts = Counter(label for record in train for *_, label in record.spans)
-    golds = [record.spans for record in test]
-
-    def of_labels(chosen: set[str]) -> float:
-        kept = ([{x for x in y if x[2] in chosen} for y in pair] for pair in both())
-        return f1((a, b) for a, b in kept)
-
-    def both() -> Iterable[tuple[Spans, Spans]]:
-        return zip(found.predicted, golds)
-
-    labels = {x[2] for pair in both() for side in pair for x in side}
-    gold_labels = {label for gold in golds for *_, label in gold}
-    row = {
-        "F1": f"{f1((set(a), set(b)) for a, b in both()):.2f}",
-        "mean over labels": f"{mean([of_labels({x}) for x in gold_labels]):.2f}",
-    }
-    for limit in RARE:
-        rare = {label for label in labels if counts[label] < limit}
-        n = sum(label in rare for gold in golds for *_, label in gold)
-        row[f"< {limit}"] = f"{of_labels(rare):.2f} ({n} spans)" if n else "-"
-    tokens = (
-        [{(t, y) for i, j, y in side for t in range(i, j)} for side in pair]
-        for pair in both()
-    )
-    row["tokens"] = f"{f1((a, b) for a, b in tokens):.2f}"
-    if not EASY.isdisjoint(gold_labels):
-        row["but for NONE etc."] = f"{of_labels(labels - EASY):.2f}"
-    row["label, given the span"] = "{:.1f} / {:.1f}".format(
-        *given_the_span(found.predicted, train, test)
-    )
-    row["CPU s"], row["MB"] = f"{found.cpu_s:.0f}", f"{found.mb:,.0f}"
-    row["tokens per CPU s"] = f"{found.speed:,.0f}"
-    return row
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / max(len(values), 1)
-
-
-def given_the_span(
-    predicted: Sequence[Spans], train: Sequence[Record], test: Sequence[Record]
-) -> tuple[float, float]:
-    """Of spans that were found: right labels, and those of the most frequent one."""
-    seen: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    for record in train:
-        for i, j, label in record.spans:
-            seen[words(record, i, j)][label] += 1
-    usual = {key: counts.most_common(1)[0][0] for key, counts in seen.items()}
-    right = baseline = total = 0
-    for spans, record in zip(predicted, test):
-        labels = {(i, j): label for i, j, label in spans}
-        for i, j, label in record.spans:
-            if (i, j) in labels and label not in EASY:
-                total += 1
-                right += labels[i, j] == label
-                baseline += usual.get(words(record, i, j)) == label
-    return 100 * right / max(total, 1), 100 * baseline / max(total, 1)
-
-
-def words(record: Record, start: int, end: int) -> tuple[str, ...]:
-    return tuple(word.lower() for word in record.tokens[start:end])
-
-
-def with_labels(records: Sequence[Record], kept: set[str]) -> list[Record]:
-    """Records with the spans of some labels only."""
-    return [replace(x, spans=[y for y in x.spans if y[2] in kept]) for x in records]
-
-
 def draw(rows: Sequence[tuple[int, float, float]], path: Path) -> None:
     """Time by number of labels, as a picture."""
     from matplotlib.figure import Figure
@@ -420,12 +272,14 @@ def main() -> None:
     titles = [x for thresholds in systems for x in thresholds]
     rows = []
     for threshold, one in zip(titles, found):
-        row = figures(one, train, test)
+        row = figures(one.predicted, train, test)
+        row["CPU s"], row["MB"] = f"{one.cpu_s:.0f}", f"{one.mb:,.0f}"
+        row["tokens per CPU s"] = f"{one.speed:,.0f}"
         title = "flat" if threshold is None else f"tree, {threshold}"
         rows.append([title, *row.values()])
     print(table(["", *row], rows), flush=True)
-    if len(args.threshold) > 1:
-        trees = found[-len(args.threshold) :]
+    trees = [one for x, one in zip(titles, found) if x is not None]
+    if len(trees) > 1:
         print(table(["threshold", "as the last"], compared(args.threshold, trees)))
 
 
@@ -452,16 +306,17 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> None
     for draw in range(args.draws):
         train, test = corpora(args, SEED + draw)
         both = measure(args, train, test, tree, [[None], args.threshold[:1]])
-        pair = [figures(x, train, test) for x in both]
-        n_rare = pair[0]["< 50"].partition(" ")[2]
-        found = [[float(x[k].split()[0]) for x in pair] for k in ("F1", "< 50")]
-        differences.append([after - before for before, after in found])
-        rows.append([str(draw), *(f"{x:.2f}" for some in found for x in some), n_rare])
+        of_all = [label_f1(x.predicted, test) for x in both]
+        rare = [rare_f1(x.predicted, train, test, RARE[0]) for x in both]
+        of_rare, n_spans = [score for score, _ in rare], rare[0][1]
+        differences.append([y - x for x, y in (of_all, of_rare)])
+        scores = (f"{x:.2f}" for x in (*of_all, *of_rare))
+        rows.append([str(draw), *scores, f"{n_spans} spans"])
         print(table(DRAWS, rows), flush=True)
     print("tree - flat, mean and standard error:")
     for name, values in zip(("F1", "< 50"), zip(*differences)):
         error = statistics.stdev(values) / len(values) ** 0.5 if values[1:] else 0.0
-        print(f"{name} {mean(values):+.2f} +- {error:.2f}")
+        print(f"{name} {statistics.mean(values):+.2f} +- {error:.2f}")
 
 
 DRAWS = ["draw", "F1 flat", "tree", "< 50 flat", "tree", ""]

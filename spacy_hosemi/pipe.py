@@ -1016,7 +1016,8 @@ class HighOrderSemiCRF(TrainablePipe):
         doc (Doc): n tokens.
         RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
             "sents" with the same attributes, but for all sentences together. With
-            labels in a tree that of the leaves, level by level without a gradient.
+            labels in a tree that of the leaves, level by level without a gradient, else
+            with one that for label patterns of the same weight is right in sum.
         """
         (problems,) = self._problems([doc])
         return self._predictor.marginals(doc, problems)
