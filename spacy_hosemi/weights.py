@@ -575,13 +575,13 @@ class Weights(Shim):
 
     def columns(self, columns: Ints) -> Floats:
         """RETURNS (float64 [R, K]): Weights of all features in some columns, each of
-        which may be asked for several times; 0 where there is none."""
+        which may be asked for several times; 0 where there is none. Row by row."""
         if self.pairs is None:
-            return self._matrix[:, columns]
+            return self._matrix.take(columns, axis=1)
         row, column, slot = self._slots(np.arange(len(self.table), dtype=np.int32))
         dense = np.zeros((len(self.table), len(self.tail) + self.n_observed))
         dense[row, column] = self._matrix[slot, 0]
-        return dense[:, columns]
+        return dense.take(columns, axis=1)
 
     def with_labels(
         self, matrix: Floats, pattern: Floats, length: Floats, tail: Floats

@@ -15,6 +15,7 @@ from spacy_hosemi import leaves
 from spacy_hosemi.core.steps import finish
 
 from ..helpers import make_doc, triples
+from .test_functions import SIZES, WORDS
 from .test_hierarchy import LABELS, MARKED, example, make_tree_nlp
 from .test_online_tree import make_online, train
 
@@ -34,6 +35,8 @@ CONFIGS = [
     {"max_order": 0},
     {"max_order": 2},
     {"collective": 0.5},
+    {"features": WORDS},
+    {"features": SIZES},
 ]
 
 
