@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .core.rows import RowTable
 from .core.scores import BlockScores, Scoring, TemplateScores
 from .core.steps import Steps
-from .features import Extractor, Kept, Values
+from .features import Extractor, Kept, Template, Values
 from .selection import Pairs
 
 # So much is kept of the scores of words.
@@ -28,7 +28,8 @@ class TokenScores:
 
     Templates that read one attribute of a word form a block with the others of their
     role and offset, for instance LOWER[-1] and SHAPE[-1] of role "start". The scores
-    of a block depend on the word alone, and are kept for the next time.
+    of a block depend on the word alone, and are kept for the next time. A bag, such as
+    LOWER{-9:9}, is one block, which is read at each of its offsets.
 
     extractor (Extractor): What is read.
     table (RowTable): Rows of keys.
@@ -65,17 +66,22 @@ class TokenScores:
         others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
         of_others = self._indices(others)
         self._others = TemplateScores(*extractor.plan(others), of_others, *weights)
-        blocks = [(role, template.atoms[0].offset) for role, template in kept]
-        distinct = list(dict.fromkeys(blocks))
-        roles = self._indices(distinct)
-        offsets = np.array([offset for _, offset in distinct], np.int32)
-        of_block = np.array([distinct.index(block) for block in blocks], np.int32)
-        plan = extractor.plan(kept, at_offset=False)
-        self._n_blocks = len(distinct)
-        self._in_blocks = TemplateScores(*plan, of_block, *weights)
+        # Where each is read, and whose scores are read there.
+        reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in kept)
+        blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
+        in_block = {(r, str(t)): (r, t) for r, t in kept}  # of a bag one
+        of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
+        plan = extractor.plan([*in_block.values()], at_offset=False)
+        self._n_blocks = len(blocks)
+        self._in_blocks = TemplateScores(*plan, np.array(of_block, np.int32), *weights)
         # Before and behind the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
-        self._blocks = BlockScores(self._blocks_of(borders), roles, offsets)
+        self._blocks = BlockScores(
+            self._blocks_of(borders),
+            self._indices((role, block) for role, _, block in reads),
+            np.array([offset for _, offset, _ in reads], np.int32),
+            np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
+        )
         self._kept = Kept(
             lambda vocab, orths: self._blocks_of(
                 extractor.lexical_values(vocab, orths)
@@ -109,6 +115,12 @@ class TokenScores:
         Scoring(first, scores, templates=self._in_blocks, values=values).do()
         return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
 
-    def _indices(self, of_roles: Sequence[tuple[str, Any]]) -> NDArray[np.int32]:
+    def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
         """The place of the role of each, of `roles`."""
         return np.array([self.roles.index(role) for role, _ in of_roles], np.int32)
+
+
+def _block(template: Template) -> str | int:
+    """Those with the same one have the same word to read: the offset, or the bag."""
+    (atom,) = template.atoms
+    return atom.bag or atom.offset

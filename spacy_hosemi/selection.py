@@ -248,13 +248,16 @@ def count_features(
 ) -> tuple[Keys, Counts, Counts]:
     """Which features occur in training documents.
 
-    RETURNS: Keys [R], in how many tokens each fires, and in how many documents. Keys
-        are sorted: the same documents give the same rows.
+    RETURNS: Keys [R], in how many tokens each fires (in a bag: in how many documents),
+        and in how many documents. Keys are sorted: the same documents give the same
+        rows.
     """
+    bags = extractor.bags
     by_doc = [np.zeros((2, 0), np.uint64)]
     for doc in watched(docs, "Counting features"):
         reading = extractor.read(doc, is_train=True)
-        of_tokens = [keys.ravel() for keys in reading.keys.values()]
+        of_tokens = [np.delete(x, bags[r], 1).ravel() for r, x in reading.keys.items()]
+        of_tokens += [np.unique(x[:, bags[r]]) for r, x in reading.keys.items()]
         of_functions = [listed.keys for listed in reading.listed]
         keys = np.concatenate([*of_tokens, *of_functions, reading.segments.keys])
         distinct, counts = np.unique(keys[keys != 0], return_counts=True)

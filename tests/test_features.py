@@ -256,7 +256,7 @@ def test_position(n_tokens):
 FEATURES = FeatureSet(
     inside=["BIAS", "LOWER[-2:2]", "SHORT_SHAPE & LOWER[1]", "POSITION[-2:2]"],
     start=["LOWER", "NORM[-1:1]", "IS_TITLE[-1:1]", "NUMBER", "PREFIX2", "SUFFIX4"],
-    end=["LOWER", "POS[-1:1]", "TAG & POS", "LEMMA", "DEP", "MORPH"],
+    end=["LOWER", "POS[-1:1]", "TAG & POS", "LEMMA", "DEP", "MORPH", "LOWER{-3:1}"],
 )
 WORDS = ["Ada", "ada", "met", "1999", "$", "^", "12-3", "\n", " ", "Vol.,", "“", "-"]
 TAGS = ["", "NOUN", "X"]

@@ -18,9 +18,10 @@ from .helpers import TRAIN, initialize, make_doc, make_examples, make_nlp, rando
 
 FEATURES = {
     "preset": "none",
-    "inside": ["BIAS", "LOWER", "POSITION", "NORM", "NUMBER"],
-    "start": ["LOWER[-2:2]", "SHAPE[-1:1]", "LOWER[-1] & LOWER", "NUMBER[-1]"],
-    "end": ["SHAPE & LOWER[1] & NORM[-1]", "LOWER[3]"],
+    "inside": ["BIAS", "LOWER", "POSITION", "NORM", "NUMBER", "LOWER{-2:2}"],
+    "start": ["LOWER[-2:2]", "SHAPE[-1:1]", "LOWER[-1] & LOWER", "NUMBER[-1]"]
+    + ["LOWER{-2:2}", "SHAPE{-2:2}", "LOWER{1:5}"],
+    "end": ["SHAPE & LOWER[1] & NORM[-1]", "LOWER[3]", "POSITION{-1:1}"],
     "min_count": 1,
 }
 LISTS = {"letters": {"@misc": "hosemi_tests_letters.v1"}}

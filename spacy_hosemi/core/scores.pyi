@@ -18,7 +18,9 @@ class Numbering:
     def find(self, keys: Keys) -> tuple[Ints, int]: ...
 
 class BlockScores:
-    def __init__(self, borders: Singles, roles: Ints, offsets: Ints) -> None: ...
+    def __init__(
+        self, borders: Singles, roles: Ints, offsets: Ints, blocks: Ints
+    ) -> None: ...
 
 class TemplateScores:
     def __init__(

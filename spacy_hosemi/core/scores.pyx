@@ -1,6 +1,7 @@
 """Scores of tokens from weights that stand still.
 
     score[r, i] = sum of kept[word of token i + offset] over the blocks of role r
+                  and their offsets
                 + weights of the other templates of role r
 
 A block holds the scores that all templates of one role and offset give, which read one
@@ -93,17 +94,18 @@ cdef class BlockScores:
     """Where the scores that are kept of a word belong.
 
     borders (float32 [2, B, L]): Of each block, before and behind the document.
-    roles (int32 [B]): Of each block.
-    offsets (int32 [B]): How far from the token it reads.
+    roles, offsets, blocks (int32 [P]): Which block is added in which role, and how far
+        from the token it reads: in a bag one block stands at several offsets.
     """
 
     # Views are made once: for short documents that is what counts.
     cdef const float[:, :, ::1] _borders
-    cdef const int32_t[::1] _roles, _offsets
+    cdef const int32_t[::1] _roles, _offsets, _blocks
     cdef Py_ssize_t _reach
 
-    def __init__(self, borders, roles, offsets):
+    def __init__(self, borders, roles, offsets, blocks):
         self._borders, self._roles, self._offsets = borders, roles, offsets
+        self._blocks = blocks
         self._reach = np.abs(offsets).max(initial=0)
 
     cdef void add(
@@ -114,21 +116,22 @@ cdef class BlockScores:
         double[:, :, ::1] scores,           # OUT [roles, n, L] added to
     ) noexcept nogil:
         """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
-        cdef Py_ssize_t d, at, b, i, start, end, n_labels = scores.shape[2]
+        cdef Py_ssize_t d, at, p, b, i, start, end, n_labels = scores.shape[2]
         cdef const float* source
         for d in range(first.shape[0] - 1):
             start, end = first[d], first[d + 1]
             # By the word that is read, whose scores are in one piece.
             for at in range(start - self._reach, end + self._reach):
-                for b in range(self._roles.shape[0]):
-                    i = at - self._offsets[b]
+                for p in range(self._roles.shape[0]):
+                    i = at - self._offsets[p]
                     if i < start or i >= end:
                         continue
+                    b = self._blocks[p]
                     if start <= at < end:
                         source = &kept[words[at], b, 0]
                     else:
                         source = &self._borders[at >= end, b, 0]
-                    _add(source, &scores[self._roles[b], i, 0], n_labels)
+                    _add(source, &scores[self._roles[p], i, 0], n_labels)
 
 
 cdef class TemplateScores:

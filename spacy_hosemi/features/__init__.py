@@ -15,6 +15,7 @@ from .functions import Functions, Listed
 from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
 from .kept import Kept
 from .tables import Table, Tables, make_table
+from .templates import Template
 from .units import Segments
 from .word2features import from_word2features
 
@@ -34,6 +35,7 @@ __all__ = [
     "Segments",
     "Table",
     "Tables",
+    "Template",
     "Values",
     "from_word2features",
     "make_features",

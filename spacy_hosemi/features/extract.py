@@ -296,6 +296,8 @@ def _check_role(role: str, template: Template, atom: Atom) -> None:
     reason = ""
     if role != "whole" and is_unit:
         reason = f"{atom.attribute} is read of whole segments only"
+    elif role == "whole" and atom.bag:
+        reason = f"'{atom.bag}' reads tokens that are not in the segment"
     elif role != "whole" and atom.reach:
         reason = f"'{atom.reach}' reads all tokens of whole segments only"
     elif is_unit and str(atom) != atom.attribute:
@@ -366,6 +368,7 @@ class Extractor:
 
     columns (Dict[str, int]): Attributes of tokens, those of lexemes first.
     n_lexical (int): How many are those of lexemes.
+    bags (Dict[str, intp [B]]): By role which templates belong to bags.
     """
 
     def __init__(
@@ -408,6 +411,16 @@ class Extractor:
             role: self.plan([(role, template) for template in features.roles[role]])
             for role in features.token_roles
         }
+        self.bags = {
+            role: np.flatnonzero([template.is_bag for template in features.roles[role]])
+            for role in self._plans
+        }
+        # What they would read before and behind a document, as of any of one token.
+        token = np.zeros((1, len(columns)), np.uint64)
+        self._edges = {
+            role: template_keys(token, *plan)[0, self.bags[role]]
+            for role, plan in self._plans.items()
+        }
         self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
         self._units = UnitReader(whole, seeds, self.columns, lists, features.width)
@@ -449,6 +462,10 @@ class Extractor:
         """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
         a document, or of several that begin at these tokens (and end at n)."""
         found: Keys = template_keys(values, *self._plans[role], first)
+        bags = self.bags[role]
+        if len(bags):
+            of_bags = found[:, bags]
+            found[:, bags] = np.where(of_bags == self._edges[role], 0, of_bags)
         return found
 
     def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:
@@ -640,6 +657,8 @@ def _name(
     for atom in template.atoms:
         column, at = texts[atom.attribute], i + atom.offset
         if not 0 <= at < len(column):
+            if atom.bag:
+                return None
             values.append("^" if at < 0 else "$")
             continue
         value = column[at]

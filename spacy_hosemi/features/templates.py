@@ -2,6 +2,9 @@
 
 LOWER                   the attribute of the token itself
 SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
+LOWER{-30:30}           a bag: which values there are at these offsets, wherever; one
+                        template for each offset, with one seed, so that a value has
+                        one feature, which fires as often as the value is there
 LOWER[-1] & LOWER       one template over two attributes: both values together
 journals:IN             of the list "journals": whether one of its entries covers the
                         token, and of how many words; also :BEGIN and :END
@@ -33,20 +36,25 @@ from ..errors import Errors
 
 _ATOM = re.compile(
     r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z_]+\d*|_\.\w+)"
-    r"(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\]|(?P<reach>[*+]))?"
+    r"(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\]|(?P<reach>[*+])"
+    r"|(?P<bag>\{(?P<from>-?\d+):(?P<to>-?\d+)\}))?"
 )
 
 
 @dataclass(frozen=True)
 class Atom:
     """One attribute of the token `offset` places to the right; or of all tokens of a
-    segment, if `reach` is "*", with runs of one value written once, if it is "+"."""
+    segment, if `reach` is "*", with runs of one value written once, if it is "+". In a
+    `bag`, such as "{-30:30}", the offset is one of several that are not told apart."""
 
     attribute: str
     offset: int = 0
     reach: str = ""
+    bag: str = ""
 
     def __str__(self) -> str:
+        if self.bag:
+            return f"{self.attribute}{self.bag}"
         where = f"[{self.offset}]" if self.offset else self.reach
         return f"{self.attribute}{where}"
 
@@ -59,6 +67,11 @@ class Template:
 
     def __str__(self) -> str:
         return " & ".join(map(str, self.atoms))
+
+    @property
+    def is_bag(self) -> bool:
+        """Whether it is one of the offsets of a bag."""
+        return bool(self.atoms[0].bag)
 
 
 def parse_templates(texts: Iterable[str]) -> tuple[Template, ...]:
@@ -77,12 +90,13 @@ def _parse(text: str) -> list[Template]:
     matches = [_ATOM.fullmatch(part) for part in parts]
     atoms: list[Atom] = []
     for match in matches:
-        if match is None or (match["last"] and len(parts) > 1):
+        is_window = match is not None and (match["last"] or match["bag"])
+        if match is None or (is_window and len(parts) > 1):
             raise ValueError(Errors.HS030.format(found=text))
-        first = int(match["first"] or 0)
-        last = int(match["last"] or first)
-        name, reach = match["name"], match["reach"] or ""
-        atoms += [Atom(name, offset, reach) for offset in range(first, last + 1)]
+        first = int(match["first"] or match["from"] or 0)
+        last = int(match["last"] or match["to"] or first)
+        name, reach, bag = match["name"], match["reach"] or "", match["bag"] or ""
+        atoms += [Atom(name, offset, reach, bag) for offset in range(first, last + 1)]
     if not atoms:  # an empty window
         raise ValueError(Errors.HS030.format(found=text))
     if len(parts) == 1:

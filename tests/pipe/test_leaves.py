@@ -15,6 +15,7 @@ from spacy_hosemi import leaves
 from spacy_hosemi.core.steps import finish
 
 from ..helpers import make_doc, triples
+from .test_bags import BAG
 from .test_functions import SIZES, WORDS
 from .test_hierarchy import LABELS, MARKED, example, make_tree_nlp
 from .test_online_tree import make_online, train
@@ -37,6 +38,7 @@ CONFIGS = [
     {"collective": 0.5},
     {"features": WORDS},
     {"features": SIZES},
+    {"features": BAG},
 ]
 
 
