@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,13 +50,16 @@ def log_likelihood(
         return 0.0, no_counts(potentials)
     if breaks_rules(automaton, gold):
         automaton = automaton.without_grammar
+    if gold.segments is None:
+        agreeing = marginals(automaton, potentials, gold.constraints)
+        if agreeing.log_z == -np.inf and automaton.grammar is not None:
+            return log_likelihood(automaton.without_grammar, potentials, gold)
     everything = marginals(automaton, potentials)
     gradient = everything.gradient
     counts = None
     if gold.segments is not None:
         score = everything.less(gold.segments)
     else:
-        agreeing = marginals(automaton, potentials, gold.constraints)
         counts, score = agreeing.gradient, agreeing.log_z
     _check_possible(score, gold)
     if counts is not None:
@@ -120,6 +124,8 @@ def perceptron(
     right = gold.segments
     if right is None:
         right, score = viterbi(automaton, potentials, gold.constraints)
+        if score == -np.inf and automaton.grammar is not None:
+            return perceptron(automaton.without_grammar, potentials, gold, margin)
         _check_possible(score, gold)
     if found == right:
         return 0.0, gradient
@@ -163,29 +169,56 @@ def divergence(
 
         KL(before || now) = log Z - log Z' + sum of E'[count] (score' - score)
 
+    Each has cells and entries of its own; those of the other have a score of 0 in it.
+
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens; of now.
-    before (Potentials): The same places with earlier scores.
-    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by those of now.
+    before (Potentials): Of the same tokens, with earlier scores.
+    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by those of now; 0
+        where one of them has no segmentation that is possible.
     """
-    now, then = marginals(automaton, potentials), marginals(automaton, before)
+    mine, other = _joined(potentials, before), _joined(before, potentials, behind=False)
+    now, then = marginals(automaton, mine), marginals(automaton, other)
     loss = now.log_z - then.log_z
-    for count, mine, other, gradient in zip(
-        *map(_arrays, (then.gradient, potentials, before, now.gradient))
+    if not np.isfinite(loss):
+        return 0.0, no_counts(potentials)
+    for count, x, y, gradient in zip(
+        *map(_arrays, (then.gradient, mine, other, now.gradient))
     ):
         is_seen = count > 0.0  # elsewhere scores may be -inf
-        loss += float((count[is_seen] * (other[is_seen] - mine[is_seen])).sum())
+        loss += float((count[is_seen] * (y[is_seen] - x[is_seen])).sum())
         gradient -= count
-    return max(loss, 0.0), now.gradient
+    own = {
+        name: array[: len(getattr(potentials, name))]
+        for name, array in _records(now.gradient).items()
+    }
+    return max(loss, 0.0), replace(now.gradient, **own)
+
+
+def _joined(
+    potentials: Potentials, others: Potentials, *, behind: bool = True
+) -> Potentials:
+    """With the cells and entries of others, too, behind its own or before them, which
+    add nothing."""
+    found = {}
+    for name, own in _records(potentials).items():
+        more = getattr(others, name).copy()
+        more["score"] = 0.0
+        found[name] = np.concatenate([own, more] if behind else [more, own])
+    return replace(potentials, **found)
 
 
 def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
     """Everything that has scores, or derivatives by them: views."""
     arrays = [getattr(potentials, name) for name in _DENSE]
-    arrays.append(potentials.cells["score"])
-    if potentials.entries is not None:
-        arrays.append(potentials.entries["score"])
-    return arrays
+    return [*arrays, *(found["score"] for found in _records(potentials).values())]
+
+
+def _records(potentials: Potentials) -> dict[str, NDArray[Any]]:
+    """What is sparse."""
+    if potentials.entries is None:
+        return {"cells": potentials.cells}
+    return {"cells": potentials.cells, "entries": potentials.entries}
 
 
 def is_zero(gradient: Potentials) -> bool:

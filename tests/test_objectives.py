@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from spacy_hosemi.core import Constraints, Potentials, log_partition, score
-from spacy_hosemi.objectives import divergence, log_likelihood, make_log_likelihood
+from spacy_hosemi.core import CELLS, Constraints, Potentials, log_partition, score
+from spacy_hosemi.objectives import (
+    divergence,
+    is_zero,
+    log_likelihood,
+    make_log_likelihood,
+)
 from spacy_hosemi.segmentation import Gold
 
 from . import oracles
@@ -136,7 +141,7 @@ def test_potentials_are_only_read():
 def test_divergence(seed):
     """KL by enumeration, and its derivatives by differences."""
     rng = np.random.default_rng(seed)
-    automaton, potentials, *_ = make_problem(seed, is_complete=True)
+    automaton, potentials, *_ = make_problem(seed, is_complete=True, with_cells=True)
     if log_partition(automaton, potentials) == -math.inf:
         return
     moved = {
@@ -144,7 +149,7 @@ def test_divergence(seed):
         for name in FIELDS
         for array in [getattr(potentials, name)]
     }
-    now = replace(potentials, **moved)
+    now = replace(potentials, **moved, cells=random_cells(rng, potentials))
     loss, gradient = divergence(automaton, now, potentials)
     assert divergence(automaton, potentials, potentials)[0] == pytest.approx(
         0, abs=1e-9
@@ -164,6 +169,35 @@ def test_divergence(seed):
 
         found = numeric_gradient(loss_at, getattr(now, name))
         np.testing.assert_allclose(getattr(gradient, name), found, atol=1e-5)
+
+    def loss_of_cells(scores):
+        cells = now.cells.copy()
+        cells["score"] = scores
+        return divergence(automaton, replace(now, cells=cells), potentials)[0]
+
+    found = numeric_gradient(loss_of_cells, now.cells["score"])
+    np.testing.assert_allclose(gradient.cells["score"], found, atol=1e-5)
+
+
+def random_cells(rng, potentials):
+    """Others, some of them in the same places."""
+    own = rng.choice(potentials.cells, min(len(potentials.cells), 2), replace=False)
+    end = rng.integers(1, potentials.n_tokens + 1, 3)
+    label = rng.integers(0, len(potentials.tail), 3)
+    new = np.zeros(3, CELLS)
+    new["start"], new["end"], new["column"] = rng.integers(0, end), end, label
+    cells = np.concatenate([own, new])
+    cells["score"] = rng.normal(size=len(cells))
+    return cells
+
+
+def test_no_divergence_of_what_is_impossible():
+    automaton, potentials, *_ = make_problem(5, is_complete=True)
+    never = replace(potentials, tail=np.full_like(potentials.tail, -np.inf))
+    never = replace(never, inside=np.full_like(potentials.inside, -np.inf))
+    for pair in ((potentials, never), (never, potentials), (never, never)):
+        loss, gradient = divergence(automaton, *pair)
+        assert loss == 0.0 and is_zero(gradient)
 
 
 def every_segmentation(n_tokens, n_labels, at=0):

@@ -552,6 +552,24 @@ def test_gold_that_breaks_label_rules():
     assert n_breaking == 2
 
 
+@pytest.mark.parametrize("name", ["log_likelihood", "perceptron"])
+def test_known_spans_that_break_label_rules(name):
+    """Where other tokens are open, too."""
+    objective = {"@misc": f"spacy_hosemi.{name}.v1"}
+    losses = []
+    for rules in ([], ["PER at most once"]):
+        nlp = make_nlp(label_rules=rules, objective=objective)
+        examples = make_examples(nlp, ["[PER Ada] met [PER Bob] .", "[PER Ada] ran ."])
+        known = examples[0].reference
+        known.set_ents([*known.ents], missing=[known[1:2]])
+        pipe = nlp.get_pipe("hosemi")
+        pipe.initialize(lambda examples=examples: examples, nlp=nlp)
+        randomize(pipe)
+        losses.append(pipe.value_and_gradient(examples[:1]))
+    (free, of_free), (ruled, of_ruled) = losses
+    assert ruled == free and np.array_equal(of_ruled, of_free)
+
+
 def test_label_rules_need_segments():
     with pytest.raises(ValueError, match="HS046.*'BIO'"):
         make_nlp(label_rules=["PER at most once"], encoding="BIO")

@@ -345,6 +345,42 @@ def test_rehearsal_brings_predictions_back():
     assert [triples(nlp(eg.text).ents) for eg in examples] == gold
 
 
+@pytest.mark.parametrize("observed_order", [0, 1])
+def test_rehearsal_where_then_and_now_read_other_features(observed_order):
+    """Lists are overlooked in training, and features are added by it."""
+    dropout = {"@misc": "spacy_hosemi.gazetteer.v1", "dropout": 0.5}
+    features = {**SMALL, "whole": ["x:MATCH", "LOWER*"], "transition": ["LOWER"]}
+    model = {"features": features, "gazetteers": {"x": dropout}}
+    if not observed_order:
+        del features["transition"]
+    nlp = spacy.blank("en")
+    config = {"model": model, "observed_order": observed_order}
+    pipe = nlp.add_pipe("hosemi", config=config)
+    examples = make_examples(nlp, MARKED)
+    lists = {"x": lambda: ["a b", "c", "d"]}
+    pipe.initialize(lambda: examples, nlp=nlp, gazetteers=lists, fit=None)
+    optimizer = nlp.resume_training()
+    others = make_examples(nlp, ["d e [NEW f a] - c", "[NEW d d] e a a"])
+    for _ in range(5):
+        nlp.update(others, sgd=optimizer)
+    for _ in range(5):
+        loss = nlp.rehearse(examples, sgd=optimizer)["hosemi"]
+        assert 0.0 < loss < np.inf
+    assert np.isfinite(pipe.get_weights()).all()
+
+
+def test_nothing_to_rehearse_where_rules_leave_nothing():
+    nlp = spacy.blank("en")
+    config = {"model": {"features": SMALL}, "label_rules": ["A at least once"]}
+    nlp.add_pipe("hosemi", config=config)
+    examples = make_examples(nlp, ["[A a b] c", "c [A a]"])
+    nlp.initialize(lambda: examples)
+    optimizer = nlp.resume_training()
+    docs = [nlp.make_doc(text) for text in ("", "\n")]
+    nothing = [Example(doc, doc.copy()) for doc in docs]
+    assert nlp.rehearse(nothing, sgd=optimizer) == {"hosemi": 0.0}
+
+
 def test_copied_tokens_have_all_that_features_read():
     words = ["Ada", "wrote", "\n", "it"]
     doc = make_doc(
