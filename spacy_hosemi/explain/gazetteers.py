@@ -161,7 +161,8 @@ def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
 
 def _read_by(weights: Weights) -> dict[str, list[int]]:
     """The rows whose template reads a list, by its name."""
-    by_template: dict[str, set[str]] = {}
+    functions = weights.extractor.features.functions.functions
+    by_template: dict[str, set[str]] = {name: set() for name in functions}
     found: dict[str, list[int]] = {}
     for row, name in enumerate(weights.names):
         text = name.partition("=")[0].partition(":")[2]

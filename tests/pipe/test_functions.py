@@ -8,6 +8,7 @@ from thinc.api import Adam
 
 from spacy_hosemi import from_word2features, selection
 from spacy_hosemi.explain import find_features, strongest_features
+from spacy_hosemi.explain.gazetteers import describe_lists
 
 from ..helpers import (
     SMALL,
@@ -385,3 +386,13 @@ def test_other_documents_go_on():
     docs = list(nlp.pipe([TEXT, "bad bad", TEXT], batch_size=1))
     assert [len(doc.ents) for doc in docs] == [3, 3]
     assert failed == ["[HS107]"]
+
+
+def test_lists_beside_functions_are_described():
+    lists = {"x": {"@misc": "spacy_hosemi.gazetteer.v1"}}
+    nlp = make_nlp(features=WORDS, model={"gazetteers": lists})
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp)
+    pipe.initialize(lambda: examples, nlp=nlp, gazetteers={"x": lambda: ["Ada"]})
+    (found,) = describe_lists(pipe)
+    of_list = [name for name in pipe.weights.names if ":x:" in name]
+    assert found.entries == 1 and found.features == len(of_list) > 0
