@@ -103,7 +103,10 @@ FAMILIES: dict[str, Family] = {
     "shapes": attributes("SHAPE", "SHORT_SHAPE"),
     "numbers-punctuation": attributes("NUMBER", "PUNCTUATION"),
     "flags": attributes("IS_", "LIKE_"),
-    "windows": lambda role, template: any(atom.offset for atom in template.atoms),
+    "windows": lambda role, template: any(
+        atom.offset and not atom.bag for atom in template.atoms
+    ),
+    "bags": lambda role, template: template.is_bag,
     "conjunctions": lambda role, template: len(template.atoms) > 1,
     "inside": in_role("inside"),
     "start": in_role("start"),
@@ -188,6 +191,7 @@ def without(features: FeatureSet, family: Family) -> FeatureSet:
         **kept,
         min_count=features.min_count,
         width=features.width,
+        all_labels=features.all_labels,
         functions=features.functions,
     )
 

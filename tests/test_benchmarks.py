@@ -136,10 +136,11 @@ INSIDE = ["BIAS", "LOWER", "SUFFIX2", "SHORT_SHAPE", "c:PREFIX4", "c:VALUE"]
         ("numbers-punctuation", {"end": ["NUMBER[1]"]}),
         ("flags", {"start": ["IS_TITLE"]}),
         ("windows", {"start": ["x:IN[-1]"], "end": ["NUMBER[1]", "LOWER[-1] & LOWER"]}),
+        ("bags", {"start": ["LENGTH{1:1}"]}),
         ("tables", {"inside": ["c:PREFIX4", "c:VALUE"]}),
         ("conjunctions", {"end": ["LOWER[-1] & LOWER"]}),
         ("inside", {"inside": INSIDE}),
-        ("start", {"start": ["x:IN[-1]", "IS_TITLE"]}),
+        ("start", {"start": ["x:IN[-1]", "IS_TITLE", "LENGTH{1:1}"]}),
         ("end", {"end": ["NUMBER[1]", "LOWER[-1] & LOWER"]}),
         ("lists", {"start": ["x:IN[-1]"], "whole": ["x:MATCH"]}),
         ("lists-tokens", {"start": ["x:IN[-1]"]}),
@@ -151,13 +152,13 @@ def test_families(family, removed):
 
     given = {
         "inside": INSIDE,
-        "start": ["x:IN[-1]", "IS_TITLE"],
+        "start": ["x:IN[-1]", "IS_TITLE", "LENGTH{1:1}"],
         "end": ["NUMBER[1]", "LOWER[-1] & LOWER"],
         "whole": ["x:MATCH"],
     }
-    features = make_features("none", **given, min_count=3)
+    features = make_features("none", **given, min_count=3, all_labels=False)
     kept = without(features, FAMILIES[family])
-    assert kept.min_count == 3
+    assert kept.min_count == 3 and not kept.all_labels
     for role, templates in given.items():
         expected = [x for x in templates if x not in removed.get(role, [])]
         assert list(map(str, kept.roles[role])) == expected
