@@ -277,11 +277,12 @@ def possible_lengths(
     """
     n_labels = len(inventory.names)
     if inventory.on_tokens:
-        return np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
-    length = np.zeros((n_labels, max_length or explicit_length))
-    tail = np.full(n_labels, 0.0 if max_length is None else -np.inf)
-    # The limit is one on spans. Outside text is as long as it is, unless:
-    tail[0] = 0.0
+        length, tail = np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
+    else:
+        length = np.zeros((n_labels, max_length or explicit_length))
+        tail = np.full(n_labels, 0.0 if max_length is None else -np.inf)
+        # The limit is one on spans. Outside text is as long as it is, unless:
+        tail[0] = 0.0
     if inventory.outside == "token":
         length[0, 1:], tail[0] = -np.inf, -np.inf
     if inventory.outside == "none":

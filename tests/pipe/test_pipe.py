@@ -208,6 +208,23 @@ def test_every_token_in_a_span():
         initialize(nlp, ["[A a] b"])
 
 
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_every_token_has_a_tag_of_a_span(encoding):
+    nlp = make_nlp(outside="none", encoding=encoding)
+    initialize(nlp, ["[A a] [B b c]", "[B b] [A a a]", "[A a] [B c]"], fit=lbfgs())
+    pipe = nlp.get_pipe("hosemi")
+    for seed in range(5):
+        for text in ("a b c c b a", "x", "a\n b", "\n", ""):
+            doc = nlp(text)
+            words = [token for token in doc if not token.is_space]
+            assert all(token.ent_type for token in words)
+            assert not pipe.marginals(doc).tokens[:, 0].any()
+            assert all(x.spans for x in pipe.kbest(doc, 5)) or not words
+        randomize(pipe, seed)
+    with pytest.raises(ValueError, match="HS044"):
+        initialize(nlp, ["[A a] b"])
+
+
 def test_losses_add_up_under_the_name():
     nlp = make_nlp()
     nlp.rename_pipe("hosemi", "fields")
