@@ -21,7 +21,7 @@ N_TOKENS = 50
 def make_job() -> tuple[Job, np.ndarray]:
     """A job that adds 1 to each number: none is done twice unseen."""
     borders = np.zeros((2, 1, 1), np.float32)
-    blocks = BlockScores(borders, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    blocks = BlockScores(borders, *np.zeros((3, 1), np.int32))
     scores = np.zeros((1, N_TOKENS, 1))
     first = np.array([0, N_TOKENS], np.int32)
     words, kept = np.zeros(N_TOKENS, np.int32), np.ones((1, 1, 1), np.float32)

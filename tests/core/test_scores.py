@@ -44,19 +44,22 @@ def float32s(rng, *shape) -> np.ndarray:
 
 @given(
     st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=3),
-    st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3)), max_size=4),
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(-3, 3), st.integers(0, 1)), max_size=4
+    ),
 )
-def test_kept_scores(docs, blocks):
+def test_kept_scores(docs, reads):
+    """A block may be read at several offsets, and in several roles."""
     rng = np.random.default_rng(0)
-    kept, borders = float32s(rng, 4, len(blocks), 3), float32s(rng, 2, len(blocks), 3)
+    kept, borders = float32s(rng, 4, 2, 3), float32s(rng, 2, 2, 3)
     first = int32s(np.cumsum([0, *map(len, docs)]))
     words = [word for doc in docs for word in doc]
-    roles, offsets = int32s([r for r, _ in blocks]), int32s([o for _, o in blocks])
+    columns = (int32s([read[k] for read in reads]) for k in range(3))
     expected = rng.normal(size=(3, len(words), 3))
     found = expected.copy()
     for start, end in zip(first, first[1:]):
         for i in range(start, end):
-            for b, (role, offset) in enumerate(blocks):
+            for role, offset, b in reads:
                 at = i + offset
                 if at < start:
                     expected[role, i] += borders[0, b]
@@ -64,7 +67,7 @@ def test_kept_scores(docs, blocks):
                     expected[role, i] += borders[1, b]
                 else:
                     expected[role, i] += kept[words[at], b]
-    of_blocks = BlockScores(borders, roles, offsets)
+    of_blocks = BlockScores(borders, *columns)
     Scoring(first, found, blocks=of_blocks, words=int32s(words), kept=kept).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
