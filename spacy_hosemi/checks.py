@@ -7,11 +7,12 @@ import warnings
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from .core import PatternAutomaton
+from .core import PatternAutomaton, Potentials, viterbi
 from .errors import Errors, Warnings
 from .features import Extractor
 from .features.attributes import SET_BY_COMPONENTS
@@ -61,8 +62,10 @@ def warn_crossing(
 
 def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
     """HSW05: documents that break label rules."""
-    breaking = [gold for gold in golds if breaks_rules(automaton, gold)]
-    if breaking and automaton.grammar is not None:
+    if automaton.grammar is None:
+        return
+    breaking = [gold for gold in golds if _breaks_rules(automaton, gold)]
+    if breaking:
         warnings.warn(
             Warnings.HSW05.format(
                 found=len(breaking),
@@ -72,6 +75,16 @@ def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
             ),
             stacklevel=3,
         )
+
+
+def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
+    """Whether what is known of a document cannot be as the rules say."""
+    known = gold.constraints
+    if gold.segments is not None or known is None or known.allowed is None:
+        return breaks_rules(automaton, gold)
+    n_tokens = len(known.allowed)
+    potentials = Potentials.zeros(automaton, n_tokens, max(n_tokens, 1))
+    return viterbi(automaton, potentials, known)[1] == -np.inf
 
 
 def warn_unset(read: Extractor, docs: Iterable[Doc]) -> None:

@@ -201,8 +201,9 @@ class Errors(metaclass=_Coded):
         '"spacy_hosemi.{what}.v1" makes.'
     )
     HS038 = (
-        "a {what} is called {found!r}; expected letters, digits, '_', '.' and '-', so "
-        "that feature templates can name it, and no gazetteer and table of one name."
+        "a {what} is called {found!r}; expected letters, digits, '_' and '-', so that "
+        "feature templates and config sections can name it, and no gazetteer and table "
+        "of one name."
     )
     HS039 = (
         "a feature template reads _.{name}, but Token has no such extension attribute; "
@@ -224,8 +225,8 @@ class Errors(metaclass=_Coded):
         "is registered with @spacy.registry.misc, and name that one with @misc."
     )
     HS106 = (
-        "a feature function is called {found!r}; expected letters, digits, '_', '.' "
-        "and '-', and not the name of an attribute, a gazetteer or a table: the names "
+        "a feature function is called {found!r}; expected letters, digits, '_' and "
+        "'-', and not the name of an attribute, a gazetteer or a table: the names "
         "of their features would be the same. Rename it."
     )
     HS107 = (
@@ -289,9 +290,9 @@ class Errors(metaclass=_Coded):
         "child and parent, with a tab between them."
     )
     HS078 = (
-        "no feature reads a list of names; expected model.gazetteers for "
-        "spacy_hosemi.opinion_pool.v1, which trains a model of their features alone. "
-        "Add lists, or train with its fit alone."
+        "no feature reads a list of names; expected model.gazetteers, and templates "
+        "that read them where no preset does, for spacy_hosemi.opinion_pool.v1, which "
+        "trains a model of their features alone. Add them, or train with its fit alone."
     )
     HS077 = "table.{name} is {found!r}; expected {expected}."
     HS029 = (

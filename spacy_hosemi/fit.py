@@ -64,6 +64,7 @@ class Batch:
     objective (Callable): Loss of one document.
     docs (Sequence[Doc]): Documents.
     golds (Sequence[Gold]): What is known of each.
+    has_levels (bool): Whether the same fit trains levels of a tree below, after it.
     """
 
     def __init__(
@@ -73,8 +74,10 @@ class Batch:
         objective: Objective,
         docs: Sequence[Doc],
         golds: Sequence[Gold],
+        has_levels: bool = False,
     ) -> None:
         self.weights = weights
+        self.has_levels = has_levels
         self._automaton = automaton
         self.objective = objective
         self._golds = golds
@@ -155,9 +158,9 @@ class Batch:
         return total, vector
 
 
-def check_batch(batch: object, name: str) -> None:
+def check_batch(batch: Batch, name: str) -> None:
     """RAISES (ValueError): HS118 a fit that cannot train the levels of a tree."""
-    if not isinstance(batch, Batch):
+    if batch.has_levels:
         raise ValueError(
             Errors.HS118.format(
                 expected="the fit spacy_hosemi.lbfgs.v1", found=f"it is {name}"

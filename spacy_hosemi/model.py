@@ -84,7 +84,7 @@ def _check_named(
     what: str, settings: Mapping[str, Any], expected: type, others: Mapping[str, Any]
 ) -> None:
     for name, found in settings.items():
-        if not re.fullmatch(r"[\w.-]+", name) or name in others:
+        if not re.fullmatch(r"[\w-]+", name) or name in others:
             raise ValueError(Errors.HS038.format(what=what, found=name))
         if not isinstance(found, expected):
             found = type(found).__name__

@@ -527,10 +527,11 @@ class HighOrderSemiCRF(TrainablePipe):
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
     ) -> None:
         """Train; once more, with the patterns that are chosen by gain."""
-        fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
+        args = docs, golds, self._tree.is_needed
+        fit(Batch(self.weights, self.automaton, self.objective, *args))
         if self.cfg["pattern_selection"] == "gain":
             changes.add_patterns(self.weights, self._labelling, docs, golds)
-            fit(Batch(self.weights, self.automaton, self.objective, docs, golds))
+            fit(Batch(self.weights, self.automaton, self.objective, *args))
         self.prune()
 
     def _initialize_levels(self, corpus: Corpus) -> None:

@@ -25,7 +25,6 @@ from .problems import NOTHING, Fixed, JointMarginals, Problem
 from .refinement import Refinement, surest
 from .thresholds import Thresholds, least_of
 from .tree_answers import LeafMarginals, OfLeaves
-from .units import shift
 from .weights import Weights
 
 
@@ -233,7 +232,7 @@ class _OfLeaves(NamedTuple):
         of_units = iter((yield from self._path_steps(*flat)))
         return [
             self._confident(
-                [*chain(*spans)], [*chain(*islice(of_units, len(spans)))], more
+                [*chain(*spans)], [*chain(*islice(of_units, len(spans)))], more, fixed
             )
             for spans, more in zip(found, listed)
         ]
@@ -282,10 +281,11 @@ class _OfLeaves(NamedTuple):
         spans: Sequence[Span],
         paths: Sequence[Path],
         listed: list[tuple[Span, float]] | None,
+        fixed: Fixed,
     ) -> Prediction:
-        found = []
+        found, least = [], self.of_labels.wanted.min_confidence
         for (start, end, _), path in zip(spans, paths):
-            if name := surest(path, self.of_labels.wanted.min_confidence):
+            if name := surest((start, end), path, least, fixed):
                 found.append(((start, end, name[0]), name[1], path))
         return Prediction(
             [span for span, _, _ in found],
@@ -313,16 +313,17 @@ class _OfTree(NamedTuple):
         args = solved, known, self.wanted.decoding, self.wanted.expected_f1
         found = iter(self.tree.best(*args))
         units = iter(self._of_leaves(problems, solved))
-        predictions = []
+        predictions, least = [], self.wanted.min_confidence
         for of_doc in problems:
             spans, scores, all_paths = [], [], []
             for problem in of_doc:
+                preset, low = problem.preset, problem.unit.start
                 for span in next(found):
-                    name = surest(span.path, self.wanted.min_confidence)
-                    place = span.start, span.end
-                    preset = problem.preset
-                    if name and not (preset and not preset.is_free((*place, ""))):
-                        spans += shift([(*place, name[0])], problem.unit.start)
+                    if preset and not preset.is_free((span.start, span.end, "")):
+                        continue
+                    place = span.start + low, span.end + low
+                    if name := surest(place, span.path, least, fixed):
+                        spans.append((*place, name[0]))
                         scores.append(name[1])
                         all_paths.append(span.path)
             listed = None

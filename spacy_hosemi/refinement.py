@@ -20,7 +20,7 @@ from .labels import LabelInventory, Span
 from .leaves import Leaves, can_be_flat, leaf_automaton, leaf_weights
 from .levels import LevelWeights
 from .mining import mine_levels, mine_nodes
-from .problems import AnySpan, Fixed, Preset, Problem
+from .problems import NOTHING, AnySpan, Fixed, Preset, Problem
 from .progress import watched
 from .rows import Rows
 from .segmentation import Annotation, Gold, check_known, scored_entities
@@ -31,7 +31,7 @@ from .tree import LabelTree, split_labels
 from .tree_mbr import mbr_spans
 from .weights import Weights
 
-_NOTHING = np.zeros(0, np.int32)
+_NO_ROWS = np.zeros(0, np.int32)
 
 
 class Refinement(Flat):
@@ -247,7 +247,7 @@ class Refinement(Flat):
             return 0.0
         given = _given(docs, annotations, golds)
         rows = [top.rows(docs[k], is_train=True) for k in given]
-        fired = [_NOTHING, *(part for x in rows for part in x.fired)]
+        fired = [_NO_ROWS, *(part for x in rows for part in x.fired)]
         touched = np.unique(np.concatenate(fired))
         loss = 0.0
 
@@ -448,16 +448,22 @@ class Refinement(Flat):
 
 
 def surest(
-    path: Sequence[tuple[str, float]], least: Thresholds
+    place: tuple[int, int],
+    path: Sequence[tuple[str, float]],
+    least: Thresholds,
+    fixed: Fixed = NOTHING,
 ) -> tuple[str, float] | None:
     """The deepest name of a span that is probable enough.
 
+    place (Tuple[int, int]): Of the span, in tokens of the document.
     path (Sequence[Tuple[str, float]]): Names from the top.
     least (Union[float, Dict[str, float]]): See `min_confidence`.
+    fixed (Fixed): A label that is forbidden there may be above another one, too.
     RETURNS (Optional[Tuple[str, float]]): And its probability; None: not even the top.
     """
     for name, probability in reversed(path):
-        if probability >= least_of(least, name):
+        is_sure = probability >= least_of(least, name)
+        if is_sure and not fixed.forbids((*place, name)):
             return name, probability
     return None
 

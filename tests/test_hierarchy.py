@@ -594,7 +594,8 @@ def test_batches_leave_other_levels_alone():
 
 def test_the_surest_name():
     path = [("PER", 0.9), ("PER", 0.4)]
-    assert surest(path, 0.0) == ("PER", 0.4)
-    assert surest(path, 0.5) == ("PER", 0.9)  # what is above it has the same name
-    assert surest(path, 0.95) is None
-    assert surest(path, {"PER": 0.95}) is None
+    assert surest((0, 1), path, 0.0) == ("PER", 0.4)
+    # what is above it has the same name
+    assert surest((0, 1), path, 0.5) == ("PER", 0.9)
+    assert surest((0, 1), path, 0.95) is None
+    assert surest((0, 1), path, {"PER": 0.95}) is None

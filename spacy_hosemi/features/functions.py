@@ -111,7 +111,7 @@ class Functions:
         taken = {*KNOWN, *others}
         for name in self.functions:
             is_taken = name in taken or is_extension(name)
-            if is_taken or not re.fullmatch(r"[\w.-]+", name):
+            if is_taken or not re.fullmatch(r"[\w-]+", name):
                 raise ValueError(Errors.HS106.format(found=name))
 
     def on_tokens(self) -> Functions:

@@ -210,7 +210,7 @@ def test_not_a_function(found):
         make_features(functions={"f": found})
 
 
-@pytest.mark.parametrize("name", ["", "a b", "f=", "LOWER", "_.topic", "x:IN"])
+@pytest.mark.parametrize("name", ["", "a b", "a.b", "f=", "LOWER", "_.topic", "x:IN"])
 def test_names(name):
     with pytest.raises(ValueError, match="HS106"):
         make_features(functions={name: orth})

@@ -395,7 +395,7 @@ def test_not_a_gazetteer(found):
             make_nlp(model={"gazetteers": {"cities": found}})
 
 
-@pytest.mark.parametrize("name", ["my list", "a:b", "a&b", ""])
+@pytest.mark.parametrize("name", ["my list", "a:b", "a&b", "a.b", ""])
 def test_names_that_no_template_can_read(name):
     with pytest.raises(ValueError, match=f"HS038.*'{name}'"):
         make_nlp(model={"gazetteers": use_lists(**{name: {}})})

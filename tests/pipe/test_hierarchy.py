@@ -531,6 +531,7 @@ def test_fits_that_train_no_tree(fit, tmp_path):
     readers = {"names": write(tmp_path / "names.txt", ["Ada", "Mary"])}
     with pytest.raises(ValueError, match="HS118"):
         fit_on(nlp, fit=fit, gazetteers=readers)
+    assert not nlp.get_pipe("hosemi").get_weights().any()  # before any work
 
 
 def test_without_a_fit_nothing_is_predicted():

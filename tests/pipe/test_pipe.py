@@ -4,6 +4,7 @@ import math
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -580,7 +581,13 @@ def test_known_spans_that_break_label_rules(name):
         known = examples[0].reference
         known.set_ents([*known.ents], missing=[known[1:2]])
         pipe = nlp.get_pipe("hosemi")
-        pipe.initialize(lambda examples=examples: examples, nlp=nlp)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            pipe.initialize(lambda examples=examples: examples, nlp=nlp)
+        texts = [str(x.message) for x in warned]
+        assert [x[:46] for x in texts] == len(rules) * [
+            "[HSW05] 1 training documents of 2 break label_"
+        ]
         randomize(pipe)
         losses.append(pipe.value_and_gradient(examples[:1]))
     (free, of_free), (ruled, of_ruled) = losses

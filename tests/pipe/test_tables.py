@@ -252,7 +252,7 @@ def test_a_list_is_no_table():
         make_nlp(model={"gazetteers": use_tables(x={})})
 
 
-@pytest.mark.parametrize("name", ["my table", "a:b", ""])
+@pytest.mark.parametrize("name", ["my table", "a:b", "a.b", ""])
 def test_names_that_no_template_can_read(name):
     with pytest.raises(ValueError, match=f"HS038.* a table is called '{name}'"):
         make_nlp(model={"tables": use_tables(**{name: {}})})

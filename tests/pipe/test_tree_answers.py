@@ -216,6 +216,24 @@ FIXED = [
 ]
 
 
+@pytest.mark.parametrize("exact_up_to", AT_ONCE)
+def test_a_forbidden_label_does_not_come_back_as_an_upper_name(exact_up_to):
+    lines = (
+        "[PER Ada] met [PER/last Mary] .",
+        "[PER Mary] left .",
+        "She met [PER Ada] .",
+    )
+    nlp = make_tree_nlp(lines, tree={"exact_up_to": exact_up_to})
+    pipe = nlp.get_pipe("hosemi")
+    doc, span = nlp("Mary left ."), (0, 1, "PER")
+    pipe.redecode(doc, forbid=[span])
+    ((label, sure), (_, p)) = [ent._.label_path for ent in doc.ents][0]
+    assert triples(doc.ents) == [(0, 1, "PER/last")] and label == "PER"
+    pipe.min_confidence = {"PER/last": 1.0, "PER": 0.0}
+    assert p < 1.0 and not pipe.redecode(doc, forbid=[span]).ents
+    assert triples(nlp("Mary left .").ents) == [span]
+
+
 @pytest.mark.parametrize("fixed", FIXED)
 def test_redecode_is_the_best_of_what_agrees(nlp, pipe, fixed):
     doc = make_doc(nlp, "Ada", "met", "Babbage")
