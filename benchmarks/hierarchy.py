@@ -109,6 +109,7 @@ def make_component(
     if given:
         features["preset"] = given.pop("preset", "none")
     features |= {role: templates.split(",") for role, templates in given.items()}
+    features["min_count"] = args.min_count or features["min_count"]
     settings["model"]["l2"] = args.l2
     settings["confidence"] = args.confidence
     settings["decoding"] = args.decoding
@@ -239,6 +240,7 @@ def main() -> None:
         nargs="+",
         help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
     )
+    parser.add_argument("--min-count", type=int, help="how often a feature must occur")
     parser.add_argument("--max-order", type=int, default=1)
     parser.add_argument("--max-iter", type=int, default=200)
     parser.add_argument("--l2", type=float, default=0.1)

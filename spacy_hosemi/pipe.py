@@ -383,7 +383,7 @@ class HighOrderSemiCRF(TrainablePipe):
         features = self.weights.extractor.features
         if features.transition_roles and not (observed_order or observed_patterns):
             role = features.transition_roles[0]
-            names = ", ".join(map(str, features.roles[role]))
+            names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
             raise ValueError(Errors.HS090.format(role=role, found=names))
         if observed_order or observed_patterns:
             self.weights.observe_patterns()

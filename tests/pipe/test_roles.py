@@ -656,6 +656,8 @@ def test_transitions_need_patterns():
         make_nlp(features={"transition": ["LOWER", "SHAPE"]})
     with pytest.raises(ValueError, match="features.transition_inside names LOW"):
         make_nlp(features={"transition_inside": ["LOWER"]})
+    with pytest.raises(ValueError, match="names SHAPE{-3:3} and"):  # once
+        make_nlp(features={"transition": ["SHAPE{-3:3}"]})
     with pytest.raises(ValueError, match="HS043.*observed_order is -1"):
         make_nlp(observed_order=-1)
 
