@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from .core import PatternAutomaton, Potentials
@@ -254,9 +255,15 @@ def minimize(
         is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
         bounds = Bounds(np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf))
     began = time.process_time()
-    with tqdm(
-        total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
-    ) as bar:
+    # The vectors are added up in less time than threads need to meet, and while these
+    # wait for each other they take all cores: a fit took 2 to 3 times as long.
+    one_thread = threadpool_limits(limits=1, user_api="blas")
+    with (
+        one_thread,
+        tqdm(
+            total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
+        ) as bar,
+    ):
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x

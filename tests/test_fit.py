@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.optimize
 import spacy
 import srsly
 from spacy.cli._util import app
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
+from threadpoolctl import threadpool_info, threadpool_limits
 from typer.testing import CliRunner
 
 from spacy_hosemi.fit import Batch, make_lbfgs
@@ -280,6 +282,26 @@ def make_batch(**config):
     examples = make_examples(nlp)
     docs, _, golds = pipe._corpus(examples)
     return Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
+
+
+def test_no_threads_of_blas():
+    """They would take all cores to add up vectors, and twice the time."""
+    assert scipy.optimize  # whose BLAS is loaded with it
+    batch, seen = make_batch(), set()
+    without = batch.value_and_gradient
+
+    def n_threads() -> set[int]:
+        return {x["num_threads"] for x in threadpool_info()}
+
+    def value_and_gradient():
+        seen.update(n_threads())
+        return without()
+
+    batch.value_and_gradient = value_and_gradient
+    with threadpool_limits(2):
+        make_lbfgs(max_iter=3, progress=False)(batch)
+        assert n_threads() == {2}
+    assert seen == {1}
 
 
 def solve_by_proximal_steps(batch, l1, l2, n_steps=1500, rate=0.05):
