@@ -241,8 +241,8 @@ class Errors(metaclass=_Coded):
     )
     HS109 = (
         "the feature function {name!r} gives {feature!r} the value {found} at the "
-        "token {token!r}; expected a finite number. Leave the feature out where there "
-        "is none."
+        "token {token!r}; expected a number from -1e100 to 1e100. Leave the feature "
+        "out where there is none."
     )
     HS110 = (
         "word2features returned {found}; expected what pycrfsuite.ItemSequence takes: "

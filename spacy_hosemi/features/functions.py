@@ -39,6 +39,9 @@ DEFAULT_ROLES = ("inside",)
 # So many features are kept by `Functions.once`: about 100 MB, with their texts.
 MOST_KEPT = 1_000_000
 
+# Of a value: sums of products of two such numbers are finite.
+_MOST = 1e100
+
 _ONE_ATOM = np.array([0, 1], np.int32)
 _AT_TOKEN = np.zeros(1, np.int32)
 _NOTHING = np.uint64(hash_string(""))
@@ -216,8 +219,9 @@ def _split(
         if texts[k] is None:
             token = _token_of(k, by_token, docs)
             raise TypeError(_is_no_feature(name, feature, token))
-    if not np.isfinite(strength).all():
-        k = int(np.flatnonzero(~np.isfinite(strength))[0])
+    is_good = np.abs(strength) <= _MOST
+    if not is_good.all():
+        k = int(np.flatnonzero(~is_good)[0])
         raise ValueError(
             Errors.HS109.format(
                 name=name,

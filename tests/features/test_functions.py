@@ -275,8 +275,10 @@ def test_no_feature(of_token):
         extractor.values_of([make_doc(NLP, "v"), make_doc(NLP, "x", "y")][1:])
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), np.float32("-inf")])
-def test_a_value_that_is_not_finite(value):
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), np.float32("-inf"), 1e300, -1e101]
+)
+def test_a_value_that_is_too_large(value):
     extractor = make_extractor({"f": lambda doc: [[("a", value)]] * len(doc)})
     with pytest.raises(ValueError, match="HS109.*'f' gives 'a' the value .*token 'x'"):
         extractor.read(make_doc(NLP, "x", "y"))
