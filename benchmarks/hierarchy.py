@@ -41,7 +41,8 @@ synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other 
 `--growth` keeps the spans with the N most frequent labels, and prints what training and
 tagging cost by N. `--draws N` with --max-train and --held-out shuffles train in N ways,
 and prints F1 of both systems for each, of all labels and of those with fewer than 50
-spans, and the mean of the differences with its standard error.
+spans, at each --expected-f1, and the means over the draws, of the differences with
+their standard errors.
 """
 
 from __future__ import annotations
@@ -49,7 +50,6 @@ from __future__ import annotations
 import argparse
 import random
 import resource
-import statistics
 import sys
 import time
 from collections import Counter
@@ -59,6 +59,9 @@ from pathlib import Path
 from typing import Any
 
 from measuring import MB, N_PASSES, SEED, environment, shuffled, table
+
+# isort: split
+import numpy as np
 from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -96,6 +99,11 @@ def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[D
     return docs
 
 
+def spans_of(docs: Iterable[Doc]) -> list[Spans]:
+    """The entities of each doc."""
+    return [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
+
+
 def make_component(
     args: argparse.Namespace, tree: dict[str, str] | None, threshold: float | None
 ) -> tuple[Language, Any]:
@@ -113,7 +121,7 @@ def make_component(
     settings["model"]["l2"] = args.l2
     settings["confidence"] = args.confidence
     settings["decoding"] = args.decoding
-    settings["expected_f1"] = args.expected_f1
+    settings["expected_f1"] = args.expected_f1[0]
     if threshold is None:
         settings["hierarchy"] = None
     else:
@@ -176,8 +184,7 @@ def applied(
             began = time.process_time()
             docs = list(component.pipe(docs))
             seconds[k].append(time.process_time() - began)
-            spans = [[(x.start, x.end, x.label_) for x in doc.ents] for doc in docs]
-            predicted[k] = spans
+            predicted[k] = spans_of(docs)
     n_tokens = sum(len(record.tokens) for record in test)
     speeds = [n_tokens / min(some[1:]) for some in seconds]
     return list(zip(predicted, speeds))
@@ -252,7 +259,7 @@ def main() -> None:
         "--exact-up-to", type=int, default=140, help="labels; 0: level by level"
     )
     parser.add_argument("--decoding", default="mbr", help="of both systems")
-    parser.add_argument("--expected-f1", type=float, default=0.8, help="for mbr")
+    parser.add_argument("--expected-f1", type=float, nargs="+", default=[0.8])
     parser.add_argument("--epochs", type=int, help="train by updates")
     parser.add_argument("--threshold", type=float, nargs="+", default=[0.001])
     parser.add_argument("--growth", type=int, nargs="+", help="numbers of labels")
@@ -304,24 +311,44 @@ def corpora(
 
 def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> None:
     """Both systems on several draws of train."""
-    rows, differences = [], []
+    rows: list[list[str]] = []
+    by_f1: dict[float, list[list[float]]] = {x: [] for x in args.expected_f1}
     for draw in range(args.draws):
         train, test = corpora(args, SEED + draw)
-        both = measure(args, train, test, tree, [[None], args.threshold[:1]])
-        of_all = [label_f1(x.predicted, test) for x in both]
-        rare = [rare_f1(x.predicted, train, test, RARE[0]) for x in both]
-        of_rare, n_spans = [score for score, _ in rare], rare[0][1]
-        differences.append([y - x for x, y in (of_all, of_rare)])
-        scores = (f"{x:.2f}" for x in (*of_all, *of_rare))
-        rows.append([str(draw), *scores, f"{n_spans} spans"])
-        print(table(DRAWS, rows), flush=True)
-    print("tree - flat, mean and standard error:")
-    for name, values in zip(("F1", "< 50"), zip(*differences)):
-        error = statistics.stdev(values) / len(values) ** 0.5 if values[1:] else 0.0
-        print(f"{name} {statistics.mean(values):+.2f} +- {error:.2f}")
+        both = [trained(args, train, tree, x)[0] for x in (None, args.threshold[0])]
+        for expected, of_draws in by_f1.items():
+            found = [predicted_for(expected, x, test) for x in both]
+            rare = [rare_f1(x, train, test, RARE[0]) for x in found]
+            scores = [label_f1(x, test) for x in found] + [score for score, _ in rare]
+            of_draws.append(scores)
+            shown = (f"{x:.2f}" for x in scores)
+            rows.append([str(draw), str(expected), *shown, f"{rare[0][1]} spans"])
+        print(table(["draw", *DRAWS, ""], rows), flush=True)
+    means = [[str(expected), *means_of(x)] for expected, x in by_f1.items()]
+    print("means over draws, of the differences with their standard errors:")
+    print(table([*DRAWS, "F1 tree - flat", "< 50 tree - flat"], means))
 
 
-DRAWS = ["draw", "F1 flat", "tree", "< 50 flat", "tree", ""]
+DRAWS = ["expected F1", "F1 flat", "tree", "< 50 flat", "tree"]
+
+
+def predicted_for(
+    expected_f1: float, component: Any, test: Sequence[Record]
+) -> list[Spans]:
+    """What a component predicts that decides for this F1."""
+    component.expected_f1 = expected_f1
+    docs = make_docs(blank("en", vocab=component.vocab), test, gold=False)
+    return spans_of(component.pipe(docs))
+
+
+def means_of(draws: Sequence[Sequence[float]]) -> list[str]:
+    """Of the scores of draws: flat and tree of all labels, of rare ones; and of what a
+    tree brings to both."""
+    columns = np.array(draws).T
+    gains = columns[[1, 3]] - columns[[0, 2]]
+    errors = gains.std(axis=1, ddof=1) / len(draws) ** 0.5 if draws[1:] else np.zeros(2)
+    shown = [f"{x:+.2f} +- {e:.2f}" for x, e in zip(gains.mean(axis=1), errors)]
+    return [*(f"{x:.2f}" for x in columns.mean(axis=1)), *shown]
 
 
 def compared(thresholds: Sequence[Any], found: Sequence[Found]) -> list[list[str]]:
