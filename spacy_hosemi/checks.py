@@ -82,8 +82,8 @@ def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
     known = gold.constraints
     if gold.segments is not None or known is None or known.allowed is None:
         return breaks_rules(automaton, gold)
-    n_tokens = len(known.allowed)
-    potentials = Potentials.zeros(automaton, n_tokens, max(n_tokens, 1))
+    potentials = Potentials.zeros(automaton, len(known.allowed))
+    potentials.tail[:] = 0.0  # segments of any length
     return viterbi(automaton, potentials, known)[1] == -np.inf
 
 
