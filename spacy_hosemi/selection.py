@@ -331,7 +331,9 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
     def note(role: str, found: Keys, name: Callable[[int], str | None]) -> None:
         rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
         is_row = keys[rows] == found
-        for k in np.flatnonzero(is_row & ~is_named[rows]).tolist():
+        unnamed = np.flatnonzero(is_row & ~is_named[rows])
+        once = np.unique(rows[unnamed], return_index=True)[1]
+        for k in unnamed[once].tolist():
             names[rows[k]] = f"{role}:{name(k)}".replace("\n", "\\n")
         is_named[rows[is_row]] = True
 
