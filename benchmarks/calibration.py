@@ -1,17 +1,17 @@
-"""How far confidences can be trusted, before and after a temperature is chosen.
+"""How far confidences can be trusted, before and after calibration.
 
     python benchmarks/calibration.py ../data/anystyle
-    python benchmarks/calibration.py ../data/anystyle --max-train 300 --overrides \\
-        components.hosemi.decoding=mbr
+    python benchmarks/calibration.py ../data/wnut17 --overrides \\
+        components.hosemi.decoding=mbr components.hosemi.model.features.preset=names
 
 A config is trained by `spacy train`, and all entities that it predicts are judged, as
-by `spacy hosemi calibrate`. On dev, the temperature for one half of the documents is
+by `spacy hosemi calibrate`. On dev, the settings for one half of the documents are
 chosen on the other half, so that nothing is judged by what it was chosen on; with
---test, that for test is chosen on dev. test.jsonl is read only then.
-What is printed, at temperature 1 ("before") and at the one chosen ("after"):
+--test, those for test are chosen on dev. test.jsonl is read only then.
+What is printed, at temperature 1 ("before"), at the one chosen ("after") and, where
+decoding = "mbr", with the expected_f1 chosen then, too:
 
-- entities predicted, and their F1, in per cent: it changes with the temperature only
-  where decoding = "mbr";
+- entities predicted, and their F1, in per cent: it changes only where decoding = "mbr";
 - error: the expected calibration error, in ten bins of equal width: the mean difference
   between the confidence of entities and the share of them that is right; a few hundred
   entities have .01 to .03 by chance;
@@ -26,7 +26,9 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from measuring import (
@@ -46,10 +48,17 @@ from spacy.util import load_model
 from tqdm import tqdm
 from training import config_lang, entity_component, train
 
-from spacy_hosemi.explain.calibration import choose_temperature, measure_reliability
+from spacy_hosemi.explain.calibration import (
+    choose_temperature,
+    measure_reliability,
+    try_expected_f1,
+)
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
-from spacy_hosemi.explain.operating_points import try_thresholds
+from spacy_hosemi.explain.operating_points import choose_expected_f1, try_thresholds
 from spacy_hosemi.pipe import HighOrderSemiCRF
+
+# Options of the component.
+Settings = dict[str, Any]
 
 
 @dataclass
@@ -58,6 +67,7 @@ class Found:
 
     part: str
     temperature: str
+    expected_f1: str
     entities: int
     f1: float
     error: float
@@ -76,13 +86,16 @@ def joined(parts: Sequence[Judged]) -> Judged:
     )
 
 
-def figures(part: str, judged: Judged, temperature: str, threshold: float) -> Found:
+def figures(
+    part: str, judged: Judged, settings: Sequence[Settings], threshold: float
+) -> Found:
     """Measure one part."""
     reliability = measure_reliability(judged, 1.0)
     left = try_thresholds(judged, threshold)
     return Found(
         part=part,
-        temperature=temperature,
+        temperature=", ".join(f"{one['temperature']:g}" for one in settings),
+        expected_f1=", ".join(str(one["expected_f1"]) for one in settings),
         entities=len(judged.labels),
         f1=100 * try_thresholds(judged, 0.0).f1,
         error=reliability.error,
@@ -92,18 +105,25 @@ def figures(part: str, judged: Judged, temperature: str, threshold: float) -> Fo
     )
 
 
-def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> float:
-    """Choose a temperature; 1 where there is nothing to choose by."""
-    found = choose_temperature(
-        lambda t: judge_all(pipe, examples, temperature=t, decoding="viterbi")
-    )
-    return 1.0 if found is None else found
+def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings]:
+    """Before, with a temperature chosen on examples, and with an expected_f1.
+
+    The temperature is 1 where there is nothing to choose by.
+    """
+    judge = partial(judge_all, pipe, examples)
+    before: Settings = {"temperature": 1.0, "expected_f1": pipe.expected_f1}
+    found = choose_temperature(lambda t: judge(temperature=t, decoding="viterbi"))
+    after = before if found is None else {**before, "temperature": found}
+    if pipe.decoding != "mbr":
+        return [before, after]
+    expected = try_expected_f1(lambda e: judge(**{**after, "expected_f1": e}))
+    return [before, after, {**after, "expected_f1": choose_expected_f1(expected)}]
 
 
 def compare(
     pipe: HighOrderSemiCRF, parts: dict[str, list[Example]], threshold: float
 ) -> list[Found]:
-    """Measure on dev, each half with the temperature of the other, and on test.
+    """Measure on dev, each half with the settings of the other, and on test.
 
     parts (Dict[str, List[Example]]): "dev", and perhaps "test".
     """
@@ -114,11 +134,15 @@ def compare(
         pairs["test"] = [(parts["test"], chosen(pipe, parts["dev"]))]
     found = []
     for part, of_part in tqdm(pairs.items(), disable=None):
-        before = joined([judge_all(pipe, some, temperature=1.0) for some, _ in of_part])
-        after = joined([judge_all(pipe, some, temperature=t) for some, t in of_part])
-        names = ", ".join(f"{t:g}" for _, t in of_part)
-        found.append(figures(f"{part}, before", before, "1", threshold))
-        found.append(figures(f"{part}, after", after, names, threshold))
+        stages = zip(*(settings for _, settings in of_part))
+        for name, settings in zip(("before", "after", "expected F1"), stages):
+            judged = joined(
+                [
+                    judge_all(pipe, some, **one)
+                    for (some, _), one in zip(of_part, settings)
+                ]
+            )
+            found.append(figures(f"{part}, {name}", judged, settings, threshold))
     return found
 
 
@@ -150,7 +174,16 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         f"trained in {usage.cpu_s:.0f} CPU s\n"
     )
     kept = f"kept at {args.at:g}"
-    header = ("part", "temperature", "entities", "F1", "error", "log loss", kept)
+    header = (
+        "part",
+        "temperature",
+        "expected_f1",
+        "entities",
+        "F1",
+        "error",
+        "log loss",
+        kept,
+    )
     print(table((*header, "precision"), map(row, found)))
     record = {
         "data": args.data.resolve().name,
@@ -166,7 +199,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 def row(one: Found) -> list[str]:
     """Write the figures of one part."""
     return [
-        *(one.part, one.temperature, f"{one.entities:,}", f"{one.f1:.2f}"),
+        *(one.part, one.temperature, one.expected_f1),
+        *(f"{one.entities:,}", f"{one.f1:.2f}"),
         *(f"{one.error:.4f}", f"{one.log_loss:.4f}", f"{one.kept:.1f}"),
         f"{one.precision:.2f}",
     ]
@@ -176,7 +210,7 @@ def arguments() -> argparse.Namespace:
     """Read and check the command line."""
     parser = argparse.ArgumentParser(
         description="Train a config; compare confidences with the share of entities "
-        "that is right, before and after a temperature is chosen.",
+        "that is right, before and after calibration.",
         epilog="Example: python benchmarks/calibration.py ../data/anystyle",
     )
     add = parser.add_argument

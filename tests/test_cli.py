@@ -883,6 +883,24 @@ def test_calibrate_in_place(unsure, dev, tmp_path):
     )
 
 
+def test_calibrate_chooses_an_expected_f1(unsure, dev, tmp_path):
+    model = str(shutil.copytree(unsure, tmp_path / "model"))
+    path = tmp_path / "model" / "config.cfg"
+    config = path.read_text("utf8")
+    path.write_text(config.replace('decoding = "viterbi"', 'decoding = "mbr"'))
+    args = model, dev, "--no-temperature", "--no-min-confidence"
+    found = calibrate(*args)
+    value = found["chosen"]["expected_f1"]
+    printed = words(run("calibrate", *args, "-o", model, "-f"))
+    assert f"expected_f1 = {srsly.json_dumps(value)}" in printed
+    assert "what is found" in printed
+    best = max(x["f1"] for x in found["expected_f1"])
+    assert ents_score(model, dev, "f") == pytest.approx(best)
+    assert spacy.load(model).get_pipe("hosemi").expected_f1 == value
+    kept = calibrate(*args[:3], "--no-expected-f1")
+    assert kept["expected_f1"] == [] and "expected_f1" not in kept["chosen"]
+
+
 def test_calibrate_by_label(unsure, dev, tmp_path):
     args = unsure, dev, "--per-label", "--precision", "1.0", "--bins", "3"
     found = calibrate(*args)
@@ -947,4 +965,5 @@ def test_help_of_calibrate():
         assert option in printed
     for option in ("--output", "--no-temperature", "--no-min-confidence", "--json"):
         assert option in printed
+    assert "--no-expected-f1" in printed
     assert "python -m spacy hosemi calibrate model/model-last dev.spacy" in printed

@@ -90,6 +90,14 @@ def calibrate_cli(
             help="Choose temperature; else it stays as it is.",
         ),
     ] = True,
+    with_expected_f1: Annotated[
+        bool,
+        typer.Option(
+            "--expected-f1/--no-expected-f1",
+            help='Choose expected_f1, if the pipeline has decoding = "mbr"; else it '
+            "stays as it is.",
+        ),
+    ] = True,
     n_bins: Annotated[
         int,
         typer.Option(
@@ -114,14 +122,15 @@ def calibrate_cli(
     code_path: CodePath = None,
 ) -> None:
     """
-    Say how far confidences can be trusted, and choose temperature and min_confidence.
+    Say how far confidences can be trusted; choose temperature, expected_f1 and
+    min_confidence.
 
     Of the entities with confidence .8 eight of ten should be right; the expected
     calibration error says how far that fails, on average. A temperature above 1 makes
     all of them less sure, one below 1 surer; chosen is the one that gives the highest
-    probability to what is the case. Then precision, recall and F1 are shown for each
-    min_confidence. All this is as good as CORPUS is large: differences of some
-    hundredths on a hundred entities are chance.
+    probability to what is the case. With decoding = "mbr" precision, recall and F1 are
+    shown for each expected_f1, then for each min_confidence. All this is as good as
+    CORPUS is large: differences of some hundredths on a hundred entities are chance.
 
     \b
     Examples:
@@ -135,12 +144,20 @@ def calibrate_cli(
 
     import_code(code_path)
     wanted = {"precision": precision, "recall": recall}
-    _check_calibration(data, output, wanted, with_threshold, with_temperature)
+    _check_calibration(data, wanted, with_threshold)
     if output is not None:
         check_output(output, overwrite)
     if plot is not None and plot.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
     nlp, pipe = load_component(model, component)
+    with_expected_f1 = with_expected_f1 and pipe.decoding == "mbr"
+    if output is not None and not any(
+        (with_threshold, with_temperature, with_expected_f1)
+    ):
+        fail(
+            "Nothing is chosen that could be saved",
+            "Leave out --no-min-confidence, --no-temperature, or --output.",
+        )
     try:
         examples = read_examples(nlp, pipe, data)
     except Exception as e:  # whatever msgpack and zlib say of other files
@@ -151,6 +168,7 @@ def calibrate_cli(
             examples,
             n_bins=n_bins,
             with_temperature=with_temperature,
+            with_expected_f1=with_expected_f1,
             with_threshold=with_threshold,
             labels=pipe.labels if per_label else None,
             progress=lambda some: with_progress(some, len(some)),
@@ -173,11 +191,7 @@ def calibrate_cli(
 
 
 def _check_calibration(
-    data: Path,
-    output: Path | None,
-    wanted: dict[str, float | None],
-    with_threshold: bool,
-    with_temperature: bool,
+    data: Path, wanted: dict[str, float | None], with_threshold: bool
 ) -> None:
     check_corpus(data, "CORPUS")
     given = [f"--{name}" for name, value in wanted.items() if value is not None]
@@ -185,11 +199,6 @@ def _check_calibration(
         fail("--precision and --recall are given", "Expected at most one of them.")
     if given and not with_threshold:
         fail(f"{given[0]} goes with a min_confidence", "Leave out --no-min-confidence.")
-    if output is not None and not (with_threshold or with_temperature):
-        fail(
-            "Nothing is chosen that could be saved",
-            "Leave out --no-min-confidence, --no-temperature, or --output.",
-        )
 
 
 def _report_calibration(found: Calibration) -> dict[str, Any]:
@@ -201,6 +210,10 @@ def _report_calibration(found: Calibration) -> dict[str, Any]:
             "expected": found.judged.n_gold.total(),
         },
         "reliability": list(map(asdict, found.reliability)),
+        "expected_f1": [
+            {"expected_f1": value, **asdict(point)}
+            for value, point in found.expected.items()
+        ],
         "thresholds": [
             {"min_confidence": thresholds, **asdict(point)}
             for thresholds, point in found.thresholds
@@ -240,6 +253,13 @@ def _print_calibrated(component: str, found: Calibration, output: Path | None) -
             f"Expected calibration error {one.error:.4f}, log loss {one.log_loss:.4f}"
         )
     figures = ("entities", "precision", "recall", "F1")
+    if found.expected:
+        best = found.chosen["expected_f1"]
+        tried = [
+            ["*" if value == best else "", json.dumps(value), *_point_figures(point)]
+            for value, point in found.expected.items()
+        ]
+        print_table("what is found", ("", "expected_f1", *figures), tried, "llrrrr")
     best = found.chosen.get("min_confidence")
     tried = [
         [

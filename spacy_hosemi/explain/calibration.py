@@ -7,21 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 
+from ..errors import Errors
 from ..pipe import HighOrderSemiCRF
 from ..thresholds import Thresholds, least_of, write_thresholds
 from .judging import Judged, Progress, judge_all
-from .operating_points import Point, choose_thresholds, try_thresholds
+from .operating_points import (
+    Point,
+    choose_expected_f1,
+    choose_thresholds,
+    try_thresholds,
+)
 
 # Where the temperature is looked for.
 TEMPERATURES = (0.2, 5.0)
 
-# What is left with these is shown.
+# What is tried as expected_f1; None: that of each document alone.
+EXPECTED_F1 = (None, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+
+# What is left with these as min_confidence is shown.
 LIMITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
@@ -113,13 +123,27 @@ def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
     return round(float(np.exp(found.x)), 2)
 
 
+def try_expected_f1(
+    judge_at: Callable[[float | None], Judged],
+) -> dict[float | None, Point]:
+    """What is left with each expected_f1.
+
+    judge_at (Callable[[Optional[float]], Judged]): What is found with one.
+    RETURNS (Dict[Optional[float], Point]): Of all in EXPECTED_F1.
+    """
+    return {value: try_thresholds(judge_at(value), 0.0) for value in EXPECTED_F1}
+
+
 @dataclass(frozen=True)
 class Calibration:
     """What was measured, and what follows.
 
-    judged (Judged): Entities, at the temperature that is chosen.
-    reliability (List[Reliability]): At that of the component, and at the one chosen.
-    chosen (Dict[str, Any]): Options: temperature, min_confidence.
+    judged (Judged): Entities, with the temperature and expected_f1 that are chosen.
+    reliability (List[Reliability]): With those of the component, unless nothing is
+        found with them; with those chosen.
+    chosen (Dict[str, Any]): Options: temperature, expected_f1, min_confidence.
+    expected (Dict[Optional[float], Point]): What is left with some expected_f1; empty
+        if none is chosen.
     thresholds (List[Tuple[Thresholds, Point]]): What is left with some min_confidence,
         that which is chosen among them.
     by_label (Dict[str, Tuple[float, Point]]): What is left of each label, if each has a
@@ -130,6 +154,7 @@ class Calibration:
     judged: Judged
     reliability: list[Reliability]
     chosen: dict[str, Any]
+    expected: dict[float | None, Point]
     thresholds: list[tuple[Thresholds, Point]]
     by_label: dict[str, tuple[float, Point]]
     notes: list[str]
@@ -141,39 +166,56 @@ def calibrate(
     *,
     n_bins: int = 10,
     with_temperature: bool = True,
+    with_expected_f1: bool = True,
     with_threshold: bool = True,
     labels: Sequence[str] | None = None,
     progress: Progress = iter,
     **wanted: float | None,
 ) -> Calibration:
-    """How far confidences can be trusted; choose temperature and min_confidence.
+    """How far confidences can be trusted; choose temperature, expected_f1 and
+    min_confidence.
 
     pipe (HighOrderSemiCRF): A trained component, which stays as it is.
     examples (Sequence[Example]): From `read_examples`.
     n_bins (int): As for `measure_reliability`.
-    with_temperature, with_threshold (bool): What is chosen.
+    with_temperature, with_expected_f1, with_threshold (bool): What is chosen; an
+        expected_f1 only with decoding = "mbr", which reads it.
     labels (Optional[Sequence[str]]): As for `choose_thresholds`.
-    progress (Callable): As for `judge_all`, which is called a dozen times.
+    progress (Callable): As for `judge_all`, which is called some dozen times.
     wanted (Optional[float]): As for `choose_threshold`.
     RETURNS (Calibration): See there.
     RAISES (ValueError): HS092 there is nothing to judge.
     """
-
-    def judge_at(temperature: float, **options: Any) -> Judged:
-        return judge_all(pipe, examples, progress, temperature=temperature, **options)
-
-    judged, notes = judge_at(pipe.temperature), []
+    judge_with = partial(judge_all, pipe, examples, progress)
     chosen: dict[str, Any] = {}
-    reliability = [measure_reliability(judged, pipe.temperature, n_bins)]
+
+    def reliable() -> tuple[Judged, list[Reliability]]:
+        judged = judge_with(**chosen)
+        temperature = chosen.get("temperature", pipe.temperature)
+        if not len(judged.labels):
+            return judged, []
+        return judged, [measure_reliability(judged, temperature, n_bins)]
+
+    notes: list[str] = []
+    judged, reliability = reliable()
     if with_temperature:
         # What "mbr" finds depends on the temperature.
-        found = choose_temperature(lambda t: judge_at(t, decoding="viterbi"))
+        found = choose_temperature(
+            lambda t: judge_with(temperature=t, decoding="viterbi")
+        )
         if found is None:
             notes.append("All entities are right, or none is: temperature stays.")
         else:
-            judged = judge_at(found)
-            reliability.append(measure_reliability(judged, found, n_bins))
             chosen["temperature"] = found
+    expected: dict[float | None, Point] = {}
+    if with_expected_f1 and pipe.decoding == "mbr":
+        expected = try_expected_f1(lambda e: judge_with(**chosen, expected_f1=e))
+        chosen["expected_f1"] = choose_expected_f1(expected, wanted.get("recall"))
+    if chosen:
+        judged, after = reliable()
+        reliability += after
+    if not len(judged.labels):
+        raise ValueError(Errors.HS092.format(name=pipe.name, found=len(examples)))
     by_label: dict[str, tuple[float, Point]] = {}
     if with_threshold and pipe.has_tree:
         notes.append(
@@ -194,7 +236,7 @@ def calibrate(
         notes += _missed(points or {"": try_thresholds(judged, thresholds)}, **wanted)
     tried = _with(chosen.get("min_confidence", 0.0))
     shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in tried]
-    return Calibration(judged, reliability, chosen, shown, by_label, notes)
+    return Calibration(judged, reliability, chosen, expected, shown, by_label, notes)
 
 
 def _with(chosen: Thresholds) -> Sequence[Thresholds]:
@@ -218,7 +260,7 @@ def set_options(nlp: Language, pipe: HighOrderSemiCRF, **options: Any) -> None:
 
     nlp (Language): The pipeline.
     pipe (HighOrderSemiCRF): Its component.
-    options (Any): min_confidence, temperature.
+    options (Any): min_confidence, temperature, expected_f1.
     """
     name = next(name for name, component in nlp.components if component is pipe)
     for key, value in options.items():

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
-from ..errors import Errors
 from ..pipe import HighOrderSemiCRF
 from ..preset import preset_entities
 from ..segmentation import judge
@@ -78,7 +77,6 @@ def judge_all(
     progress (Callable): Called with the examples, yields them.
     options (Any): Such as temperature.
     RETURNS (Judged): Without entities that were preset, which are found already.
-    RAISES (ValueError): HS092 there is nothing to judge.
     """
     with _with_options(pipe, min_confidence=0.0, confidence=True, **options):
         found = pipe.predict(example.predicted for example in progress(examples))
@@ -97,9 +95,9 @@ def judge_all(
                 labels.append(label)
                 confidence.append(p)
                 is_right.append(verdict)
-    if not labels:
-        raise ValueError(Errors.HS092.format(name=pipe.name, found=len(examples)))
-    return Judged(np.array(labels), np.array(confidence), np.array(is_right), n_gold)
+    return Judged(
+        np.array(labels, str), np.array(confidence), np.array(is_right, bool), n_gold
+    )
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""From which confidence on entities are kept: what that leaves, and the best choice."""
+"""Which entities are kept, by confidence or expected F1: what is left, what is best."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from .judging import Judged
 
 @dataclass(frozen=True)
 class Point:
-    """What is left with a min_confidence.
+    """What is left with a min_confidence, or an expected_f1.
 
     n (int): Entities.
     precision, recall, f1 (float): Of these; 0 if there are none.
@@ -68,6 +68,27 @@ def choose_threshold(
             found = np.minimum(n_right / n_kept, precision)
         best = len(found) - 1 - int(np.argmax(found[::-1]))
     return 0.0 if best + 1 == len(values) else short_between(*values[[best + 1, best]])
+
+
+def choose_expected_f1(
+    points: Mapping[float | None, Point], recall: float | None = None
+) -> float | None:
+    """The expected_f1 with the highest F1; of several the middle one.
+
+    points (Mapping[Optional[float], Point]): What is left with each; None, the expected
+        F1 of each document, is chosen where it is better than all numbers.
+    recall (Optional[float]): What a min_confidence is to leave afterwards: of those
+        that have it, or come nearest.
+    """
+
+    def merit(expected: float | None) -> tuple[float, float]:
+        point = points[expected]
+        return min(point.recall, recall or 0.0), point.f1
+
+    best = max(map(merit, points))
+    found = [expected for expected in points if merit(expected) == best]
+    numbers = sorted(expected for expected in found if expected is not None)
+    return numbers[len(numbers) // 2] if numbers else None
 
 
 def _cumulated(judged: Judged) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -13,6 +13,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_hosemi.explain.calibration import (
+    EXPECTED_F1,
     calibrate,
     choose_temperature,
     log_loss,
@@ -21,6 +22,8 @@ from spacy_hosemi.explain.calibration import (
 )
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
 from spacy_hosemi.explain.operating_points import (
+    Point,
+    choose_expected_f1,
     choose_threshold,
     choose_thresholds,
     short_between,
@@ -189,6 +192,29 @@ def test_a_short_number_between(x, y):
     assert short_between(0.5, np.nextafter(0.5, 1)) == np.nextafter(0.5, 1)
 
 
+@given(
+    st.dictionaries(
+        st.sampled_from(EXPECTED_F1),
+        st.tuples(*[st.sampled_from([0.0, 0.3, 0.6, 0.61])] * 2),
+        min_size=1,
+    ),
+    st.sampled_from([None, 0.3, 0.5, 0.9]),
+)
+def test_the_best_expected_f1_equals_a_search(rows, recall):
+    points = {value: Point(10, 0.5, r, f1) for value, (r, f1) in rows.items()}
+    chosen = choose_expected_f1(points, recall)
+    least = 0.0 if recall is None else min(recall, max(r for r, _ in rows.values()))
+    enough = {value: f1 for value, (r, f1) in rows.items() if r >= least}
+    best = [value for value, f1 in enough.items() if f1 == max(enough.values())]
+    assert chosen in best
+    if chosen is None:
+        assert best == [None]
+    else:
+        lower = sum(value < chosen for value in best if value is not None)
+        higher = sum(value > chosen for value in best if value is not None)
+        assert lower - higher in (0, 1)
+
+
 @given(ROWS, st.sampled_from([{}, {"precision": 0.8}, {"recall": 0.5}]))
 def test_by_label(rows, wanted):
     judged = make_judged(rows, "AB")
@@ -268,8 +294,9 @@ def test_preset_entities_are_not_ours(dev):
 def test_nothing_to_judge(dev):
     nlp = make_uncertain()
     pipe = nlp.get_pipe("hosemi")
+    assert len(judge_all(pipe, []).labels) == 0
     with pytest.raises(ValueError, match="HS092.*'hosemi'.*the 0 documents"):
-        judge_all(pipe, [])
+        calibrate(pipe, [])
     examples = [Example(nlp.make_doc("Ada"), nlp.make_doc("Ada"))]
     with pytest.raises(ValueError, match="HS092.*the 1 documents"):
         calibrate(pipe, examples)
@@ -312,6 +339,60 @@ def test_calibrate(decoding, dev, tmp_path):
     again = calibrate(loaded.get_pipe("hosemi"), examples, labels=pipe.labels)
     assert again.chosen == found.chosen  # what was there before does not matter
     assert again.reliability[0] == again.reliability[1] == after
+
+
+@pytest.mark.parametrize("with_temperature", [False, True])
+@pytest.mark.parametrize("wanted", [{}, {"recall": 0.7}])
+def test_the_expected_f1_is_what_spacy_scores(with_temperature, wanted, dev, tmp_path):
+    nlp = make_uncertain(decoding="mbr", expected_f1=0.15)
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    found = calibrate(
+        pipe,
+        examples,
+        with_temperature=with_temperature,
+        with_threshold=False,
+        **wanted,
+    )
+    assert pipe.expected_f1 == 0.15 and found.expected.keys() == set(EXPECTED_F1)
+    assert found.chosen.keys() == {"expected_f1", "temperature"} - (
+        set() if with_temperature else {"temperature"}
+    )
+    chosen = found.expected[found.chosen["expected_f1"]]
+    for value, point in found.expected.items():
+        set_options(nlp, pipe, **{**found.chosen, "expected_f1": value})
+        scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
+        assert point.f1 == pytest.approx(scores["ents_f"])
+        assert point.recall == pytest.approx(scores["ents_r"])
+        if chosen.recall >= wanted.get("recall", 0.0) <= point.recall:
+            assert point.f1 <= chosen.f1
+    assert len({point.f1 for point in found.expected.values()}) > 2
+    set_options(nlp, pipe, **found.chosen)
+    nlp.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model").get_pipe("hosemi")
+    assert loaded.expected_f1 == found.chosen["expected_f1"]
+
+
+def test_an_expected_f1_is_found_where_the_old_one_finds_nothing(dev):
+    nlp = make_uncertain(decoding="mbr", expected_f1=1.0, temperature=50.0)
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    with pytest.raises(ValueError, match="HS092"):
+        calibrate(pipe, examples, with_expected_f1=False, with_temperature=False)
+    found = calibrate(pipe, examples, with_temperature=False)
+    assert found.chosen["expected_f1"] != 1.0 and len(found.reliability) == 1
+    assert len(found.judged.labels) > 0
+
+
+def test_no_expected_f1_where_nothing_reads_it(dev):
+    for config, options in (
+        ({}, {}),
+        ({"decoding": "mbr"}, {"with_expected_f1": False}),
+    ):
+        nlp = make_uncertain(**config)
+        pipe = nlp.get_pipe("hosemi")
+        found = calibrate(pipe, read_examples(nlp, pipe, dev), **options)
+        assert found.expected == {} and "expected_f1" not in found.chosen
 
 
 def test_what_cannot_be_reached_is_said(dev):
