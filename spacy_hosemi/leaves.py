@@ -139,12 +139,12 @@ class Leaves:
         kept (Optional[str]): Down to this name it is sure.
         """
         way = self._ways[label]
-        least = 0 if kept is None else len(self.inventory.below(kept))
-        path = []
-        for name, below in zip(way.names, way.below):
-            p = min(math.fsum([probabilities[k] for k in below]), 1.0)
-            path.append((name, 1.0 if len(below) >= least > 0 else p))
-        return path
+        sums = [math.fsum([probabilities[k] for k in below]) for below in way.below]
+        n_sure = self._tree.n_sure(label, kept)
+        return [
+            (name, 1.0 if k < n_sure else min(p, 1.0))
+            for k, (name, p) in enumerate(zip(way.names, sums))
+        ]
 
 
 def can_be_flat(top: Weights, levels: LevelWeights) -> bool:

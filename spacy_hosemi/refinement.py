@@ -434,16 +434,12 @@ class Refinement(Flat):
         spans = mbr_spans(solved, expected_f1) if is_mbr else solved.best_spans
         found = paths(solved, spans, self.tree)
         for of_unit, known in zip(found, fixed):
-            kept = {(i, j): self.tree.node_of(name) for i, j, name in known.keep}
+            kept = {(i, j): name for i, j, name in known.keep}
             for k, span in enumerate(of_unit):
-                if (node := kept.get((span.start, span.end))) is not None:
-                    nodes = (v for _, v in self.tree.path(self.tree.leaf[span.label]))
-                    is_sure = self.tree.level <= self.tree.level[node]
-                    path = [
-                        (name, 1.0 if is_sure[v] else p)
-                        for (name, p), v in zip(span.path, nodes)
-                    ]
-                    of_unit[k] = replace(span, path=path)
+                name = kept.get((span.start, span.end))
+                if n_sure := self.tree.n_sure(span.label, name):
+                    sure = [(name, 1.0) for name, _ in span.path[:n_sure]]
+                    of_unit[k] = replace(span, path=sure + span.path[n_sure:])
         return found
 
 

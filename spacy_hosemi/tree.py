@@ -152,6 +152,15 @@ class LabelTree:
         for all of them, and for itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
+    def n_sure(self, label: str, kept: str | None) -> int:
+        """RETURNS (int): How many names of the path to a label, from the top, are sure
+        where a span of it is kept with a name; 0 if it is None, or not of the tree."""
+        node = None if kept is None else self.node_of(kept)
+        if node is None:
+            return 0
+        levels = (level for _, level in self.levels_of(self.leaf[label]))
+        return sum(level <= self.level[node] for level in levels)
+
     def levels_of(self, node: int) -> list[tuple[str, int]]:
         """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node; made
         once."""

@@ -24,7 +24,7 @@ from .columns import columns_of_groups, set_entry_counts
 from .counts cimport add_path
 from .jobs cimport Job
 from .kernels cimport N_LANES
-from .listing cimport Listed, Listing, Open
+from .listing cimport Listing, Open
 from .potentials import ROLES, Potentials
 from .starts cimport Starts, starts_of
 from .tables cimport Tables
@@ -297,7 +297,7 @@ cdef class Marginals(Tables):
         with nogil:
             self._list(starts, listing, outside)
         listing.check()
-        return _sorted_rows(listing, 0, listing.n)
+        return sorted(listing.spans(0, listing.n))
 
     def spans_above(self, p):
         """What `core.mbr` decides from, at hand where a job has listed it.
@@ -310,8 +310,8 @@ cdef class Marginals(Tables):
             return self.segments_above(p, outside=False), self.n_spans
         self.listing.check()
         n_expected = float(np.asarray(self.start_prob)[:, 1:].sum())
-        rows = _sorted_rows(self.listing, self.first_listed, self.after_listed)
-        return rows, n_expected
+        spans = self.listing.spans(self.first_listed, self.after_listed)
+        return sorted(spans), n_expected
 
     cdef void _list(
         self, const double[:, :] starts, Listing listing, bint outside
@@ -859,15 +859,3 @@ cdef class MarginalsOfEach(Job):
         for one, given in zip(self.posteriors, self.potentials):
             one._conclude(given)
         return self.posteriors
-
-
-cdef list _sorted_rows(Listing listing, Py_ssize_t first, Py_ssize_t after):
-    """RETURNS (List[Tuple[int, int, int, float]]): start, end, label, probability."""
-    cdef Py_ssize_t k
-    cdef Listed row
-    found = []
-    for k in range(first, after):
-        row = listing.rows[k]
-        found.append((row.start, row.end, row.label, row.score))
-    found.sort()
-    return found

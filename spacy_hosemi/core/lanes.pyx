@@ -580,14 +580,9 @@ cdef class Lanes(Job):
         possible, or nothing is to be decided."""
         cdef Tables tables = self.rooms[lane]
         cdef Listing listing = self.listing
-        cdef Py_ssize_t k
-        cdef Listed row
         if listing.decide is None:
             return None
-        spans = []
-        for k in range(self.first_listed[lane], self.after_listed[lane]):
-            row = listing.rows[k]
-            spans.append((row.start, row.end, row.label, row.score))
+        spans = listing.spans(self.first_listed[lane], self.after_listed[lane])
         for found in listing.decide(tables.n_tokens, spans, self.n_expected[lane]):
             if tables.path_score(found) > -INFINITY:
                 return found

@@ -32,5 +32,6 @@ cdef class Listing:
     cdef void begin(
         self, Py_ssize_t u, Py_ssize_t y, Py_ssize_t g, double left
     ) noexcept nogil
+    cdef list spans(self, Py_ssize_t first, Py_ssize_t after)
     cdef add_all(self, k, posterior, n_tokens, segments)
     cdef tuple sorted(self, sizes, n_labels)

@@ -75,6 +75,17 @@ cdef class Listing:
         row.left, row.more = left, 0.0
         self.n_open += 1
 
+    cdef list spans(self, Py_ssize_t first, Py_ssize_t after):
+        """RETURNS (List[Tuple[int, int, int, float]]): Start, end, label and score of
+        those from first on, before after."""
+        cdef Py_ssize_t k
+        cdef Listed row
+        found = []
+        for k in range(first, after):
+            row = self.rows[k]
+            found.append((row.start, row.end, row.label, row.score))
+        return found
+
     cdef add_all(self, k, posterior, n_tokens, segments):
         """What is listed of a document that stands alone."""
         if self.p > 0.0:
