@@ -54,7 +54,11 @@ from spacy_hosemi.explain.calibration import (
     try_expected_f1,
 )
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
-from spacy_hosemi.explain.operating_points import choose_expected_f1, try_thresholds
+from spacy_hosemi.explain.operating_points import (
+    choose_expected_f1,
+    merit,
+    try_thresholds,
+)
 from spacy_hosemi.pipe import HighOrderSemiCRF
 
 # Options of the component.
@@ -100,7 +104,7 @@ def figures(
         f1=100 * try_thresholds(judged, 0.0).f1,
         error=reliability.error,
         log_loss=reliability.log_loss,
-        kept=100 * left.n / len(judged.labels),
+        kept=100 * left.n / max(len(judged.labels), 1),
         precision=100 * left.precision,
     )
 
@@ -116,8 +120,11 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
     after = before if found is None else {**before, "temperature": found}
     if pipe.decoding != "mbr":
         return [before, after]
-    expected = try_expected_f1(lambda e: judge(**{**after, "expected_f1": e}))
-    return [before, after, {**after, "expected_f1": choose_expected_f1(expected)}]
+    present = pipe.expected_f1
+    tried = try_expected_f1(lambda e: judge(**{**after, "expected_f1": e}), present)
+    merits = {value: merit(judged, 0.0) for value, judged in tried.items()}
+    expected = choose_expected_f1(merits, present)
+    return [before, after, {**after, "expected_f1": expected}]
 
 
 def compare(

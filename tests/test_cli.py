@@ -893,12 +893,12 @@ def test_calibrate_chooses_an_expected_f1(unsure, dev, tmp_path):
     value = found["chosen"]["expected_f1"]
     printed = words(run("calibrate", *args, "-o", model, "-f"))
     assert f"expected_f1 = {srsly.json_dumps(value)}" in printed
-    assert "what is found" in printed
-    best = max(x["f1"] for x in found["expected_f1"])
+    assert "by expected_f1" in printed
+    best = max(x["f1"] for x in found["expected"])
     assert ents_score(model, dev, "f") == pytest.approx(best)
     assert spacy.load(model).get_pipe("hosemi").expected_f1 == value
     kept = calibrate(*args[:3], "--no-expected-f1")
-    assert kept["expected_f1"] == [] and "expected_f1" not in kept["chosen"]
+    assert kept["expected"] == [] and "expected_f1" not in kept["chosen"]
 
 
 def test_calibrate_by_label(unsure, dev, tmp_path):
@@ -941,6 +941,7 @@ def test_calibrate_draws(unsure, dev, tmp_path, monkeypatch):
         (["--precision", "0.9", "--recall", "0.9"], "at most one of them"),
         (["--recall", "0.9", "--no-min-confidence"], "Leave out --no-min-confidence"),
         (["--no-temperature", "--no-min-confidence", "-o", "x"], "Nothing is chosen"),
+        (["--expected-f1"], "no expected_f1 to choose with decoding = 'viterbi'"),
         (["--plot", "x.bmp"], "Expected one of: .png, .svg, .pdf"),
         (["--component", "x"], "No hosemi component 'x'"),
     ],

@@ -56,8 +56,8 @@ def calibrate_cli(
             min=0,
             max=1,
             metavar="P",
-            help="As min_confidence the lowest that reaches this precision, instead of "
-            "that with the highest F1.",
+            help="As min_confidence and expected_f1 those with the highest recall that "
+            "reach this precision, instead of those with the highest F1.",
             show_default=False,
         ),
     ] = None,
@@ -68,7 +68,7 @@ def calibrate_cli(
             min=0,
             max=1,
             metavar="R",
-            help="As min_confidence the highest that leaves this recall.",
+            help="Those with the highest precision that leave this recall.",
             show_default=False,
         ),
     ] = None,
@@ -91,13 +91,14 @@ def calibrate_cli(
         ),
     ] = True,
     with_expected_f1: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--expected-f1/--no-expected-f1",
-            help='Choose expected_f1, if the pipeline has decoding = "mbr"; else it '
-            "stays as it is.",
+            help='Choose expected_f1, which a pipeline with decoding = "mbr" reads; '
+            "else it stays as it is.",
+            show_default='with "mbr"',
         ),
-    ] = True,
+    ] = None,
     n_bins: Annotated[
         int,
         typer.Option(
@@ -109,7 +110,8 @@ def calibrate_cli(
         typer.Option(
             "--plot",
             metavar="FILE",
-            help="Draw both tables to this .png, .svg or .pdf file.",
+            help="Draw confidences, and what each min_confidence leaves, to this .png, "
+            ".svg or .pdf file.",
             show_default=False,
         ),
     ] = None,
@@ -128,9 +130,10 @@ def calibrate_cli(
     Of the entities with confidence .8 eight of ten should be right; the expected
     calibration error says how far that fails, on average. A temperature above 1 makes
     all of them less sure, one below 1 surer; chosen is the one that gives the highest
-    probability to what is the case. With decoding = "mbr" precision, recall and F1 are
-    shown for each expected_f1, then for each min_confidence. All this is as good as
-    CORPUS is large: differences of some hundredths on a hundred entities are chance.
+    probability to what is the case. Then precision, recall and F1 are shown for each
+    expected_f1, if decoding = "mbr", and for each min_confidence; chosen are those with
+    the highest F1, unless something else is asked for. All this is as good as CORPUS is
+    large: differences of some hundredths on a hundred entities are chance.
 
     \b
     Examples:
@@ -138,7 +141,7 @@ def calibrate_cli(
       python -m spacy hosemi calibrate model/model-last dev.spacy --recall 0.9 -o all
       python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
     """
-    from ..explain.calibration import calibrate, set_options
+    from ..explain.calibration import calibrate, reads_expected_f1, set_options
     from ..explain.judging import read_examples
     from ..explain.pictures import ENDINGS, draw_calibration
 
@@ -150,13 +153,19 @@ def calibrate_cli(
     if plot is not None and plot.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
     nlp, pipe = load_component(model, component)
-    with_expected_f1 = with_expected_f1 and pipe.decoding == "mbr"
-    if output is not None and not any(
-        (with_threshold, with_temperature, with_expected_f1)
+    is_read = reads_expected_f1(pipe)
+    if with_expected_f1 and not is_read:
+        fail(
+            f"There is no expected_f1 to choose with decoding = {pipe.decoding!r}",
+            'Leave out --expected-f1, or set decoding = "mbr" in the config.',
+        )
+    with_expected_f1 = is_read if with_expected_f1 is None else with_expected_f1
+    if output is not None and not (
+        with_threshold or with_temperature or with_expected_f1
     ):
         fail(
             "Nothing is chosen that could be saved",
-            "Leave out --no-min-confidence, --no-temperature, or --output.",
+            "Leave out one of the options that begin with --no, or --output.",
         )
     try:
         examples = read_examples(nlp, pipe, data)
@@ -210,7 +219,7 @@ def _report_calibration(found: Calibration) -> dict[str, Any]:
             "expected": found.judged.n_gold.total(),
         },
         "reliability": list(map(asdict, found.reliability)),
-        "expected_f1": [
+        "expected": [
             {"expected_f1": value, **asdict(point)}
             for value, point in found.expected.items()
         ],
@@ -259,7 +268,8 @@ def _print_calibrated(component: str, found: Calibration, output: Path | None) -
             ["*" if value == best else "", json.dumps(value), *_point_figures(point)]
             for value, point in found.expected.items()
         ]
-        print_table("what is found", ("", "expected_f1", *figures), tried, "llrrrr")
+        of_tried = ("", "expected_f1", *figures)
+        print_table("by expected_f1", of_tried, tried, "llrrrr")
     best = found.chosen.get("min_confidence")
     tried = [
         [

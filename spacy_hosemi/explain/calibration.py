@@ -22,14 +22,15 @@ from .operating_points import (
     Point,
     choose_expected_f1,
     choose_thresholds,
+    merit,
     try_thresholds,
 )
 
 # Where the temperature is looked for.
 TEMPERATURES = (0.2, 5.0)
 
-# What is tried as expected_f1; None: that of each document alone.
-EXPECTED_F1 = (None, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+# What is tried as expected_f1, beside that of each document alone.
+EXPECTED_F1 = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 # What is left with these as min_confidence is shown.
 LIMITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -78,8 +79,10 @@ def measure_reliability(
     judged (Judged): Entities, at this temperature.
     temperature (float): Of the component.
     n_bins (int): Bins of equal width from 0 to 1.
-    RETURNS (Reliability): See there.
+    RETURNS (Reliability): See there; nan where there are no entities.
     """
+    if not len(judged.labels):
+        return Reliability(temperature, np.nan, np.nan, [])
     p, right = judged.confidence, judged.is_right
     index = np.minimum((p * n_bins).astype(int), n_bins - 1)
     bins = [
@@ -123,15 +126,21 @@ def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
     return round(float(np.exp(found.x)), 2)
 
 
-def try_expected_f1(
-    judge_at: Callable[[float | None], Judged],
-) -> dict[float | None, Point]:
-    """What is left with each expected_f1.
+def reads_expected_f1(pipe: HighOrderSemiCRF) -> bool:
+    """Whether what a component finds depends on its expected_f1."""
+    return pipe.decoding == "mbr"
 
-    judge_at (Callable[[Optional[float]], Judged]): What is found with one.
-    RETURNS (Dict[Optional[float], Point]): Of all in EXPECTED_F1.
+
+def try_expected_f1(
+    judge_at: Callable[[float | None], Judged], present: float | None
+) -> dict[float | None, Judged]:
+    """What is found with each of EXPECTED_F1.
+
+    judge_at (Callable[[Optional[float]], Judged]): With one.
+    present (Optional[float]): Is tried, too.
     """
-    return {value: try_thresholds(judge_at(value), 0.0) for value in EXPECTED_F1}
+    numbers = sorted(x for x in {*EXPECTED_F1, present} if x is not None)
+    return {value: judge_at(value) for value in (None, *numbers)}
 
 
 @dataclass(frozen=True)
@@ -139,11 +148,11 @@ class Calibration:
     """What was measured, and what follows.
 
     judged (Judged): Entities, with the temperature and expected_f1 that are chosen.
-    reliability (List[Reliability]): With those of the component, unless nothing is
-        found with them; with those chosen.
+    reliability (List[Reliability]): With the temperature of the component, then with
+        the one chosen, if something is found; both with the component's expected_f1.
     chosen (Dict[str, Any]): Options: temperature, expected_f1, min_confidence.
-    expected (Dict[Optional[float], Point]): What is left with some expected_f1; empty
-        if none is chosen.
+    expected (Dict[Optional[float], Point]): What is left with some expected_f1, and the
+        min_confidence that has what is wanted, if something is; empty if none is tried.
     thresholds (List[Tuple[Thresholds, Point]]): What is left with some min_confidence,
         that which is chosen among them.
     by_label (Dict[str, Tuple[float, Point]]): What is left of each label, if each has a
@@ -187,17 +196,9 @@ def calibrate(
     RAISES (ValueError): HS092 there is nothing to judge.
     """
     judge_with = partial(judge_all, pipe, examples, progress)
+    judged, notes = judge_with(), []
+    reliability = _measured(judged, pipe.temperature, n_bins)
     chosen: dict[str, Any] = {}
-
-    def reliable() -> tuple[Judged, list[Reliability]]:
-        judged = judge_with(**chosen)
-        temperature = chosen.get("temperature", pipe.temperature)
-        if not len(judged.labels):
-            return judged, []
-        return judged, [measure_reliability(judged, temperature, n_bins)]
-
-    notes: list[str] = []
-    judged, reliability = reliable()
     if with_temperature:
         # What "mbr" finds depends on the temperature.
         found = choose_temperature(
@@ -207,13 +208,16 @@ def calibrate(
             notes.append("All entities are right, or none is: temperature stays.")
         else:
             chosen["temperature"] = found
+            judged = judge_with(**chosen)
+            reliability += _measured(judged, found, n_bins)
     expected: dict[float | None, Point] = {}
-    if with_expected_f1 and pipe.decoding == "mbr":
-        expected = try_expected_f1(lambda e: judge_with(**chosen, expected_f1=e))
-        chosen["expected_f1"] = choose_expected_f1(expected, wanted.get("recall"))
-    if chosen:
-        judged, after = reliable()
-        reliability += after
+    if with_expected_f1 and reads_expected_f1(pipe):
+        fixed = None if with_threshold else pipe.min_confidence
+        tried = try_expected_f1(
+            lambda e: judge_with(**chosen, expected_f1=e), pipe.expected_f1
+        )
+        best, expected = _choose_expected_f1(tried, pipe, fixed, labels, wanted)
+        chosen["expected_f1"], judged = best, tried[best]
     if not len(judged.labels):
         raise ValueError(Errors.HS092.format(name=pipe.name, found=len(examples)))
     by_label: dict[str, tuple[float, Point]] = {}
@@ -234,9 +238,36 @@ def calibrate(
             )
         points = {f" of {label}": point for label, (_, point) in by_label.items()}
         notes += _missed(points or {"": try_thresholds(judged, thresholds)}, **wanted)
-    tried = _with(chosen.get("min_confidence", 0.0))
-    shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in tried]
+    limits = _with(chosen.get("min_confidence", 0.0))
+    shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in limits]
     return Calibration(judged, reliability, chosen, expected, shown, by_label, notes)
+
+
+def _choose_expected_f1(
+    tried: Mapping[float | None, Judged],
+    pipe: HighOrderSemiCRF,
+    fixed: Thresholds | None,
+    labels: Sequence[str] | None,
+    wanted: Mapping[str, float | None],
+) -> tuple[float | None, dict[float | None, Point]]:
+    """The best of some expected_f1, and what each leaves: with a min_confidence that is
+    fixed, or the one that has what is wanted, or none if nothing is."""
+    least = fixed
+    if fixed is None and all(value is None for value in wanted.values()):
+        least = 0.0
+    points, merits = {}, {}
+    for value, judged in tried.items():
+        limits = choose_thresholds(judged, labels, **wanted) if least is None else least
+        points[value] = try_thresholds(judged, limits)
+        merits[value] = merit(judged, limits, labels, **wanted)
+    return choose_expected_f1(merits, pipe.expected_f1), points
+
+
+def _measured(judged: Judged, temperature: float, n_bins: int) -> list[Reliability]:
+    """The one measurement; none where nothing is found."""
+    if not len(judged.labels):
+        return []
+    return [measure_reliability(judged, temperature, n_bins)]
 
 
 def _with(chosen: Thresholds) -> Sequence[Thresholds]:

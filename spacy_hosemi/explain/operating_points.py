@@ -70,24 +70,49 @@ def choose_threshold(
     return 0.0 if best + 1 == len(values) else short_between(*values[[best + 1, best]])
 
 
-def choose_expected_f1(
-    points: Mapping[float | None, Point], recall: float | None = None
-) -> float | None:
-    """The expected_f1 with the highest F1; of several the middle one.
+def merit(
+    judged: Judged,
+    thresholds: Thresholds,
+    labels: Iterable[str] | None = None,
+    **wanted: float | None,
+) -> tuple[float, float]:
+    """How good it is what is left with a min_confidence, by which to compare others.
 
-    points (Mapping[Optional[float], Point]): What is left with each; None, the expected
-        F1 of each document, is chosen where it is better than all numbers.
-    recall (Optional[float]): What a min_confidence is to leave afterwards: of those
-        that have it, or come nearest.
+    judged (Judged): Entities.
+    thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
+    labels (Optional[Iterable[str]]): Each should have what is wanted; None: all.
+    wanted (Optional[float]): As for `choose_threshold`.
+    RETURNS (Tuple[float, float]): First how much there is of what is wanted, in the
+        mean of labels, then the other of precision and recall; if nothing is wanted F1.
     """
+    point = try_thresholds(judged, thresholds)
+    for figure, other in (("precision", "recall"), ("recall", "precision")):
+        if (least := wanted.get(figure)) is not None:
+            points = [point]
+            if labels is not None:
+                points = [
+                    try_thresholds(judged.of_label(label), least_of(thresholds, label))
+                    for label in labels
+                ]
+            reached = [min(getattr(x, figure), least) for x in points]
+            return sum(reached) / max(len(reached), 1), getattr(point, other)
+    return point.f1, 0.0
 
-    def merit(expected: float | None) -> tuple[float, float]:
-        point = points[expected]
-        return min(point.recall, recall or 0.0), point.f1
 
-    best = max(map(merit, points))
-    found = [expected for expected in points if merit(expected) == best]
-    numbers = sorted(expected for expected in found if expected is not None)
+def choose_expected_f1(
+    merits: Mapping[float | None, tuple[float, float]], present: float | None
+) -> float | None:
+    """The expected_f1 that is best; of several the present one, or else the middle one.
+
+    merits (Mapping[Optional[float], Tuple[float, float]]): See `merit`; None, that of
+        each document alone, is chosen only where no number is as good.
+    present (Optional[float]): One of them.
+    """
+    best = max(merits.values())
+    found = [value for value in merits if merits[value] == best]
+    if present in found:
+        return present
+    numbers = sorted(value for value in found if value is not None)
     return numbers[len(numbers) // 2] if numbers else None
 
 

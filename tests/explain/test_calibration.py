@@ -22,10 +22,10 @@ from spacy_hosemi.explain.calibration import (
 )
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
 from spacy_hosemi.explain.operating_points import (
-    Point,
     choose_expected_f1,
     choose_threshold,
     choose_thresholds,
+    merit,
     short_between,
     try_thresholds,
 )
@@ -194,22 +194,24 @@ def test_a_short_number_between(x, y):
 
 @given(
     st.dictionaries(
-        st.sampled_from(EXPECTED_F1),
+        st.sampled_from([None, *EXPECTED_F1]),
         st.tuples(*[st.sampled_from([0.0, 0.3, 0.6, 0.61])] * 2),
         min_size=1,
     ),
-    st.sampled_from([None, 0.3, 0.5, 0.9]),
+    st.data(),
 )
-def test_the_best_expected_f1_equals_a_search(rows, recall):
-    points = {value: Point(10, 0.5, r, f1) for value, (r, f1) in rows.items()}
-    chosen = choose_expected_f1(points, recall)
-    least = 0.0 if recall is None else min(recall, max(r for r, _ in rows.values()))
-    enough = {value: f1 for value, (r, f1) in rows.items() if r >= least}
-    best = [value for value, f1 in enough.items() if f1 == max(enough.values())]
-    assert chosen in best
-    if chosen is None:
+def test_the_best_expected_f1_equals_a_search(merits, data):
+    present = data.draw(st.sampled_from([*merits]))
+    chosen = choose_expected_f1(merits, present)
+    first = max(x for x, _ in merits.values())
+    second = max(y for x, y in merits.values() if x == first)
+    best = [value for value, found in merits.items() if found == (first, second)]
+    if present in best:
+        assert chosen == present
+    elif chosen is None:
         assert best == [None]
     else:
+        assert chosen in best
         lower = sum(value < chosen for value in best if value is not None)
         higher = sum(value > chosen for value in best if value is not None)
         assert lower - higher in (0, 1)
@@ -341,10 +343,36 @@ def test_calibrate(decoding, dev, tmp_path):
     assert again.reliability[0] == again.reliability[1] == after
 
 
+@given(ROWS, st.sampled_from([{}, {"precision": 0.5}, {"recall": 0.5}]))
+def test_merit(rows, wanted):
+    judged, limits = make_judged(rows, "AB"), {"A": 0.4}
+    point, (first, second) = try_thresholds(judged, limits), merit(judged, limits)
+    assert (first, second) == (point.f1, 0.0)
+    for figure, other in (("precision", "recall"), ("recall", "precision")):
+        if figure in wanted:
+            found = merit(judged, limits, **wanted)
+            assert found == (min(getattr(point, figure), 0.5), getattr(point, other))
+            found = merit(judged, limits, "AB", **wanted)
+            of_labels = [
+                min(
+                    getattr(
+                        try_thresholds(judged.of_label(y), limits.get(y, 0.0)), figure
+                    ),
+                    0.5,
+                )
+                for y in "AB"
+            ]
+            assert found == pytest.approx((sum(of_labels) / 2, getattr(point, other)))
+
+
 @pytest.mark.parametrize("with_temperature", [False, True])
-@pytest.mark.parametrize("wanted", [{}, {"recall": 0.7}])
-def test_the_expected_f1_is_what_spacy_scores(with_temperature, wanted, dev, tmp_path):
-    nlp = make_uncertain(decoding="mbr", expected_f1=0.15)
+@pytest.mark.parametrize("min_confidence", [0.0, 0.3])
+def test_the_expected_f1_is_what_spacy_scores(
+    with_temperature, min_confidence, dev, tmp_path
+):
+    nlp = make_uncertain(
+        decoding="mbr", expected_f1=0.15, min_confidence=min_confidence
+    )
     pipe = nlp.get_pipe("hosemi")
     examples = read_examples(nlp, pipe, dev)
     found = calibrate(
@@ -352,9 +380,9 @@ def test_the_expected_f1_is_what_spacy_scores(with_temperature, wanted, dev, tmp
         examples,
         with_temperature=with_temperature,
         with_threshold=False,
-        **wanted,
     )
-    assert pipe.expected_f1 == 0.15 and found.expected.keys() == set(EXPECTED_F1)
+    assert pipe.expected_f1 == 0.15
+    assert found.expected.keys() == {None, 0.15, *EXPECTED_F1}
     assert found.chosen.keys() == {"expected_f1", "temperature"} - (
         set() if with_temperature else {"temperature"}
     )
@@ -363,14 +391,39 @@ def test_the_expected_f1_is_what_spacy_scores(with_temperature, wanted, dev, tmp
         set_options(nlp, pipe, **{**found.chosen, "expected_f1": value})
         scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
         assert point.f1 == pytest.approx(scores["ents_f"])
-        assert point.recall == pytest.approx(scores["ents_r"])
-        if chosen.recall >= wanted.get("recall", 0.0) <= point.recall:
-            assert point.f1 <= chosen.f1
-    assert len({point.f1 for point in found.expected.values()}) > 2
+        assert point.f1 <= chosen.f1
+    assert len({point.f1 for point in found.expected.values()}) > 1
     set_options(nlp, pipe, **found.chosen)
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model").get_pipe("hosemi")
     assert loaded.expected_f1 == found.chosen["expected_f1"]
+
+
+@pytest.mark.parametrize("wanted", [{"precision": 0.4}, {"recall": 0.2}])
+@pytest.mark.parametrize("by_label", [False, True])
+def test_expected_f1_and_min_confidence_have_what_is_wanted(wanted, by_label, dev):
+    nlp = make_uncertain(decoding="mbr")
+    pipe = nlp.get_pipe("hosemi")
+    examples = read_examples(nlp, pipe, dev)
+    labels = pipe.labels if by_label else None
+    found = calibrate(pipe, examples, labels=labels, with_temperature=False, **wanted)
+    merits = {}
+    for value in found.expected:
+        judged = judge_all(pipe, examples, expected_f1=value)
+        thresholds = choose_thresholds(judged, labels, **wanted)
+        assert found.expected[value] == try_thresholds(judged, thresholds)
+        merits[value] = merit(judged, thresholds, labels, **wanted)
+    assert merits[found.chosen["expected_f1"]] == max(merits.values())
+    point = try_thresholds(found.judged, found.chosen["min_confidence"])
+    assert point == found.expected[found.chosen["expected_f1"]]
+
+
+def test_what_makes_no_difference_stays(dev):
+    nlp = make_trained(decoding="mbr", expected_f1=0.25)
+    pipe = nlp.get_pipe("hosemi")
+    found = calibrate(pipe, read_examples(nlp, pipe, dev))
+    assert sum(point.f1 == 1.0 for point in found.expected.values()) > 3
+    assert found.chosen["expected_f1"] == 0.25
 
 
 def test_an_expected_f1_is_found_where_the_old_one_finds_nothing(dev):
@@ -380,7 +433,7 @@ def test_an_expected_f1_is_found_where_the_old_one_finds_nothing(dev):
     with pytest.raises(ValueError, match="HS092"):
         calibrate(pipe, examples, with_expected_f1=False, with_temperature=False)
     found = calibrate(pipe, examples, with_temperature=False)
-    assert found.chosen["expected_f1"] != 1.0 and len(found.reliability) == 1
+    assert found.chosen["expected_f1"] != 1.0 and found.reliability == []
     assert len(found.judged.labels) > 0
 
 
