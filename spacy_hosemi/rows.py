@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,22 +123,28 @@ def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
     return SegmentRows(start, end, row[known], segments.strength[known])
 
 
-def split_segments(rows: SegmentRows, first: Ints) -> list[SegmentRows]:
-    """Those of each document, in its tokens.
+def split_records(
+    records: NDArray[Any] | None, first: Ints, fields: Sequence[str]
+) -> list[NDArray[Any]] | list[None]:
+    """Cells or entries of each document, in its tokens.
 
-    rows (SegmentRows): Of several, document by document.
+    records (Optional[CELLS or ENTRIES]): Of several documents; changed in place.
     first (int32 [D + 1]): The first token of each, and n.
+    fields (Sequence[str]): What counts tokens.
     """
     n_docs = len(first) - 1
-    if not len(rows.row):
-        return [rows] * n_docs
-    doc = doc_of(rows.start, first)
-    start, end = rows.start - first[doc], rows.end - first[doc]
+    if records is None:
+        return [None] * n_docs
+    if not len(records):
+        return [records] * n_docs
+    doc = doc_of(records[fields[0]], first)
+    if (doc[1:] < doc[:-1]).any():  # one role behind the other
+        order = np.argsort(doc, kind="stable")
+        records, doc = records[order], doc[order]
+    for field in fields:
+        records[field] -= first[doc]
     borders = np.searchsorted(doc, np.arange(n_docs + 1)).tolist()
-    return [
-        SegmentRows(start[i:j], end[i:j], rows.row[i:j], rows.strength[i:j])
-        for i, j in zip(borders, borders[1:])
-    ]
+    return [records[i:j] for i, j in zip(borders, borders[1:])]
 
 
 def join_rows(parts: Sequence[RoleRows]) -> RoleRows:

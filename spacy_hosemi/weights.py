@@ -40,7 +40,7 @@ from .core.rows import (
 from .core.steps import Steps
 from .errors import Errors
 from .families import FAMILIES, TRANSITIONS, families_of
-from .features import Extensions, Extractor, FeatureSet, Gazetteers, Tables
+from .features import Extensions, Extractor, FeatureSet, Gazetteers, Tables, Values
 from .lengths import differences, gradient_of_sums, sums
 from .optimizers import SparseAdagrad
 from .packing import (
@@ -59,7 +59,7 @@ from .rows import (
     known_segments,
     no_rows,
     read_rows,
-    split_segments,
+    split_records,
     with_listed,
 )
 from .scores import TokenScores
@@ -253,23 +253,25 @@ class Weights(Shim):
             self.add_scores(rows, scores[kept.roles.index(listed.role)])
         # What documents have in common is done once: most of them are short.
         dense = _of_tokens(**dict(zip(kept.roles, scores)))
-        known = known_segments(found.segments, self.table)
-        of_docs = split_segments(known, found.first)
+        cells = self._cells(known_segments(found.segments, self.table))
+        entries = self._entries(self._places(found)) if self.n_observed else None
+        of_docs = zip(
+            split_records(cells, found.first, ("start", "end")),
+            split_records(entries, found.first, ("position",)),
+        )
         borders = found.first.tolist()
-        speaks = bool(self.extractor.features.transition_roles)
         return [
-            self._beside(
-                [x[i:j] for x in dense],
-                self._cells(segments),
-                self._places(found.values[i:j]) if speaks else NO_PLACES,
-            )
-            for i, j, segments in zip(borders, borders[1:], of_docs)
+            self._beside([x[i:j] for x in dense], *sparse)
+            for i, j, sparse in zip(borders, borders[1:], of_docs)
         ]
 
-    def _places(self, values: Keys) -> PlaceRows:
+    def _places(self, found: Values) -> PlaceRows:
+        """Those of documents, in the tokens of all of them."""
         roles, keys = self.extractor.features.transition_roles, self.extractor.keys
-        found = {role: self.table.rows(keys(values, role)) for role in roles}
-        return place_rows(found)
+        of_roles = {role: keys(found.values, role, found.first) for role in roles}
+        return place_rows(
+            {x: self.table.rows(of_role) for x, of_role in of_roles.items()}
+        )
 
     def potentials(self, rows: Rows, n_tokens: int) -> Potentials:
         """RETURNS (Potentials): Scores of a document of n tokens."""
@@ -312,12 +314,16 @@ class Weights(Shim):
         segments (SegmentRows), places (PlaceRows): Of segments and transitions.
         RETURNS (Potentials): All of them, with the weights of patterns and length.
         """
-        return self._beside(_of_tokens(**scores), self._cells(segments), places)
+        entries = self._entries(places) if self.n_observed else None
+        return self._beside(_of_tokens(**scores), self._cells(segments), entries)
 
     def _beside(
-        self, dense: Sequence[Floats], cells: NDArray[Any], places: PlaceRows
+        self,
+        dense: Sequence[Floats],
+        cells: NDArray[Any],
+        entries: NDArray[Any] | None,
     ) -> Potentials:
-        """As `with_scores`, of what `_of_tokens` makes of them."""
+        """With the weights of patterns and length; dense: see `_of_tokens`."""
         return Potentials(
             dense[0],
             dense[1],
@@ -326,7 +332,7 @@ class Weights(Shim):
             self.tail,
             cells,
             self.pattern,
-            self._entries(places) if self.n_observed else None,
+            entries,
         )
 
     def _entries(self, places: PlaceRows) -> NDArray[Any]:
