@@ -1,5 +1,5 @@
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from .chart cimport Chart
 from .columns cimport Entry
@@ -8,6 +8,7 @@ from .columns cimport Entry
 cdef class Histories:
     cdef readonly object bare               # PatternAutomaton of the labels alone
     cdef Py_ssize_t n_labels, n_nodes
+    cdef Py_ssize_t most_names              # of a node
     # by node: 0 .. L - 1 a label, L is ^, then prefixes, short before long
     cdef const int32_t[::1] parent          # without the last label
     cdef const int32_t[::1] suffix          # the longest proper one
@@ -34,6 +35,8 @@ cdef class Firings(Histories):
     cdef Py_ssize_t n_tokens
     cdef bint has_tail
     cdef Py_ssize_t n_active                # long patterns with weights
+    cdef Py_ssize_t n_marked                # nodes
+    cdef Py_ssize_t n_steady                # those that need no event
     cdef Py_ssize_t n_read                  # pairs that segments read to their end
     cdef const double[::1] pattern          # [M]
     cdef const Entry[::1] entries
@@ -55,6 +58,8 @@ cdef class Firings(Histories):
     # by history of the document: labels, ^, inner nodes, leaves: behind which there is
     # nothing to be told apart; of each kind, short before long
     cdef Py_ssize_t n_inner, n_told
+    cdef Py_ssize_t n_words                 # of a set of histories, a bit each
+    cdef uint64_t[::1] steady               # complete at every token: `always`
     cdef int32_t[::1] before                # without the last label
     cdef int32_t[::1] below                 # the longest proper suffix
     cdef int32_t[::1] last                  # label
@@ -64,6 +69,9 @@ cdef class Firings(Histories):
     cdef double[::1] at_end                 # of that with $
     cdef bint has_always
     # the same, for one boundary
+    cdef uint64_t[::1] told                 # told apart there, but for labels
+    cdef uint64_t[::1] firing               # complete behind it
+    cdef uint64_t[::1] here                 # of the token before: one of the three
     cdef Py_ssize_t told_at                 # the last one where any is told apart
     cdef int32_t[::1] is_at                 # the boundary where it is told apart
     cdef int32_t[::1] is_begun              # that behind a token where it begins
@@ -78,14 +86,17 @@ cdef class Firings(Histories):
     cdef double[::1] rest                   # T: what follows in and after its segment
     cdef double[::1] more                   # the same, of segments that go on
     cdef int32_t[::1] stop                  # where they end
-    cdef uint8_t[::1] is_met                # on the way of a walk
-    # by token and history
-    cdef uint8_t[::1] is_told               # [n] whether any is begun
-    cdef double[::1] begun                  # B: a segment begins; inf: not told apart
-    cdef int32_t[::1] begun_stop            # where it ends
+    cdef double[::1] begun                  # B: a segment begins
+    # of each token, from right to left: labels, then histories that are begun there
+    cdef Py_ssize_t n_listed
+    cdef int64_t[::1] after_listed          # [n + 1]
+    cdef int32_t[::1] listed
+    cdef double[::1] listed_score           # B
+    cdef int32_t[::1] listed_stop           # where the segment ends
 
     cdef bint load(self, Chart chart, const Entry[::1] entries, pattern)
     cdef Py_ssize_t room(self)
+    cdef Py_ssize_t _most_listed(self, Py_ssize_t n_events) noexcept nogil
     cdef forget(self)
     cdef bint _find(self, Chart chart) noexcept nogil
     cdef void _mark(self, Py_ssize_t node, bint is_inner) noexcept nogil
@@ -94,18 +105,24 @@ cdef class Firings(Histories):
     cdef void _set_long_weights(self) noexcept nogil
     cdef void _sort_entries(self, Chart chart) noexcept nogil
     cdef double sweep(self, Chart chart) noexcept nogil
+    cdef inline void _add(self, uint64_t[::1] some, Py_ssize_t k) noexcept nogil
     cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
+    cdef void _gather(self) noexcept nogil
+    cdef inline void _list(self, Py_ssize_t k) noexcept nogil
     cdef void _end(self) noexcept nogil
     cdef const double* _fire(self, Py_ssize_t i) noexcept nogil
     cdef void _fire_ends(self, Py_ssize_t j) noexcept nogil
     cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil
-    cdef void _begin_inner(
+    cdef void _begin_longer(
         self, Chart chart, Py_ssize_t i, const double* pair
     ) noexcept nogil
-    cdef void _begin_leaves(self, Py_ssize_t i, const double* pair) noexcept nogil
     cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil
+    cdef inline Py_ssize_t _first_of(self, Py_ssize_t i) noexcept nogil
     cdef void _fall(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil
+    cdef bint _is_met(
+        self, Py_ssize_t k, const int32_t[:, ::1] path, Py_ssize_t n
+    ) noexcept nogil
 
 
 cdef Histories histories_of(automaton)

@@ -19,6 +19,8 @@ start, inside and end are those of the label and of all patterns that are suffix
 A pattern that is read at the start of segments alone splits none of them: it is an arc
 that only some tokens have. Without a tail all is read at the start, and histories are
 told apart at few boundaries; with one, at all boundaries up to the last that asks.
+Those of a token are the bits of a set, so that the others cost nothing there, and what
+is begun is listed, behind what begins farther on.
 
 It is the decoder of Qian and Liu ("Sequence Labeling with Non-Negative Weighted Higher
 Order Features"), whose patterns are those of single places too, from the right; the
@@ -32,7 +34,7 @@ import numpy as np
 
 cimport cython
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from . cimport kernels
 from .chart cimport Chart
@@ -99,6 +101,7 @@ cdef Histories _make_histories(automaton):
     made.n_labels, made.n_nodes = automaton.n_labels, len(found.parent)
     made.parent, made.suffix = found.parent, found.suffix
     made.label = found.label
+    made.most_names = found.most_names
     made.of_observed = found.observed(automaton.observed)
     made.of_pattern, made.pattern_last = found.places(automaton.patterns)
     made.has_bounded_gap = automaton.has_bounded_gap
@@ -157,6 +160,7 @@ cdef class Firings(Histories):
         cdef Py_ssize_t n = histories.n_labels + 1
         self.histories = histories
         self.n_labels, self.n_nodes = histories.n_labels, histories.n_nodes
+        self.most_names = histories.most_names
         self.parent, self.suffix = histories.parent, histories.suffix
         self.label, self.is_long = histories.label, histories.is_long
         self.of_observed = histories.of_observed
@@ -171,16 +175,20 @@ cdef class Firings(Histories):
         numbers = np.zeros((9, self.n_nodes), np.int32)
         self.place, self.before, self.below, self.last, self.pair_at = numbers[:5]
         self.is_at, self.is_begun, self.is_fired, self.stop = numbers[5:]
-        self.is_read, self.is_met = np.empty((2, self.n_nodes), np.uint8)
-        scores = np.zeros((11, self.n_nodes))
+        self.is_read = np.empty(self.n_nodes, np.uint8)
+        sets = np.zeros((4, self.n_nodes // 64 + 1), np.uint64)
+        self.told, self.firing, self.steady, self.here = sets
+        scores = np.zeros((12, self.n_nodes))
         self.always, self.at_end = scores[:2]
         self.fired, self.fired_inside, self.fired_end = scores[2:5]
         self.gain, self.gain_inside, self.gain_end = scores[5:8]
-        self.beta, self.rest, self.more = scores[8:]
+        self.beta, self.rest, self.more, self.begun = scores[8:]
         self.first_event = np.empty(0, np.int32)
         self.event_kind, self.event_at = np.empty(1, np.uint8), np.empty(1, np.int32)
-        self.event_score, self.begun = np.empty(1), np.empty(0)
-        self.begun_stop = np.empty(0, np.int32)
+        self.event_score = np.empty(1)
+        self.after_listed = np.empty(1, np.int64)
+        self.listed, self.listed_stop = np.empty((2, 0), np.int32)
+        self.listed_score = np.empty(0)
 
     cdef bint load(self, Chart chart, const Entry[::1] entries, pattern):
         """Take a document, whose labels the chart knows.
@@ -201,7 +209,7 @@ cdef class Firings(Histories):
             return False
         if self.first_event.shape[0] < self.n_tokens + 2:
             self.first_event = np.empty(self.n_tokens + ROOM, np.int32)
-            self.is_told = np.empty(self.n_tokens + ROOM, np.uint8)
+            self.after_listed = np.empty(self.n_tokens + ROOM, np.int64)
         self.now += 1
         if not self._set_weights():
             return False
@@ -216,16 +224,26 @@ cdef class Firings(Histories):
             size += ROOM
             self.event_kind = np.empty(size, np.uint8)
             self.event_at, self.event_score = np.empty(size, np.int32), np.empty(size)
-        size = self.n_tokens * self.n_told
-        if self.begun.shape[0] < size:
+        size = self._most_listed(size)
+        if self.listed.shape[0] < size:
             size += ROOM
-            self.begun, self.begun_stop = np.empty(size), np.empty(size, np.int32)
+            self.listed, self.listed_stop = np.empty((2, size), np.int32)
+            self.listed_score = np.empty(size)
         self._sort_entries(chart)
         return True
 
     cdef Py_ssize_t room(self):
         """RETURNS: for about how many numbers there is some."""
-        return 2 * self.begun.shape[0] + 2 * self.event_at.shape[0] + 20 * self.n_nodes
+        return 2 * (self.listed.shape[0] + self.event_at.shape[0]) + 20 * self.n_nodes
+
+    cdef Py_ssize_t _most_listed(self, Py_ssize_t n_events) noexcept nogil:
+        """What may be begun at all tokens together: each label; what stands there
+        anyway; and, with a tail, all from an event on, without one what it needs at as
+        many tokens as it has names."""
+        cdef Py_ssize_t n_labels = self.n_labels
+        if self.has_tail:
+            return self.n_tokens * self.n_told
+        return self.n_tokens * (n_labels + self.n_steady) + n_events * self.most_names
 
     cdef forget(self):
         """Let go of the document."""
@@ -270,6 +288,7 @@ cdef class Firings(Histories):
             self.marked_inner[node] = self.now
         while node > self.n_labels and self.marked[node] != self.now:
             self.marked[node] = self.now
+            self.n_marked += 1
             node = self.parent[node]
             self.marked_inner[node] = self.now
 
@@ -281,7 +300,7 @@ cdef class Firings(Histories):
         """
         cdef Py_ssize_t m, end = self.n_labels
         cdef double weight
-        self.pair[:, :], self.n_active = 0.0, 0
+        self.pair[:, :], self.n_active, self.n_marked = 0.0, 0, 0
         for m in range(self.pattern.shape[0]):
             weight = self.pattern[m]
             if not weight < INFINITY:
@@ -294,16 +313,19 @@ cdef class Firings(Histories):
             elif weight > 0.0:
                 self.n_active += 1
                 self._mark(self.of_pattern[m], self.pattern_last[m] > end)
+        self.n_steady = self.n_marked
         return self.n_active <= end * end
 
     cdef void _set_long_weights(self) noexcept nogil:
-        cdef Py_ssize_t m
+        cdef Py_ssize_t m, k
         for m in range(self.pattern.shape[0]):
             if self.is_long[m] and self.pattern[m] > 0.0:
+                k = self.place[self.of_pattern[m]]
                 if self.pattern_last[m] > self.n_labels:
-                    self.at_end[self.place[self.of_pattern[m]]] = self.pattern[m]
+                    self.at_end[k] = self.pattern[m]
                 else:
-                    self.always[self.place[self.of_pattern[m]]] = self.pattern[m]
+                    self.always[k] = self.pattern[m]
+                    self._add(self.steady, k)
                     self.has_always = True
 
     cdef void _number(self) noexcept nogil:
@@ -334,8 +356,10 @@ cdef class Firings(Histories):
                 n += 1
             if is_inner:
                 self.n_inner = n
-        self.n_told, self.told_at = n, -1
+        self.n_told, self.n_words, self.told_at = n, n // 64 + 1, -1
         self.has_always = False
+        for k in range(self.n_words):
+            self.told[k] = self.firing[k] = self.steady[k] = 0
         for k in range(n):
             self.is_at[k] = self.is_begun[k] = self.is_fired[k] = -1
             self.always[k] = self.at_end[k] = 0.0
@@ -377,22 +401,42 @@ cdef class Firings(Histories):
         """RETURNS: the score of the best segmentation."""
         cdef Py_ssize_t i
         cdef const double* pair
+        self.n_listed = self.after_listed[self.n_tokens] = 0
         self._end()
         for i in range(self.n_tokens - 1, -1, -1):
             pair = self._fire(i)
             self._begin(chart, i)
-            self.is_told[i] = self.has_always or self.told_at == i + 1
-            if self.is_told[i]:
-                self._begin_inner(chart, i, pair)
-                self._begin_leaves(i, pair)
+            if self.has_always or self.told_at == i + 1:
+                self._gather()
+                self._begin_longer(chart, i, pair)
+            self.after_listed[i] = self.n_listed
             self._close(i, pair)
         return self.beta[self.n_labels]
+
+    cdef inline void _add(self, uint64_t[::1] some, Py_ssize_t k) noexcept nogil:
+        some[k // 64] |= <uint64_t>1 << (k % 64)
 
     cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
         """At a boundary, within a segment or behind it."""
         if self.is_at[k] != j:
             self.is_at[k], self.beta[k] = <int32_t>j, -INFINITY
             self.told_at = j
+            if k > self.n_labels:
+                self._add(self.told, k)
+
+    cdef void _gather(self) noexcept nogil:
+        """The histories of a token; those of the next one are not known yet."""
+        cdef Py_ssize_t w
+        for w in range(self.n_words):
+            self.here[w] = self.told[w] | self.firing[w] | self.steady[w]
+            self.told[w] = self.firing[w] = 0
+
+    cdef inline void _list(self, Py_ssize_t k) noexcept nogil:
+        """What is begun with a history."""
+        cdef Py_ssize_t at = self.n_listed
+        self.listed[at], self.listed_stop[at] = <int32_t>k, self.stop[k]
+        self.listed_score[at] = self.begun[k]
+        self.n_listed += 1
 
     cdef void _end(self) noexcept nogil:
         """beta of the last boundary."""
@@ -418,6 +462,7 @@ cdef class Firings(Histories):
             k = self.event_at[e]
             if self.event_kind[e] == START:
                 is_fired[k] = self.told_at = j
+                self._add(self.firing, k)
                 fired[k] += self.event_score[e]
             elif self.event_kind[e] == PAIR:
                 if is_plain:
@@ -426,6 +471,7 @@ cdef class Firings(Histories):
                 pair[k] += self.event_score[e]
             elif self.event_kind[e] == INSIDE:
                 is_fired[k] = self.told_at = j
+                self._add(self.firing, k)
                 self.fired_inside[k] += self.event_score[e]
         return &self.pair[0, 0] if is_plain else pair
 
@@ -443,8 +489,7 @@ cdef class Firings(Histories):
     cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil:
         """T of labels at the boundary behind a token, and B before it."""
         cdef Py_ssize_t y, j = i + 1
-        cdef double* begun = &self.begun[i * self.n_told]
-        cdef int32_t* begun_stop = &self.begun_stop[i * self.n_told]
+        cdef double* begun = &self.begun[0]
         cdef const double* first = &chart.first[i, 0]
         cdef const double* inside = &chart.more[i, 0]
         cdef const double* end = &chart.end[i, 0]
@@ -464,18 +509,18 @@ cdef class Firings(Histories):
             else:
                 stop[y] = <int32_t>j
             opens[y], goes_on[y] = first[y] + length[y], inside[y] + tail[y]
-            begun[y], begun_stop[y] = opens[y] + value, stop[y]
+            begun[y] = opens[y] + value
             rest[y], more[y] = value, goes_on[y] + value
             beta[y] = -INFINITY
+            self._list(y)
         beta[self.n_labels] = -INFINITY
 
-    cdef void _begin_inner(
+    cdef void _begin_longer(
         self, Chart chart, Py_ssize_t i, const double* pair
     ) noexcept nogil:
-        """The same for inner nodes."""
-        cdef Py_ssize_t k, y, b, p, j = i + 1, n_labels = self.n_labels
-        cdef double* begun = &self.begun[i * self.n_told]
-        cdef int32_t* begun_stop = &self.begun_stop[i * self.n_told]
+        """The same for the histories of a token; leaves are never read farther on."""
+        cdef Py_ssize_t k, y, b, p, w, n = self.n_listed, j = i + 1
+        cdef Py_ssize_t n_labels = self.n_labels, n_inner = self.n_inner
         cdef const double* end = &chart.end[i, 0]
         cdef const double* opens = &self.opens[0]
         cdef const double* goes_on = &self.goes_on[0]
@@ -485,134 +530,133 @@ cdef class Firings(Histories):
         cdef double* gain = &self.gain[0]
         cdef double* gain_inside = &self.gain_inside[0]
         cdef double* gain_end = &self.gain_end[0]
+        cdef double* begun = &self.begun[0]
         cdef double* beta = &self.beta[0]
         cdef double* rest = &self.rest[0]
         cdef double* more = &self.more[0]
         cdef int32_t* stop = &self.stop[0]
-        cdef int32_t* at = &self.is_at[0]
+        cdef const int32_t* at = &self.is_at[0]
         cdef int32_t* is_begun = &self.is_begun[0]
-        cdef const int32_t* is_fired = &self.is_fired[0]
         cdef const int32_t* below = &self.below[0]
         cdef const int32_t* before = &self.before[0]
         cdef const int32_t* last = &self.last[0]
         cdef const int32_t* pair_at = &self.pair_at[0]
+        cdef const uint64_t* here = &self.here[0]
+        cdef int32_t* listed = &self.listed[0]
+        cdef int32_t* listed_stop = &self.listed_stop[0]
+        cdef double* listed_score = &self.listed_score[0]
         cdef bint is_at
         cdef double value
-        for k in range(n_labels + 1, self.n_inner):
-            begun[k], is_at = INFINITY, at[k] == j
-            if not is_at and is_fired[k] != j and always[k] == 0.0:
-                continue
-            is_begun[k] = <int32_t>j
-            y, b, p = last[k], below[k], before[k]
-            while b > n_labels and is_begun[b] != j:
-                b = below[b]
-            gain[k] = gain[b] + (always[k] + fired[k])
-            gain_inside[k] = gain_inside[b] + fired_inside[k]
-            if not is_at:
-                gain_end[k], rest[k], stop[k] = gain_end[b], rest[b], stop[b]
-            else:
-                gain_end[k] = gain_end[b] + self.fired_end[k]
-                value = end[y] + gain_end[k] + beta[k]
-                rest[k] = more[k]
-                if not more[k] >= value:
-                    rest[k], stop[k] = value, <int32_t>j
-            value = gain_inside[k] + rest[k]
-            begun[k], begun_stop[k] = opens[y] + (gain[k] + value), stop[k]
-            more[k] = goes_on[y] + value
-            if (is_at or fired_inside[k] != 0.0) and goes_on[y] > -INFINITY:
-                self._tell_apart(k, i)
-            fired[k] = fired_inside[k] = self.fired_end[k] = 0.0
-            self._tell_apart(p, i)
-            beta[p] = max(beta[p], pair[pair_at[k]] + begun[k])
-
-    cdef void _begin_leaves(self, Py_ssize_t i, const double* pair) noexcept nogil:
-        """And for leaves: they are never read farther on."""
-        cdef Py_ssize_t k, b, p, j = i + 1, n_labels = self.n_labels
-        cdef double* begun = &self.begun[i * self.n_told]
-        cdef int32_t* begun_stop = &self.begun_stop[i * self.n_told]
-        cdef double* beta = &self.beta[0]
-        cdef int32_t* is_begun = &self.is_begun[0]
-        cdef const int32_t* below = &self.below[0]
-        cdef const int32_t* before = &self.before[0]
-        cdef const int32_t* pair_at = &self.pair_at[0]
-        cdef const int32_t* is_fired = &self.is_fired[0]
-        cdef const double* always = &self.always[0]
-        cdef double* fired = &self.fired[0]
-        for k in range(self.n_inner, self.n_told):
-            begun[k] = INFINITY
-            if is_fired[k] != j and always[k] == 0.0:
-                continue
-            is_begun[k] = <int32_t>j
-            b, p = below[k], before[k]
-            while b > n_labels and is_begun[b] != j:
-                b = below[b]
-            begun[k], begun_stop[k] = begun[b] + (always[k] + fired[k]), begun_stop[b]
-            fired[k] = 0.0
-            self._tell_apart(p, i)
-            beta[p] = max(beta[p], pair[pair_at[k]] + begun[k])
+        cdef uint64_t left
+        for w in range(self.n_words):
+            left = here[w]
+            while left:
+                k = 64 * w + kernels.lowest_bit(left)
+                left &= left - 1
+                b, p = below[k], before[k]
+                while b > n_labels and is_begun[b] != j:
+                    b = below[b]
+                is_begun[k] = <int32_t>j
+                if k >= n_inner:
+                    begun[k], stop[k] = begun[b] + (always[k] + fired[k]), stop[b]
+                else:
+                    y, is_at = last[k], at[k] == j
+                    gain[k] = gain[b] + (always[k] + fired[k])
+                    gain_inside[k] = gain_inside[b] + fired_inside[k]
+                    if not is_at:
+                        gain_end[k], rest[k], stop[k] = gain_end[b], rest[b], stop[b]
+                    else:
+                        gain_end[k] = gain_end[b] + self.fired_end[k]
+                        value = end[y] + gain_end[k] + beta[k]
+                        rest[k] = more[k]
+                        if not more[k] >= value:
+                            rest[k], stop[k] = value, <int32_t>j
+                    value = gain_inside[k] + rest[k]
+                    begun[k] = opens[y] + (gain[k] + value)
+                    more[k] = goes_on[y] + value
+                    if (is_at or fired_inside[k] != 0.0) and goes_on[y] > -INFINITY:
+                        self._tell_apart(k, i)
+                    fired_inside[k] = self.fired_end[k] = 0.0
+                fired[k] = 0.0
+                if at[p] != i:
+                    self._tell_apart(p, i)
+                value = pair[pair_at[k]] + begun[k]
+                beta[p] = value if value > beta[p] else beta[p]
+                listed[n], listed_stop[n] = <int32_t>k, stop[k]
+                listed_score[n] = begun[k]
+                n += 1
+        self.n_listed = n
 
     cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil:
         """beta of the boundary before a token."""
-        cdef Py_ssize_t k, width = self.n_labels + 1
-        for k in range(width, self.n_inner if self.n_read else 0):
+        cdef Py_ssize_t at, k, width = self.n_labels + 1
+        at = self._first_of(i) + self.n_labels if self.n_read else self.n_listed
+        for at in range(at, self.n_listed):
+            k = self.listed[at]
             # what a segment reads to its end may be below 0
-            if self.is_read[k] and self.is_begun[k] == i + 1:
+            if self.is_read[k]:
                 if pair == &self.pair[0, 0]:
                     self.pair_here[:, :] = self.pair
                     pair = &self.pair_here[0, 0]
                 self.pair_here[self.last[k], self.before[k]] = -INFINITY
-        kernels.relax_max(
-            pair, &self.begun[i * self.n_told], self.n_labels, width, &self.beta[0]
-        )
+        kernels.relax_max(pair, &self.begun[0], self.n_labels, width, &self.beta[0])
         self._fire_ends(i)
         if self.told_at == i:
             self._fall(i)
 
+    cdef inline Py_ssize_t _first_of(self, Py_ssize_t i) noexcept nogil:
+        """Where the list of a token begins: the labels, then histories."""
+        return self.after_listed[i + 1]
+
     cdef void _fall(self, Py_ssize_t j) noexcept nogil:
         """beta and T are those of a suffix, where nothing else is known."""
-        cdef Py_ssize_t k, b, n_labels = self.n_labels
-        for k in range(n_labels + 1, self.n_inner):
-            if self.is_at[k] != j:
-                continue
-            b = self.below[k]
-            while b > n_labels and self.is_at[b] != j:
-                b = self.below[b]
-            self.beta[k] = max(self.beta[k], self.beta[b])
-            if j == self.n_tokens:
-                self.beta[k] += self.at_end[k]
-            if self.is_begun[k] != j + 1:
-                self.more[k], self.stop[k] = self.more[b], self.stop[b]
+        cdef Py_ssize_t w, k, b, n_labels = self.n_labels
+        cdef uint64_t left
+        for w in range(self.n_words):
+            left = self.told[w]
+            while left:
+                k = 64 * w + kernels.lowest_bit(left)
+                left &= left - 1
+                b = self.below[k]
+                while b > n_labels and self.is_at[b] != j:
+                    b = self.below[b]
+                self.beta[k] = max(self.beta[k], self.beta[b])
+                if j == self.n_tokens:
+                    self.beta[k] += self.at_end[k]
+                if self.is_begun[k] != j + 1:
+                    self.more[k], self.stop[k] = self.more[b], self.stop[b]
 
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil:
         """Fill in the best segmentation, if there is one. RETURNS: its segments."""
-        cdef Py_ssize_t u = 0, n = 0, k, y, best, n_labels = self.n_labels
+        cdef Py_ssize_t u = 0, n = 0, at, k, y, best, n_labels = self.n_labels
         cdef Py_ssize_t last = n_labels
-        cdef double* begun
-        cdef int32_t* stop
-        cdef uint8_t* is_met = &self.is_met[0]
-        cdef const int32_t* before = &self.before[0]
-        cdef const int32_t* last_of = &self.last[0]
+        cdef double* begun = &self.begun[0]
+        cdef int32_t* stop = &self.stop[0]
         cdef const double* pair
         cdef double value, top
-        for k in range(self.n_told):
-            is_met[k] = k == last
         while u < self.n_tokens:
             pair = self._fire(u)
-            begun = &self.begun[u * self.n_told]
-            stop = &self.begun_stop[u * self.n_told]
-            for k in range(n_labels + 1, self.n_told if self.is_told[u] else 0):
-                if is_met[before[k]] and begun[k] < INFINITY:
-                    begun[last_of[k]], stop[last_of[k]] = begun[k], stop[k]
+            for at in range(self._first_of(u), self.after_listed[u]):
+                k = self.listed[at]
+                y = k if k < n_labels else self.last[k]
+                if k == y or self._is_met(self.before[k], path, n):
+                    begun[y], stop[y] = self.listed_score[at], self.listed_stop[at]
             best, top = 0, -INFINITY
             for y in range(n_labels):
                 value = pair[y * (n_labels + 1) + last] + begun[y]
                 if value > top:
                     best, top = y, value
             path[n, 0], path[n, 1], path[n, 2] = <int32_t>u, stop[best], <int32_t>best
-            u, n = stop[best], n + 1
-            # which histories end here: each only if the one before it ended there
-            for k in range(self.n_inner - 1, n_labels, -1):
-                is_met[k] = last_of[k] == best and is_met[before[k]]
-            is_met[last], is_met[best] = False, True
-            last = best
+            last, u, n = best, stop[best], n + 1
         return n
+
+    cdef bint _is_met(
+        self, Py_ssize_t k, const int32_t[:, ::1] path, Py_ssize_t n
+    ) noexcept nogil:
+        """Whether the first n segments end with a history, a label or ^."""
+        while k > self.n_labels:
+            n -= 1
+            if n < 0 or path[n, 2] != self.last[k]:
+                return False
+            k = self.before[k]
+        return n == 0 if k == self.n_labels else n > 0 and path[n - 1, 2] == k

@@ -22,6 +22,7 @@ class Prefixes:
     parent, suffix (int32 [K]): Of each prefix the one without its last name, and its
         longest proper suffix; -1 of a label, and of ^.
     label (int32 [K]): The last one; L is ^.
+    most_names (int): Of the longest one.
     """
 
     def __init__(self, automaton: PatternAutomaton) -> None:
@@ -34,6 +35,7 @@ class Prefixes:
             key = self._key(pattern)
             found.update(key[:k] for k in range(2, len(key) + 1))
         ordered = sorted(found, key=lambda key: (len(key), key))
+        self.most_names = len(ordered[-1])
         self._nodes = nodes = {key: k for k, key in enumerate(ordered)}
         suffixes = [
             next((nodes[key[k:]] for k in range(1, len(key)) if key[k:] in nodes), -1)

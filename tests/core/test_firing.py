@@ -1,5 +1,6 @@
 """Viterbi decoding where patterns count only where a feature of theirs fires."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -132,6 +133,27 @@ def test_scores_below_0_are_decoded_by_another_method(make):
         problem = make(seed)
         segments, score = oracles.best(oracles.scored(problem))
         assert core.viterbi(*as_core(problem)) == (list(segments), score), seed
+
+
+def test_long_documents_take_the_memory_of_what_fires():
+    """Not of all 300 patterns at each of 20,000 tokens."""
+    n_tokens, n_labels, rng = 20_000, 7, np.random.default_rng(0)
+    triples = [(x, y, z) for x in range(7) for y in range(7) for z in range(7)][:300]
+    automaton = make_automaton(n_labels, observed=triples)
+    potentials = core.Potentials.zeros(automaton, n_tokens)
+    for name in ("inside", "start", "end"):
+        setattr(potentials, name, rng.normal(size=(n_tokens, n_labels)))
+    at = range(2, n_tokens, 3)
+    places = [(i, 1, n_labels + i % 300, float(rng.random())) for i in at]
+    potentials.entries = make_entries(places)
+    tracemalloc.start()
+    segments, score = core.viterbi(automaton, potentials)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(segments) == n_tokens and automaton.layout is None
+    found = core.score(automaton, potentials, segments)
+    assert found == pytest.approx(score, rel=1e-12)
+    assert peak < 20_000_000
 
 
 @pytest.mark.parametrize("tail", [0.0, -INF])
