@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from tqdm import tqdm
 from .core import Potentials
 from .core.rows import Freedom, step_rows
 from .errors import Errors
+from .families import family_values
 from .fit import Batch, Fit, check_batch, size_of
 from .objectives import is_zero
 from .rows import Rows
@@ -25,15 +27,15 @@ from .weights import Weights
 
 Floats = NDArray[np.float64]
 
-# Weights, their gradient, `moved`, and the freedom of each.
-_Arrays = tuple[Floats, Floats, Floats, NDArray[np.uint8]]
+# Weights, their gradient, `moved`, the freedom and the rate of each.
+_Arrays = tuple[Floats, Floats, Floats, NDArray[np.uint8], Floats]
 
 _NO_PAIRS = np.zeros(0, np.int32)
 
 
 def make_averaged(
     n_passes: int = 10,
-    rate: float = 1.0,
+    rate: float | dict[str, float] = 1.0,
     seed: int = 0,
     nonnegative: bool = False,
     progress: bool = True,
@@ -42,17 +44,22 @@ def make_averaged(
 
     n_passes (int): So many times over the corpus. A pass without a step is the last
         one, and the others are averaged as if they were made.
-    rate (float): Weights change by so many times the gradient of a document.
+    rate (Union[float, Dict[str, float]]): Weights change by so many times the gradient
+        of a document; or by family (a role such as inside, or transition, or pattern,
+        or length), 1 for those that are not named. Features that are rare, or that
+        others speak for already, do better with less.
     seed (int): Of the order of the documents, another one in each pass.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0, at any time: decoding is faster.
     progress (bool): Show a progress bar on stderr.
     RETURNS (Callable[[Batch], None]): Leaves the average in place.
-    RAISES (ValueError): HS043 a number out of range.
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
+    rates = family_values("rate", rate, default=1.0)
+    are_rates = all(0.0 < x < np.inf for x in rates.values())
     expected = {
         "n_passes": (n_passes, n_passes >= 1, ">= 1"),
-        "rate": (rate, 0.0 < rate < np.inf, "above 0"),
+        "rate": (rate, are_rates, "above 0"),
         "seed": (seed, seed >= 0, ">= 0"),
     }
     for name, (found, is_good, what) in expected.items():
@@ -61,7 +68,7 @@ def make_averaged(
 
     def fit(batch: Batch) -> None:
         check_batch(batch, "spacy_hosemi.averaged.v1")
-        descend(batch, n_passes, rate, seed, nonnegative, progress)
+        descend(batch, n_passes, rates, seed, nonnegative, progress)
 
     return fit
 
@@ -69,14 +76,15 @@ def make_averaged(
 def descend(
     batch: Batch,
     n_passes: int,
-    rate: float,
+    rates: Mapping[str, float],
     seed: int,
     nonnegative: bool,
     progress: bool,
 ) -> None:
     """Take steps from the present weights and leave the average of all iterates, one
     for each document in each pass; see `make_averaged`."""
-    steps = UniformAverage(batch.weights, batch.freedom(nonnegative))
+    freedom = batch.freedom(nonnegative)
+    steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rates))
     rng = np.random.default_rng(seed)
     rows = [batch.rows(k) for k in range(len(batch))]
     began = time.process_time()
@@ -90,7 +98,7 @@ def descend(
                 if is_zero(gradient):
                     steps.stay()
                 else:
-                    steps.take(rows[k], gradient, rate)
+                    steps.take(rows[k], gradient)
                     n_steps += 1
                 bar.update()
             if not np.isfinite(loss):
@@ -112,24 +120,28 @@ def descend(
 
 
 class UniformAverage:
-    """Gradient steps with a constant rate, and the average of all iterates; see
+    """Gradient steps with constant rates, and the average of all iterates; see
     `core.rows.step_rows`.
 
     weights (Weights): Changed by each step.
     freedom (uint8 [N]): How each weight may change: see `core.rows`.
+    rate (float64 [N]): By how many times its derivative each weight changes.
     """
 
-    def __init__(self, weights: Weights, freedom: NDArray[np.uint8]) -> None:
+    def __init__(
+        self, weights: Weights, freedom: NDArray[np.uint8], rate: Floats
+    ) -> None:
         vector = weights.vector()
         vector[(freedom == Freedom.NONNEGATIVE) & (vector < 0.0)] = 0.0
         weights.set_vector(vector, copy=False)
         gradient, self._d_matrix = weights.empty_gradient()
         moved = np.zeros(len(vector))
         self._weights = weights
-        self._arrays: _Arrays = vector, gradient, moved, freedom
+        self._arrays: _Arrays = vector, gradient, moved, freedom, rate
         # Patterns and lengths stand at the end, and count as rows of one weight.
         at = slice(self._d_matrix.size, None)
-        self._last: _Arrays = vector[at], gradient[at], moved[at], freedom[at]
+        last = vector[at], gradient[at], moved[at], freedom[at], rate[at]
+        self._last: _Arrays = last
         self._rows_of_last = np.arange(len(vector[at]), dtype=np.int32)
         self._n_iterates = 0
 
@@ -137,28 +149,27 @@ class UniformAverage:
         """Count so many iterates that are the one before."""
         self._n_iterates += n
 
-    def take(self, rows: Rows, gradient: Potentials, rate: float) -> None:
+    def take(self, rows: Rows, gradient: Potentials) -> None:
         """One step.
 
         rows (Rows): Features of a document.
         gradient (Potentials): Of the loss, by its potentials.
-        rate (float): Times the gradient.
         """
-        weights, times = self._weights, (rate, self._n_iterates)
+        weights, n = self._weights, self._n_iterates
         weights.add_document_gradient(rows, gradient, self._d_matrix)
         whole = self._arrays[1]
         weights.write_dense_gradient(whole, gradient.pattern, gradient.length)
         first, _ = weights.pair_arrays()
         n_labels = len(weights.tail)
         for fired in rows.fired:
-            step_rows(fired, first, n_labels, *self._arrays, *times)
-        step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, *times)
+            step_rows(fired, first, n_labels, *self._arrays, n)
+        step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, n)
         weights.set_learnt(self._last[0])
         self._n_iterates += 1
 
     def average(self) -> Floats:
         """RETURNS (float64 [N]): Of all iterates; of none, the weights."""
-        vector, _, moved, freedom = self._arrays
+        vector, _, moved, freedom, _ = self._arrays
         average: Floats = vector - moved / max(self._n_iterates, 1)
         # what is 0 but for rounding
         np.maximum(average, 0.0, out=average, where=freedom == Freedom.NONNEGATIVE)

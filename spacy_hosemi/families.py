@@ -16,8 +16,10 @@ FAMILIES = (*dict.fromkeys(_FAMILY.values()), "pattern", "length")
 TRANSITIONS = FAMILIES.index("transition")
 
 
-def family_values(name: str, value: float | Mapping[str, float]) -> dict[str, float]:
-    """One value for each family.
+def family_values(
+    name: str, value: float | Mapping[str, float], default: float = 0.0
+) -> dict[str, float]:
+    """One value for each family; the default for those that are not named.
 
     RAISES (ValueError): HS054 if a family is unknown.
     """
@@ -28,7 +30,7 @@ def family_values(name: str, value: float | Mapping[str, float]) -> dict[str, fl
             raise ValueError(
                 Errors.HS054.format(name=name, found=family, expected=FAMILIES)
             )
-    return {family: float(value.get(family, 0.0)) for family in FAMILIES}
+    return {family: float(value.get(family, default)) for family in FAMILIES}
 
 
 def families_of(names: Sequence[str]) -> NDArray[np.intp]:

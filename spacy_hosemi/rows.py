@@ -124,17 +124,15 @@ def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
 
 
 def split_records(
-    records: NDArray[Any] | None, first: Ints, fields: Sequence[str]
-) -> list[NDArray[Any]] | list[None]:
-    """Cells or entries of each document, in its tokens.
+    records: NDArray[Any], first: Ints, fields: Sequence[str]
+) -> list[NDArray[Any]]:
+    """Those of each document, in its tokens.
 
-    records (Optional[CELLS or ENTRIES]): Of several documents; changed in place.
+    records (CELLS or ENTRIES): Of several documents; changed in place.
     first (int32 [D + 1]): The first token of each, and n.
     fields (Sequence[str]): What counts tokens.
     """
     n_docs = len(first) - 1
-    if records is None:
-        return [None] * n_docs
     if not len(records):
         return [records] * n_docs
     doc = doc_of(records[fields[0]], first)

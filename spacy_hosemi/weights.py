@@ -254,15 +254,15 @@ class Weights(Shim):
         # What documents have in common is done once: most of them are short.
         dense = _of_tokens(**dict(zip(kept.roles, scores)))
         cells = self._cells(known_segments(found.segments, self.table))
-        entries = self._entries(self._places(found)) if self.n_observed else None
-        of_docs = zip(
-            split_records(cells, found.first, ("start", "end")),
-            split_records(entries, found.first, ("position",)),
-        )
+        entries: Sequence[NDArray[Any] | None] = [None] * len(docs)
+        if self.n_observed:
+            of_all = self._entries(self._places(found))
+            entries = split_records(of_all, found.first, ("position",))
+        of_docs = zip(split_records(cells, found.first, ("start", "end")), entries)
         borders = found.first.tolist()
         return [
-            self._beside([x[i:j] for x in dense], *sparse)
-            for i, j, sparse in zip(borders, borders[1:], of_docs)
+            self._beside([x[i:j] for x in dense], of_cells, of_entries)
+            for i, j, (of_cells, of_entries) in zip(borders, borders[1:], of_docs)
         ]
 
     def _places(self, found: Values) -> PlaceRows:

@@ -65,7 +65,10 @@ def of_long_patterns(pipe):
 
 
 def all_iterates(pipe, examples, start, n_passes, rate, seed, nonnegative):
-    """Every vector of weights that a fit goes through, and where it makes a step."""
+    """Every vector of weights that a fit goes through, and where it makes a step.
+
+    rate: One for all weights, or for each.
+    """
     bounded = of_long_patterns(pipe) if nonnegative else []
     rng = np.random.default_rng(seed)
     w = start.copy()
@@ -106,6 +109,29 @@ def test_the_average_of_all_iterates(objective, rate, start, nonnegative, config
     bounded = of_long_patterns(pipe)
     assert bool(bounded) == (pipe.cfg["max_order"] > 1 or bool(pipe.cfg["observed"]))
     assert not nonnegative or (found[bounded] >= 0.0).all()
+
+
+@pytest.mark.parametrize("family", ["inside", "whole", "transition", "pattern"])
+def test_rates_by_family(family):
+    """Of each weight of the family, and of no other."""
+    pipe, examples, batch = make_batch(CONFIGS["pairs"], LOG_LIKELIHOOD, 3)
+    weights, w = pipe.weights, pipe.get_weights()
+    names = np.array(weights.names)
+    is_theirs = weights.by_weight(np.char.startswith(names, f"{family}:"))
+    n_last = len(w) - len(is_theirs)
+    is_theirs = np.concatenate([is_theirs, np.full(n_last, family == "pattern")])
+    assert is_theirs.any() and not is_theirs.all()
+    rate = np.where(is_theirs, 0.03, 1.0)
+    make_averaged(n_passes=2, rate={family: 0.03}, progress=False)(batch)
+    found = pipe.get_weights()
+    iterates, _ = all_iterates(pipe, examples, w, 2, rate, 0, False)
+    expected = np.mean(iterates, axis=0)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_unknown_families():
+    with pytest.raises(ValueError, match="HS054.*rate.*begin"):
+        make_averaged(rate={"begin": 0.5})
 
 
 def test_an_early_end_averages_all_passes(capfd):
@@ -182,6 +208,7 @@ def test_the_order_is_that_of_the_seed():
         {"rate": -1.0},
         {"rate": float("nan")},
         {"rate": float("inf")},
+        {"rate": {"transition": 0.0}},
         {"seed": -1},
     ],
 )
@@ -280,13 +307,14 @@ def test_step_by_hand():
     freedom[0], freedom[2] = Freedom.NONNEGATIVE, Freedom.FIXED
     rows = np.array([1, 0, 1], np.int32)
     none = np.zeros(0, np.int32)
-    step_rows(rows, none, 2, weights, gradient, moved, freedom, 1.0, 3.0)
+    step_rows(rows, none, 2, weights, gradient, moved, freedom, np.ones(6), 3.0)
     assert weights.tolist() == [0.0, 0.5, 1.0, -1.0, 1.0, 1.0]
     assert gradient.tolist() == [0.0, 0.0, 0.0, 0.0, 9.0, 9.0]
     assert moved.tolist() == [7.0, 8.5, 10.0, 4.0, 10.0, 10.0]
 
     first_pair = np.array([0, 1, 3, 6], np.int32)  # rows of 1, 2 and 3 weights
     gradient[:] = 1.0
-    step_rows(rows[:1], first_pair, 2, weights, gradient, moved, freedom, 0.5, 0.0)
+    rate = np.array([0.0, 0.5, 0.5, 0.0, 0.0, 0.0])
+    step_rows(rows[:1], first_pair, 2, weights, gradient, moved, freedom, rate, 0.0)
     assert weights.tolist() == [0.0, 0.0, 1.0, -1.0, 1.0, 1.0]
     assert gradient.tolist() == [1.0, 0.0, 0.0, 1.0, 1.0, 1.0]

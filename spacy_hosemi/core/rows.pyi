@@ -118,6 +118,6 @@ def step_rows(
     gradient: Floats,
     moved: Floats,
     freedom: NDArray[np.uint8],
-    rate: float,
+    rate: Floats,
     n_before: float,
 ) -> None: ...

@@ -440,7 +440,7 @@ def step_rows(
     double[::1] gradient,               # INOUT [N] cleared where touched
     double[::1] moved,                  # INOUT [N] see below
     const uint8_t[::1] freedom,         # IN    [N] FIXED, NONNEGATIVE or FREE
-    double rate,                        # IN
+    const double[::1] rate,             # IN    [N]
     double n_before,                    # IN    iterates before this step
 ):
     """One gradient step on the rows that fired, and what their uniform average needs.
@@ -464,7 +464,7 @@ def step_rows(
                 if gradient[a] == 0.0:
                     continue
                 before = weights[a]
-                after = before - rate * gradient[a]
+                after = before - rate[a] * gradient[a]
                 gradient[a] = 0.0
                 if freedom[a] == FIXED:
                     continue
