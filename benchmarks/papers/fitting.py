@@ -181,17 +181,23 @@ class Averaged:
     n_met: int = 0
 
 
-def averaged(docs: Sequence[Doc], config: Mapping[str, Any], n_passes: int) -> Averaged:
+def averaged(
+    docs: Sequence[Doc],
+    config: Mapping[str, Any],
+    n_passes: int,
+    rate: float | dict[str, float] = 1.0,
+) -> Averaged:
     """Train by the averaged perceptron, weights of long patterns 0 or more.
 
     docs (Sequence[Doc]): With entities, of one vocab.
     config (Mapping): Of the component.
     n_passes (int): Over the docs.
+    rate (Union[float, Dict[str, float]]): Of all steps, or by family of features.
     RETURNS (Averaged): The component.
     """
     nlp = Language(docs[0].vocab)
     found = Averaged(nlp.add_pipe("hosemi", config=dict(config)), 0.0)
-    fit = make_averaged(n_passes, seed=SEED, nonnegative=True, progress=False)
+    fit = make_averaged(n_passes, rate, SEED, nonnegative=True, progress=False)
 
     def timed_fit(batch: Batch) -> None:
         found.n_met = len(found.component.automaton.patterns)
