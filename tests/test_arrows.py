@@ -39,6 +39,7 @@ ORDER = [
     "core.completions",
     "core.bounds",
     "core.prefixes",
+    "core.histories",
     "core.firing",
     "core.best",
     "core.viterbi",

@@ -74,7 +74,7 @@ class PatternAutomaton:
         self.grammar = grammar
         self.tied = check_tied(tied, len(self.patterns))
         self.layout: object = None  # the kernels' view of the arrays below
-        self.histories: object = None  # those of `firing`
+        self.histories: object = None  # see there
         self.arcs_of: object = None  # those of `starts`
         check_labels(self.labels)
         keys = _pattern_keys(self.labels, self.patterns)

@@ -15,7 +15,8 @@ from .bounds cimport Bounds, Leaps, find_leaps
 from .chart cimport Layout
 from .columns cimport Entry
 from .completions cimport Completions
-from .firing cimport Firings, Histories, histories_of, speak_for_labels
+from .firing cimport Firings
+from .histories cimport Histories, histories_of, speak_for_labels
 from .jobs cimport Job
 from .nonnegative cimport find_ladder
 from .potentials import (

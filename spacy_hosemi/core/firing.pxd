@@ -3,30 +3,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from .chart cimport Chart
 from .columns cimport Entry
-
-
-cdef class Histories:
-    cdef readonly object bare               # PatternAutomaton of the labels alone
-    cdef Py_ssize_t n_labels, n_nodes
-    cdef Py_ssize_t most_names              # of a node
-    # by node: 0 .. L - 1 a label, L is ^, then prefixes, short before long
-    cdef const int32_t[::1] parent          # without the last label
-    cdef const int32_t[::1] suffix          # the longest proper one
-    cdef const int32_t[::1] label           # the last one; L of ^
-    # columns of observed patterns: the node. Patterns: the node, or the label before
-    # the last one where that is all
-    cdef const int32_t[::1] of_observed
-    cdef const int32_t[::1] of_pattern
-    cdef const int32_t[::1] pattern_last
-    cdef const uint8_t[::1] is_long         # [M]
-    cdef bint has_bounded_gap
-
-    cdef bint reads(
-        self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
-    ) noexcept nogil
-    cdef bint is_end(
-        self, Py_ssize_t node, const int32_t[:, ::1] segment, Py_ssize_t k
-    ) noexcept nogil
+from .histories cimport Histories
 
 
 @cython.final
@@ -75,7 +52,6 @@ cdef class Firings(Histories):
     cdef Py_ssize_t told_at                 # the last one where any is told apart
     cdef int32_t[::1] is_at                 # the boundary where it is told apart
     cdef int32_t[::1] is_begun              # that behind a token where it begins
-    cdef int32_t[::1] is_fired
     cdef double[::1] fired                  # when it is complete: read at the start ..
     cdef double[::1] fired_inside           # .. and at each token ..
     cdef double[::1] fired_end              # .. and at the last one
@@ -123,12 +99,3 @@ cdef class Firings(Histories):
     cdef bint _is_met(
         self, Py_ssize_t k, const int32_t[:, ::1] path, Py_ssize_t n
     ) noexcept nogil
-
-
-cdef Histories histories_of(automaton)
-cdef bint speak_for_labels(
-    const Entry[::1] entries, Py_ssize_t n_labels
-) noexcept nogil
-cdef double add_fired(
-    Histories histories, list segments, const Entry[::1] entries, found, double times
-)

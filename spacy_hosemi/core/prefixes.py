@@ -1,4 +1,4 @@
-"""Prefixes of label patterns, numbered, as `firing` reads them."""
+"""Prefixes of label patterns, numbered, as `histories` reads them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from .best import N_TOGETHER, BestOfEach
 from .chart cimport Chart
 from .columns cimport entries_of
 from .counts cimport add_path
-from .firing cimport Histories, add_fired, histories_of
+from .histories cimport Histories, add_fired, histories_of
 from .potentials import without_entries
 from .steps import finish
 
