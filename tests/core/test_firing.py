@@ -135,6 +135,39 @@ def test_scores_below_0_are_decoded_by_another_method(make):
         assert core.viterbi(*as_core(problem)) == (list(segments), score), seed
 
 
+@pytest.mark.parametrize("tail", [0.0, -INF])
+def test_many_patterns_equal_the_automaton(tail):
+    """More than a word of 64 bits has room for, alone and where a feature fires."""
+    n_labels, rng = 6, np.random.default_rng(0)
+    names = range(n_labels)
+    triples = [(x, y, z) for x in names for y in names for z in names]
+    pairs = [(x, y) for x in names for y in names]
+    rng.shuffle(triples)
+    patterns = [*pairs, *triples[:30], (1, 2, 3, 4), (2, 3, "$")]
+    observed = [*triples[:150], (1, 2), (4, 5), (1, 2, 3, 4), ("^", 1, 2)]
+    automaton = make_automaton(n_labels, patterns, observed=observed)
+    for n_tokens in (1, 7, 30, 30, 30, 100):
+        potentials = core.Potentials.zeros(automaton, n_tokens)
+        for name in ("inside", "start", "end"):
+            setattr(potentials, name, rng.normal(size=(n_tokens, n_labels)))
+        potentials.tail[:] = tail
+        potentials.pattern = rng.normal(size=len(patterns))
+        potentials.pattern[len(pairs) :] = rng.random(len(patterns) - len(pairs))
+        n_entries = 10 * n_tokens
+        entries = zip(
+            rng.integers(n_tokens, size=n_entries).tolist(),
+            rng.integers(3, size=n_entries).tolist(),
+            rng.integers(n_labels, automaton.n_columns, size=n_entries).tolist(),
+            rng.random(n_entries).tolist(),
+        )
+        potentials.entries = make_entries([*entries])
+        segments, score = core.viterbi(automaton, potentials)
+        assert automaton.layout is None or n_tokens > 1
+        expected = core.viterbi(automaton, potentials, method="automaton")
+        assert segments == expected[0]
+        assert score == pytest.approx(expected[1], rel=1e-12)
+
+
 def test_long_documents_take_the_memory_of_what_fires():
     """Not of all 300 patterns at each of 20,000 tokens."""
     n_tokens, n_labels, rng = 20_000, 7, np.random.default_rng(0)
