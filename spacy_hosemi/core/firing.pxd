@@ -37,6 +37,7 @@ cdef class Firings(Histories):
     cdef Py_ssize_t n_inner, n_told
     cdef Py_ssize_t n_words                 # of a set of histories, a bit each
     cdef uint64_t[::1] steady               # complete at every token: `always`
+    cdef int32_t[::1] node
     cdef int32_t[::1] before                # without the last label
     cdef int32_t[::1] below                 # the longest proper suffix
     cdef int32_t[::1] last                  # label
@@ -96,6 +97,3 @@ cdef class Firings(Histories):
     cdef inline Py_ssize_t _first_of(self, Py_ssize_t i) noexcept nogil
     cdef void _fall(self, Py_ssize_t j) noexcept nogil
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil
-    cdef bint _is_met(
-        self, Py_ssize_t k, const int32_t[:, ::1] path, Py_ssize_t n
-    ) noexcept nogil

@@ -76,9 +76,10 @@ cdef class Firings(Histories):
         self.marked, self.marked_inner, self.marked_read = marked
         self.now = 0
         self.has_bounded_gap = histories.has_bounded_gap
-        numbers = np.zeros((8, self.n_nodes), np.int32)
-        self.place, self.before, self.below, self.last, self.pair_at = numbers[:5]
-        self.is_at, self.is_begun, self.stop = numbers[5:]
+        numbers = np.zeros((9, self.n_nodes), np.int32)
+        self.place, self.node, self.stop = numbers[:3]
+        self.before, self.below, self.last, self.pair_at = numbers[3:7]
+        self.is_at, self.is_begun = numbers[7:]
         self.is_read = np.empty(self.n_nodes, np.uint8)
         sets = np.zeros((4, self.n_nodes // 64 + 1), np.uint64)
         self.told, self.firing, self.steady, self.here = sets
@@ -251,7 +252,8 @@ cdef class Firings(Histories):
                 suffix = self.suffix[node]
                 while suffix > n_labels and self.marked[suffix] != self.now:
                     suffix = self.suffix[suffix]
-                self.place[node], self.last[n] = <int32_t>n, self.label[node]
+                self.place[node], self.node[n] = <int32_t>n, <int32_t>node
+                self.last[n] = self.label[node]
                 self.is_read[n] = self.marked_read[node] == self.now
                 self.below[n] = self.place[suffix]
                 self.before[n] = self.place[self.parent[node]]
@@ -542,7 +544,7 @@ cdef class Firings(Histories):
             for at in range(self._first_of(u), self.after_listed[u]):
                 k = self.listed[at]
                 y = k if k < n_labels else self.last[k]
-                if k == y or self._is_met(self.before[k], path, n):
+                if k == y or self.is_end(self.parent[self.node[k]], path, n):
                     begun[y], stop[y] = self.listed_score[at], self.listed_stop[at]
             best, top = 0, -INFINITY
             for y in range(n_labels):
@@ -552,14 +554,3 @@ cdef class Firings(Histories):
             path[n, 0], path[n, 1], path[n, 2] = <int32_t>u, stop[best], <int32_t>best
             last, u, n = best, stop[best], n + 1
         return n
-
-    cdef bint _is_met(
-        self, Py_ssize_t k, const int32_t[:, ::1] path, Py_ssize_t n
-    ) noexcept nogil:
-        """Whether the first n segments end with a history, a label or ^."""
-        while k > self.n_labels:
-            n -= 1
-            if n < 0 or path[n, 2] != self.last[k]:
-                return False
-            k = self.before[k]
-        return n == 0 if k == self.n_labels else n > 0 and path[n - 1, 2] == k
