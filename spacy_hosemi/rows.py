@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ class SegmentRows:
     row: Ints
     strength: Floats
 
+
+AnyRows = TypeVar("AnyRows", SegmentRows, PlaceRows)
 
 NOTHING = np.zeros(0, np.int32)
 NO_ROWS = SegmentRows(NOTHING, NOTHING, NOTHING, np.zeros(0))
@@ -123,25 +125,38 @@ def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
     return SegmentRows(start, end, row[known], segments.strength[known])
 
 
-def split_records(
-    records: NDArray[Any], first: Ints, fields: Sequence[str]
-) -> list[NDArray[Any]]:
-    """Those of each document, in its tokens.
+def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
+    """Those of several documents, in the tokens of each.
 
-    records (CELLS or ENTRIES): Of several documents; changed in place.
-    first (int32 [D + 1]): The first token of each, and n.
-    fields (Sequence[str]): What counts tokens.
+    rows (Union[SegmentRows, PlaceRows]): Of all of them, as if they were one.
+    first (int32 [D + 1]): The first token of each document, and n.
+    RETURNS (Tuple[Union[SegmentRows, PlaceRows], int32 [K]]): One document behind the
+        other, and that of each row.
     """
-    n_docs = len(first) - 1
-    if not len(records):
-        return [records] * n_docs
-    doc = doc_of(records[fields[0]], first)
-    if (doc[1:] < doc[:-1]).any():  # one role behind the other
+    found = dict(vars(rows))
+    counting = [name for name in ("start", "end", "position") if name in found]
+    doc = doc_of(found[counting[0]], first)
+    if (doc[1:] < doc[:-1]).any():
         order = np.argsort(doc, kind="stable")
-        records, doc = records[order], doc[order]
-    for field in fields:
-        records[field] -= first[doc]
-    borders = np.searchsorted(doc, np.arange(n_docs + 1)).tolist()
+        found = {name: of_rows[order] for name, of_rows in found.items()}
+        doc = doc[order]
+    for name in counting:
+        found[name] = found[name] - first[doc]
+    return type(rows)(**found), doc
+
+
+def split_records(
+    records: NDArray[Any], doc: Ints, sizes: Ints, n_docs: int
+) -> list[NDArray[Any]]:
+    """What was gathered for rows of several documents.
+
+    records (CELLS or ENTRIES): Of one row behind the other.
+    doc (int32 [K]), sizes (int32 [K]): The document of each row, ascending, and how
+        many records it has.
+    RETURNS (List[CELLS or ENTRIES]): Those of each document.
+    """
+    ends = np.append(0, np.cumsum(sizes))
+    borders = ends[np.searchsorted(doc, np.arange(n_docs + 1))].tolist()
     return [records[i:j] for i, j in zip(borders, borders[1:])]
 
 

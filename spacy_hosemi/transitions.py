@@ -31,7 +31,7 @@ Keys = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class PlaceRows:
-    """Known features that speak for label patterns.
+    """Known features that speak for label patterns, token by token.
 
     position, row (int32 [K]): The token and the row of each.
     role (uint8 [K]): That of its entries.
@@ -61,7 +61,11 @@ def place_rows(found: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
         )
         for role, (first, rows) in found.items()
     ]
-    return PlaceRows(*map(np.concatenate, zip(*parts))) if parts else NO_PLACES
+    if len(parts) < 2:
+        return PlaceRows(*parts[0]) if parts else NO_PLACES
+    joined = [*map(np.concatenate, zip(*parts))]
+    order = np.argsort(joined[0], kind="stable")
+    return PlaceRows(*(of_places[order] for of_places in joined))
 
 
 def mine_transitions(

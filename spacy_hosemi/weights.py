@@ -56,6 +56,7 @@ from .rows import (
     RoleRows,
     Rows,
     SegmentRows,
+    in_documents,
     known_segments,
     no_rows,
     read_rows,
@@ -253,17 +254,33 @@ class Weights(Shim):
             self.add_scores(rows, scores[kept.roles.index(listed.role)])
         # What documents have in common is done once: most of them are short.
         dense = _of_tokens(**dict(zip(kept.roles, scores)))
-        cells = self._cells(known_segments(found.segments, self.table))
+        segments, of_doc = in_documents(
+            known_segments(found.segments, self.table), found.first
+        )
+        cells = self._split(self._cells(segments), segments.row, of_doc, len(docs))
         entries: Sequence[NDArray[Any] | None] = [None] * len(docs)
         if self.n_observed:
-            of_all = self._entries(self._places(found))
-            entries = split_records(of_all, found.first, ("position",))
-        of_docs = zip(split_records(cells, found.first, ("start", "end")), entries)
+            places, of_doc = in_documents(self._places(found), found.first)
+            joined = self._entries(places)
+            entries = self._split(joined, places.row, of_doc, len(docs))
+        of_docs = zip(cells, entries)
         borders = found.first.tolist()
         return [
             self._beside([x[i:j] for x in dense], of_cells, of_entries)
             for i, j, (of_cells, of_entries) in zip(borders, borders[1:], of_docs)
         ]
+
+    def _split(
+        self, records: NDArray[Any], rows: Ints, doc: Ints, n_docs: int
+    ) -> list[NDArray[Any]]:
+        """Records of all weights of rows, by document; see `split_records`."""
+        if not len(records):
+            return [records] * n_docs
+        if self.pairs is None:
+            sizes = np.full_like(rows, self._matrix.shape[1])
+        else:
+            sizes = self.pairs.first[rows + 1] - self.pairs.first[rows]
+        return split_records(records, doc, sizes, n_docs)
 
     def _places(self, found: Values) -> PlaceRows:
         """Those of documents, in the tokens of all of them."""
