@@ -119,7 +119,7 @@ cdef Best _room_for_firings(automaton, potentials, constraints):
     best = _room(histories.bare, given, constraints, later=False)
     if best.firings is None or best.firings.histories is not histories:
         best.firings = Firings(histories)
-    best.fires = best.firings.load(best, entries, potentials.pattern)
+    best.fires = best.firings.load(best, entries, potentials)
     if not best.fires:
         _give_back(best)
         return None

@@ -1,5 +1,5 @@
 cimport cython
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
 from .chart cimport Chart
 from .columns cimport Entry
@@ -11,48 +11,36 @@ cdef class Firings(Histories):
     cdef Histories histories                # the same, of all documents
     cdef Py_ssize_t n_tokens
     cdef bint has_tail
-    cdef Py_ssize_t n_active                # long patterns with weights
-    cdef Py_ssize_t n_marked                # nodes
-    cdef Py_ssize_t n_steady                # those that need no event
+    cdef const double[::1] tail             # [L]
+    cdef Py_ssize_t n_marked                # nodes, of those that `_most_listed` counts
+    cdef bint has_pairs                     # whether entries speak for pairs of labels
     cdef Py_ssize_t n_read                  # pairs that segments read to their end
     cdef const double[::1] pattern          # [M]
-    cdef const Entry[::1] entries
+    cdef const Entry[::1] entries           # token by token
+    cdef int32_t[::1] first_event           # [n + 1] of a token
     cdef double[:, ::1] pair                # [L + 1, L + 1] last label, first one; $
     cdef double[:, ::1] pair_here           # with what fires at a token
     cdef double[::1] opens                  # [L] a segment of a label
     cdef double[::1] goes_on                # [L]
-    # what fires, token by token
-    cdef int32_t[::1] first_event           # [n + 2]
-    cdef uint8_t[::1] event_kind            # [K]
-    cdef int32_t[::1] event_at              # [K] a history, or a place in `pair`
-    cdef double[::1] event_score            # [K]
-    # by node, of the document that it is in
+    cdef Py_ssize_t n_steady
+    cdef int32_t[::1] steady                # nodes that have a weight without an entry
+    # by node: the last document in which it has a part, is told apart itself or is a
+    # suffix of such, and is a pair that segments read to their end
+    cdef int64_t n_documents
     cdef int64_t[::1] marked
     cdef int64_t[::1] marked_inner
     cdef int64_t[::1] marked_read
-    cdef int64_t now
-    cdef int32_t[::1] place                 # its history
-    # by history of the document: labels, ^, inner nodes, leaves: behind which there is
-    # nothing to be told apart; of each kind, short before long
-    cdef Py_ssize_t n_inner, n_told
-    cdef Py_ssize_t n_words                 # of a set of histories, a bit each
-    cdef uint64_t[::1] steady               # complete at every token: `always`
-    cdef int32_t[::1] node
-    cdef int32_t[::1] before                # without the last label
-    cdef int32_t[::1] below                 # the longest proper suffix
-    cdef int32_t[::1] last                  # label
-    cdef int32_t[::1] pair_at               # the last two in `pair`
-    cdef uint8_t[::1] is_read               # such a pair
     cdef double[::1] always                 # weight of the pattern
     cdef double[::1] at_end                 # of that with $
-    cdef bint has_always
-    # the same, for one boundary
-    cdef uint64_t[::1] told                 # told apart there, but for labels
-    cdef uint64_t[::1] firing               # complete behind it
-    cdef uint64_t[::1] here                 # of the token before: one of the three
-    cdef Py_ssize_t told_at                 # the last one where any is told apart
-    cdef int32_t[::1] is_at                 # the boundary where it is told apart
-    cdef int32_t[::1] is_begun              # that behind a token where it begins
+    # by node: the last boundary, of all documents, where it is told apart, behind which
+    # it begins, and before which it stands in a list
+    cdef int64_t n_passed                   # boundaries of documents before
+    cdef int64_t[::1] is_at
+    cdef int64_t[::1] is_begun
+    cdef int64_t[::1] is_here
+    cdef int32_t[:, ::1] here               # [2, K + ..] that list, of even, odd ones
+    cdef int32_t[:, ::1] n_here             # [2, most_names + 1] by depth
+    # by node, at one boundary
     cdef double[::1] fired                  # when it is complete: read at the start ..
     cdef double[::1] fired_inside           # .. and at each token ..
     cdef double[::1] fired_end              # .. and at the last one
@@ -71,23 +59,26 @@ cdef class Firings(Histories):
     cdef double[::1] listed_score           # B
     cdef int32_t[::1] listed_stop           # where the segment ends
 
-    cdef bint load(self, Chart chart, const Entry[::1] entries, pattern)
+    cdef bint load(self, Chart chart, const Entry[::1] entries, potentials)
     cdef Py_ssize_t room(self)
-    cdef Py_ssize_t _most_listed(self, Py_ssize_t n_events) noexcept nogil
+    cdef Py_ssize_t _most_listed(self) noexcept nogil
     cdef forget(self)
-    cdef bint _find(self, Chart chart) noexcept nogil
-    cdef void _mark(self, Py_ssize_t node, bint is_inner) noexcept nogil
+    cdef bint _are_sorted(self) noexcept nogil
     cdef bint _set_weights(self)
-    cdef void _number(self) noexcept nogil
-    cdef void _set_long_weights(self) noexcept nogil
-    cdef void _sort_entries(self, Chart chart) noexcept nogil
+    cdef bint _find(self) noexcept nogil
+    cdef inline Py_ssize_t _role(
+        self, const Entry* entry, Py_ssize_t node
+    ) noexcept nogil
+    cdef void _mark(self, Py_ssize_t node) noexcept nogil
+    cdef void _mark_inner(self, Py_ssize_t node) noexcept nogil
     cdef double sweep(self, Chart chart) noexcept nogil
-    cdef inline void _add(self, uint64_t[::1] some, Py_ssize_t k) noexcept nogil
+    cdef inline int64_t _at(self, Py_ssize_t j) noexcept nogil
+    cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
     cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
-    cdef void _gather(self) noexcept nogil
     cdef inline void _list(self, Py_ssize_t k) noexcept nogil
     cdef void _end(self) noexcept nogil
-    cdef const double* _fire(self, Py_ssize_t i) noexcept nogil
+    cdef const double* _pairs(self, Py_ssize_t i) noexcept nogil
+    cdef void _fire(self, Py_ssize_t i) noexcept nogil
     cdef void _fire_ends(self, Py_ssize_t j) noexcept nogil
     cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil
     cdef void _begin_longer(

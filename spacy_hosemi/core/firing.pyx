@@ -19,8 +19,8 @@ start, inside and end are those of the label and of all patterns that are suffix
 A pattern that is read at the start of segments alone splits none of them: it is an arc
 that only some tokens have. Without a tail all is read at the start, and histories are
 told apart at few boundaries; with one, at all boundaries up to the last that asks.
-Those of a token are the bits of a set, so that the others cost nothing there, and what
-is begun is listed, behind what begins farther on.
+Those of a token are listed, short before long, so that the others cost nothing there;
+and so is what is begun, behind what begins farther on.
 
 It is the decoder of Qian and Liu ("Sequence Labeling with Non-Negative Weighted Higher
 Order Features"), whose patterns are those of single places too, from the right; the
@@ -34,7 +34,7 @@ import numpy as np
 
 cimport cython
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t
 
 from . cimport kernels
 from .chart cimport Chart
@@ -47,10 +47,9 @@ ROOM = 256
 # A pair that is read to the end of segments takes as long as so many patterns.
 cdef Py_ssize_t COSTS = 3
 
-# What fires: the roles of entries, a pair of labels at the start of the second one, or
-# nothing at all, as what speaks for ^ farther on.
+# Roles of entries: each token of a segment reads them, or the first, or the last one.
 cdef enum:
-    INSIDE, START, END, PAIR, NOTHING
+    INSIDE, START, END
 
 
 @cython.final
@@ -63,245 +62,186 @@ cdef class Firings(Histories):
     def __init__(self, Histories histories):
         cdef Py_ssize_t n = histories.n_labels + 1
         self.histories = histories
-        self.n_labels, self.n_nodes = histories.n_labels, histories.n_nodes
-        self.most_names = histories.most_names
-        self.parent, self.suffix = histories.parent, histories.suffix
-        self.label, self.is_long = histories.label, histories.is_long
-        self.of_observed = histories.of_observed
-        self.of_pattern = histories.of_pattern
-        self.pattern_last = histories.pattern_last
+        self.take(histories)
         self.pair, self.pair_here = np.empty((2, n, n))
         self.opens, self.goes_on = np.empty((2, n))
-        marked = np.zeros((3, self.n_nodes), np.int64)
-        self.marked, self.marked_inner, self.marked_read = marked
-        self.now = 0
-        self.has_bounded_gap = histories.has_bounded_gap
-        numbers = np.zeros((9, self.n_nodes), np.int32)
-        self.place, self.node, self.stop = numbers[:3]
-        self.before, self.below, self.last, self.pair_at = numbers[3:7]
-        self.is_at, self.is_begun = numbers[7:]
-        self.is_read = np.empty(self.n_nodes, np.uint8)
-        sets = np.zeros((4, self.n_nodes // 64 + 1), np.uint64)
-        self.told, self.firing, self.steady, self.here = sets
+        self.n_documents = self.n_steady = 0
+        stamps = np.zeros((6, self.n_nodes), np.int64)
+        self.marked, self.marked_inner, self.marked_read = stamps[:3]
+        self.is_at, self.is_begun, self.is_here = stamps[3:]
+        self.n_passed = 1
+        self.steady = np.empty(n * n, np.int32)
+        # a list may be written one behind its last one
+        self.here = np.empty((2, self.n_nodes + self.most_names + 1), np.int32)
+        self.n_here = np.zeros((2, self.most_names + 1), np.int32)
+        self.stop = np.zeros(self.n_nodes, np.int32)
         scores = np.zeros((12, self.n_nodes))
         self.always, self.at_end = scores[:2]
         self.fired, self.fired_inside, self.fired_end = scores[2:5]
         self.gain, self.gain_inside, self.gain_end = scores[5:8]
         self.beta, self.rest, self.more, self.begun = scores[8:]
         self.first_event = np.empty(0, np.int32)
-        self.event_kind, self.event_at = np.empty(1, np.uint8), np.empty(1, np.int32)
-        self.event_score = np.empty(1)
-        self.after_listed = np.empty(1, np.int64)
+        self.after_listed = np.empty(0, np.int64)
         self.listed, self.listed_stop = np.empty((2, 0), np.int32)
         self.listed_score = np.empty(0)
 
-    cdef bint load(self, Chart chart, const Entry[::1] entries, pattern):
+    cdef bint load(self, Chart chart, const Entry[::1] entries, potentials):
         """Take a document, whose labels the chart knows.
 
-        entries (ENTRIES): Of all columns.
-        pattern (float64 [M]): As in Potentials.
+        entries (ENTRIES): Those of the potentials.
+        potentials (Potentials): Of all columns.
         RETURNS: Whether nothing in it stands in the way.
         """
-        cdef Py_ssize_t n_columns = self.n_labels + self.of_observed.shape[0], size
+        cdef Py_ssize_t size, n_columns = self.n_labels + self.of_observed.shape[0]
         if chart.n_lengths > 1 or chart.n_cells:
             return False
-        self.n_tokens, self.has_tail = chart.n_tokens, chart.has_tail
+        self.n_passed += self.n_tokens + 1
+        self.n_tokens = chart.n_tokens
+        self.has_tail, self.tail = chart.has_tail, chart.tail
         try:
-            self.pattern, self.entries = pattern, entries
+            self.pattern, self.entries = potentials.pattern, entries
         except (TypeError, ValueError, BufferError):
             return False
         if self.pattern.shape[0] != self.of_pattern.shape[0]:
             return False
-        if self.first_event.shape[0] < self.n_tokens + 2:
-            self.first_event = np.empty(self.n_tokens + ROOM, np.int32)
-            self.after_listed = np.empty(self.n_tokens + ROOM, np.int64)
-        self.now += 1
-        if not self._set_weights():
-            return False
         if not are_entries(self.entries, self.n_tokens, n_columns):
             return False
-        if not self._find(chart):
+        if not self._are_sorted():
+            order = np.argsort(potentials.entries["position"], kind="stable")
+            self.entries = potentials.entries[order]
+        if self.after_listed.shape[0] <= self.n_tokens:
+            self.first_event = np.empty(self.n_tokens + ROOM, np.int32)
+            self.after_listed = np.empty(self.n_tokens + ROOM, np.int64)
+        self.n_documents += 1
+        if not self._set_weights() or not self._find():
             return False
-        self._number()
-        self._set_long_weights()
-        size = self.first_event[self.n_tokens]
-        if self.event_at.shape[0] < size:
-            size += ROOM
-            self.event_kind = np.empty(size, np.uint8)
-            self.event_at, self.event_score = np.empty(size, np.int32), np.empty(size)
-        size = self._most_listed(size)
+        size = self._most_listed()
         if self.listed.shape[0] < size:
             size += ROOM
             self.listed, self.listed_stop = np.empty((2, size), np.int32)
             self.listed_score = np.empty(size)
-        self._sort_entries(chart)
         return True
 
     cdef Py_ssize_t room(self):
         """RETURNS: for about how many numbers there is some."""
-        return 2 * (self.listed.shape[0] + self.event_at.shape[0]) + 20 * self.n_nodes
+        return 2 * self.listed.shape[0] + 20 * self.n_nodes
 
-    cdef Py_ssize_t _most_listed(self, Py_ssize_t n_events) noexcept nogil:
+    cdef Py_ssize_t _most_listed(self) noexcept nogil:
         """What may be begun at all tokens together: each label; what stands there
         anyway; and, with a tail, all from an event on, without one what it needs at as
         many tokens as it has names."""
         cdef Py_ssize_t n_labels = self.n_labels
         if self.has_tail:
-            return self.n_tokens * self.n_told
-        return self.n_tokens * (n_labels + self.n_steady) + n_events * self.most_names
+            return self.n_tokens * (n_labels + self.n_marked)
+        return (
+            self.n_tokens * (n_labels + self.n_marked)
+            + self.entries.shape[0] * self.most_names
+        )
 
     cdef forget(self):
         """Let go of the document."""
-        self.pattern, self.entries = None, None
+        self.pattern, self.entries, self.tail = None, None, None
 
-    cdef bint _find(self, Chart chart) noexcept nogil:
+    cdef bint _are_sorted(self) noexcept nogil:
+        """Whether entries come token by token."""
+        cdef Py_ssize_t e
+        for e in range(1, self.entries.shape[0]):
+            if self.entries[e].position < self.entries[e - 1].position:
+                return False
+        return True
+
+    cdef bint _set_weights(self):
+        """Weights of pairs, and those that need no event.
+
+        RETURNS: Whether all are numbers, no long one is below 0, and so few are above
+            it that going through all states takes longer.
+        """
+        cdef Py_ssize_t k, m, end = self.n_labels
+        cdef double weight
+        for m in range(self.n_steady):
+            k = self.steady[m]
+            self.always[k] = self.at_end[k] = 0.0
+        self.pair[:, :], self.n_steady, self.n_marked = 0.0, 0, 0
+        for m in range(self.pattern.shape[0]):
+            weight, k = self.pattern[m], self.of_pattern[m]
+            if not weight < INFINITY:
+                return False
+            if not self.is_long[m]:
+                # $ stands in the row of ^, which is never last
+                self.pair[min(self.pattern_last[m], end), k] += weight
+            elif weight < 0.0 or (weight > 0.0 and self.n_steady > end * end):
+                return False
+            elif weight > 0.0:
+                self.steady[self.n_steady] = <int32_t>k
+                self.n_steady += 1
+                self._mark(k)
+                if self.pattern_last[m] > end:
+                    self.at_end[k] = weight
+                    self._mark_inner(k)
+                else:
+                    self.always[k] = weight
+        return True
+
+    cdef bint _find(self) noexcept nogil:
         """Mark what is told apart because of entries, and count those by token.
 
         RETURNS: whether no score of a long pattern is below 0, and bounds, where there
             are some, would not be faster.
         """
-        cdef Py_ssize_t e, i, node, n_labels = self.n_labels, most = n_labels * n_labels
+        cdef Py_ssize_t e, i, node, role, n_labels = self.n_labels
+        cdef Py_ssize_t most = n_labels * n_labels
         cdef int32_t[::1] first = self.first_event
         cdef const Entry* entry
-        cdef bint is_long, is_read
-        self.n_read = 0
-        first[: self.n_tokens + 2] = 0
+        cdef bint is_long
+        self.n_read, self.has_pairs = 0, False
+        first[: self.n_tokens + 1] = 0
         for e in range(self.entries.shape[0]):
             entry = &self.entries[e]
+            first[entry.position + 1] += 1
             if entry.column < n_labels or entry.score == 0.0:
                 continue
-            first[entry.position + 1] += 1
             node = self.of_observed[entry.column - n_labels]
             is_long = self.parent[node] > n_labels
             if is_long and entry.score < 0.0:
                 return False
-            is_read = entry.role != START and chart.tail[self.label[node]] > -INFINITY
-            if is_long or is_read:
-                self._mark(node, is_read)
-            if is_read and not is_long and self.marked_read[node] != self.now:
-                self.marked_read[node] = self.now
+            role = self._role(entry, node)
+            if not is_long and role == START:
+                self.has_pairs = True
+                continue
+            if self.has_tail:
+                self._mark(node)
+            if role == START:
+                continue
+            self._mark_inner(node)
+            if not is_long and self.marked_read[node] != self.n_documents:
+                self.marked_read[node] = self.n_documents
                 self.n_read += 1
-                if self.has_bounded_gap and self.n_active + COSTS * self.n_read > most:
+                if self.has_bounded_gap and self.n_steady + COSTS * self.n_read > most:
                     return False
         for i in range(self.n_tokens):
             first[i + 1] += first[i]
         return True
 
-    cdef void _mark(self, Py_ssize_t node, bint is_inner) noexcept nogil:
+    cdef inline Py_ssize_t _role(
+        self, const Entry* entry, Py_ssize_t node
+    ) noexcept nogil:
+        """Where a label has one token, that is all."""
+        if self.has_tail and self.tail[self.label[node]] > -INFINITY:
+            return entry.role
+        return START
+
+    cdef void _mark(self, Py_ssize_t node) noexcept nogil:
         """A node, and those that it needs, as part of the document."""
-        if is_inner:
-            self.marked_inner[node] = self.now
-        while node > self.n_labels and self.marked[node] != self.now:
-            self.marked[node] = self.now
+        while node > self.n_labels and self.marked[node] != self.n_documents:
+            self.marked[node] = self.n_documents
             self.n_marked += 1
             node = self.parent[node]
-            self.marked_inner[node] = self.now
 
-    cdef bint _set_weights(self):
-        """Weights of pairs; mark what is told apart because of others.
-
-        RETURNS: Whether all are numbers, no long one is below 0, and so few are above
-            it that going through all states takes longer.
-        """
-        cdef Py_ssize_t m, end = self.n_labels
-        cdef double weight
-        self.pair[:, :], self.n_active, self.n_marked = 0.0, 0, 0
-        for m in range(self.pattern.shape[0]):
-            weight = self.pattern[m]
-            if not weight < INFINITY:
-                return False
-            if not self.is_long[m]:
-                # $ stands in the row of ^, which is never last
-                self.pair[min(self.pattern_last[m], end), self.of_pattern[m]] += weight
-            elif weight < 0.0:
-                return False
-            elif weight > 0.0:
-                self.n_active += 1
-                self._mark(self.of_pattern[m], self.pattern_last[m] > end)
-        self.n_steady = self.n_marked
-        return self.n_active <= end * end
-
-    cdef void _set_long_weights(self) noexcept nogil:
-        cdef Py_ssize_t m, k
-        for m in range(self.pattern.shape[0]):
-            if self.is_long[m] and self.pattern[m] > 0.0:
-                k = self.place[self.of_pattern[m]]
-                if self.pattern_last[m] > self.n_labels:
-                    self.at_end[k] = self.pattern[m]
-                else:
-                    self.always[k] = self.pattern[m]
-                    self._add(self.steady, k)
-                    self.has_always = True
-
-    cdef void _number(self) noexcept nogil:
-        """Number what is marked. Suffixes of inner nodes are inner, too."""
-        cdef Py_ssize_t k, node, suffix, n, n_labels = self.n_labels
-        cdef bint is_inner
-        for node in range(self.n_nodes - 1, n_labels, -1):
-            if self.marked_inner[node] == self.now:
-                self.marked_inner[self.suffix[node]] = self.now
-        for n in range(n_labels + 1):
-            self.place[n], self.last[n] = <int32_t>n, self.label[n]
-        n = n_labels + 1
-        for is_inner in (True, False):
-            for node in range(n_labels + 1, self.n_nodes):
-                if self.marked[node] != self.now:
-                    continue
-                if (self.marked_inner[node] == self.now) != is_inner:
-                    continue
-                suffix = self.suffix[node]
-                while suffix > n_labels and self.marked[suffix] != self.now:
-                    suffix = self.suffix[suffix]
-                self.place[node], self.node[n] = <int32_t>n, <int32_t>node
-                self.last[n] = self.label[node]
-                self.is_read[n] = self.marked_read[node] == self.now
-                self.below[n] = self.place[suffix]
-                self.before[n] = self.place[self.parent[node]]
-                self.pair_at[n] = self.label[node] * (<int32_t>n_labels + 1)
-                self.pair_at[n] += self.label[self.parent[node]]
-                n += 1
-            if is_inner:
-                self.n_inner = n
-        self.n_told, self.n_words, self.told_at = n, n // 64 + 1, -1
-        self.has_always = False
-        for k in range(self.n_words):
-            self.told[k] = self.firing[k] = self.steady[k] = 0
-        for k in range(n):
-            self.is_at[k] = self.is_begun[k] = -1
-            self.always[k] = self.at_end[k] = 0.0
-            self.fired[k] = self.fired_inside[k] = self.fired_end[k] = 0.0
-            self.gain[k] = self.gain_inside[k] = self.gain_end[k] = 0.0
-
-    cdef void _sort_entries(self, Chart chart) noexcept nogil:
-        """What fires, by token."""
-        cdef Py_ssize_t e, i, at, node, n_labels = self.n_labels
-        cdef int32_t* first = &self.first_event[0]
-        cdef uint8_t* event_kind = &self.event_kind[0]
-        cdef int32_t* event_at = &self.event_at[0]
-        cdef double* event_score = &self.event_score[0]
-        cdef const Entry* entry
-        cdef uint8_t kind
-        cdef bint is_long
-        for e in range(self.entries.shape[0]):
-            entry = &self.entries[e]
-            if entry.column < n_labels or entry.score == 0.0:
-                continue
-            node = self.of_observed[entry.column - n_labels]
-            i, kind = entry.position, entry.role
-            is_long = self.parent[node] > n_labels
-            if chart.tail[self.label[node]] == -INFINITY:  # one token is all
-                kind = START
-            if is_long or kind != START:
-                at = self.place[node]
-            else:
-                kind = PAIR if self.parent[node] < n_labels or i == 0 else NOTHING
-                at = self.label[node] * (n_labels + 1) + self.parent[node]
-            event_kind[first[i]], event_at[first[i]] = kind, <int32_t>at
-            event_score[first[i]] = entry.score
-            first[i] += 1
-        for i in range(self.n_tokens, 0, -1):
-            first[i] = first[i - 1]
-        first[0] = 0
+    cdef void _mark_inner(self, Py_ssize_t node) noexcept nogil:
+        """A node that is told apart itself, and the suffixes that it falls back on."""
+        while node > self.n_labels and self.marked_inner[node] != self.n_documents:
+            self.marked_inner[node] = self.n_documents
+            node = self.suffix[node]
 
     cdef double sweep(self, Chart chart) noexcept nogil:
         """RETURNS: the score of the best segmentation."""
@@ -310,32 +250,32 @@ cdef class Firings(Histories):
         self.n_listed = self.after_listed[self.n_tokens] = 0
         self._end()
         for i in range(self.n_tokens - 1, -1, -1):
-            pair = self._fire(i)
+            pair = self._pairs(i)
+            self._fire(i)
             self._begin(chart, i)
-            if self.has_always or self.told_at == i + 1:
-                self._gather()
-                self._begin_longer(chart, i, pair)
+            self._begin_longer(chart, i, pair)
             self.after_listed[i] = self.n_listed
             self._close(i, pair)
         return self.beta[self.n_labels]
 
-    cdef inline void _add(self, uint64_t[::1] some, Py_ssize_t k) noexcept nogil:
-        some[k // 64] |= <uint64_t>1 << (k % 64)
+    cdef inline int64_t _at(self, Py_ssize_t j) noexcept nogil:
+        """Of a boundary, in all documents so far."""
+        return self.n_passed + j
+
+    cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
+        """Among the histories that begin at the token before a boundary, if they are
+        told apart there, or complete."""
+        cdef int32_t depth = self.depth[k]
+        cdef int32_t* n_here = &self.n_here[j % 2, depth]
+        self.here[j % 2, self.first_deep[depth] + n_here[0]] = <int32_t>k
+        n_here[0] += self.is_here[k] != self._at(j)
+        self.is_here[k] = self._at(j)
 
     cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
         """At a boundary, within a segment or behind it."""
-        if self.is_at[k] != j:
-            self.is_at[k], self.beta[k] = <int32_t>j, -INFINITY
-            self.told_at = j
-            if k > self.n_labels:
-                self._add(self.told, k)
-
-    cdef void _gather(self) noexcept nogil:
-        """The histories of a token; those of the next one are not known yet."""
-        cdef Py_ssize_t w
-        for w in range(self.n_words):
-            self.here[w] = self.told[w] | self.firing[w] | self.steady[w]
-            self.told[w] = self.firing[w] = 0
+        if self.is_at[k] != self._at(j):
+            self.is_at[k], self.beta[k] = self._at(j), -INFINITY
+            self._put(k, j)
 
     cdef inline void _list(self, Py_ssize_t k) noexcept nogil:
         """What is begun with a history."""
@@ -346,60 +286,83 @@ cdef class Firings(Histories):
 
     cdef void _end(self) noexcept nogil:
         """beta of the last boundary."""
-        cdef Py_ssize_t k, n = self.n_tokens, n_labels = self.n_labels
+        cdef Py_ssize_t k, m, n = self.n_tokens, n_labels = self.n_labels
+        self.n_here[:, :] = 0
         for k in range(n_labels + 1):
             self.beta[k], self.more[k] = self.pair[n_labels, k], -INFINITY
             self.stop[k] = <int32_t>n
         self._fire_ends(n)
-        for k in range(n_labels + 1, self.n_inner):
-            if self.at_end[k] > 0.0:
-                self._tell_apart(k, n)
+        for m in range(self.n_steady):
+            if self.at_end[self.steady[m]] > 0.0:
+                self._tell_apart(self.steady[m], n)
         self._fall(n)
 
-    cdef const double* _fire(self, Py_ssize_t i) noexcept nogil:
-        """What fires at a token. RETURNS: weights of label pairs, with that."""
-        cdef Py_ssize_t e, k
-        cdef int32_t j = <int32_t>(i + 1)
-        cdef bint is_plain = True
+    cdef const double* _pairs(self, Py_ssize_t i) noexcept nogil:
+        """RETURNS: weights of label pairs, with what fires at a token."""
+        cdef Py_ssize_t e, node
+        cdef const Entry* entry
         cdef double* pair = &self.pair_here[0, 0]
-        cdef double* fired = &self.fired[0]
+        if not self.has_pairs:
+            return &self.pair[0, 0]
+        self.pair_here[:, :] = self.pair
         for e in range(self.first_event[i], self.first_event[i + 1]):
-            k = self.event_at[e]
-            if self.event_kind[e] == START:
-                self.told_at = j
-                self._add(self.firing, k)
-                fired[k] += self.event_score[e]
-            elif self.event_kind[e] == PAIR:
-                if is_plain:
-                    self.pair_here[:, :] = self.pair
-                is_plain = False
-                pair[k] += self.event_score[e]
-            elif self.event_kind[e] == INSIDE:
-                self.told_at = j
-                self._add(self.firing, k)
-                self.fired_inside[k] += self.event_score[e]
-        return &self.pair[0, 0] if is_plain else pair
+            entry = &self.entries[e]
+            if entry.column < self.n_labels:
+                continue
+            node = self.of_observed[entry.column - self.n_labels]
+            if self.parent[node] > self.n_labels:
+                continue
+            # what speaks for ^ does so at the first token alone
+            if self.parent[node] < self.n_labels or i == 0:
+                if self._role(entry, node) == START:
+                    pair[self.pair_at[node]] += entry.score
+        return pair
+
+    cdef void _fire(self, Py_ssize_t i) noexcept nogil:
+        """What is complete at a token."""
+        cdef Py_ssize_t e, m, node, role, j = i + 1
+        cdef const Entry* entry
+        for m in range(self.n_steady):
+            if self.always[self.steady[m]] > 0.0:
+                self._put(self.steady[m], j)
+        for e in range(self.first_event[i], self.first_event[j]):
+            entry = &self.entries[e]
+            if entry.column < self.n_labels or entry.score == 0.0:
+                continue
+            node = self.of_observed[entry.column - self.n_labels]
+            role = self._role(entry, node)
+            if role == START and self.parent[node] > self.n_labels:
+                self._put(node, j)
+                self.fired[node] += entry.score
+            elif role == INSIDE:
+                self._put(node, j)
+                self.fired_inside[node] += entry.score
 
     cdef void _fire_ends(self, Py_ssize_t j) noexcept nogil:
         """What fires if a segment ends at a boundary."""
-        cdef Py_ssize_t e, k
+        cdef Py_ssize_t e, node
+        cdef const Entry* entry
         if j == 0 or not self.has_tail:
             return
         for e in range(self.first_event[j - 1], self.first_event[j]):
-            if self.event_kind[e] == END:
-                k = self.event_at[e]
-                self._tell_apart(k, j)
-                self.fired_end[k] += self.event_score[e]
+            entry = &self.entries[e]
+            if entry.role != END or entry.column < self.n_labels or entry.score == 0.0:
+                continue
+            node = self.of_observed[entry.column - self.n_labels]
+            if self._role(entry, node) == END:
+                self._tell_apart(node, j)
+                self.fired_end[node] += entry.score
 
     cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil:
         """T of labels at the boundary behind a token, and B before it."""
         cdef Py_ssize_t y, j = i + 1
+        cdef int64_t now = self._at(j)
         cdef double* begun = &self.begun[0]
         cdef const double* first = &chart.first[i, 0]
         cdef const double* inside = &chart.more[i, 0]
         cdef const double* end = &chart.end[i, 0]
         cdef const double* length = &chart.length_backwards[0]
-        cdef const double* tail = &chart.tail[0]
+        cdef const double* tail = &self.tail[0]
         cdef double* opens = &self.opens[0]
         cdef double* goes_on = &self.goes_on[0]
         cdef double* beta = &self.beta[0]
@@ -416,7 +379,7 @@ cdef class Firings(Histories):
             opens[y], goes_on[y] = first[y] + length[y], inside[y] + tail[y]
             begun[y] = opens[y] + value
             rest[y], more[y] = value, goes_on[y] + value
-            beta[y] = -INFINITY
+            beta[y], self.is_begun[y] = -INFINITY, now
             self._list(y)
         beta[self.n_labels] = -INFINITY
 
@@ -424,8 +387,9 @@ cdef class Firings(Histories):
         self, Chart chart, Py_ssize_t i, const double* pair
     ) noexcept nogil:
         """The same for the histories of a token; leaves are never read farther on."""
-        cdef Py_ssize_t k, y, b, p, w, n = self.n_listed, j = i + 1
-        cdef Py_ssize_t n_labels = self.n_labels, n_inner = self.n_inner
+        cdef Py_ssize_t y, t, depth, n = self.n_listed, j = i + 1, n_told
+        cdef int32_t k, b, c, p
+        cdef int64_t now = self._at(j), before = self._at(i)
         cdef const double* end = &chart.end[i, 0]
         cdef const double* opens = &self.opens[0]
         cdef const double* goes_on = &self.goes_on[0]
@@ -440,32 +404,39 @@ cdef class Firings(Histories):
         cdef double* rest = &self.rest[0]
         cdef double* more = &self.more[0]
         cdef int32_t* stop = &self.stop[0]
-        cdef const int32_t* at = &self.is_at[0]
-        cdef int32_t* is_begun = &self.is_begun[0]
-        cdef const int32_t* below = &self.below[0]
-        cdef const int32_t* before = &self.before[0]
-        cdef const int32_t* last = &self.last[0]
+        cdef int64_t* at = &self.is_at[0]
+        cdef int64_t* is_here = &self.is_here[0]
+        cdef int64_t* is_begun = &self.is_begun[0]
+        cdef const int32_t* suffix = &self.suffix[0]
+        cdef const int32_t* parent = &self.parent[0]
+        cdef const int32_t* label = &self.label[0]
         cdef const int32_t* pair_at = &self.pair_at[0]
-        cdef const uint64_t* here = &self.here[0]
+        cdef const int32_t* here
+        cdef int32_t* told
+        cdef int32_t* n_here = &self.n_here[j % 2, 0]
         cdef int32_t* listed = &self.listed[0]
         cdef int32_t* listed_stop = &self.listed_stop[0]
         cdef double* listed_score = &self.listed_score[0]
         cdef bint is_at
-        cdef double value
-        cdef uint64_t left
-        for w in range(self.n_words):
-            left = here[w]
-            while left:
-                k = 64 * w + kernels.lowest_bit(left)
-                left &= left - 1
-                b, p = below[k], before[k]
-                while b > n_labels and is_begun[b] != j:
-                    b = below[b]
-                is_begun[k] = <int32_t>j
-                if k >= n_inner:
+        cdef double value, top
+        self.n_here[i % 2, 1] = 0  # labels are told apart anyway
+        for depth in range(2, self.most_names + 1):
+            here = &self.here[j % 2, self.first_deep[depth]]
+            told = &self.here[i % 2, self.first_deep[depth - 1]]
+            n_told = self.n_here[i % 2, depth - 1]
+            for t in range(n_here[depth]):
+                k = here[t]
+                # a branch that nobody can foresee takes as long as all the rest
+                b, p = suffix[k], parent[k]
+                c = suffix[b]
+                b = b if is_begun[b] == now else c
+                while is_begun[b] != now:
+                    b = suffix[b]
+                is_begun[k] = now
+                if not self.is_inner[k] and self.marked_inner[k] != self.n_documents:
                     begun[k], stop[k] = begun[b] + (always[k] + fired[k]), stop[b]
                 else:
-                    y, is_at = last[k], at[k] == j
+                    y, is_at = label[k], at[k] == now
                     gain[k] = gain[b] + (always[k] + fired[k])
                     gain_inside[k] = gain_inside[b] + fired_inside[k]
                     if not is_at:
@@ -483,13 +454,16 @@ cdef class Firings(Histories):
                         self._tell_apart(k, i)
                     fired_inside[k] = self.fired_end[k] = 0.0
                 fired[k] = 0.0
-                if at[p] != i:
-                    self._tell_apart(p, i)
+                told[n_told] = p
+                n_told += at[p] != before
+                top = beta[p] if at[p] == before else -INFINITY
+                at[p] = is_here[p] = before
                 value = pair[pair_at[k]] + begun[k]
-                beta[p] = value if value > beta[p] else beta[p]
+                beta[p] = value if value > top else top
                 listed[n], listed_stop[n] = <int32_t>k, stop[k]
                 listed_score[n] = begun[k]
                 n += 1
+            n_here[depth], self.n_here[i % 2, depth - 1] = 0, <int32_t>n_told
         self.n_listed = n
 
     cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil:
@@ -499,15 +473,14 @@ cdef class Firings(Histories):
         for at in range(at, self.n_listed):
             k = self.listed[at]
             # what a segment reads to its end may be below 0
-            if self.is_read[k]:
+            if self.marked_read[k] == self.n_documents:
                 if pair == &self.pair[0, 0]:
                     self.pair_here[:, :] = self.pair
                     pair = &self.pair_here[0, 0]
-                self.pair_here[self.last[k], self.before[k]] = -INFINITY
+                self.pair_here[self.label[k], self.parent[k]] = -INFINITY
         kernels.relax_max(pair, &self.begun[0], self.n_labels, width, &self.beta[0])
         self._fire_ends(i)
-        if self.told_at == i:
-            self._fall(i)
+        self._fall(i)
 
     cdef inline Py_ssize_t _first_of(self, Py_ssize_t i) noexcept nogil:
         """Where the list of a token begins: the labels, then histories."""
@@ -515,36 +488,39 @@ cdef class Firings(Histories):
 
     cdef void _fall(self, Py_ssize_t j) noexcept nogil:
         """beta and T are those of a suffix, where nothing else is known."""
-        cdef Py_ssize_t w, k, b, n_labels = self.n_labels
-        cdef uint64_t left
-        for w in range(self.n_words):
-            left = self.told[w]
-            while left:
-                k = 64 * w + kernels.lowest_bit(left)
-                left &= left - 1
-                b = self.below[k]
-                while b > n_labels and self.is_at[b] != j:
-                    b = self.below[b]
+        cdef Py_ssize_t k, b, t, depth, first, n_labels = self.n_labels
+        cdef int64_t now = self._at(j), behind = self._at(j + 1)
+        for depth in range(2, self.most_names + 1):
+            first = self.first_deep[depth]
+            for t in range(first, first + self.n_here[j % 2, depth]):
+                k = self.here[j % 2, t]
+                b = self.suffix[k]
+                while b > n_labels and self.is_at[b] != now:
+                    b = self.suffix[b]
                 self.beta[k] = max(self.beta[k], self.beta[b])
                 if j == self.n_tokens:
                     self.beta[k] += self.at_end[k]
-                if self.is_begun[k] != j + 1:
+                if self.is_begun[k] != behind:
                     self.more[k], self.stop[k] = self.more[b], self.stop[b]
 
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil:
         """Fill in the best segmentation, if there is one. RETURNS: its segments."""
-        cdef Py_ssize_t u = 0, n = 0, at, k, y, best, n_labels = self.n_labels
+        cdef Py_ssize_t u = 0, n = 0, at, k, y, p, best, n_labels = self.n_labels
         cdef Py_ssize_t last = n_labels
         cdef double* begun = &self.begun[0]
         cdef int32_t* stop = &self.stop[0]
         cdef const double* pair
         cdef double value, top
         while u < self.n_tokens:
-            pair = self._fire(u)
-            for at in range(self._first_of(u), self.after_listed[u]):
+            pair = self._pairs(u)
+            at = self._first_of(u)
+            for y in range(n_labels):
+                begun[y], stop[y] = self.listed_score[at + y], self.listed_stop[at + y]
+            for at in range(at + n_labels, self.after_listed[u]):
                 k = self.listed[at]
-                y = k if k < n_labels else self.last[k]
-                if k == y or self.is_end(self.parent[self.node[k]], path, n):
+                p = self.parent[k]
+                if self.label[p] == last and self.is_end(p, path, n):
+                    y = self.label[k]
                     begun[y], stop[y] = self.listed_score[at], self.listed_stop[at]
             best, top = 0, -INFINITY
             for y in range(n_labels):

@@ -11,6 +11,10 @@ cdef class Histories:
     cdef const int32_t[::1] parent          # without the last label
     cdef const int32_t[::1] suffix          # the longest proper one
     cdef const int32_t[::1] label           # the last one; L of ^
+    cdef const int32_t[::1] depth           # how many names it has
+    cdef const int32_t[::1] pair_at         # the last two, in an array [L + 1, L + 1]
+    cdef const uint8_t[::1] is_inner        # may be told apart, or a suffix of such
+    cdef const int32_t[::1] first_deep      # [most_names + 1] room for each depth
     # columns of observed patterns: the node. Patterns: the node, or the label before
     # the last one where that is all
     cdef const int32_t[::1] of_observed
@@ -19,6 +23,7 @@ cdef class Histories:
     cdef const uint8_t[::1] is_long         # [M]
     cdef bint has_bounded_gap
 
+    cdef take(self, Histories other)
     cdef bint reads(
         self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
     ) noexcept nogil
@@ -31,6 +36,6 @@ cdef Histories histories_of(automaton)
 cdef bint speak_for_labels(
     const Entry[::1] entries, Py_ssize_t n_labels
 ) noexcept nogil
-cdef double add_fired(
-    Histories histories, list segments, const Entry[::1] entries, found, double times
+cdef int32_t[::1] find_fired(
+    Histories histories, list segments, const Entry[::1] entries
 )

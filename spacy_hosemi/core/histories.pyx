@@ -15,6 +15,17 @@ from .prefixes import Prefixes
 cdef class Histories:
     """Prefixes of the long patterns of an automaton, and what completes which."""
 
+    cdef take(self, Histories other):
+        """Be the same, of the same automaton."""
+        self.bare, self.n_labels = other.bare, other.n_labels
+        self.n_nodes, self.most_names = other.n_nodes, other.most_names
+        self.has_bounded_gap = other.has_bounded_gap
+        self.parent, self.suffix, self.label = other.parent, other.suffix, other.label
+        self.depth, self.first_deep = other.depth, other.first_deep
+        self.pair_at, self.is_inner = other.pair_at, other.is_inner
+        self.of_observed, self.of_pattern = other.of_observed, other.of_pattern
+        self.pattern_last, self.is_long = other.pattern_last, other.is_long
+
     cdef bint reads(
         self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
     ) noexcept nogil:
@@ -59,8 +70,13 @@ cdef Histories _make_histories(automaton):
     made.bare = type(automaton)(automaton.labels)
     made.n_labels, made.n_nodes = automaton.n_labels, len(found.parent)
     made.parent, made.suffix = found.parent, found.suffix
-    made.label = found.label
+    made.label, made.depth = found.label, found.depth
+    before = np.append(found.label, np.int32(0))[found.parent]
+    made.pair_at = found.label * np.int32(made.n_labels + 1) + before
+    made.is_inner = found.is_inner.view(np.uint8)
     made.most_names = found.most_names
+    depths = np.arange(found.most_names + 1)
+    made.first_deep = (np.searchsorted(found.depth, depths) + depths).astype(np.int32)
     made.of_observed = found.observed(automaton.observed)
     made.of_pattern, made.pattern_last = found.places(automaton.patterns)
     made.has_bounded_gap = automaton.has_bounded_gap
@@ -80,29 +96,30 @@ cdef bint speak_for_labels(
     return False
 
 
-cdef double add_fired(
-    Histories histories, list segments, const Entry[::1] entries, found, double times
+cdef int32_t[::1] find_fired(
+    Histories histories, list segments, const Entry[::1] entries
 ):
     """What fires along one segmentation.
 
     segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
         right, covering every token.
     entries (ENTRIES): Of all columns.
-    found (Optional[ENTRIES]): The same; what fires is added to their scores, so many
-        times.
-    RETURNS: The summed scores.
+    RETURNS (int32 [K]): Which of the entries.
     """
-    cdef Py_ssize_t k, u, j, y, n = segments[len(segments) - 1][1] if segments else 0
+    cdef Py_ssize_t e, k, u, j, y, column, n_found = 0, n_labels = histories.n_labels
+    cdef Py_ssize_t n = segments[len(segments) - 1][1] if segments else 0
     cdef int32_t[:, ::1] segment = np.empty((len(segments), 3), np.int32)
     cdef int32_t[::1] covers = np.empty(n, np.int32)
-    cdef double total = 0.0
-    cdef Entry[::1] counts = found
+    cdef int32_t[::1] found = np.empty(entries.shape[0], np.int32)
     for k, (u, j, y) in enumerate(segments):
         segment[k, 0], segment[k, 1], segment[k, 2] = <int32_t>u, <int32_t>j, <int32_t>y
         covers[u:j] = <int32_t>k
-    for k in range(entries.shape[0]):
-        if histories.reads(entries[k], segment, covers[entries[k].position]):
-            total += entries[k].score
-            if found is not None:
-                counts[k].score += times
-    return total
+    for e in range(entries.shape[0]):
+        k, column = covers[entries[e].position], entries[e].column
+        if column >= n_labels:
+            column = histories.label[histories.of_observed[column - n_labels]]
+        # most end with another label
+        if column == segment[k, 2] and histories.reads(entries[e], segment, k):
+            found[n_found] = <int32_t>e
+            n_found += 1
+    return found[:n_found]

@@ -51,17 +51,6 @@
 #define HOSEMI_PREFETCH(x) ((void)(x))
 #endif
 
-/* The place of the lowest bit that is 1, from 0; bits must not be 0. */
-#if defined(__GNUC__)
-HOSEMI_INLINE int hosemi_lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
-#else
-HOSEMI_INLINE int hosemi_lowest_bit(uint64_t bits) {
-    int at = 0;
-    while (!(bits & 1)) bits >>= 1, at++;
-    return at;
-}
-#endif
-
 #define HOSEMI_CHUNK 64
 #define HOSEMI_AHEAD 8  /* how many rows ahead of their use memory is fetched */
 #define HOSEMI_LOWEST (-708.0)  /* e^x is a normal number from here on */

@@ -9,7 +9,6 @@ cdef extern from "kernels.h" nogil:
     const double HOSEMI_LOWEST
     const double HOSEMI_HIGHEST
     void prefetch "HOSEMI_PREFETCH"(const void* x)
-    int lowest_bit "hosemi_lowest_bit"(uint64_t bits)
     uint64_t mix "hosemi_mix"(uint64_t h, uint64_t value)
     int32_t find "hosemi_find"(const uint64_t* slots, uint64_t mask, uint64_t key)
     void gather "hosemi_gather"(

@@ -22,6 +22,8 @@ class Prefixes:
     parent, suffix (int32 [K]): Of each prefix the one without its last name, and its
         longest proper suffix; -1 of a label, and of ^.
     label (int32 [K]): The last one; L is ^.
+    depth (int32 [K]): How many names it has: short ones come first.
+    is_inner (bool [K]): Whether it is a prefix or suffix of one that is.
     most_names (int): Of the longest one.
     """
 
@@ -44,6 +46,12 @@ class Prefixes:
         self.parent = np.array([nodes.get(key[:-1], -1) for key in ordered], np.int32)
         self.suffix = np.array(suffixes, np.int32)
         self.label = np.array([key[-1] for key in ordered], np.int32)
+        self.depth = np.array([len(key) for key in ordered], np.int32)
+        self.is_inner = np.zeros(len(ordered), bool)
+        self.is_inner[self.parent[self.parent >= 0]] = True
+        for k in reversed(range(len(ordered))):
+            if self.is_inner[k] and self.suffix[k] >= 0:
+                self.is_inner[self.suffix[k]] = True
 
     def _key(self, pattern: Sequence[str]) -> Key:
         """Without $."""

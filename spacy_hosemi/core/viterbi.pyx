@@ -6,14 +6,15 @@ index, then the greatest length; then likewise for the next segment.
 """
 
 from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from .best cimport has_sparse_columns
 from .best import N_TOGETHER, BestOfEach
 from .chart cimport Chart
-from .columns cimport entries_of
+from .columns cimport Entry, entries_of
 from .counts cimport add_path
-from .histories cimport Histories, add_fired, histories_of
+from .histories cimport Histories, find_fired, histories_of
 from .potentials import without_entries
 from .steps import finish
 
@@ -88,7 +89,7 @@ def score(automaton, potentials, segments):
     return chart.path_score(check_segments(segments, chart.n_tokens, chart.n_labels))
 
 
-def add_counts(automaton, potentials, segments, gradient, times=1.0):
+def add_counts(automaton, potentials, segments, gradient, double times=1.0):
     """Add to a gradient how often one segmentation reads each potential: the
     derivatives of its score.
 
@@ -103,7 +104,11 @@ def add_counts(automaton, potentials, segments, gradient, times=1.0):
     """
     cdef Histories histories = histories_of(automaton)
     cdef Chart chart
-    cdef double score
+    cdef const Entry[::1] entries
+    cdef Entry[::1] counts
+    cdef int32_t[::1] fired
+    cdef Py_ssize_t e
+    cdef double score = 0.0
     _check_entry_counts(gradient, potentials, automaton)
     if histories is None or not has_sparse_columns(automaton, potentials):
         chart = Chart(automaton, potentials)
@@ -115,13 +120,16 @@ def add_counts(automaton, potentials, segments, gradient, times=1.0):
         automaton.without_observed, without_entries(potentials, potentials.pattern)
     )
     segments = check_segments(segments, chart.n_tokens, chart.n_labels)
-    found = gradient.entries
-    score = add_fired(histories, segments, entries, None, times)
+    fired = find_fired(histories, segments, entries)
+    for e in range(fired.shape[0]):
+        score += entries[fired[e]].score
     if score > -INFINITY:
         rest = without_entries(gradient, gradient.pattern)
         score += add_path(chart, segments, rest, times)
-    if score > -INFINITY:
-        add_fired(histories, segments, entries, found, times)
+    if score > -INFINITY and gradient.entries is not None:
+        counts = gradient.entries
+        for e in range(fired.shape[0]):
+            counts[fired[e]].score += times
     return score
 
 
