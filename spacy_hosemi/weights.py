@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import srsly
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from thinc.api import Optimizer, Shim
@@ -43,14 +42,7 @@ from .families import FAMILIES, TRANSITIONS, families_of
 from .features import Extensions, Extractor, FeatureSet, Gazetteers, Tables, Values
 from .lengths import differences, gradient_of_sums, sums
 from .optimizers import SparseAdagrad
-from .packing import (
-    pack_counts,
-    pack_floats,
-    pack_names,
-    to_single,
-    unpack_floats,
-    unpack_names,
-)
+from .packing import to_single
 from .rows import (
     NOTHING,
     RoleRows,
@@ -65,11 +57,8 @@ from .rows import (
 )
 from .scores import TokenScores
 from .selection import Counts, Pairs, Selection
+from .storage import FLOATS, PARTS, Stored, truncated
 from .transitions import NO_PLACES, PlaceRows, place_rows
-
-# 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
-# tables and extension attributes. Older ones are read, none of them is written.
-FORMAT = 4
 
 # Of so many of the weights of its features a model has `pairs` rather than zeros: from
 # there on they are not only smaller but as fast.
@@ -80,6 +69,13 @@ Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
 
 _NO_CELLS = np.zeros(0, CELLS)
+
+# What is saved as it is.
+_STORED = (
+    *("names", "counts", "pairs", "matrix", "pattern", "length", "tail"),
+    *("learn_length", "length_smoothing", "n_observed"),
+    *("is_trained", "n_docs", "grows"),
+)
 
 
 def _of_tokens(
@@ -591,7 +587,7 @@ class Weights(Shim):
 
     def round(self) -> None:
         """Make all weights what they will be in a saved model."""
-        for name in _FLOATS:
+        for name in FLOATS:
             setattr(self, name, to_single(getattr(self, name)))
 
     # other labels
@@ -758,32 +754,14 @@ class Weights(Shim):
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Features and weights, those in single precision; no state
         of the optimizer."""
-        parts: dict[str, Any] = {x: pack_floats(getattr(self, x)) for x in _FLOATS}
-        if self.pairs is not None:
-            parts["first_pair"] = pack_counts(self.pairs.first)
-            parts["columns"] = pack_counts(self.pairs.columns)
-        for name in _COUNTS:
-            if count := getattr(self, name):
-                parts[name] = count
-        if self.grows != (self.pairs is None):
-            parts["grows"] = self.grows
-        for part in _PARTS:
-            if data := getattr(self.extractor, part).to_dict():
-                parts[part] = data
-        if functions := self.extractor.features.functions.functions:
-            parts["functions"] = sorted(functions)
-        return srsly.msgpack_dumps(
-            {
-                "format": FORMAT,
-                "keys": self.table.keys,
-                "names": pack_names(self.names),
-                "counts": pack_counts(self.counts),
-                "learn_length": self.learn_length,
-                "is_trained": self.is_trained,
-                "n_docs": self.n_docs,
-                **parts,
-            }
+        parts = {x: getattr(self.extractor, x).to_dict() for x in PARTS}
+        stored = Stored(
+            keys=self.table.keys,
+            parts={name: data for name, data in parts.items() if data},
+            functions=self.extractor.features.functions.functions,
+            **{name: getattr(self, name) for name in _STORED},
         )
+        return stored.to_bytes()
 
     def from_bytes(self, data: bytes) -> Weights:
         """RETURNS (Weights): Itself.
@@ -791,74 +769,22 @@ class Weights(Shim):
         RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS111
             features of functions that are not there.
         """
+        stored = Stored.from_bytes(data, self.extractor.features.functions.functions)
+        self._set_rows(stored.keys, stored.names, stored.pairs)
         try:
-            loaded = srsly.msgpack_loads(data)
-            version, functions = loaded["format"], {*loaded.get("functions", ())}
-        except Exception as e:
-            raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
-        if not isinstance(version, int):
-            raise ValueError(Errors.HS062.format(found=f"format is {version!r}"))
-        if version > FORMAT:
-            raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-        given = {*self.extractor.features.functions.functions}
-        if not functions <= given:
-            raise ValueError(
-                Errors.HS111.format(found=sorted(given), expected=sorted(functions))
-            )
-        try:
-            pairs = None
-            if "first_pair" in loaded:
-                pairs = Pairs(
-                    np.array(loaded["first_pair"], np.int32),
-                    np.array(loaded["columns"], np.int32),
-                )
-            self._set_rows(loaded["keys"], unpack_names(loaded["names"]), pairs)
-            for part in _PARTS:
-                getattr(self.extractor, part).load(loaded.get(part, {}))
-            self.extractor.clear()
-            self.learn_length = loaded["learn_length"]
-            self.is_trained = loaded["is_trained"]
-            self.n_docs = loaded["n_docs"]
-            self.grows = loaded.get("grows", pairs is None)
-            for name in _COUNTS:
-                setattr(self, name, int(loaded.get(name, 0)))
-            self.counts = np.array(loaded["counts"], np.int64)
-            for name in _FLOATS:
-                setattr(self, name, unpack_floats(loaded[name]))
-            self._check_shapes()
+            for part in PARTS:
+                getattr(self.extractor, part).load(stored.parts.get(part, {}))
         except (KeyError, TypeError, ValueError, zlib.error) as e:
-            raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
+            raise truncated(repr(e)) from None
+        self.extractor.clear()
+        for name in _STORED:
+            setattr(self, name, getattr(stored, name))
         self._reset_optimizer()
         return self
-
-    def _check_shapes(self) -> None:
-        """Arrays that do not fit together would be read out of bounds."""
-        n_rows, n_labels = len(self.table), len(self.tail)
-        found = {
-            "matrix": (self.matrix.shape, self._matrix_shape(n_labels)),
-            "names": (len(self.names), n_rows),
-            "counts": (len(self.counts), n_rows),
-            "length": (len(self.length), n_labels),
-        }
-        for name, (shape, expected) in found.items():
-            if shape != expected:
-                raise ValueError(f"{name} has shape {shape}, expected {expected}")
-        if self.pairs is not None:
-            self.pairs.check(n_rows, n_labels + self.n_observed)
-            is_transition = self._row_family == TRANSITIONS
-            is_observed = self.pairs.columns >= n_labels
-            if (is_observed != is_transition.repeat(self.pairs.sizes)).any():
-                raise ValueError("weights in columns of another role")
 
     def __reduce__(self) -> tuple[Any, ...]:
         args = self.extractor, self.l2, self.learn_rate_scale, self.to_bytes()
         return _unpickle, args
-
-
-# What the extractor must keep besides its settings.
-_PARTS = ("gazetteers", "tables", "extensions")
-_FLOATS = ("matrix", "pattern", "length", "tail")
-_COUNTS = ("n_observed", "length_smoothing")
 
 
 def _unpickle(

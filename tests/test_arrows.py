@@ -70,6 +70,7 @@ ORDER = [
     "optimizers",
     "packing",
     "families",
+    "storage",
     "rows",
     "scores",
     "weights",

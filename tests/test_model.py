@@ -14,7 +14,7 @@ from spacy_hosemi.families import FAMILIES, family_values
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.model import build_span_scorer, weights_of
 from spacy_hosemi.packing import pack_floats, pack_names, unpack_floats, unpack_names
-from spacy_hosemi.weights import FORMAT
+from spacy_hosemi.storage import FORMAT
 
 from .helpers import (
     TRAIN,
