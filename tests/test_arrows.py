@@ -33,6 +33,7 @@ ORDER = [
     "core.logspace",
     "core.listing",
     "core.linear",
+    "core.expectations",
     "core.inference",
     "core.lanes",
     "core.nonnegative",

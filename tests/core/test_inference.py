@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
-from spacy_hosemi.core import inference
+from spacy_hosemi.core import expectations
 
 from .. import oracles
 from ..strategies import (
@@ -1168,9 +1168,9 @@ def test_error_segment_outside_the_document(start, end):
         found.segment(start, end, 0)
 
 
-@pytest.mark.parametrize("kept", [inference.KEPT, 0])
+@pytest.mark.parametrize("kept", [expectations.KEPT, 0])
 def test_without_counts_segments_are_as_probable(kept, monkeypatch):
-    monkeypatch.setattr(inference, "KEPT", kept)
+    monkeypatch.setattr(expectations, "KEPT", kept)
     for problem, _ in random_free_problems(15, 30):
         automaton, potentials, constraints = as_core(problem)
         full = core.marginals(automaton, potentials, constraints)
