@@ -1,9 +1,32 @@
 cimport cython
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from .chart cimport Chart
 from .columns cimport Entry
 from .histories cimport Histories
+
+
+cdef struct History:
+    # a node, as in `Histories`
+    int32_t suffix, parent, label, pair_at, depth
+    bint is_inner
+    int32_t stop                    # where its segment ends
+    # the last boundary, of all documents, behind which it begins, where it is told
+    # apart, and before which it stands in `here`
+    int64_t is_begun, is_at, is_here
+    double fired                    # when it is complete: read at the start ..
+    double always                   # .. and of its pattern, everywhere
+    double begun                    # B: a segment begins
+    double beta                     # what follows it
+    double fired_inside             # read at each token ..
+    double fired_end                # .. and at the last one
+    double gain, gain_inside, gain_end  # the same, of all suffixes
+    double rest                     # T: what follows in and after its segment
+    double more                     # the same, of segments that go on
+    double at_end                   # weight of the pattern with $
+    # the last document in which it has a part, is told apart itself or is a suffix of
+    # such, and is a pair that segments read to their end
+    int64_t marked, marked_inner, marked_read
 
 
 @cython.final
@@ -24,34 +47,14 @@ cdef class Firings(Histories):
     cdef double[::1] goes_on                # [L]
     cdef Py_ssize_t n_steady
     cdef int32_t[::1] steady                # nodes that have a weight without an entry
-    # by node: the last document in which it has a part, is told apart itself or is a
-    # suffix of such, and is a pair that segments read to their end
     cdef int64_t n_documents
-    cdef int64_t[::1] marked
-    cdef int64_t[::1] marked_inner
-    cdef int64_t[::1] marked_read
-    cdef double[::1] always                 # weight of the pattern
-    cdef double[::1] at_end                 # of that with $
-    # by node: the last boundary, of all documents, where it is told apart, behind which
-    # it begins, and before which it stands in a list
     cdef int64_t n_passed                   # boundaries of documents before
-    cdef int64_t[::1] is_at
-    cdef int64_t[::1] is_begun
-    cdef int64_t[::1] is_here
-    cdef int32_t[:, ::1] here               # [2, K + ..] that list, of even, odd ones
+    cdef uint8_t[::1] bytes                 # room for nodes
+    cdef History* nodes                     # [K]
+    cdef int32_t[:, ::1] here               # [2, K + ..] at even and odd boundaries
     cdef int32_t[:, ::1] n_here             # [2, most_names + 1] by depth
-    # by node, at one boundary
-    cdef double[::1] fired                  # when it is complete: read at the start ..
-    cdef double[::1] fired_inside           # .. and at each token ..
-    cdef double[::1] fired_end              # .. and at the last one
-    cdef double[::1] gain                   # the same, of all suffixes
-    cdef double[::1] gain_inside
-    cdef double[::1] gain_end
-    cdef double[::1] beta                   # what follows it
-    cdef double[::1] rest                   # T: what follows in and after its segment
-    cdef double[::1] more                   # the same, of segments that go on
-    cdef int32_t[::1] stop                  # where they end
-    cdef double[::1] begun                  # B: a segment begins
+    cdef double[::1] begun                  # [L + 1] B: a segment of a label begins
+    cdef double[::1] beta                   # [L + 1] what follows a label, or ^
     # of each token, from right to left: labels, then histories that are begun there
     cdef Py_ssize_t n_listed
     cdef int64_t[::1] after_listed          # [n + 1]
@@ -75,7 +78,9 @@ cdef class Firings(Histories):
     cdef inline int64_t _at(self, Py_ssize_t j) noexcept nogil
     cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
     cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil
-    cdef inline void _list(self, Py_ssize_t k) noexcept nogil
+    cdef inline void _list(
+        self, Py_ssize_t k, double score, int32_t stop
+    ) noexcept nogil
     cdef void _end(self) noexcept nogil
     cdef const double* _pairs(self, Py_ssize_t i) noexcept nogil
     cdef void _fire(self, Py_ssize_t i) noexcept nogil
@@ -83,6 +88,9 @@ cdef class Firings(Histories):
     cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil
     cdef void _begin_longer(
         self, Chart chart, Py_ssize_t i, const double* pair
+    ) noexcept nogil
+    cdef inline bint _begin_inner(
+        self, History* one, const History* other, double end, Py_ssize_t j
     ) noexcept nogil
     cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil
     cdef inline Py_ssize_t _first_of(self, Py_ssize_t i) noexcept nogil

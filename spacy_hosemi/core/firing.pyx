@@ -60,26 +60,25 @@ cdef class Firings(Histories):
     """
 
     def __init__(self, Histories histories):
-        cdef Py_ssize_t n = histories.n_labels + 1
+        cdef Py_ssize_t n = histories.n_labels + 1, k
+        cdef History* one
         self.histories = histories
         self.take(histories)
         self.pair, self.pair_here = np.empty((2, n, n))
-        self.opens, self.goes_on = np.empty((2, n))
+        self.opens, self.goes_on, self.begun, self.beta = np.empty((4, n))
         self.n_documents = self.n_steady = 0
-        stamps = np.zeros((6, self.n_nodes), np.int64)
-        self.marked, self.marked_inner, self.marked_read = stamps[:3]
-        self.is_at, self.is_begun, self.is_here = stamps[3:]
         self.n_passed = 1
         self.steady = np.empty(n * n, np.int32)
         # a list may be written one behind its last one
         self.here = np.empty((2, self.n_nodes + self.most_names + 1), np.int32)
         self.n_here = np.zeros((2, self.most_names + 1), np.int32)
-        self.stop = np.zeros(self.n_nodes, np.int32)
-        scores = np.zeros((12, self.n_nodes))
-        self.always, self.at_end = scores[:2]
-        self.fired, self.fired_inside, self.fired_end = scores[2:5]
-        self.gain, self.gain_inside, self.gain_end = scores[5:8]
-        self.beta, self.rest, self.more, self.begun = scores[8:]
+        self.bytes = np.zeros(self.n_nodes * sizeof(History), np.uint8)
+        self.nodes = <History*>&self.bytes[0]
+        for k in range(self.n_nodes):
+            one = &self.nodes[k]
+            one.suffix, one.parent = self.suffix[k], self.parent[k]
+            one.label, one.pair_at = self.label[k], self.pair_at[k]
+            one.depth, one.is_inner = self.depth[k], self.is_inner[k]
         self.first_event = np.empty(0, np.int32)
         self.after_listed = np.empty(0, np.int64)
         self.listed, self.listed_stop = np.empty((2, 0), np.int32)
@@ -160,7 +159,7 @@ cdef class Firings(Histories):
         cdef double weight
         for m in range(self.n_steady):
             k = self.steady[m]
-            self.always[k] = self.at_end[k] = 0.0
+            self.nodes[k].always = self.nodes[k].at_end = 0.0
         self.pair[:, :], self.n_steady, self.n_marked = 0.0, 0, 0
         for m in range(self.pattern.shape[0]):
             weight, k = self.pattern[m], self.of_pattern[m]
@@ -169,17 +168,17 @@ cdef class Firings(Histories):
             if not self.is_long[m]:
                 # $ stands in the row of ^, which is never last
                 self.pair[min(self.pattern_last[m], end), k] += weight
-            elif weight < 0.0 or (weight > 0.0 and self.n_steady > end * end):
+            elif weight < 0.0 or (weight > 0.0 and self.n_steady >= end * end):
                 return False
             elif weight > 0.0:
                 self.steady[self.n_steady] = <int32_t>k
                 self.n_steady += 1
                 self._mark(k)
                 if self.pattern_last[m] > end:
-                    self.at_end[k] = weight
+                    self.nodes[k].at_end = weight
                     self._mark_inner(k)
                 else:
-                    self.always[k] = weight
+                    self.nodes[k].always = weight
         return True
 
     cdef bint _find(self) noexcept nogil:
@@ -213,8 +212,8 @@ cdef class Firings(Histories):
             if role == START:
                 continue
             self._mark_inner(node)
-            if not is_long and self.marked_read[node] != self.n_documents:
-                self.marked_read[node] = self.n_documents
+            if not is_long and self.nodes[node].marked_read != self.n_documents:
+                self.nodes[node].marked_read = self.n_documents
                 self.n_read += 1
                 if self.has_bounded_gap and self.n_steady + COSTS * self.n_read > most:
                     return False
@@ -232,16 +231,18 @@ cdef class Firings(Histories):
 
     cdef void _mark(self, Py_ssize_t node) noexcept nogil:
         """A node, and those that it needs, as part of the document."""
-        while node > self.n_labels and self.marked[node] != self.n_documents:
-            self.marked[node] = self.n_documents
+        while node > self.n_labels and self.nodes[node].marked != self.n_documents:
+            self.nodes[node].marked = self.n_documents
             self.n_marked += 1
             node = self.parent[node]
 
     cdef void _mark_inner(self, Py_ssize_t node) noexcept nogil:
         """A node that is told apart itself, and the suffixes that it falls back on."""
-        while node > self.n_labels and self.marked_inner[node] != self.n_documents:
-            self.marked_inner[node] = self.n_documents
-            node = self.suffix[node]
+        cdef History* one = &self.nodes[node]
+        while node > self.n_labels and one.marked_inner != self.n_documents:
+            one.marked_inner = self.n_documents
+            node = one.suffix
+            one = &self.nodes[node]
 
     cdef double sweep(self, Chart chart) noexcept nogil:
         """RETURNS: the score of the best segmentation."""
@@ -265,23 +266,26 @@ cdef class Firings(Histories):
     cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
         """Among the histories that begin at the token before a boundary, if they are
         told apart there, or complete."""
-        cdef int32_t depth = self.depth[k]
-        cdef int32_t* n_here = &self.n_here[j % 2, depth]
-        self.here[j % 2, self.first_deep[depth] + n_here[0]] = <int32_t>k
-        n_here[0] += self.is_here[k] != self._at(j)
-        self.is_here[k] = self._at(j)
+        cdef History* one = &self.nodes[k]
+        cdef int32_t* n_here = &self.n_here[j % 2, one.depth]
+        self.here[j % 2, self.first_deep[one.depth] + n_here[0]] = <int32_t>k
+        n_here[0] += one.is_here != self._at(j)
+        one.is_here = self._at(j)
 
     cdef inline void _tell_apart(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
         """At a boundary, within a segment or behind it."""
-        if self.is_at[k] != self._at(j):
-            self.is_at[k], self.beta[k] = self._at(j), -INFINITY
+        cdef History* one = &self.nodes[k]
+        if one.is_at != self._at(j):
+            one.is_at, one.beta = self._at(j), -INFINITY
             self._put(k, j)
 
-    cdef inline void _list(self, Py_ssize_t k) noexcept nogil:
+    cdef inline void _list(
+        self, Py_ssize_t k, double score, int32_t stop
+    ) noexcept nogil:
         """What is begun with a history."""
         cdef Py_ssize_t at = self.n_listed
-        self.listed[at], self.listed_stop[at] = <int32_t>k, self.stop[k]
-        self.listed_score[at] = self.begun[k]
+        self.listed[at], self.listed_stop[at] = <int32_t>k, stop
+        self.listed_score[at] = score
         self.n_listed += 1
 
     cdef void _end(self) noexcept nogil:
@@ -289,11 +293,11 @@ cdef class Firings(Histories):
         cdef Py_ssize_t k, m, n = self.n_tokens, n_labels = self.n_labels
         self.n_here[:, :] = 0
         for k in range(n_labels + 1):
-            self.beta[k], self.more[k] = self.pair[n_labels, k], -INFINITY
-            self.stop[k] = <int32_t>n
+            self.beta[k] = self.pair[n_labels, k]
+            self.nodes[k].more, self.nodes[k].stop = -INFINITY, <int32_t>n
         self._fire_ends(n)
         for m in range(self.n_steady):
-            if self.at_end[self.steady[m]] > 0.0:
+            if self.nodes[self.steady[m]].at_end > 0.0:
                 self._tell_apart(self.steady[m], n)
         self._fall(n)
 
@@ -323,7 +327,7 @@ cdef class Firings(Histories):
         cdef Py_ssize_t e, m, node, role, j = i + 1
         cdef const Entry* entry
         for m in range(self.n_steady):
-            if self.always[self.steady[m]] > 0.0:
+            if self.nodes[self.steady[m]].always > 0.0:
                 self._put(self.steady[m], j)
         for e in range(self.first_event[i], self.first_event[j]):
             entry = &self.entries[e]
@@ -333,10 +337,10 @@ cdef class Firings(Histories):
             role = self._role(entry, node)
             if role == START and self.parent[node] > self.n_labels:
                 self._put(node, j)
-                self.fired[node] += entry.score
+                self.nodes[node].fired += entry.score
             elif role == INSIDE:
                 self._put(node, j)
-                self.fired_inside[node] += entry.score
+                self.nodes[node].fired_inside += entry.score
 
     cdef void _fire_ends(self, Py_ssize_t j) noexcept nogil:
         """What fires if a segment ends at a boundary."""
@@ -351,13 +355,13 @@ cdef class Firings(Histories):
             node = self.of_observed[entry.column - self.n_labels]
             if self._role(entry, node) == END:
                 self._tell_apart(node, j)
-                self.fired_end[node] += entry.score
+                self.nodes[node].fired_end += entry.score
 
     cdef void _begin(self, Chart chart, Py_ssize_t i) noexcept nogil:
         """T of labels at the boundary behind a token, and B before it."""
         cdef Py_ssize_t y, j = i + 1
         cdef int64_t now = self._at(j)
-        cdef double* begun = &self.begun[0]
+        cdef History* one
         cdef const double* first = &chart.first[i, 0]
         cdef const double* inside = &chart.more[i, 0]
         cdef const double* end = &chart.end[i, 0]
@@ -365,106 +369,84 @@ cdef class Firings(Histories):
         cdef const double* tail = &self.tail[0]
         cdef double* opens = &self.opens[0]
         cdef double* goes_on = &self.goes_on[0]
+        cdef double* begun = &self.begun[0]
         cdef double* beta = &self.beta[0]
-        cdef double* rest = &self.rest[0]
-        cdef double* more = &self.more[0]
-        cdef int32_t* stop = &self.stop[0]
         cdef double value
         for y in range(self.n_labels):
+            one = &self.nodes[y]
             value = end[y] + beta[y]
-            if more[y] >= value:
-                value = more[y]
+            if one.more >= value:
+                value = one.more
             else:
-                stop[y] = <int32_t>j
+                one.stop = <int32_t>j
             opens[y], goes_on[y] = first[y] + length[y], inside[y] + tail[y]
-            begun[y] = opens[y] + value
-            rest[y], more[y] = value, goes_on[y] + value
-            beta[y], self.is_begun[y] = -INFINITY, now
-            self._list(y)
+            begun[y] = one.begun = opens[y] + value
+            one.rest, one.more = value, goes_on[y] + value
+            beta[y], one.is_begun = -INFINITY, now
+            self._list(y, begun[y], one.stop)
         beta[self.n_labels] = -INFINITY
 
     cdef void _begin_longer(
         self, Chart chart, Py_ssize_t i, const double* pair
     ) noexcept nogil:
         """The same for the histories of a token; leaves are never read farther on."""
-        cdef Py_ssize_t y, t, depth, n = self.n_listed, j = i + 1, n_told
-        cdef int32_t k, b, c, p
-        cdef int64_t now = self._at(j), before = self._at(i)
+        cdef Py_ssize_t t, depth, j = i + 1
+        cdef int64_t now = self._at(j)
         cdef const double* end = &chart.end[i, 0]
-        cdef const double* opens = &self.opens[0]
-        cdef const double* goes_on = &self.goes_on[0]
-        cdef const double* always = &self.always[0]
-        cdef double* fired = &self.fired[0]
-        cdef double* fired_inside = &self.fired_inside[0]
-        cdef double* gain = &self.gain[0]
-        cdef double* gain_inside = &self.gain_inside[0]
-        cdef double* gain_end = &self.gain_end[0]
-        cdef double* begun = &self.begun[0]
-        cdef double* beta = &self.beta[0]
-        cdef double* rest = &self.rest[0]
-        cdef double* more = &self.more[0]
-        cdef int32_t* stop = &self.stop[0]
-        cdef int64_t* at = &self.is_at[0]
-        cdef int64_t* is_here = &self.is_here[0]
-        cdef int64_t* is_begun = &self.is_begun[0]
-        cdef const int32_t* suffix = &self.suffix[0]
-        cdef const int32_t* parent = &self.parent[0]
-        cdef const int32_t* label = &self.label[0]
-        cdef const int32_t* pair_at = &self.pair_at[0]
         cdef const int32_t* here
-        cdef int32_t* told
         cdef int32_t* n_here = &self.n_here[j % 2, 0]
-        cdef int32_t* listed = &self.listed[0]
-        cdef int32_t* listed_stop = &self.listed_stop[0]
-        cdef double* listed_score = &self.listed_score[0]
-        cdef bint is_at
-        cdef double value, top
-        self.n_here[i % 2, 1] = 0  # labels are told apart anyway
+        cdef History* nodes = self.nodes
+        cdef History* one
+        cdef History* other
+        cdef double* beta
+        cdef double value
         for depth in range(2, self.most_names + 1):
             here = &self.here[j % 2, self.first_deep[depth]]
-            told = &self.here[i % 2, self.first_deep[depth - 1]]
-            n_told = self.n_here[i % 2, depth - 1]
             for t in range(n_here[depth]):
-                k = here[t]
-                # a branch that nobody can foresee takes as long as all the rest
-                b, p = suffix[k], parent[k]
-                c = suffix[b]
-                b = b if is_begun[b] == now else c
-                while is_begun[b] != now:
-                    b = suffix[b]
-                is_begun[k] = now
-                if not self.is_inner[k] and self.marked_inner[k] != self.n_documents:
-                    begun[k], stop[k] = begun[b] + (always[k] + fired[k]), stop[b]
+                one = nodes + here[t]
+                other = nodes + one.suffix
+                while other.is_begun != now:
+                    other = nodes + other.suffix
+                one.is_begun = now
+                if one.is_inner or one.marked_inner == self.n_documents:
+                    if self._begin_inner(one, other, end[one.label], j):
+                        self._tell_apart(here[t], i)
                 else:
-                    y, is_at = label[k], at[k] == now
-                    gain[k] = gain[b] + (always[k] + fired[k])
-                    gain_inside[k] = gain_inside[b] + fired_inside[k]
-                    if not is_at:
-                        gain_end[k], rest[k], stop[k] = gain_end[b], rest[b], stop[b]
-                    else:
-                        gain_end[k] = gain_end[b] + self.fired_end[k]
-                        value = end[y] + gain_end[k] + beta[k]
-                        rest[k] = more[k]
-                        if not more[k] >= value:
-                            rest[k], stop[k] = value, <int32_t>j
-                    value = gain_inside[k] + rest[k]
-                    begun[k] = opens[y] + (gain[k] + value)
-                    more[k] = goes_on[y] + value
-                    if (is_at or fired_inside[k] != 0.0) and goes_on[y] > -INFINITY:
-                        self._tell_apart(k, i)
-                    fired_inside[k] = self.fired_end[k] = 0.0
-                fired[k] = 0.0
-                told[n_told] = p
-                n_told += at[p] != before
-                top = beta[p] if at[p] == before else -INFINITY
-                at[p] = is_here[p] = before
-                value = pair[pair_at[k]] + begun[k]
-                beta[p] = value if value > top else top
-                listed[n], listed_stop[n] = <int32_t>k, stop[k]
-                listed_score[n] = begun[k]
-                n += 1
-            n_here[depth], self.n_here[i % 2, depth - 1] = 0, <int32_t>n_told
-        self.n_listed = n
+                    one.begun = other.begun + (one.always + one.fired)
+                    one.stop = other.stop
+                one.fired = 0.0
+                beta = &self.beta[one.parent]
+                if depth > 2:
+                    self._tell_apart(one.parent, i)
+                    beta = &nodes[one.parent].beta
+                value = pair[one.pair_at] + one.begun
+                beta[0] = value if value > beta[0] else beta[0]
+                self._list(here[t], one.begun, one.stop)
+            n_here[depth] = 0
+
+    cdef inline bint _begin_inner(
+        self, History* one, const History* other, double end, Py_ssize_t j
+    ) noexcept nogil:
+        """One that may be told apart; other: the longest of its suffixes that are.
+        RETURNS: whether it is told apart before the token, too."""
+        cdef Py_ssize_t y = one.label
+        cdef double value
+        cdef bint is_at = one.is_at == self._at(j), reads = one.fired_inside != 0.0
+        one.gain = other.gain + (one.always + one.fired)
+        one.gain_inside = other.gain_inside + one.fired_inside
+        one.gain_end = other.gain_end + one.fired_end
+        if not is_at:
+            one.rest, one.stop = other.rest, other.stop
+        else:
+            value = end + one.gain_end + one.beta
+            one.rest = one.more
+            if not one.more >= value:
+                one.rest, one.stop = value, <int32_t>j
+        value = one.gain_inside + one.rest
+        one.begun = self.opens[y] + (one.gain + value)
+        one.more = self.goes_on[y] + value
+        one.fired_inside = one.fired_end = 0.0
+        return (is_at or reads) and self.goes_on[y] > -INFINITY
 
     cdef void _close(self, Py_ssize_t i, const double* pair) noexcept nogil:
         """beta of the boundary before a token."""
@@ -473,7 +455,7 @@ cdef class Firings(Histories):
         for at in range(at, self.n_listed):
             k = self.listed[at]
             # what a segment reads to its end may be below 0
-            if self.marked_read[k] == self.n_documents:
+            if self.nodes[k].marked_read == self.n_documents:
                 if pair == &self.pair[0, 0]:
                     self.pair_here[:, :] = self.pair
                     pair = &self.pair_here[0, 0]
@@ -488,45 +470,53 @@ cdef class Firings(Histories):
 
     cdef void _fall(self, Py_ssize_t j) noexcept nogil:
         """beta and T are those of a suffix, where nothing else is known."""
-        cdef Py_ssize_t k, b, t, depth, first, n_labels = self.n_labels
+        cdef Py_ssize_t t, b, depth, first, n_labels = self.n_labels
         cdef int64_t now = self._at(j), behind = self._at(j + 1)
+        cdef History* nodes = self.nodes
+        cdef History* one
+        cdef double value
         for depth in range(2, self.most_names + 1):
             first = self.first_deep[depth]
             for t in range(first, first + self.n_here[j % 2, depth]):
-                k = self.here[j % 2, t]
-                b = self.suffix[k]
-                while b > n_labels and self.is_at[b] != now:
-                    b = self.suffix[b]
-                self.beta[k] = max(self.beta[k], self.beta[b])
+                one = nodes + self.here[j % 2, t]
+                b = one.suffix
+                while b > n_labels and nodes[b].is_at != now:
+                    b = nodes[b].suffix
+                value = self.beta[b] if b < n_labels else nodes[b].beta
+                one.beta = value if value > one.beta else one.beta
                 if j == self.n_tokens:
-                    self.beta[k] += self.at_end[k]
-                if self.is_begun[k] != behind:
-                    self.more[k], self.stop[k] = self.more[b], self.stop[b]
+                    one.beta += one.at_end
+                if one.is_begun != behind:
+                    one.more, one.stop = nodes[b].more, nodes[b].stop
 
     cdef Py_ssize_t walk(self, int32_t[:, ::1] path) noexcept nogil:
         """Fill in the best segmentation, if there is one. RETURNS: its segments."""
-        cdef Py_ssize_t u = 0, n = 0, at, k, y, p, best, n_labels = self.n_labels
+        cdef Py_ssize_t u = 0, n = 0, at, y, best, n_labels = self.n_labels
         cdef Py_ssize_t last = n_labels
+        cdef History* nodes = self.nodes
+        cdef const History* one
         cdef double* begun = &self.begun[0]
-        cdef int32_t* stop = &self.stop[0]
         cdef const double* pair
         cdef double value, top
         while u < self.n_tokens:
             pair = self._pairs(u)
             at = self._first_of(u)
             for y in range(n_labels):
-                begun[y], stop[y] = self.listed_score[at + y], self.listed_stop[at + y]
+                begun[y] = self.listed_score[at + y]
+                nodes[y].stop = self.listed_stop[at + y]
             for at in range(at + n_labels, self.after_listed[u]):
-                k = self.listed[at]
-                p = self.parent[k]
-                if self.label[p] == last and self.is_end(p, path, n):
-                    y = self.label[k]
-                    begun[y], stop[y] = self.listed_score[at], self.listed_stop[at]
+                one = nodes + self.listed[at]
+                if nodes[one.parent].label != last:
+                    continue
+                if self.is_end(one.parent, path, n):
+                    begun[one.label] = self.listed_score[at]
+                    nodes[one.label].stop = self.listed_stop[at]
             best, top = 0, -INFINITY
             for y in range(n_labels):
                 value = pair[y * (n_labels + 1) + last] + begun[y]
                 if value > top:
                     best, top = y, value
-            path[n, 0], path[n, 1], path[n, 2] = <int32_t>u, stop[best], <int32_t>best
-            last, u, n = best, stop[best], n + 1
+            path[n, 0], path[n, 2] = <int32_t>u, <int32_t>best
+            path[n, 1] = nodes[best].stop
+            last, u, n = best, nodes[best].stop, n + 1
         return n
