@@ -415,8 +415,9 @@ cdef class Firings(Histories):
                     one.begun = other.begun + (one.always + one.fired)
                     one.stop = other.stop
                 one.fired = 0.0
-                beta = &self.beta[one.parent]
-                if depth > 2:
+                if depth == 2:
+                    beta = &self.beta[one.parent]
+                else:
                     self._tell_apart(one.parent, i)
                     beta = &nodes[one.parent].beta
                 value = pair[one.pair_at] + one.begun
