@@ -27,6 +27,7 @@ from .labels import ALL_BIGRAMS, OUTSIDE, Pattern
 from .optimizers import SparseAdagrad
 from .packing import pack_counts, pack_floats, to_single, unpack_floats
 from .selection import Pairs
+from .storage import truncated
 from .tree import LabelTree
 from .weights import Weights
 
@@ -230,7 +231,7 @@ class LevelWeights(Shim):
             self.matrix = [unpack_floats(x) for x in loaded["matrix"]]
             self.pattern = [unpack_floats(x) for x in loaded["pattern"]]
         except (KeyError, TypeError) as e:
-            raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from None
+            raise truncated(repr(e)) from None
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

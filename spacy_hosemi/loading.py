@@ -11,6 +11,7 @@ import srsly
 
 from .core import PatternAutomaton
 from .errors import Errors
+from .storage import truncated
 from .weights import Weights
 
 FORMAT = 1
@@ -24,7 +25,7 @@ def unreadable() -> Iterator[None]:
     except Exception as e:
         if str(e).startswith("[HS"):
             raise
-        raise ValueError(Errors.HS062.format(found=repr(e)[:200])) from e
+        raise truncated(repr(e)) from e
 
 
 def check_files(path: Path, exclude: Collection[str]) -> None:

@@ -55,6 +55,10 @@ class Pairs:
         """RETURNS (int32 [R]): How many weights each row has."""
         return np.diff(self.first)
 
+    def sizes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """RETURNS (int32 [K]): How many weights each of these rows has."""
+        return self.first[rows + 1] - self.first[rows]
+
     def with_columns(
         self,
         weights: NDArray[np.float64],
@@ -134,7 +138,7 @@ class Pairs:
 
     def slots(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """RETURNS (int32): Where the weights of these rows are, of 0 to N - 1."""
-        sizes = self.first[rows + 1] - self.first[rows]
+        sizes = self.sizes_of(rows)
         before = np.cumsum(sizes) - sizes
         slots = np.repeat(self.first[rows] - before, sizes) + np.arange(sizes.sum())
         return slots.astype(np.int32)

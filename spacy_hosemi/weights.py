@@ -275,7 +275,7 @@ class Weights(Shim):
         if self.pairs is None:
             sizes = np.full_like(rows, self._matrix.shape[1])
         else:
-            sizes = self.pairs.first[rows + 1] - self.pairs.first[rows]
+            sizes = self.pairs.sizes_of(rows)
         return split_records(records, doc, sizes, n_docs)
 
     def _places(self, found: Values) -> PlaceRows:
