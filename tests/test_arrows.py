@@ -42,6 +42,8 @@ ORDER = [
     "core.prefixes",
     "core.histories",
     "core.firing",
+    "core.firing_segments",
+    "core.firing_tokens",
     "core.best",
     "core.viterbi",
     "core.kbest",

@@ -3,6 +3,7 @@ from libc.stdint cimport int32_t
 from .bounds cimport Bounds, Leaps
 from .completions cimport Completions
 from .firing cimport Firings
+from .histories cimport Histories
 from .nonnegative cimport Ladder
 
 cdef bint has_sparse_columns(automaton, potentials)
@@ -19,6 +20,7 @@ cdef class Best(Completions):
     cdef Best next                      # what is solved with it
 
     cdef _set_method(self, potentials, method)
+    cdef bint _has_firings(self, Histories histories)
     cdef bint _may_pay(self)
     cdef _count(self)
     cdef Py_ssize_t _size(self)

@@ -3,7 +3,7 @@
 The sweep of `completions` with max for +, in one of three ways that find the same:
 through all arcs; through those of `nonnegative`; or, the fastest for most models, only
 through the groups of states that `bounds` leaves at each token. If patterns have
-features and only add, there is a sweep of its own, that of `firing`.
+features and only add, there are sweeps of their own, see `firing`.
 """
 
 import numpy as np
@@ -15,7 +15,8 @@ from .bounds cimport Bounds, Leaps, find_leaps
 from .chart cimport Layout
 from .columns cimport Entry
 from .completions cimport Completions
-from .firing cimport Firings
+from .firing_segments cimport SegmentFirings
+from .firing_tokens cimport TokenFirings
 from .histories cimport Histories, histories_of, speak_for_labels
 from .jobs cimport Job
 from .nonnegative cimport find_ladder
@@ -117,8 +118,9 @@ cdef Best _room_for_firings(automaton, potentials, constraints):
         is_theirs = potentials.entries["column"] < automaton.n_labels
         given.entries = potentials.entries[is_theirs]
     best = _room(histories.bare, given, constraints, later=False)
-    if best.firings is None or best.firings.histories is not histories:
-        best.firings = Firings(histories)
+    if not best._has_firings(histories):
+        kind = TokenFirings if best.are_tokens else SegmentFirings
+        best.firings = kind(histories)
     best.fires = best.firings.load(best, entries, potentials)
     if not best.fires:
         _give_back(best)
@@ -168,6 +170,12 @@ cdef class Best(Completions):
             if self.ladder is not None:
                 self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
 
+    cdef bint _has_firings(self, Histories histories):
+        """Whether there is room for what fires, of the kind that the document needs."""
+        if self.firings is None or self.firings.histories is not histories:
+            return False
+        return isinstance(self.firings, TokenFirings) == self.are_tokens
+
     cdef bint _may_pay(self):
         """Whether bounds are likely to. In training, weights change from document to
         document: what is written down for them is not read twice."""
@@ -208,7 +216,7 @@ cdef class Best(Completions):
             self.is_bounded = False
             self.total = self.firings.sweep(self)
             if self.total > -INFINITY:
-                self.n_segments = self.firings.walk(self.path)
+                self.n_segments = self.firings.walk(self, self.path)
         else:
             self._sweep()
             if self.total > -INFINITY:

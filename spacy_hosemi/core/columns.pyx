@@ -8,7 +8,7 @@
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t
 
 from .potentials import ENTRIES, ROLES, check_entries
 
@@ -110,10 +110,13 @@ cdef bint are_entries(
     const Entry[::1] entries, Py_ssize_t n_tokens, Py_ssize_t n_columns
 ) noexcept nogil:
     """Whether all places are there and all scores are numbers, or -inf."""
-    cdef Py_ssize_t e
+    cdef Py_ssize_t e, n_bad = 0
+    cdef const Entry* entry
+    # without a branch; a number below 0 is a large one without a sign
     for e in range(entries.shape[0]):
-        if not 0 <= entries[e].position < n_tokens or entries[e].role > 2:
-            return False
-        if not 0 <= entries[e].column < n_columns or not entries[e].score < INFINITY:
-            return False
-    return True
+        entry = &entries[e]
+        n_bad += <uint32_t>entry.position >= <uint32_t>n_tokens
+        n_bad += <uint32_t>entry.column >= <uint32_t>n_columns
+        n_bad += entry.role > 2
+        n_bad += not entry.score < INFINITY
+    return n_bad == 0

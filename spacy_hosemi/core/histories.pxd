@@ -11,6 +11,7 @@ cdef class Histories:
     cdef const int32_t[::1] parent          # without the last label
     cdef const int32_t[::1] suffix          # the longest proper one
     cdef const int32_t[::1] label           # the last one; L of ^
+    cdef const int32_t[::1] before          # the last one but one; 0 if there is none
     cdef const int32_t[::1] depth           # how many names it has
     cdef const int32_t[::1] pair_at         # the last two, in an array [L + 1, L + 1]
     cdef const uint8_t[::1] is_inner        # may be told apart, or a suffix of such
@@ -25,10 +26,10 @@ cdef class Histories:
 
     cdef take(self, Histories other)
     cdef bint reads(
-        self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
+        self, const Entry* entry, const int32_t* segments, Py_ssize_t k
     ) noexcept nogil
     cdef bint is_end(
-        self, Py_ssize_t node, const int32_t[:, ::1] segment, Py_ssize_t k
+        self, Py_ssize_t node, const int32_t* label, Py_ssize_t stride, Py_ssize_t k
     ) noexcept nogil
 
 
@@ -36,6 +37,17 @@ cdef Histories histories_of(automaton)
 cdef bint speak_for_labels(
     const Entry[::1] entries, Py_ssize_t n_labels
 ) noexcept nogil
-cdef int32_t[::1] find_fired(
-    Histories histories, list segments, const Entry[::1] entries
-)
+
+
+cdef class Fired:
+    cdef Histories histories
+    cdef const Entry[::1] entries
+    cdef int32_t[::1] room
+    cdef int32_t* found                     # [n_found] which entries
+    cdef int32_t* covers                    # [n] which segment a token is in
+    cdef int32_t* segments                  # [K, 3]
+    cdef Py_ssize_t n_found
+
+    cdef double find(self, list segments) except? -1.0
+    cdef double _find(self) noexcept nogil
+    cdef add(self, double times, Entry[::1] counts)

@@ -22,33 +22,37 @@ cdef class Histories:
         self.has_bounded_gap = other.has_bounded_gap
         self.parent, self.suffix, self.label = other.parent, other.suffix, other.label
         self.depth, self.first_deep = other.depth, other.first_deep
-        self.pair_at, self.is_inner = other.pair_at, other.is_inner
+        self.before, self.pair_at = other.before, other.pair_at
+        self.is_inner = other.is_inner
         self.of_observed, self.of_pattern = other.of_observed, other.of_pattern
         self.pattern_last, self.is_long = other.pattern_last, other.is_long
 
     cdef bint reads(
-        self, const Entry entry, const int32_t[:, ::1] segment, Py_ssize_t k
+        self, const Entry* entry, const int32_t* segments, Py_ssize_t k
     ) noexcept nogil:
-        """Whether segment k, (start, end, label), reads an entry at one of its tokens.
+        """Whether segment k reads an entry at one of its tokens.
+
+        segments (int32 [K, 3]): Start, end and label of each.
         """
         cdef Py_ssize_t c = entry.column - self.n_labels
-        if entry.role == 1 and entry.position != segment[k, 0]:
+        if entry.role == 1 and entry.position != segments[3 * k]:
             return False
-        if entry.role == 2 and entry.position != segment[k, 1] - 1:
+        if entry.role == 2 and entry.position != segments[3 * k + 1] - 1:
             return False
         if c < 0:
-            return entry.column == segment[k, 2]
-        return self.is_end(self.of_observed[c], segment, k + 1)
+            return entry.column == segments[3 * k + 2]
+        return self.is_end(self.of_observed[c], segments + 2, 3, k + 1)
 
     cdef bint is_end(
-        self, Py_ssize_t node, const int32_t[:, ::1] segment, Py_ssize_t k
+        self, Py_ssize_t node, const int32_t* label, Py_ssize_t stride, Py_ssize_t k
     ) noexcept nogil:
-        """Whether the first k segments end with a history."""
+        """Whether the first k segments end with a history; the label of each is so far
+        behind that of the one before."""
         while node >= 0:
             if node == self.n_labels:
                 return k == 0
             k -= 1
-            if k < 0 or segment[k, 2] != self.label[node]:
+            if k < 0 or label[k * stride] != self.label[node]:
                 return False
             node = self.parent[node]
         return True
@@ -72,6 +76,7 @@ cdef Histories _make_histories(automaton):
     made.parent, made.suffix = found.parent, found.suffix
     made.label, made.depth = found.label, found.depth
     before = np.append(found.label, np.int32(0))[found.parent]
+    made.before = before
     made.pair_at = found.label * np.int32(made.n_labels + 1) + before
     made.is_inner = found.is_inner.view(np.uint8)
     made.most_names = found.most_names
@@ -96,30 +101,67 @@ cdef bint speak_for_labels(
     return False
 
 
-cdef int32_t[::1] find_fired(
-    Histories histories, list segments, const Entry[::1] entries
-):
-    """What fires along one segmentation.
+cdef class Fired:
+    """What fires along segmentations of one document.
 
-    segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
-        right, covering every token.
     entries (ENTRIES): Of all columns.
-    RETURNS (int32 [K]): Which of the entries.
     """
-    cdef Py_ssize_t e, k, u, j, y, column, n_found = 0, n_labels = histories.n_labels
-    cdef Py_ssize_t n = segments[len(segments) - 1][1] if segments else 0
-    cdef int32_t[:, ::1] segment = np.empty((len(segments), 3), np.int32)
-    cdef int32_t[::1] covers = np.empty(n, np.int32)
-    cdef int32_t[::1] found = np.empty(entries.shape[0], np.int32)
-    for k, (u, j, y) in enumerate(segments):
-        segment[k, 0], segment[k, 1], segment[k, 2] = <int32_t>u, <int32_t>j, <int32_t>y
-        covers[u:j] = <int32_t>k
-    for e in range(entries.shape[0]):
-        k, column = covers[entries[e].position], entries[e].column
-        if column >= n_labels:
-            column = histories.label[histories.of_observed[column - n_labels]]
-        # most end with another label
-        if column == segment[k, 2] and histories.reads(entries[e], segment, k):
-            found[n_found] = <int32_t>e
-            n_found += 1
-    return found[:n_found]
+
+    def __init__(self, Histories histories, const Entry[::1] entries, n_tokens):
+        cdef Py_ssize_t n = n_tokens
+        self.histories, self.entries = histories, entries
+        self.n_found = 0
+        # entries; of tokens the segment; of segments start, end and label
+        self.room = np.empty(entries.shape[0] + 4 * n, np.int32)
+        self.found = &self.room[0] if self.room.shape[0] else NULL
+        self.covers = self.found + entries.shape[0]
+        self.segments = self.covers + n
+
+    cdef double find(self, list segments) except? -1.0:
+        """Look for the entries that a segmentation reads.
+
+        segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
+            right, covering every token.
+        RETURNS: The sum of their scores.
+        """
+        cdef Py_ssize_t i, k, u, j, y
+        self.n_found = 0
+        if not self.entries.shape[0]:
+            return 0.0
+        for k, (u, j, y) in enumerate(segments):
+            self.segments[3 * k] = <int32_t>u
+            self.segments[3 * k + 1] = <int32_t>j
+            self.segments[3 * k + 2] = <int32_t>y
+            for i in range(u, j):
+                self.covers[i] = <int32_t>k
+        return self._find()
+
+    cdef double _find(self) noexcept nogil:
+        cdef Py_ssize_t e, k, column, node, n_labels = self.histories.n_labels
+        cdef const int32_t* label = &self.histories.label[0]
+        cdef const int32_t* before = &self.histories.before[0]
+        cdef const int32_t* of_observed = &self.histories.of_observed[0]
+        cdef const int32_t* segments = self.segments
+        cdef const Entry* entry
+        cdef double score = 0.0
+        for e in range(self.entries.shape[0]):
+            entry = &self.entries[e]
+            k, column = self.covers[entry.position], entry.column
+            if column >= n_labels:
+                node = of_observed[column - n_labels]
+                # most have other labels
+                if label[node] != segments[3 * k + 2]:
+                    continue
+                if before[node] != (segments[3 * k - 1] if k else n_labels):
+                    continue
+            if self.histories.reads(entry, segments, k):
+                self.found[self.n_found] = <int32_t>e
+                self.n_found += 1
+                score += entry.score
+        return score
+
+    cdef add(self, double times, Entry[::1] counts):
+        """Add to the scores of those that were found."""
+        cdef Py_ssize_t k
+        for k in range(self.n_found):
+            counts[self.found[k]].score += times

@@ -33,3 +33,9 @@ def add_counts(
     gradient: Potentials,
     times: float = ...,
 ) -> float: ...
+def add_all_counts(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    counted: Iterable[tuple[Iterable[Segment], float]],
+    gradient: Potentials,
+) -> list[float]: ...

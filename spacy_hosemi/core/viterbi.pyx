@@ -6,7 +6,6 @@ index, then the greatest length; then likewise for the next segment.
 """
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
 
 from ..errors import Errors
 from .best cimport has_sparse_columns
@@ -14,7 +13,7 @@ from .best import N_TOGETHER, BestOfEach
 from .chart cimport Chart
 from .columns cimport Entry, entries_of
 from .counts cimport add_path
-from .histories cimport Histories, find_fired, histories_of
+from .histories cimport Fired, Histories, histories_of
 from .potentials import without_entries
 from .steps import finish
 
@@ -102,35 +101,50 @@ def add_counts(automaton, potentials, segments, gradient, double times=1.0):
     RAISES (ValueError): HS010 other entries than those of the potentials; and as
         `score`.
     """
+    return add_all_counts(automaton, potentials, [(segments, times)], gradient)[0]
+
+
+def add_all_counts(automaton, potentials, counted, gradient):
+    """`add_counts` of some segmentations of one document.
+
+    counted (List[Tuple[segments, float]]): Each, and by what its counts are multiplied.
+    RETURNS (List[float]): The score of each; where that is -inf, nothing is added.
+    """
     cdef Histories histories = histories_of(automaton)
+    cdef Entry[::1] counts = None
+    cdef Fired fired
     cdef Chart chart
-    cdef const Entry[::1] entries
-    cdef Entry[::1] counts
-    cdef int32_t[::1] fired
-    cdef Py_ssize_t e
-    cdef double score = 0.0
+    cdef double score
     _check_entry_counts(gradient, potentials, automaton)
     if histories is None or not has_sparse_columns(automaton, potentials):
         chart = Chart(automaton, potentials)
-        segments = check_segments(segments, chart.n_tokens, chart.n_labels)
-        return add_path(chart, segments, gradient, times)
+        return [
+            add_path(chart, _checked(segments, chart), gradient, times)
+            for segments, times in counted
+        ]
     n_tokens = len(potentials.inside)
-    entries = entries_of(potentials, n_tokens, automaton.n_columns)
-    chart = Chart(
-        automaton.without_observed, without_entries(potentials, potentials.pattern)
+    fired = Fired(
+        histories, entries_of(potentials, n_tokens, automaton.n_columns), n_tokens
     )
-    segments = check_segments(segments, chart.n_tokens, chart.n_labels)
-    fired = find_fired(histories, segments, entries)
-    for e in range(fired.shape[0]):
-        score += entries[fired[e]].score
-    if score > -INFINITY:
-        rest = without_entries(gradient, gradient.pattern)
-        score += add_path(chart, segments, rest, times)
-    if score > -INFINITY and gradient.entries is not None:
+    if gradient.entries is not None:
         counts = gradient.entries
-        for e in range(fired.shape[0]):
-            counts[fired[e]].score += times
-    return score
+    rest = without_entries(potentials, potentials.pattern)
+    chart = Chart(automaton.without_observed, rest)
+    rest = without_entries(gradient, gradient.pattern)
+    found = []
+    for segments, times in counted:
+        segments = _checked(segments, chart)
+        score = fired.find(segments)
+        if score > -INFINITY:
+            score += add_path(chart, segments, rest, times)
+        if score > -INFINITY and counts is not None:
+            fired.add(times, counts)
+        found.append(score)
+    return found
+
+
+cdef list _checked(segments, Chart chart):
+    return check_segments(segments, chart.n_tokens, chart.n_labels)
 
 
 def _check_entry_counts(gradient, potentials, automaton):
