@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from .core import Potentials
-from .core.rows import Freedom, step_rows
+from .core.rows import Freedom, step_entries, step_rows
 from .errors import Errors
 from .families import family_values
 from .fit import Batch, Fit, check_batch, size_of
@@ -161,8 +161,10 @@ class UniformAverage:
         weights.write_dense_gradient(whole, gradient.pattern, gradient.length)
         first, _ = weights.pair_arrays()
         n_labels = len(weights.tail)
-        for fired in rows.fired:
+        for fired in rows.fired_for_labels:
             step_rows(fired, first, n_labels, *self._arrays, n)
+        if gradient.entries is not None:
+            step_entries(rows.places.row, first, gradient.entries, *self._arrays, n)
         step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, n)
         weights.set_learnt(self._last[0])
         self._n_iterates += 1

@@ -414,6 +414,26 @@ HOSEMI_KERNEL void hosemi_gather(
         }
 }
 
+/* The same where row r has weights in some columns, from first_pair[r] on; those with all
+   of them in their order. */
+HOSEMI_KERNEL void hosemi_gather_pairs(
+    const int32_t *first, const int32_t *rows, ptrdiff_t n, const int32_t *first_pair,
+    const int32_t *columns, const double *weights, double *scores, ptrdiff_t width
+) {
+    for (ptrdiff_t i = 0; i < n; i++, scores += width)
+        for (ptrdiff_t k = first[i]; k < first[i + 1]; k++) {
+            const ptrdiff_t next = k + HOSEMI_AHEAD < first[n] ? k + HOSEMI_AHEAD : k;
+            const ptrdiff_t begin = first_pair[rows[k]], end = first_pair[rows[k] + 1];
+            const double *row = weights + begin;
+            const double *of_next = weights + first_pair[rows[next]];
+            for (ptrdiff_t y = 0; y < width; y += 8) HOSEMI_PREFETCH(of_next + y);
+            if (end - begin == width)
+                for (ptrdiff_t y = 0; y < width; y++) scores[y] += row[y];
+            else
+                for (ptrdiff_t a = begin; a < end; a++) scores[columns[a]] += weights[a];
+        }
+}
+
 HOSEMI_KERNEL void hosemi_scatter(
     const int32_t *first, const int32_t *rows, ptrdiff_t n,
     const double *scores, double *weights, ptrdiff_t width

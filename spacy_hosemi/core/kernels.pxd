@@ -19,6 +19,16 @@ cdef extern from "kernels.h" nogil:
         double* scores,
         Py_ssize_t width,
     )
+    void gather_pairs "hosemi_gather_pairs"(
+        const int32_t* first,
+        const int32_t* rows,
+        Py_ssize_t n,
+        const int32_t* first_pair,
+        const int32_t* columns,
+        const double* weights,
+        double* scores,
+        Py_ssize_t width,
+    )
     void scatter "hosemi_scatter"(
         const int32_t* first,
         const int32_t* rows,

@@ -121,3 +121,14 @@ def step_rows(
     rate: Floats,
     n_before: float,
 ) -> None: ...
+def step_entries(
+    rows: Ints,
+    first_pair: Ints,
+    d_entries: NDArray[Any],
+    weights: Floats,
+    gradient: Floats,
+    moved: Floats,
+    freedom: NDArray[np.uint8],
+    rate: Floats,
+    n_before: float,
+) -> None: ...

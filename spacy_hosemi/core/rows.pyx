@@ -194,23 +194,18 @@ def gather_pairs(
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
     """`gather` where row r has weights in some columns, from first_pair[r] on."""
-    cdef Py_ssize_t i, k, a, y, begin, end, n_labels = scores.shape[1]
-    cdef const double* row
-    cdef double* sums
-    with nogil:
-        for i in range(scores.shape[0]):
-            sums = &scores[i, 0]
-            for k in range(first[i], first[i + 1]):
-                if k + AHEAD < rows.shape[0]:
-                    prefetch(&weights[0] + first_pair[rows[k + AHEAD]])
-                begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
-                if end - begin == n_labels:  # all columns, in their order
-                    row = &weights[begin]
-                    for y in range(n_labels):
-                        sums[y] += row[y]
-                else:
-                    for a in range(begin, end):
-                        sums[columns[a]] += weights[a]
+    if rows.shape[0] and weights.shape[0]:
+        with nogil:
+            kernels.gather_pairs(
+                &first[0],
+                &rows[0],
+                scores.shape[0],
+                &first_pair[0],
+                &columns[0],
+                &weights[0],
+                &scores[0, 0],
+                scores.shape[1],
+            )
 
 
 def scatter_pairs(
@@ -232,7 +227,9 @@ def scatter_pairs(
                 continue
             for k in range(first[i], first[i + 1]):
                 if k + AHEAD < rows.shape[0]:
-                    prefetch(&d_weights[0] + first_pair[rows[k + AHEAD]])
+                    row = &d_weights[0] + first_pair[rows[k + AHEAD]]
+                    for y in range(0, n_labels, 8):
+                        prefetch(row + y)
                 begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
                 if end - begin == n_labels:  # all columns, in their order
                     row = &d_weights[begin]
@@ -335,7 +332,10 @@ def gather_entries(
     """RETURNS (ENTRIES): For each weight of each row one."""
     cdef Py_ssize_t k, a, at = 0, n = 0
     for k in range(rows.shape[0]):
-        n += first_pair[rows[k] + 1] - first_pair[rows[k]]
+        a = first_pair[rows[k]]
+        prefetch(&weights[0] + a)
+        prefetch(&columns[0] + a)
+        n += first_pair[rows[k] + 1] - a
     found = np.empty(n, ENTRIES)
     cdef Entry[::1] entries = found
     with nogil:
@@ -358,7 +358,8 @@ def scatter_entries(
     with nogil:
         for k in range(rows.shape[0]):
             for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
-                d_weights[a] += d_entries[at].score
+                if d_entries[at].score != 0.0:  # what is far away is left there
+                    d_weights[a] += d_entries[at].score
                 at += 1
 
 
@@ -452,7 +453,6 @@ def step_rows(
     where it stands still, and nobody remembers for how long it did.
     """
     cdef Py_ssize_t k, a, begin, end
-    cdef double before, after
     with nogil:
         for k in range(touched.shape[0]):
             if first_pair.shape[0]:
@@ -461,14 +461,58 @@ def step_rows(
                 begin = touched[k] * n_labels
                 end = begin + n_labels
             for a in range(begin, end):
-                if gradient[a] == 0.0:
-                    continue
-                before = weights[a]
-                after = before - rate[a] * gradient[a]
-                gradient[a] = 0.0
-                if freedom[a] == FIXED:
-                    continue
-                if freedom[a] == NONNEGATIVE and after < 0.0:
-                    after = 0.0
-                weights[a] = after
-                moved[a] += n_before * (after - before)
+                if gradient[a] != 0.0:
+                    _step(
+                        &weights[a],
+                        &gradient[a],
+                        &moved[a],
+                        freedom[a],
+                        rate[a],
+                        n_before,
+                    )
+
+
+def step_entries(
+    const int32_t[::1] rows,            # IN    [K] of `gather_entries`
+    const int32_t[::1] first_pair,      # IN    [R + 1]
+    const Entry[::1] d_entries,         # IN    as it made them
+    double[::1] weights,                # INOUT [N]
+    double[::1] gradient,               # INOUT [N] cleared where touched
+    double[::1] moved,                  # INOUT [N]
+    const uint8_t[::1] freedom,         # IN    [N]
+    const double[::1] rate,             # IN    [N]
+    double n_before,                    # IN
+):
+    """`step_rows` for those weights alone whose entries have a derivative."""
+    cdef Py_ssize_t k, a, at = 0
+    with nogil:
+        for k in range(rows.shape[0]):
+            for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                if d_entries[at].score != 0.0 and gradient[a] != 0.0:
+                    _step(
+                        &weights[a],
+                        &gradient[a],
+                        &moved[a],
+                        freedom[a],
+                        rate[a],
+                        n_before,
+                    )
+                at += 1
+
+
+cdef inline void _step(
+    double* weight,
+    double* gradient,
+    double* moved,
+    uint8_t freedom,
+    double rate,
+    double n_before,
+) noexcept nogil:
+    cdef double before = weight[0], after = before - rate * gradient[0]
+    gradient[0] = 0.0
+    if freedom == FIXED:
+        return
+    if freedom == NONNEGATIVE and after < 0.0:
+        after = 0.0
+    weight[0] = after
+    moved[0] += n_before * (after - before)
