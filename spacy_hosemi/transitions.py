@@ -9,8 +9,9 @@ only for the pairs that occur in the gold.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, groupby, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ from .segmentation import Gold
 FIRST, EACH = TRANSITION_ROLES
 # What the entries of each role add to.
 _ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
+
+# Documents that are read together.
+_PORTION = 256
 
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
@@ -89,36 +93,63 @@ def mine_transitions(
     is_theirs = np.zeros(len(keys), bool)
     found = [np.zeros(0, np.int64)]
     reader = extractor.reading(extractor.features.of_transitions())
-    for doc, gold in zip(docs, golds):
-        reading = reader.read(doc, is_train=True)
+    for some, of_docs in _portions(docs, golds):
+        reading = reader.read_together(some, is_train=True)
+        segments, observed = _of_golds(some, of_docs, automaton)
         for role in extractor.features.transition_roles:
             read = reading.keys[role]
             rows = np.searchsorted(keys, read)
             is_theirs[rows[read != 0]] = True
-            if gold.segments:
-                at, column = _readings(gold.segments, automaton, role == FIRST)
-                found.append((rows[at] * n_columns + column[:, None])[read[at] != 0])
+            at, column = _readings(segments, observed, role == FIRST)
+            found.append((rows[at] * n_columns + column[:, None])[read[at] != 0])
     pairs, counts = np.unique(np.concatenate(found), return_counts=True)
     return is_theirs, pairs[counts >= min_count]
 
 
+def _portions(
+    docs: Sequence[Doc], golds: Sequence[Gold]
+) -> Iterator[tuple[list[Doc], list[Gold]]]:
+    """Some documents of one vocabulary at a time, which are read together."""
+    for _, of_vocab in groupby(zip(docs, golds), lambda pair: id(pair[0].vocab)):
+        while portion := [*islice(of_vocab, _PORTION)]:
+            some, of_docs = zip(*portion)
+            yield [*some], [*of_docs]
+
+
+def _of_golds(
+    docs: Sequence[Doc], golds: Sequence[Gold], automaton: PatternAutomaton
+) -> tuple[NDArray[np.intp], list[tuple[int, ...]]]:
+    """Segments of documents that are known, one behind the other.
+
+    RETURNS (Tuple[intp [K, 2], List[Tuple[int, ...]]]): Start and end of each; the
+        columns of the observed patterns that it completes.
+    """
+    segments: list[tuple[int, int]] = []
+    observed: list[tuple[int, ...]] = []
+    first = 0
+    for doc, gold in zip(docs, golds):
+        known = gold.segments or []
+        segments += [(first + start, first + end) for start, end, _ in known]
+        observed += automaton.observed_read([y for _, _, y in known])
+        first += len(doc)
+    flat = np.fromiter(chain.from_iterable(segments), np.intp, 2 * len(segments))
+    return flat.reshape(-1, 2), observed
+
+
 def _readings(
-    segments: Sequence[tuple[int, int, int]],
-    automaton: PatternAutomaton,
-    first_only: bool,
+    segments: NDArray[np.intp], observed: Sequence[tuple[int, ...]], first_only: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """For each token of segments, or the first of each, and each observed pattern that
     its segment completes: the token, and the column of the pattern."""
-    read = automaton.columns_read([y for _, _, y in segments])
-    observed = np.array([c for of_one in read for c in of_one[1:]], np.int64)
-    n_observed = np.array([len(of_one) - 1 for of_one in read])
-    start, end, _ = np.array(segments, np.intp).T
+    n_observed = np.fromiter(map(len, observed), np.intp, len(observed))
+    columns = np.fromiter(chain.from_iterable(observed), np.int64, n_observed.sum())
+    start, end = segments.T
     n_tokens = np.ones_like(start) if first_only else end - start
     owner = np.arange(len(segments)).repeat(n_tokens)
     token = start[owner] + _within(n_tokens)
     n_each = n_observed[owner]
     first = (np.cumsum(n_observed) - n_observed)[owner]
-    return token.repeat(n_each), observed[first.repeat(n_each) + _within(n_each)]
+    return token.repeat(n_each), columns[first.repeat(n_each) + _within(n_each)]
 
 
 def _within(sizes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -242,18 +242,25 @@ class PatternAutomaton:
                 state = self._keys[target]
         return found
 
-    def columns_read(self, labels: Iterable[int]) -> list[list[int]]:
-        """Which columns the segments of a sequence read, whatever the grammar says.
+    def observed_read(self, labels: Iterable[int]) -> list[tuple[int, ...]]:
+        """Which observed patterns the segments of a sequence complete, whatever the
+        grammar says.
 
         labels (Iterable[int]): Label indices of the segments of a whole document.
-        RETURNS (List[List[int]]): For each segment its label, then the columns of the
-            observed patterns that it completes.
+        RETURNS (List[Tuple[int, ...]]): Their columns, for each segment.
         """
         found = []
-        state: Key = (self.n_labels,)
+        state, steps = self._key_ids[self.n_labels,], self._steps
         for y in labels:
-            state = self._keys[int(self.edge_target[self._owner(state, y)])]
-            found.append([y, *(self.n_labels + c for c in self._reads[state])])
+            step = steps.get((state, y))
+            if step is None:
+                edge = self._owner(self._keys[state], y)
+                target = int(self.edge_target[edge])
+                read = self._reads[self._keys[target]]
+                step = target, tuple(self.n_labels + c for c in read)
+                steps[state, y] = step
+            state, columns = step
+            found.append(columns)
         return found
 
     def _set_rules(self) -> None:
@@ -327,6 +334,7 @@ class PatternAutomaton:
 
     def _build_states(self, observed_keys: list[Key]) -> None:
         """Histories times states of the grammar, group by group."""
+        self._steps: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
         self._reads = reads = {
             key: tuple(c for c, z in enumerate(observed_keys) if key[-len(z) :] == z)
             for key in self._keys
