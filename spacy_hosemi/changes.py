@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,17 +90,21 @@ def add_patterns(
     labelling.set_patterns([*cfg["patterns"], *chosen], cfg["observed"])
 
 
-def prune(weights: Weights, labelling: Labelling, below: float) -> None:
+def prune(weights: Weights, labelling: Labelling, below: Mapping[str, float]) -> None:
     """Forget weights near 0, features and label patterns that have none left.
 
     weights (Weights), labelling (Labelling): Of the component.
-    below (float): The largest absolute value of a weight that is forgotten.
+    below (Dict[str, float]): Of each family the largest absolute value of a weight that
+        is forgotten.
     RAISES (ValueError): HS118 labels in a tree.
     """
     labelling.tree.check_prunable()
     cfg = labelling.cfg
-    weights.keep(np.abs(weights.matrix) > below)
-    kept = (np.abs(weights.pattern) > below) | np.isneginf(weights.pattern)
+    matrix = weights.matrix
+    of_features = weights.by_weight(weights.row_values(below)).reshape(matrix.shape)
+    weights.keep(np.abs(matrix) > of_features)
+    kept = np.abs(weights.pattern) > below["pattern"]
+    kept |= np.isneginf(weights.pattern)
     patterns = [p for p, keeps in zip(cfg["patterns"], kept) if keeps]
     weights.set_pattern(weights.pattern[kept])
     observed = [cfg.get("observed", [])[c] for c in weights.keep_observed()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from .decoding import impossible, make_problem
 from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
 from .entities import entity_columns
 from .errors import Errors
+from .families import family_values
 from .fit import Batch
 from .fixed import read_fixed
 from .flat import Flat
@@ -696,20 +697,24 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         self.weights.set_vector(np.asarray(weights, np.float64))
 
-    def prune(self, below: float = 0.0) -> None:
+    def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
         """Forget weights near 0, features and label patterns that have none left.
 
         What has weight 0 changes no prediction: a fit with l1 ends in this. Training
         can go on, with the weights that are left. Those of lengths all stay.
 
-        below (float): The largest absolute value of a weight that is forgotten.
-        RAISES (ValueError): HS043 below 0; HS118 labels in a tree.
+        below (Union[float, Dict[str, float]]): The largest absolute value of a weight
+            that is forgotten; or by family (a role such as inside, or transition, or
+            pattern), 0 for those that are not named.
+        RAISES (ValueError): HS043 below 0; HS054 unknown family; HS118 labels in a
+            tree.
         """
-        if not below >= 0.0:
+        values = family_values("below", below)
+        if not all(value >= 0.0 for value in values.values()):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        changes.prune(self.weights, self._labelling, below)
+        changes.prune(self.weights, self._labelling, values)
 
     def _corpus(
         self,

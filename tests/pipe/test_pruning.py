@@ -139,9 +139,30 @@ def test_pruning_amid_online_training():
     nlp.update(make_examples(nlp), sgd=optimizer)
 
 
-def test_below_is_not_negative(trained):
-    with pytest.raises(ValueError, match="HS043.*below is -0.1"):
-        trained.get_pipe("hosemi").prune(-0.1)
+@pytest.mark.parametrize("below", [-0.1, {"start": -0.1}, np.nan])
+def test_below_is_not_negative(trained, below):
+    with pytest.raises(ValueError, match="HS043.*below is "):
+        trained.get_pipe("hosemi").prune(below)
+
+
+def test_below_is_of_known_families(trained):
+    with pytest.raises(ValueError, match="HS054.*below has .*'begin'"):
+        trained.get_pipe("hosemi").prune({"begin": 0.1})
+
+
+@pytest.mark.parametrize("name", ["trained", "trained_in_pairs"])
+def test_families_lose_their_small_weights_alone(name, request):
+    pipe = copy.deepcopy(request.getfixturevalue(name).get_pipe("hosemi"))
+    before = weights_by_name(pipe)
+    below = {"start": 0.1, "pattern": 0.2}
+    expected = {}
+    for key, weight in before.items():
+        family = key[0].split(":")[0] if ":" in key[0] else "pattern"
+        if abs(weight) > below.get(family, 0.0):
+            expected[key] = weight
+    assert {"inside:", "start:"} <= {key[0].split(":")[0] + ":" for key in expected}
+    pipe.prune(below)
+    assert weights_by_name(pipe) == expected != before
 
 
 # --- after L1 ---------------------------------------------------------------------
