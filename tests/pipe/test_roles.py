@@ -684,6 +684,28 @@ def test_pairs_of_a_feature_and_a_pattern_that_are_rare_have_no_weight():
         make_nlp(observed_min_count=0)
 
 
+@pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
+def test_pairs_are_those_of_each_document_alone(features, monkeypatch):
+    """However many are read together, and of whatever vocabulary."""
+
+    def pairs_of(examples, portion):
+        monkeypatch.setattr("spacy_hosemi.transitions._PORTION", portion)
+        nlp = make_nlp(features=features, observed_order=2)
+        pipe = nlp.get_pipe("hosemi")
+        pipe.initialize(lambda: examples, nlp=nlp)
+        weights = pipe.weights
+        return weights.names, weights.pairs.first, weights.pairs.columns
+
+    nlp = spacy.blank("en")
+    expected = pairs_of(make_examples(nlp, SHORT), 1)
+    others = [make_examples(spacy.blank("en"), [x])[0] for x in SHORT[1:]]
+    mixed = [*make_examples(nlp, SHORT[:1]), *others]
+    for examples in (make_examples(nlp, SHORT), mixed):
+        found = pairs_of(examples, 2)
+        assert found[0] == expected[0] and len(found[2]) > 10
+        assert all(map(np.array_equal, found[1:], expected[1:]))
+
+
 @pytest.mark.parametrize("nonnegative", [False, True])
 def test_the_perceptron_learns_patterns_with_wildcards(nonnegative):
     """The label of x is that of the word two tokens before, if that is named."""
