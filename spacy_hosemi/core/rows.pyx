@@ -331,7 +331,7 @@ def gather_entries(
 ):
     """RETURNS (ENTRIES): For each weight of each row one."""
     cdef Py_ssize_t k, a, at = 0, n = 0
-    for k in range(rows.shape[0]):
+    for k in range(rows.shape[0] if weights.shape[0] else 0):
         a = first_pair[rows[k]]
         prefetch(&weights[0] + a)
         prefetch(&columns[0] + a)

@@ -2,6 +2,7 @@
 
 import tracemalloc
 from dataclasses import replace
+from itertools import cycle
 
 import numpy as np
 import pytest
@@ -190,12 +191,13 @@ def test_long_documents_take_the_memory_of_what_fires():
     assert peak < 20_000_000
 
 
-@pytest.mark.parametrize("tail", [0.0, -INF])
-def test_rooms_are_used_again_for_other_documents(tail):
+@pytest.mark.parametrize("tails", [(0.0,), (-INF,), (0.0, -INF, -INF)])
+def test_rooms_are_used_again_for_other_documents(tails):
+    """Of the same kind, or segments and then tokens."""
     automaton = make_automaton(3, [(1, 2), (0, 1, 2)], observed=[(1, 1, 2), (2, 0, 1)])
     rng = np.random.default_rng(0)
     documents = []
-    for n_tokens in (3, 900, 0, 40, 5, 900):
+    for n_tokens, tail in zip((3, 900, 0, 40, 5, 900) * 2, cycle(tails)):
         potentials = core.Potentials.zeros(automaton, n_tokens)
         for name in ("inside", "start", "end"):
             setattr(potentials, name, rng.normal(size=(n_tokens, 3)))
