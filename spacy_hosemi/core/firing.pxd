@@ -26,6 +26,13 @@ cdef class Firings(Histories):
     cdef double[::1] begun                  # [L + 1] B: a segment of a label begins
     cdef Py_ssize_t n_marked
     cdef int64_t[::1] marked                # [K] the last document that has the node
+    # histories at even and odd boundaries
+    cdef int32_t[:, ::1] here               # [2, K + ..]
+    cdef int32_t[:, ::1] n_here             # [2, most_names + 1] by depth
+    # what is listed at each boundary, from right to left
+    cdef Py_ssize_t n_listed
+    cdef int64_t[::1] after_listed          # [n + 1]
+    cdef int32_t[::1] listed
 
     cdef bint load(self, Chart chart, const Entry[::1] entries, potentials)
     cdef forget(self)

@@ -42,6 +42,11 @@ cdef class Firings(Histories):
         self.steady = np.empty(n * n, np.int32)
         self.marked = np.zeros(self.n_nodes, np.int64)
         self.first_event = np.empty(0, np.int32)
+        # a list may be written one behind its last one
+        self.here = np.empty((2, self.n_nodes + self.most_names + 1), np.int32)
+        self.n_here = np.zeros((2, self.most_names + 1), np.int32)
+        self.after_listed = np.empty(0, np.int64)
+        self.listed = np.empty(0, np.int32)
 
     cdef bint load(self, Chart chart, const Entry[::1] entries, potentials):
         """Take a document, whose labels the chart knows.

@@ -36,13 +36,8 @@ cdef class SegmentFirings(Firings):
     cdef double[::1] goes_on                # [L]
     cdef uint8_t[::1] bytes                 # room for nodes
     cdef History* nodes                     # [K]
-    cdef int32_t[:, ::1] here               # [2, K + ..] at even and odd boundaries
-    cdef int32_t[:, ::1] n_here             # [2, most_names + 1] by depth
     cdef double[::1] beta                   # [L + 1] what follows a label, or ^
-    # of each token, from right to left: labels, then histories that are begun there
-    cdef Py_ssize_t n_listed
-    cdef int64_t[::1] after_listed          # [n + 1]
-    cdef int32_t[::1] listed
+    # of what is listed: labels, then histories that are begun at a token
     cdef double[::1] listed_score           # B
     cdef int32_t[::1] listed_stop           # where the segment ends
 

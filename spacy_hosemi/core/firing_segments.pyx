@@ -50,9 +50,6 @@ cdef class SegmentFirings(Firings):
         cdef History* one
         Firings.__init__(self, histories)
         self.opens, self.goes_on, self.beta = np.empty((3, n))
-        # a list may be written one behind its last one
-        self.here = np.empty((2, self.n_nodes + self.most_names + 1), np.int32)
-        self.n_here = np.zeros((2, self.most_names + 1), np.int32)
         self.bytes = np.zeros(self.n_nodes * sizeof(History), np.uint8)
         self.nodes = <History*>&self.bytes[0]
         for k in range(self.n_nodes):
@@ -60,9 +57,7 @@ cdef class SegmentFirings(Firings):
             one.suffix, one.parent = self.suffix[k], self.parent[k]
             one.label, one.pair_at = self.label[k], self.pair_at[k]
             one.depth, one.is_inner = self.depth[k], self.is_inner[k]
-        self.after_listed = np.empty(0, np.int64)
-        self.listed, self.listed_stop = np.empty((2, 0), np.int32)
-        self.listed_score = np.empty(0)
+        self.listed_stop, self.listed_score = np.empty(0, np.int32), np.empty(0)
 
     cdef bint load(self, Chart chart, const Entry[::1] entries, potentials):
         self.tail = chart.tail

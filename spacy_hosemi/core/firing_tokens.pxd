@@ -35,14 +35,7 @@ cdef class TokenFirings(Firings):
     cdef double[::1] opens                  # [L] a token of a label
     cdef double[::1] gains                  # [L] what fires on the way of `walk`
     cdef double[:, ::1] betas               # [n + 1, L + 1] what follows a label, or ^
-    # the others, and what is told apart, at even and odd boundaries
-    cdef int32_t[:, ::1] here               # [2, K + ..]
-    cdef int32_t[:, ::1] n_here             # [2, most_names + 1] by depth
-    # histories that are told apart at each boundary, from right to left
-    cdef Py_ssize_t n_listed
-    cdef int64_t[::1] after_listed          # [n + 1]
-    cdef int32_t[::1] listed
-    cdef double[::1] listed_beta
+    cdef double[::1] listed_beta            # of what is told apart
 
     cdef void _tell_apart_at_end(self) noexcept nogil
     cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil

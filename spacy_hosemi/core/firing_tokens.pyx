@@ -54,12 +54,8 @@ cdef class TokenFirings(Firings):
             place.before, place.pair_at = self.before[k], self.pair_at[k]
         self.fired, self.always, self.at_end = np.zeros((3, self.n_nodes))
         self.opens, self.gains = np.empty((2, n))
-        self.here = np.empty((2, self.n_nodes + self.most_names), np.int32)
-        self.n_here = np.zeros((2, self.most_names + 1), np.int32)
         self.last = np.empty(self.n_nodes, np.int32)
         self.betas = np.empty((0, n))
-        self.after_listed = np.empty(0, np.int64)
-        self.listed = np.empty(0, np.int32)
         self.listed_beta = np.empty(0)
 
     cdef _make_room(self):
