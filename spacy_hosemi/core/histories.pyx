@@ -75,9 +75,8 @@ cdef Histories _make_histories(automaton):
     made.n_labels, made.n_nodes = automaton.n_labels, len(found.parent)
     made.parent, made.suffix = found.parent, found.suffix
     made.label, made.depth = found.label, found.depth
-    before = np.append(found.label, np.int32(0))[found.parent]
-    made.before = before
-    made.pair_at = found.label * np.int32(made.n_labels + 1) + before
+    made.before = np.append(found.label, np.int32(0))[found.parent]
+    made.pair_at = found.label * np.int32(made.n_labels + 1) + np.asarray(made.before)
     made.is_inner = found.is_inner.view(np.uint8)
     made.most_names = found.most_names
     depths = np.arange(found.most_names + 1)
@@ -104,7 +103,9 @@ cdef bint speak_for_labels(
 cdef class Fired:
     """What fires along segmentations of one document.
 
-    entries (ENTRIES): Of all columns.
+    histories (Histories): Of the automaton.
+    entries (ENTRIES): Of all columns; sound.
+    n_tokens (int): Of the document.
     """
 
     def __init__(self, Histories histories, const Entry[::1] entries, n_tokens):

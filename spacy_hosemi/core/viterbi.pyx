@@ -105,10 +105,13 @@ def add_counts(automaton, potentials, segments, gradient, double times=1.0):
 
 
 def add_all_counts(automaton, potentials, counted, gradient):
-    """`add_counts` of some segmentations of one document.
+    """`add_counts` of some segmentations of one document, which is taken once.
 
+    automaton (PatternAutomaton), potentials (Potentials): As for `add_counts`.
     counted (List[Tuple[segments, float]]): Each, and by what its counts are multiplied.
+    gradient (Potentials): In the shapes of the potentials; changed in place.
     RETURNS (List[float]): The score of each; where that is -inf, nothing is added.
+    RAISES (ValueError): As `add_counts`.
     """
     cdef Histories histories = histories_of(automaton)
     cdef Entry[::1] counts = None
