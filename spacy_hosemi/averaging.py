@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from .core import Potentials
-from .core.rows import Freedom, step_entries, step_rows
+from .core.rows import Freedom, step_entries, step_rows, touched_rows
 from .errors import Errors
 from .families import family_values
 from .fit import Batch, Fit, check_batch, size_of
 from .objectives import is_zero
 from .rows import Rows
-from .weights import Weights
+from .weights import Weights, role_gradient
 
 Floats = NDArray[np.float64]
 
@@ -161,8 +161,13 @@ class UniformAverage:
         weights.write_dense_gradient(whole, gradient.pattern, gradient.length)
         first, _ = weights.pair_arrays()
         n_labels = len(weights.tail)
-        for fired in rows.fired_for_labels:
-            step_rows(fired, first, n_labels, *self._arrays, n)
+        touched = [
+            touched_rows(part.first, part.row, role_gradient(gradient, role))
+            for role, part in rows.tokens.items()
+        ]
+        for of_role in (*touched, rows.segments.row):
+            if len(of_role):
+                step_rows(of_role, first, n_labels, *self._arrays, n)
         if gradient.entries is not None:
             step_entries(rows.places.row, first, gradient.entries, *self._arrays, n)
         step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, n)

@@ -66,14 +66,9 @@ class Rows:
     @property
     def fired(self) -> list[Ints]:
         """RETURNS (List[int32]): Rows of features that fire, as often as they do."""
-        return [*self.fired_for_labels, self.places.row]
-
-    @property
-    def fired_for_labels(self) -> list[Ints]:
-        """RETURNS (List[int32]): The same without those of transitions."""
         parts = self.tokens.values()
         of_tokens = [part.row[part.first[0] : part.first[-1]] for part in parts]
-        return [*of_tokens, self.segments.row]
+        return [*of_tokens, self.segments.row, self.places.row]
 
 
 def read_rows(

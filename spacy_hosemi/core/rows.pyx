@@ -185,6 +185,25 @@ cdef bint _is_zero(const double* x, Py_ssize_t n) noexcept nogil:
     return True
 
 
+def touched_rows(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+):
+    """RETURNS (int32): Rows of the tokens whose derivatives are not all 0: those alone
+    to which `scatter` adds something."""
+    cdef Py_ssize_t i, k, at = 0, n = d_scores.shape[0], n_labels = d_scores.shape[1]
+    found = np.empty(first[n] - first[0], np.int32)
+    cdef int32_t[::1] found_ = found
+    with nogil:
+        for i in range(n):
+            if not _is_zero(&d_scores[i, 0], n_labels):
+                for k in range(first[i], first[i + 1]):
+                    found_[at] = rows[k]
+                    at += 1
+    return found[:at]
+
+
 def gather_pairs(
     const int32_t[::1] first,           # IN  [n + 1]
     const int32_t[::1] rows,            # IN  [K]

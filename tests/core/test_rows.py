@@ -16,6 +16,7 @@ from spacy_hosemi.core.rows import (
     scatter_cells,
     scatter_strengths,
     template_keys,
+    touched_rows,
 )
 from spacy_hosemi.optimizers import SparseAdagrad
 
@@ -186,6 +187,20 @@ def test_scatter_is_the_transpose_of_gather(problem):
     np.testing.assert_allclose(
         (gathered * scores).sum(), (scattered * weights).sum(), atol=1e-12
     )
+
+
+@given(sparse_nRL(), st.lists(st.sampled_from([0.0, -0.0, 1e-300, -3.0]), min_size=5))
+def test_touched_rows_are_those_of_tokens_with_a_derivative(problem, values):
+    tokens, first, rows, scores, _ = problem
+    scores = np.zeros_like(scores)
+    scores[:, -1] = values[: len(scores)]
+    expected = [row for token, x in zip(tokens, values) if x for row in token]
+    assert touched_rows(first, rows, scores).tolist() == expected
+    # of one document of several, whose rows stand one behind the other
+    at = len(tokens) // 2
+    rest = sum(tokens[at:], [])
+    ones = np.ones_like(scores[at:])
+    assert touched_rows(first[at:], rows, ones).tolist() == rest
 
 
 @given(sparse_nRL(), st.booleans())
