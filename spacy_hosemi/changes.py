@@ -40,9 +40,10 @@ def allocate(
     learn_length = cfg["explicit_length"] > 1 and not on_tokens
     smoothing = cfg.get("length_smoothing", 0) if learn_length else 0
     length, tail = labelling.possible_lengths()
-    read, least = weights.extractor, cfg["observed_min_count"]
+    read = weights.extractor
+    limits = cfg["observed_min_count"], cfg.get("observed_max")
     with read.features.functions.once():
-        selection = select_features(read, docs, golds, labelling.automaton, least)
+        selection = select_features(read, docs, golds, labelling.automaton, *limits)
     weights.allocate(
         selection,
         pattern=pattern,

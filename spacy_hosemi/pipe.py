@@ -110,6 +110,7 @@ pattern_selection = "count"
 observed_order = 0
 observed_patterns = []
 observed_min_count = 1
+observed_max = null
 label_rules = []
 explicit_length = 1
 length_smoothing = 0
@@ -180,6 +181,7 @@ def make_hosemi(
     observed_order: int,
     observed_patterns: list[list[str]],
     observed_min_count: int,
+    observed_max: int | None,
     label_rules: list[str],
     explicit_length: int,
     length_smoothing: int,
@@ -213,6 +215,7 @@ def make_hosemi(
         observed_order=observed_order,
         observed_patterns=observed_patterns,
         observed_min_count=observed_min_count,
+        observed_max=observed_max,
         label_rules=label_rules,
         explicit_length=explicit_length,
         length_smoothing=length_smoothing,
@@ -257,6 +260,8 @@ class HighOrderSemiCRF(TrainablePipe):
         stands for any label, "*1", "*2" .. for one that is the same wherever they
         stand. What is seen in training has weights.
     observed_min_count (int): How often a feature must occur with a pattern for that.
+    observed_max (Optional[int]): For so many patterns each feature has weights at most:
+        those that it occurs with most; null: no limit.
     label_rules (Sequence[str]): What the labels of a document must satisfy, such as
         "author at most once"; see `core.compile_grammar`.
     explicit_length (int): Lengths with weights of their own, if more than 1.
@@ -308,6 +313,7 @@ class HighOrderSemiCRF(TrainablePipe):
         observed_order: int = 0,
         observed_patterns: Sequence[Sequence[str]] = (),
         observed_min_count: int = 1,
+        observed_max: int | None = None,
         label_rules: Sequence[str] = (),
         explicit_length: int = 1,
         length_smoothing: int = 0,
@@ -345,6 +351,7 @@ class HighOrderSemiCRF(TrainablePipe):
             "observed_order": observed_order,
             "observed_patterns": [list(z) for z in observed_patterns],
             "observed_min_count": observed_min_count,
+            "observed_max": observed_max,
             "label_rules": list(label_rules),
             "explicit_length": explicit_length,
             "length_smoothing": length_smoothing,

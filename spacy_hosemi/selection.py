@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from .core import PatternAutomaton
+from .core.rows import RowTable
 from .errors import Warnings
 from .features import Extractor, Segments
 from .progress import watched
@@ -148,7 +149,8 @@ class Pairs:
 class Selection:
     """What gets weights.
 
-    keys (uint64 [R]): Distinct feature keys, sorted: the same documents give the same.
+    keys (uint64 [R]): Distinct feature keys, those of transitions last, sorted: the
+        same documents give the same.
     names (List[str]): "role:TEMPLATE=value" of each.
     counts (int64 [R]): Training documents in which each fires.
     n_docs (int): Training documents.
@@ -170,6 +172,7 @@ def select_features(
     golds: Sequence[Gold],
     automaton: PatternAutomaton,
     observed_min_count: int = 1,
+    observed_max: int | None = None,
 ) -> Selection:
     """The features of training documents that get weights.
 
@@ -178,34 +181,30 @@ def select_features(
     golds (Sequence[Gold]): What is known of each.
     automaton (PatternAutomaton): Labels and observed patterns.
     observed_min_count (int): How often a transition must occur with a pattern.
+    observed_max (Optional[int]): For how many patterns it has weights at most.
     RETURNS (Selection): See the head of this module.
     WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
     """
     keys, in_tokens, in_docs = count_features(extractor, docs)
+    table = RowTable(keys)
     asked = extractor.features.min_count
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
     has_transitions = bool(extractor.features.transition_roles)
     if has_transitions:
-        args = keys, automaton, observed_min_count
+        args = table, automaton, observed_min_count, observed_max
         found = mine_transitions(extractor, docs, golds, *args)
         has_patterns, of_patterns = found
     weights_of_row = np.bincount(of_patterns // n_columns, minlength=len(keys))
     weights_of_row[~has_patterns] = n_labels
-    all_labels, pairs = extractor.features.all_labels, None
+    all_labels, of_labels = extractor.features.all_labels, None
     limit = MAX_WEIGHTS if all_labels else np.inf
     min_count = _raise_min_count(in_tokens, weights_of_row, asked, limit)
     only_pairs = not all_labels or min_count > RAISE * asked
     if only_pairs:
-        pairs = mine_pairs(extractor, docs, golds, keys, n_columns)
-    elif has_transitions:
-        rows = np.flatnonzero(~has_patterns)
-        pairs = (rows[:, None] * n_columns + np.arange(n_labels)).ravel()
-    if pairs is not None:
-        # two runs without a pair in common, which a stable sort merges
-        pairs = np.sort(np.concatenate([pairs, of_patterns]), kind="stable")
-    if only_pairs and pairs is not None:
-        weights_of_row = np.bincount(pairs // n_columns, minlength=len(keys))
+        of_labels = mine_pairs(extractor, docs, golds, table, n_columns)
+        row = np.concatenate([of_labels, of_patterns]) // n_columns
+        weights_of_row = np.bincount(row, minlength=len(keys))
         min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)
     keep = (in_tokens >= min_count) & (weights_of_row > 0)
     is_limited = min_count > asked or (only_pairs and all_labels)
@@ -219,12 +218,19 @@ def select_features(
             left=weights_of_row[keep].sum(),
         )
         warnings.warn(message, stacklevel=2)
+    parts = [np.flatnonzero(keep & x) for x in (~has_patterns, has_patterns)]
+    if of_labels is None and has_transitions:
+        of_labels = (parts[0][:, None] * n_columns + np.arange(n_labels)).ravel()
+    rows, pairs = np.concatenate(parts), None
+    if of_labels is not None:
+        joined = np.concatenate([of_labels, of_patterns])
+        pairs = _as_pairs(joined, rows, len(keys), n_columns)
     return Selection(
-        keys[keep],
-        name_features(extractor, docs, keys[keep]),
-        in_docs[keep],
+        keys[rows],
+        name_features(extractor, docs, keys[rows]),
+        in_docs[rows],
         max(len(docs), 1),
-        None if pairs is None else _as_pairs(pairs, keep, n_columns),
+        pairs,
         is_limited,
     )
 
@@ -239,12 +245,20 @@ def _raise_min_count(
     return min_count
 
 
-def _as_pairs(pairs: Counts, keep: NDArray[np.bool_], n_columns: int) -> Pairs:
-    """Those of the rows that are kept; rows are counted anew."""
-    pairs = pairs[keep[pairs // n_columns]]
-    sizes = np.bincount(pairs // n_columns, minlength=len(keep))[keep]
+def _as_pairs(
+    pairs: Counts, rows: NDArray[np.intp], n_rows: int, n_columns: int
+) -> Pairs:
+    """Those of the rows that are kept; rows are counted anew.
+
+    pairs (int64 [N]): row * n_columns + column, of kept rows in their order.
+    rows (intp [K]): Which of n_rows are kept.
+    """
+    row, column = np.divmod(pairs, n_columns)
+    is_kept = np.zeros(n_rows, bool)
+    is_kept[rows] = True
+    sizes = np.bincount(row, minlength=n_rows)[rows]
     first = np.concatenate([[0], np.cumsum(sizes)])
-    return Pairs(first.astype(np.int32), (pairs % n_columns).astype(np.int32))
+    return Pairs(first.astype(np.int32), column[is_kept[row]].astype(np.int32))
 
 
 def count_features(
@@ -260,8 +274,12 @@ def count_features(
     by_doc = [np.zeros((2, 0), np.uint64)]
     for doc in watched(docs, "Counting features"):
         reading = extractor.read(doc, is_train=True)
-        of_tokens = [np.delete(x, bags[r], 1).ravel() for r, x in reading.keys.items()]
-        of_tokens += [np.unique(x[:, bags[r]]) for r, x in reading.keys.items()]
+        of_tokens = []
+        for role, of_role in reading.keys.items():
+            if len(bags[role]):
+                of_tokens.append(np.unique(of_role[:, bags[role]]))
+                of_role = np.delete(of_role, bags[role], axis=1)
+            of_tokens.append(of_role.ravel())
         of_functions = [listed.keys for listed in reading.listed]
         keys = np.concatenate([*of_tokens, *of_functions, reading.segments.keys])
         distinct, counts = np.unique(keys[keys != 0], return_counts=True)
@@ -279,12 +297,12 @@ def mine_pairs(
     extractor: Extractor,
     docs: Iterable[Doc],
     golds: Iterable[Gold],
-    keys: Keys,
+    table: RowTable,
     n_columns: int,
 ) -> Counts:
     """Pairs (row, label) that occur in the gold.
 
-    keys (uint64 [R]): Sorted.
+    table (RowTable): Of all features that the documents have.
     RETURNS (int64 [N]): row * n_columns + column, ascending.
     """
     found: list[Counts] = [np.zeros(0, np.int64)]
@@ -295,16 +313,16 @@ def mine_pairs(
         for role in extractor.features.scored_roles:
             of_role = reading.keys[role]
             i, t = np.nonzero((of_role != 0) & (labels[role] >= 0)[:, None])
-            rows = np.searchsorted(keys, of_role[i, t])
+            rows = table.find(of_role[i, t]).astype(np.int64)
             found.append(np.unique(rows * n_columns + labels[role][i]))
             n_found += len(found[-1])
         for listed in reading.listed:
             label = labels[listed.role][listed.token]
             k = np.flatnonzero((listed.keys != 0) & (label >= 0))
-            rows = np.searchsorted(keys, listed.keys[k])
+            rows = table.find(listed.keys[k]).astype(np.int64)
             found.append(np.unique(rows * n_columns + label[k]))
             n_found += len(found[-1])
-        found.append(_segment_pairs(reading.segments, gold, keys, n_columns))
+        found.append(_segment_pairs(reading.segments, gold, table, n_columns))
         if n_found > _BUFFER:
             found = [np.unique(np.concatenate(found))]
             n_found = 0
@@ -312,34 +330,35 @@ def mine_pairs(
 
 
 def _segment_pairs(
-    segments: Segments, gold: Gold, keys: Keys, n_columns: int
+    segments: Segments, gold: Gold, table: RowTable, n_columns: int
 ) -> Counts:
     """The same for the features of whole segments."""
     label_of = {(start, end): y for start, end, y in gold.segments or ()}
     ends = zip(segments.start.tolist(), segments.end.tolist())
     labels = np.array([label_of.get(pair, -1) for pair in ends], np.int64)
     known = labels >= 0
-    rows = np.searchsorted(keys, segments.keys[known])
+    rows = table.find(segments.keys[known]).astype(np.int64)
     return np.unique(rows * n_columns + labels[known])
 
 
 def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> list[str]:
     """Readable names of rows.
 
-    keys (uint64 [R]): Sorted; each occurs in the documents.
+    keys (uint64 [R]): Distinct; each occurs in the documents.
     RETURNS (List[str]): "role:TEMPLATE=value" of each.
     """
     names: list[str] = [""] * len(keys)
     is_named = np.zeros(len(keys), bool)
+    table = RowTable(keys)
 
     def note(role: str, found: Keys, name: Callable[[int], str | None]) -> None:
-        rows = np.searchsorted(keys, found).clip(max=len(keys) - 1)
-        is_row = keys[rows] == found
-        unnamed = np.flatnonzero(is_row & ~is_named[rows])
-        once = np.unique(rows[unnamed], return_index=True)[1]
-        for k in unnamed[once].tolist():
+        rows = table.find(found)
+        new = np.flatnonzero((rows >= 0) & ~is_named[rows])
+        if not len(new):
+            return
+        for k in new[np.unique(rows[new], return_index=True)[1]].tolist():
             names[rows[k]] = f"{role}:{name(k)}".replace("\n", "\\n")
-        is_named[rows[is_row]] = True
+        is_named[rows[new]] = True
 
     for doc in watched(docs, "Naming features"):
         if is_named.all():

@@ -21,12 +21,14 @@ def check_arguments(settings: Mapping[str, Any]) -> None:
         decoding, HS093 incorrect_spans_key with tags on tokens; HS099 spans_threshold.
     """
     pattern_max, max_length = settings["pattern_max"], settings["max_length"]
+    observed_max = settings["observed_max"]
     at_least = {
         "max_order": (settings["max_order"], 0),
         "pattern_min_count": (settings["pattern_min_count"], 1),
         "pattern_max": (0 if pattern_max is None else pattern_max, 0),
         "observed_order": (settings["observed_order"], 0),
         "observed_min_count": (settings["observed_min_count"], 1),
+        "observed_max": (1 if observed_max is None else observed_max, 1),
         "explicit_length": (settings["explicit_length"], 1),
         "max_length": (1 if max_length is None else max_length, 1),
         "collective": (settings["collective"], 0),

@@ -19,7 +19,9 @@ from spacy.tokens import Doc
 
 from .core import PatternAutomaton
 from .core.potentials import ROLES
+from .core.rows import RowTable
 from .features import TRANSITION_ROLES, Extractor
+from .features.kept import borders_of
 from .segmentation import Gold
 
 FIRST, EACH = TRANSITION_ROLES
@@ -30,7 +32,6 @@ _ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
 _PORTION = 256
 
 Ints = NDArray[np.int32]
-Keys = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -76,34 +77,51 @@ def mine_transitions(
     extractor: Extractor,
     docs: Sequence[Doc],
     golds: Sequence[Gold],
-    keys: Keys,
+    table: RowTable,
     automaton: PatternAutomaton,
     min_count: int = 1,
+    max_patterns: int | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     """Features that speak for label patterns, and pairs (row, column) that occur in the
     gold.
 
-    keys (uint64 [R]): Sorted; all that the documents have.
+    table (RowTable): All R that the documents have.
     automaton (PatternAutomaton): C columns.
     min_count (int): How often a pair must occur.
+    max_patterns (Optional[int]): Keep the most frequent of each row, of equals the
+        shorter ones, then those of the first labels.
     RETURNS (Tuple[bool [R], int64 [N]]): Whether a row is one of theirs; row * C +
         column, ascending. Documents of which some is not known have no pairs.
     """
     n_columns = automaton.n_columns
-    is_theirs = np.zeros(len(keys), bool)
+    is_theirs = np.zeros(len(table), bool)
     found = [np.zeros(0, np.int64)]
     reader = extractor.reading(extractor.features.of_transitions())
     for some, of_docs in _portions(docs, golds):
         reading = reader.read_together(some, is_train=True)
-        segments, observed = _of_golds(some, of_docs, automaton)
+        start, size, column = _observed(some, of_docs, automaton)
         for role in extractor.features.transition_roles:
             read = reading.keys[role]
-            rows = np.searchsorted(keys, read)
-            is_theirs[rows[read != 0]] = True
-            at, column = _readings(segments, observed, role == FIRST)
-            found.append((rows[at] * n_columns + column[:, None])[read[at] != 0])
+            rows = table.find(read.ravel()).reshape(read.shape).astype(np.int64)
+            is_theirs[rows[rows >= 0]] = True
+            n_read = np.ones_like(size) if role == FIRST else size
+            at = start.repeat(n_read) + _within(n_read)
+            columns = column.repeat(n_read)[:, None]
+            found.append((rows[at] * n_columns + columns)[rows[at] >= 0])
     pairs, counts = np.unique(np.concatenate(found), return_counts=True)
-    return is_theirs, pairs[counts >= min_count]
+    is_kept = counts >= min_count
+    if max_patterns is not None:
+        is_kept &= _ranks(pairs // n_columns, counts) < max_patterns
+    return is_theirs, pairs[is_kept]
+
+
+def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the same row, ascending, have a higher count, or come first."""
+    order = np.lexsort((-counts, rows))
+    _, sizes = np.unique(rows, return_counts=True)
+    ranks = np.empty_like(rows)
+    ranks[order] = _within(sizes)
+    return ranks
 
 
 def _portions(
@@ -116,40 +134,25 @@ def _portions(
             yield [*some], [*of_docs]
 
 
-def _of_golds(
+def _observed(
     docs: Sequence[Doc], golds: Sequence[Gold], automaton: PatternAutomaton
-) -> tuple[NDArray[np.intp], list[tuple[int, ...]]]:
-    """Segments of documents that are known, one behind the other.
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
+    """Where observed patterns are complete in documents that are known.
 
-    RETURNS (Tuple[intp [K, 2], List[Tuple[int, ...]]]): Start and end of each; the
-        columns of the observed patterns that it completes.
+    RETURNS (Tuple[intp [N], intp [N], int64 [N]]): Start and size of a segment, in
+        tokens of documents that stand one behind the other; the column of a pattern
+        that it completes.
     """
-    segments: list[tuple[int, int]] = []
-    observed: list[tuple[int, ...]] = []
-    first = 0
-    for doc, gold in zip(docs, golds):
-        known = gold.segments or []
-        segments += [(first + start, first + end) for start, end, _ in known]
-        observed += automaton.observed_read([y for _, _, y in known])
-        first += len(doc)
-    flat = np.fromiter(chain.from_iterable(segments), np.intp, 2 * len(segments))
-    return flat.reshape(-1, 2), observed
-
-
-def _readings(
-    segments: NDArray[np.intp], observed: Sequence[tuple[int, ...]], first_only: bool
-) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """For each token of segments, or the first of each, and each observed pattern that
-    its segment completes: the token, and the column of the pattern."""
-    n_observed = np.fromiter(map(len, observed), np.intp, len(observed))
-    columns = np.fromiter(chain.from_iterable(observed), np.int64, n_observed.sum())
-    start, end = segments.T
-    n_tokens = np.ones_like(start) if first_only else end - start
-    owner = np.arange(len(segments)).repeat(n_tokens)
-    token = start[owner] + _within(n_tokens)
-    n_each = n_observed[owner]
-    first = (np.cumsum(n_observed) - n_observed)[owner]
-    return token.repeat(n_each), columns[first.repeat(n_each) + _within(n_each)]
+    known = [gold.segments or [] for gold in golds]
+    n_segments = np.fromiter(map(len, known), np.intp, len(known))
+    first = np.concatenate([[0], np.cumsum(n_segments)])
+    flat = np.fromiter(
+        chain.from_iterable(chain.from_iterable(known)), np.int32, 3 * first[-1]
+    )
+    start, end, label = flat.reshape(-1, 3).T
+    segment, column = automaton.observed_read(label, first)
+    before = borders_of(docs)[:-1].repeat(n_segments)
+    return (before + start)[segment], (end - start)[segment], column
 
 
 def _within(sizes: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -71,6 +71,7 @@ MODELS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {
             "observed_patterns": [["*", "*", "*"]],
             "observed_min_count": 5,
+            "observed_max": 15,
             "pattern_min_count": 20,
         },
         ["ORTH[-2]", "ORTH"],

@@ -242,26 +242,58 @@ class PatternAutomaton:
                 state = self._keys[target]
         return found
 
-    def observed_read(self, labels: Iterable[int]) -> list[tuple[int, ...]]:
-        """Which observed patterns the segments of a sequence complete, whatever the
-        grammar says.
+    def observed_read(
+        self, labels: NDArray[np.int32], first: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Which observed patterns segments complete, whatever the grammar says.
 
-        labels (Iterable[int]): Label indices of the segments of a whole document.
-        RETURNS (List[Tuple[int, ...]]): Their columns, for each segment.
+        labels (int32 [K]): Label indices of the segments of documents, one behind the
+            other.
+        first (intp [D + 1]): The first segment of each document, and K.
+        RETURNS (Tuple[intp [N], int64 [N]]): A segment and the column of a pattern that
+            it completes, in any order.
         """
-        found = []
-        state, steps = self._key_ids[self.n_labels,], self._steps
-        for y in labels:
-            step = steps.get((state, y))
-            if step is None:
-                edge = self._owner(self._keys[state], y)
-                target = int(self.edge_target[edge])
-                read = self._reads[self._keys[target]]
-                step = target, tuple(self.n_labels + c for c in read)
-                steps[state, y] = step
-            state, columns = step
-            found.append(columns)
-        return found
+        keys, target, column_of = self._endings
+        width = self.n_labels + 1
+        doc = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        names = np.insert(labels, first[:-1], self.n_labels)  # ^ before each document
+        segment = np.arange(len(labels))
+        place, node = segment + doc + 1, np.zeros(len(labels), np.int64)
+        segments, columns = [segment[:0]], [node[:0]]
+        while len(segment) and len(keys):  # from the last name of patterns to the first
+            wanted = node * width + names[place]
+            at = np.searchsorted(keys, wanted).clip(max=len(keys) - 1)
+            goes_on = keys[at] == wanted
+            segment, node = segment[goes_on], target[at[goes_on]]
+            place = place[goes_on] - 1  # nothing goes on before ^
+            column = column_of[node]
+            segments.append(segment[column >= 0])
+            columns.append(column[column >= 0])
+        return np.concatenate(segments), np.concatenate(columns)
+
+    @cached_property
+    def _endings(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Observed patterns from their last name on.
+
+        RETURNS (Tuple[int64 [A], int64 [A], int64 [A + 1]]): Of each arc node * (L + 1)
+            + label, ascending, and the node where it goes; of each node the column of
+            the pattern that begins there, -1 if none does. Node 0 is the end.
+        """
+        index = {name: y for y, name in enumerate((*self.labels, BEGIN))}
+        arcs: dict[int, int] = {}
+        columns = [-1]
+        for column, pattern in enumerate(self.observed, self.n_labels):
+            node = 0
+            for name in reversed(pattern):
+                arc = node * (self.n_labels + 1) + index[name]
+                node = arcs.setdefault(arc, len(columns))
+                columns += [-1] * (node == len(columns))
+            columns[node] = column
+        keys = np.array(sorted(arcs), np.int64)
+        target = np.array([arcs[key] for key in keys.tolist()], np.int64)
+        return keys, target, np.array(columns, np.int64)
 
     def _set_rules(self) -> None:
         """The grammar's tables; without one, a single state that permits all."""
@@ -334,8 +366,7 @@ class PatternAutomaton:
 
     def _build_states(self, observed_keys: list[Key]) -> None:
         """Histories times states of the grammar, group by group."""
-        self._steps: dict[tuple[int, int], tuple[int, tuple[int, ...]]] = {}
-        self._reads = reads = {
+        reads = {
             key: tuple(c for c, z in enumerate(observed_keys) if key[-len(z) :] == z)
             for key in self._keys
         }

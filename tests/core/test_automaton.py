@@ -3,6 +3,8 @@
 import copy
 import pickle
 
+import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given
 
@@ -74,6 +76,25 @@ def test_labels_and_patterns_may_be_any_iterable():
     tuples = PatternAutomaton(("O", "A"), (("O", "A"), ("A", "$")))
     iterators = PatternAutomaton(iter(["O", "A"]), iter([("O", "A"), ("A", "$")]))
     assert lists.to_bytes() == tuples.to_bytes() == iterators.to_bytes()
+
+
+@given(observed_sets(n_labels=3, longest=4), st.data())
+def test_observed_read_finds_each_pattern_that_a_segment_completes(observed, data):
+    automaton = make_automaton(3, [], observed)
+    sequence = st.lists(st.integers(0, 2), max_size=6)
+    documents = data.draw(st.lists(sequence, max_size=4))
+    expected, k = [], 0
+    for labels in documents:
+        names = ["^"]
+        for y in labels:
+            names.append(automaton.labels[y])
+            for c, pattern in enumerate(automaton.observed):
+                if names[-len(pattern) :] == [*pattern]:
+                    expected.append((k, 3 + c))
+            k += 1
+    first = np.cumsum([0, *map(len, documents)])
+    found = automaton.observed_read(np.array(sum(documents, []), np.int32), first)
+    assert sorted(zip(*(x.tolist() for x in found))) == expected
 
 
 def test_observed_patterns_may_be_any_iterable():

@@ -484,6 +484,7 @@ def test_models_of_before_there_were_transitions(tmp_path):
     assert cfg.pop("observed_order") == 0
     assert cfg.pop("observed_patterns") == []
     assert cfg.pop("observed_min_count") == 1
+    assert cfg.pop("observed_max") is None
     srsly.write_json(path, cfg)
     config = load_config(tmp_path / "config.cfg")
     del config["components"]["hosemi"]["observed_order"]
@@ -682,6 +683,48 @@ def test_pairs_of_a_feature_and_a_pattern_that_are_rare_have_no_weight():
     assert n_pairs(1) > n_pairs(2) > n_pairs(100) == 0
     with pytest.raises(ValueError, match="HS043.*observed_min_count"):
         make_nlp(observed_min_count=0)
+
+
+@pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
+def test_a_feature_speaks_for_the_patterns_that_it_is_seen_with_most(features):
+    def pairs_of(**settings):
+        nlp = make_nlp(features=features, observed_order=2, **settings)
+        pipe = nlp.get_pipe("hosemi")
+        pipe.initialize(lambda: make_examples(nlp, SHORT), nlp=nlp)
+        columns, n_labels = pipe.weights.pairs.columns, pipe.automaton.n_labels
+        rows = zip(pipe.weights.names, np.split(columns, pipe.weights.pairs.first[1:]))
+        return {
+            name: set(of_row.tolist())
+            for name, of_row in rows
+            if len(of_row) and of_row[-1] >= n_labels
+        }
+
+    by_count = [pairs_of(observed_min_count=k) for k in range(1, 20)]
+
+    def count(name, column):
+        return sum(column in pairs.get(name, ()) for pairs in by_count)
+
+    for most in (1, 2, 3):
+        found = pairs_of(observed_max=most)
+        assert found.keys() == by_count[0].keys()
+        for name, columns in by_count[0].items():
+            ordered = sorted(columns, key=lambda c: (-count(name, c), c))
+            assert found[name] == set(ordered[:most])
+    assert any(len(columns) > 3 for columns in by_count[0].values())
+    assert pairs_of(observed_max=1000) == by_count[0]
+    with pytest.raises(ValueError, match="HS043.*observed_max is 0"):
+        make_nlp(observed_max=0)
+
+
+@pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
+def test_rows_of_transitions_stand_last(features):
+    nlp = make_nlp(features=features, observed_order=2)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.initialize(lambda: make_examples(nlp, SHORT), nlp=nlp)
+    are_last = [name.startswith("transition") for name in pipe.weights.names]
+    assert 0 < sum(are_last) < len(are_last) and are_last == sorted(are_last)
+    is_pattern = pipe.weights.pairs.columns >= pipe.automaton.n_labels
+    assert is_pattern.tolist() == sorted(is_pattern.tolist())
 
 
 @pytest.mark.parametrize("features", [TRANSITION, ALONG], ids=["first", "each"])
