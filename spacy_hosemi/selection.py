@@ -15,7 +15,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from spacy.tokens import Doc
 from .core import PatternAutomaton
 from .core.rows import RowTable
 from .errors import Warnings
-from .features import Extractor, Segments
+from .features import Extractor, Reading, Segments
 from .progress import watched
 from .segmentation import Gold, known_labels
 from .transitions import mine_transitions
@@ -350,28 +349,40 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
     names: list[str] = [""] * len(keys)
     is_named = np.zeros(len(keys), bool)
     table = RowTable(keys)
-
-    def note(role: str, found: Keys, name: Callable[[int], str | None]) -> None:
-        rows = table.find(found)
-        new = np.flatnonzero((rows >= 0) & ~is_named[rows])
-        if not len(new):
-            return
-        for k in new[np.unique(rows[new], return_index=True)[1]].tolist():
-            names[rows[k]] = f"{role}:{name(k)}".replace("\n", "\\n")
-        is_named[rows[new]] = True
-
     for doc in watched(docs, "Naming features"):
         if is_named.all():
             break
-        name = extractor.namer(doc, is_train=True)
         reading = extractor.read(doc, is_train=True)
-        for role, found in reading.keys.items():
-            in_role = partial(name, role)
-            width = found.shape[1]
-            note(role, found.ravel(), lambda k: in_role(*divmod(k, width)))  # noqa: B023
-        for listed in reading.listed:
-            note(listed.role, listed.keys, listed.name)
-        if len(reading.segments.keys):
-            segment_name = extractor.segment_namer(doc, is_train=True)
-            note("whole", reading.segments.keys, segment_name)
+        found = [*reading.keys.values(), *(listed.keys for listed in reading.listed)]
+        found.append(reading.segments.keys)
+        rows = table.find(np.concatenate([part.ravel() for part in found]))
+        new = np.flatnonzero((rows >= 0) & ~is_named[rows])
+        if not len(new):
+            continue
+        is_named[rows[new]] = True
+        once = new[np.unique(rows[new], return_index=True)[1]]
+        namers = _namers(extractor, doc, reading)
+        first = np.cumsum([0, *(part.size for part in found)])
+        part_of = np.searchsorted(first, once, side="right") - 1
+        within = (once - first[part_of]).tolist()
+        for row, part, k in zip(rows[once].tolist(), part_of.tolist(), within):
+            role, name = namers[part]
+            names[row] = f"{role}:{name(k)}".replace("\n", "\\n")
     return names
+
+
+def _namers(
+    extractor: Extractor, doc: Doc, reading: Reading
+) -> list[tuple[str, Callable[[int], str | None]]]:
+    """For each role of tokens, function and segments of a document the role, and the
+    name of the k-th feature that was read."""
+    of_token = extractor.namer(doc, is_train=True)
+
+    def in_role(role: str, width: int) -> Callable[[int], str | None]:
+        return lambda k: of_token(role, *divmod(k, width))
+
+    namers = [(role, in_role(role, x.shape[1])) for role, x in reading.keys.items()]
+    namers += [(listed.role, listed.name) for listed in reading.listed]
+    if len(reading.segments.keys):
+        namers.append(("whole", extractor.segment_namer(doc, is_train=True)))
+    return namers
