@@ -261,7 +261,7 @@ def _count_patterns(
     for sequence in sequences:
         names = (BEGIN, *(inventory.names[y] for y in sequence), END)
         for size in range(2, max_order + 2):
-            counts.update(names[i : i + size] for i in range(len(names) - size + 1))
+            counts.update(zip(*(names[i:] for i in range(size))))
     return counts
 
 

@@ -55,6 +55,15 @@ class Pairs:
         """RETURNS (int32 [R]): How many weights each row has."""
         return np.diff(self.first)
 
+    def n_whole(self, n_columns: int) -> int:
+        """RETURNS (int): How many rows, the first ones, have weights in just these
+        columns: 0 to n_columns - 1."""
+        last = self.first[1:] - 1
+        is_whole = (self.sizes == n_columns) & (n_columns > 0)
+        # ascending from 0, as many as there are
+        is_whole[is_whole] = self.columns[last[is_whole]] == n_columns - 1
+        return int(np.append(is_whole, False).argmin())
+
     def sizes_of(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
         """RETURNS (int32 [K]): How many weights each of these rows has."""
         return self.first[rows + 1] - self.first[rows]

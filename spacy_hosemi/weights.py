@@ -199,6 +199,16 @@ class Weights(Shim):
         self._n_gradients = 0
 
     @property
+    def pairs(self) -> Pairs | None:
+        """See above."""
+        return self._pairs
+
+    @pairs.setter
+    def pairs(self, pairs: Pairs | None) -> None:
+        self._pairs = pairs
+        self._n_whole: int | None = None
+
+    @property
     def matrix(self) -> Floats:
         """Whoever asks for it may change it: kept scores are forgotten."""
         self._change()
@@ -240,9 +250,7 @@ class Weights(Shim):
         kept = None
         # Once more, if the weights change while the job is done.
         while kept is None or kept is not self._scores:
-            self._scores = kept = self._scores or TokenScores(
-                self.extractor, self.table, self._matrix, self.pairs, len(self.tail)
-            )
+            self._scores = kept = self._scores or self._token_scores()
             found = self.extractor.values_of(docs)
             scores = yield from kept.of_values(found)
         for listed in found.listed:
@@ -265,6 +273,12 @@ class Weights(Shim):
             self._beside([x[i:j] for x in dense], of_cells, of_entries)
             for i, j, (of_cells, of_entries) in zip(borders, borders[1:], of_docs)
         ]
+
+    def _token_scores(self) -> TokenScores:
+        """Of the weights as they are."""
+        whole, pairs = self._of_labels(self._matrix), self.pairs
+        matrix, pairs = (self._matrix, pairs) if whole is None else (whole, None)
+        return TokenScores(self.extractor, self.table, matrix, pairs, len(self.tail))
 
     def _split(
         self, records: NDArray[Any], rows: Ints, doc: Ints, n_docs: int
@@ -297,10 +311,11 @@ class Weights(Shim):
         """Add to scores [n, L] the weights of the rows of each token."""
         first, row, strength = rows
         matrix, pairs = self._matrix, self.pair_arrays()
+        whole = self._of_labels(matrix)
         if strength is not None:
             gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
-        elif self.pairs is None:
-            gather(first, row, matrix, scores)
+        elif whole is not None:
+            gather(first, row, whole, scores)
         else:
             gather_pairs(first, row, *pairs, matrix[:, 0], scores)
 
@@ -308,10 +323,11 @@ class Weights(Shim):
         """Transpose of `add_scores`: add to d_matrix, which has the shape of matrix."""
         first, row, strength = rows
         pairs, d_weights = self.pair_arrays(), d_matrix.reshape(-1)
+        whole = self._of_labels(d_matrix)
         if strength is not None:
             scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
-        elif self.pairs is None:
-            scatter(first, row, d_scores, d_matrix)
+        elif whole is not None:
+            scatter(first, row, d_scores, whole)
         else:
             scatter_pairs(first, row, *pairs, d_scores, d_weights)
 
@@ -393,6 +409,24 @@ class Weights(Shim):
             self.add_gradient(of_role, role_gradient(gradient, role), d_matrix)
         self.add_cell_gradient(rows.segments, gradient.cells, d_matrix)
         self.add_entry_gradient(rows.places, gradient.entries, d_matrix)
+
+    def _of_labels(self, matrix: Floats) -> Floats | None:
+        """Weights of the features for labels as a matrix of their own, a view, if each
+        of them has all and those of transitions follow.
+
+        matrix (float64): In the shape of `matrix`.
+        RETURNS (Optional[float64 [R', L]]): None: some have `pairs`.
+        """
+        if self.pairs is None:
+            return matrix
+        if self._n_whole is None:
+            n = self.pairs.n_whole(len(self.tail))
+            are_all = (self._row_family[n:] == TRANSITIONS).all()
+            self._n_whole = n if are_all else 0
+        n_whole, n_labels = self._n_whole, len(self.tail)
+        if not n_whole:
+            return None
+        return matrix[: n_whole * n_labels].reshape(n_whole, n_labels)
 
     def pair_arrays(self) -> tuple[Ints, Ints]:
         """Those of `pairs`, empty where each row has all weights."""
@@ -644,28 +678,34 @@ class Weights(Shim):
     def keep(self, is_kept: NDArray[np.bool_]) -> None:
         """Forget the other weights of features, and features that have none left.
 
-        The result has `pairs` where few are left; otherwise what is forgotten is 0. It
-        does not grow again if features were forgotten.
+        The result has `pairs` where few are left; otherwise what is forgotten of
+        features that have weights for all labels is 0. It does not grow again if
+        features were forgotten.
 
         is_kept (bool): In the shape of `matrix`.
         """
         if is_kept.all():
             return
-        n_columns = len(self.tail)
         row, column, slot = self._slots(np.arange(len(self.table), dtype=np.int32))
         kept = is_kept.ravel()[slot]
         sizes = np.bincount(row[kept], minlength=len(self.table))
         rows = np.flatnonzero(sizes)
-        pairs = None
-        if self.pairs is None and kept.sum() >= SPARSE * len(rows) * n_columns:
-            matrix = np.where(is_kept, self.matrix, 0.0)[rows]
-        else:
-            first = np.concatenate([[0], np.cumsum(sizes[rows])]).astype(np.int32)
-            pairs = Pairs(first, column[kept])
-            matrix = self.matrix.reshape(-1, 1)[slot[kept]]
+        values = np.where(kept, self.matrix.ravel()[slot], 0.0)
+        whole = self._of_labels(self._matrix)
+        if whole is not None:
+            is_whole = row < len(whole)
+            n_whole = np.count_nonzero(sizes[: len(whole)]) * len(self.tail)
+            if np.count_nonzero(kept & is_whole) >= SPARSE * n_whole:
+                kept |= is_whole & (sizes[row] > 0)
         names = [self.names[r] for r in rows.tolist()]
         self.grows = self.grows and len(names) == len(self.names)
-        self._set_rows(self.table.keys[rows], names, pairs)
+        sizes = np.bincount(row[kept], minlength=len(self.table))[rows]
+        first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+        pairs, matrix = Pairs(first, column[kept]), values[kept, None]
+        is_dense = self.pairs is None and pairs.n_whole(len(self.tail)) == len(rows)
+        if is_dense:
+            matrix = matrix.reshape(len(rows), len(self.tail))
+        self._set_rows(self.table.keys[rows], names, None if is_dense else pairs)
         self.counts, self.matrix = self.counts[rows], matrix
         self._reset_optimizer()
 

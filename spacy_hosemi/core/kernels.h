@@ -399,7 +399,8 @@ HOSEMI_COMPARING ptrdiff_t hosemi_count_bad(const double *x, ptrdiff_t n) {
 }
 
 /* scores[i] += sum_k weights[rows[k]] for k = first[i] .. first[i + 1], and the transpose.
-   Rows lie anywhere in memory: those that are needed next are fetched meanwhile. */
+   Rows lie anywhere in memory: those that are needed next are fetched meanwhile. A token
+   whose scores are 0 has nothing to add, as most have in training by steps. */
 HOSEMI_KERNEL void hosemi_gather(
     const int32_t *first, const int32_t *rows, ptrdiff_t n,
     const double *weights, double *scores, ptrdiff_t width
@@ -438,14 +439,17 @@ HOSEMI_KERNEL void hosemi_scatter(
     const int32_t *first, const int32_t *rows, ptrdiff_t n,
     const double *scores, double *weights, ptrdiff_t width
 ) {
-    for (ptrdiff_t i = 0; i < n; i++, scores += width)
-        for (ptrdiff_t k = first[i]; k < first[i + 1]; k++) {
+    for (ptrdiff_t i = 0; i < n; i++, scores += width) {
+        ptrdiff_t n_others = 0;
+        for (ptrdiff_t y = 0; y < width; y++) n_others += scores[y] != 0.0;
+        for (ptrdiff_t k = first[i]; n_others && k < first[i + 1]; k++) {
             double *row = weights + rows[k] * width;
             const ptrdiff_t next = k + HOSEMI_AHEAD < first[n] ? k + HOSEMI_AHEAD : k;
             for (ptrdiff_t y = 0; y < width; y += 8)
                 HOSEMI_PREFETCH(weights + rows[next] * width + y);
             for (ptrdiff_t y = 0; y < width; y++) row[y] += scores[y];
         }
+    }
 }
 
 /* The running hash of values: the finaliser of MurmurHash3, so every bit of h and value
