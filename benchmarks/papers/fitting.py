@@ -30,9 +30,9 @@ from spacy_hosemi.fit import Batch, Fit, make_lbfgs
 from spacy_hosemi.objectives import Objective
 
 # The fit of the paper's own code: 100 iterations at most, sigma = 1. On three folds of
-# train a tolerance of 1e-4 gives the same F1 (SC3 85.84 for 85.83, C1 85.73 for 85.90)
-# and takes a tenth longer; with 1e-3 SC3 has 85.50.
-PAPER_FIT = {"l2": 1.0, "max_iter": 100, "tolerance": 3e-4}
+# train the mean F1 of C1 to SC3 is 85.62, 85.69, 85.58 and 85.41 with tolerances of
+# 3e-4, 5e-4, 7e-4 and 1e-3.
+PAPER_FIT = {"l2": 1.0, "max_iter": 100, "tolerance": 5e-4}
 QUICK_DOCS = 40
 QUICK_ITERATIONS = 5
 N_TIMED = 4  # passes

@@ -1,3 +1,5 @@
+from libc.stdint cimport int32_t
+
 from .tables cimport Tables
 
 
@@ -33,7 +35,9 @@ cdef class Expectations(Tables):
     cdef void _count_arcs(self, Py_ssize_t j) noexcept nogil
     cdef void _count_arcs_at(self, Py_ssize_t j, Py_ssize_t end) noexcept nogil
     cdef void _count_starts_at(self, Py_ssize_t j, Py_ssize_t a) noexcept nogil
-    cdef double _arc_prob(self, Py_ssize_t k, Py_ssize_t a) noexcept nogil
+    cdef double _arc_probs(
+        self, const int32_t* arc, Py_ssize_t n, Py_ssize_t a
+    ) noexcept nogil
     cdef bint _refill(self, Py_ssize_t j) noexcept nogil
     cdef bint _end(self) noexcept nogil
     cdef void _count_row(self, Py_ssize_t j) noexcept nogil

@@ -143,27 +143,44 @@ cdef class Expectations(Tables):
         # Expected count of a pattern at j: that of the arcs that complete it.
         cdef const int32_t[::1] first = self.starts.arcs.first
         cdef const int32_t[::1] arc = self.starts.arcs.arc
-        cdef Py_ssize_t t, e, i, begin = self.starts.first[j]
-        cdef Py_ssize_t end = self.starts.first[j + 1]
+        cdef double* more = &self.arc_more[0] + a
+        cdef Py_ssize_t t, e, i, n_lanes = self.n_lanes
+        cdef Py_ssize_t begin = self.starts.first[j], end = self.starts.first[j + 1]
         cdef double none = 0.0 if self.in_logs else 1.0
         for t in range(begin, end):
             e = self.starts.edge[t]
-            for i in range(first[e], first[e + 1]):
-                self.start_count[t] += self._arc_prob(arc[i], a)
+            if first[e] < first[e + 1]:
+                self.start_count[t] += self._arc_probs(
+                    &arc[first[e]], first[e + 1] - first[e], a
+                )
         for t in range(begin, end):
             e = self.starts.edge[t]
             for i in range(first[e], first[e + 1]):
-                self.arc_more[arc[i] * self.n_lanes + a] = none
+                more[arc[i] * n_lanes] = none
 
-    cdef double _arc_prob(self, Py_ssize_t k, Py_ssize_t a) noexcept nogil:
-        """P(arc at the boundary of this lane)"""
-        if self.in_logs:
-            return self.arc_prob[k]
-        return (
-            self.lane_node[self.arc_node[k], a]
-            * self.lane_node[self.n_nodes + self.arc_target[k], a]
-            * (self.arc_more[k * N_LANES + a] * self.arc_weight[k])
-        )
+    cdef double _arc_probs(
+        self, const int32_t* arc, Py_ssize_t n, Py_ssize_t a
+    ) noexcept nogil:
+        """Sum of P(arc at the boundary of this lane) over some arcs."""
+        cdef const double* x = &self.lane_node[0, 0] + a
+        cdef const double* y = x + self.n_nodes * N_LANES
+        cdef const double* more = &self.arc_more[0] + a
+        cdef const double* weight = &self.arc_weight[0]
+        cdef const int32_t* node = &self.arc_node[0]
+        cdef const int32_t* target = &self.arc_target[0]
+        cdef Py_ssize_t i, k
+        cdef double total = 0.0
+        for i in range(n):
+            k = arc[i]
+            if self.in_logs:
+                total += self.arc_prob[k]
+            else:
+                total += (
+                    x[node[k] * N_LANES]
+                    * y[target[k] * N_LANES]
+                    * (more[k * N_LANES] * weight[k])
+                )
+        return total
 
     cdef bint _refill(self, Py_ssize_t j) noexcept nogil:
         if self.in_logs:
