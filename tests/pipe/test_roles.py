@@ -1,5 +1,6 @@
 """The component with features in further roles: scores, gradients, what they tell."""
 
+from itertools import chain
 from math import inf
 
 import numpy as np
@@ -541,6 +542,37 @@ def test_pruning_drops_patterns_without_weights(ordered, tmp_path):
     pipe.prune(1e9)
     assert pipe.automaton.observed == ()
     assert len(pipe.predict([nlp.make_doc("a then b .")])) == 1
+
+
+@pytest.mark.parametrize("config", [{}, {"encoding": "BIO", "observed_order": 2}])
+def test_pruned_weights_of_labels_stay_a_matrix(config, monkeypatch):
+    """Those of features for labels, as in models without transitions; the others are
+    gone one by one."""
+    pipe, examples = make_observed(**config)
+    weights, n_labels = pipe.weights, pipe.automaton.n_labels
+    are_of_labels = weights.pairs.columns < n_labels
+    size = np.abs(weights.matrix[:, 0])
+    below = float(np.median(size[are_of_labels]))
+    lost = set(np.flatnonzero((size <= below) & are_of_labels).tolist())
+    n_left = int((size[~are_of_labels] > below).sum())
+    rows = [
+        range(i, j)
+        for i, j in zip(weights.pairs.first, weights.pairs.first[1:])
+        if are_of_labels[i] and not lost.issuperset(range(i, j))
+    ]
+    pipe.prune(below)
+    n_whole = pipe.weights.pairs.n_whole(n_labels)
+    assert n_whole == len(rows) > 3
+    assert np.diff(pipe.weights.pairs.first)[n_whole:].sum() == n_left > 0
+    assert (pipe.weights.matrix == 0.0).sum() == len(lost & {*chain(*rows)})
+    assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
+    assert_kept_scores_agree(pipe, examples)
+    # where few are left, nothing else
+    monkeypatch.setattr("spacy_hosemi.weights.SPARSE", 2.0)
+    pipe.prune(below)
+    assert (pipe.weights.matrix != 0.0).all()
+    assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
+    assert_kept_scores_agree(pipe, examples)
 
 
 @pytest.mark.filterwarnings("ignore:.*HSW05")
