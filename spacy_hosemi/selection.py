@@ -13,7 +13,7 @@ only have weights for such pairs, with patterns in the place of labels.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -193,15 +193,17 @@ def select_features(
     RETURNS (Selection): See the head of this module.
     WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
     """
-    keys, in_tokens, in_docs = count_features(extractor, docs)
+    roles = extractor.features.transition_roles
+    kept: dict[str, list[Keys]] = {role: [] for role in roles}
+    keys, in_tokens, in_docs = count_features(extractor, docs, kept)
     table = RowTable(keys)
     asked = extractor.features.min_count
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
-    has_transitions = bool(extractor.features.transition_roles)
-    if has_transitions:
-        args = table, automaton, observed_min_count, observed_max
-        found = mine_transitions(extractor, docs, golds, *args)
+    if roles and docs:
+        read = {role: np.concatenate(parts) for role, parts in kept.items()}
+        args = read, golds, [*map(len, docs)], table, automaton
+        found = mine_transitions(*args, observed_min_count, observed_max)
         has_patterns, of_patterns = found
     weights_of_row = np.bincount(of_patterns // n_columns, minlength=len(keys))
     weights_of_row[~has_patterns] = n_labels
@@ -227,7 +229,7 @@ def select_features(
         )
         warnings.warn(message, stacklevel=2)
     parts = [np.flatnonzero(keep & x) for x in (~has_patterns, has_patterns)]
-    if of_labels is None and has_transitions:
+    if of_labels is None and roles:
         of_labels = (parts[0][:, None] * n_columns + np.arange(n_labels)).ravel()
     rows, pairs = np.concatenate(parts), None
     if of_labels is not None:
@@ -270,10 +272,14 @@ def _as_pairs(
 
 
 def count_features(
-    extractor: Extractor, docs: Collection[Doc]
+    extractor: Extractor,
+    docs: Collection[Doc],
+    kept: Mapping[str, list[Keys]] | None = None,
 ) -> tuple[Keys, Counts, Counts]:
     """Which features occur in training documents.
 
+    kept (Optional[Dict[str, List[uint64 [n, T]]]]): For some roles a list, to which the
+        keys of each document are added.
     RETURNS: Keys [R], in how many tokens each fires (in a bag: in how many documents),
         and in how many documents. Keys are sorted: the same documents give the same
         rows.
@@ -282,6 +288,8 @@ def count_features(
     by_doc = [np.zeros((2, 0), np.uint64)]
     for doc in watched(docs, "Counting features"):
         reading = extractor.read(doc, is_train=True)
+        for role, parts in (kept or {}).items():
+            parts.append(reading.keys[role])
         of_tokens = []
         for role, of_role in reading.keys.items():
             if len(bags[role]):

@@ -9,29 +9,25 @@ only for the pairs that occur in the gold.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from .core import PatternAutomaton
 from .core.potentials import ROLES
 from .core.rows import RowTable
-from .features import TRANSITION_ROLES, Extractor
-from .features.kept import borders_of
+from .features import TRANSITION_ROLES
 from .segmentation import Gold
 
 FIRST, EACH = TRANSITION_ROLES
 # What the entries of each role add to.
 _ADDS_TO = {FIRST: ROLES.index("start"), EACH: ROLES.index("inside")}
 
-# Documents that are read together.
-_PORTION = 256
-
 Ints = NDArray[np.int32]
+Keys = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -74,9 +70,9 @@ def place_rows(found: Mapping[str, tuple[Ints, Ints]]) -> PlaceRows:
 
 
 def mine_transitions(
-    extractor: Extractor,
-    docs: Sequence[Doc],
+    read: Mapping[str, Keys],
     golds: Sequence[Gold],
+    sizes: Sequence[int],
     table: RowTable,
     automaton: PatternAutomaton,
     min_count: int = 1,
@@ -85,6 +81,8 @@ def mine_transitions(
     """Features that speak for label patterns, and pairs (row, column) that occur in the
     gold.
 
+    read (Dict[str, uint64 [n, T]]): By role, of documents one behind the other.
+    golds (Sequence[Gold]), sizes (Sequence[int]): Of each document, and its tokens.
     table (RowTable): All R that the documents have.
     automaton (PatternAutomaton): C columns.
     min_count (int): How often a pair must occur.
@@ -96,18 +94,14 @@ def mine_transitions(
     n_columns = automaton.n_columns
     is_theirs = np.zeros(len(table), bool)
     found = [np.zeros(0, np.int64)]
-    reader = extractor.reading(extractor.features.of_transitions())
-    for some, of_docs in _portions(docs, golds):
-        reading = reader.read_together(some, is_train=True)
-        start, size, column = _observed(some, of_docs, automaton)
-        for role in extractor.features.transition_roles:
-            read = reading.keys[role]
-            rows = table.find(read.ravel()).reshape(read.shape).astype(np.int64)
-            is_theirs[rows[rows >= 0]] = True
-            n_read = np.ones_like(size) if role == FIRST else size
-            at = start.repeat(n_read) + _within(n_read)
-            columns = column.repeat(n_read)[:, None]
-            found.append((rows[at] * n_columns + columns)[rows[at] >= 0])
+    start, size, column = _observed(golds, sizes, automaton)
+    for role, keys in read.items():
+        rows = table.find(keys.ravel()).reshape(keys.shape).astype(np.int64)
+        is_theirs[rows[rows >= 0]] = True
+        n_read = np.ones_like(size) if role == FIRST else size
+        at = start.repeat(n_read) + _within(n_read)
+        columns = column.repeat(n_read)[:, None]
+        found.append((rows[at] * n_columns + columns)[rows[at] >= 0])
     pairs, counts = np.unique(np.concatenate(found), return_counts=True)
     is_kept = counts >= min_count
     if max_patterns is not None:
@@ -124,18 +118,8 @@ def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int
     return ranks
 
 
-def _portions(
-    docs: Sequence[Doc], golds: Sequence[Gold]
-) -> Iterator[tuple[list[Doc], list[Gold]]]:
-    """Some documents of one vocabulary at a time, which are read together."""
-    for _, of_vocab in groupby(zip(docs, golds), lambda pair: id(pair[0].vocab)):
-        while portion := [*islice(of_vocab, _PORTION)]:
-            some, of_docs = zip(*portion)
-            yield [*some], [*of_docs]
-
-
 def _observed(
-    docs: Sequence[Doc], golds: Sequence[Gold], automaton: PatternAutomaton
+    golds: Sequence[Gold], sizes: Sequence[int], automaton: PatternAutomaton
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
     """Where observed patterns are complete in documents that are known.
 
@@ -151,7 +135,7 @@ def _observed(
     )
     start, end, label = flat.reshape(-1, 3).T
     segment, column = automaton.observed_read(label, first)
-    before = borders_of(docs)[:-1].repeat(n_segments)
+    before = (np.cumsum(sizes) - sizes).repeat(n_segments)
     return (before + start)[segment], (end - start)[segment], column
 
 

@@ -187,6 +187,7 @@ def averaged(
     config: Mapping[str, Any],
     n_passes: int,
     rate: float | dict[str, float] = 1.0,
+    seed: int = SEED,
 ) -> Averaged:
     """Train by the averaged perceptron, weights of long patterns 0 or more.
 
@@ -194,11 +195,12 @@ def averaged(
     config (Mapping): Of the component.
     n_passes (int): Over the docs.
     rate (Union[float, Dict[str, float]]): Of all steps, or by family of features.
+    seed (int): Of the order of the documents.
     RETURNS (Averaged): The component.
     """
     nlp = Language(docs[0].vocab)
     found = Averaged(nlp.add_pipe("hosemi", config=dict(config)), 0.0)
-    fit = make_averaged(n_passes, rate, SEED, nonnegative=True, progress=False)
+    fit = make_averaged(n_passes, rate, seed, nonnegative=True, progress=False)
 
     def timed_fit(batch: Batch) -> None:
         found.n_met = len(found.component.automaton.patterns)

@@ -231,14 +231,6 @@ class FeatureSet:
             {**self.roles, "transition": parse_templates(TRANSITION)}
         )
 
-    def of_transitions(self) -> FeatureSet:
-        """Those of label patterns alone."""
-        roles: dict[str, tuple[Template, ...]] = dict.fromkeys(self.roles, ())
-        roles |= {role: self.roles[role] for role in TRANSITION_ROLES}
-        alone = self._with_roles(roles)
-        alone.functions = Functions()
-        return alone
-
     def _with_roles(self, roles: dict[str, tuple[Template, ...]]) -> FeatureSet:
         merged = copy(self)
         merged.roles = roles
