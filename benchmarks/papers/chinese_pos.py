@@ -248,7 +248,8 @@ def row(model: Trained, first: Trained) -> list[str]:
         errors = [int((~x).sum()) for x in (before, after)]
         fewer = f"{100 * (1 - errors[1] / max(errors[0], 1)):.1f}"
         p = f"{mc_nemar(before, after)[2]:.2g}"
-        by_seeds = f"{100 * (1 - sum(model.n_wrong) / sum(first.n_wrong)):.1f}"
+        ratio = sum(model.n_wrong) / max(sum(first.n_wrong), 1)
+        by_seeds = f"{100 * (1 - ratio):.1f}"
     automaton = model.component.automaton
     return [
         model.name,
@@ -283,12 +284,11 @@ def notes(models: Sequence[Trained]) -> list[str]:
         'five times, with other orders of the documents. "patterns", "observed": those '
         "with a weight other than 0 after training, alone and where a word speaks for "
         'them. CPU us a word: "training", all of it, the median of five, of which '
-        '"passes" those of the '
-        'perceptron; "new words", from `Doc` to `doc.ents`, by a model that was just '
-        'loaded, so that no word is known; "component", the same when all are, of '
-        'which "scores" and "decoding"; "auto" and "automaton" decode with one call '
-        "for each document, the second through the states of all patterns, whether "
-        "they fire or not.",
+        '"passes" those of the perceptron; "new words", from `Doc` to `doc.ents`, by a '
+        'model that was just loaded, so that no word is known; "component", the same '
+        'when all are, of which "scores" and "decoding"; "auto" and "automaton" decode '
+        "with one call for each document, the second through the states of all "
+        "patterns, whether they fire or not.",
         "Times of order 1 in training, new words, component: "
         + "; ".join(map(more, models[1:]))
         + ". The paper has 1.08 in training and 1.12 in testing.",
