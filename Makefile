@@ -9,7 +9,7 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check -qq install
 SETUP := $(PY) setup.py -q
 
 METADATA := setup.py setup.cfg pyproject.toml spacy_hosemi/__init__.py
-CYTHON := $(wildcard spacy_hosemi/core/*.pyx spacy_hosemi/core/*.pxd spacy_hosemi/core/*.h)
+CYTHON := $(shell find spacy_hosemi -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 READY := $(VENV)/.built $(VENV)/.dev
 
 .PHONY: help demo test install lint format test-checked test-sanitized bench papers clean

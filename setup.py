@@ -1,4 +1,4 @@
-"""Compile spacy_hosemi/core/*.pyx; the metadata is in setup.cfg.
+"""Compile every .pyx of the package; the metadata is in setup.cfg.
 
 HOSEMI_DEBUG=1 makes the checked build: indices, integer overflow and division are
 checked. (An overflow found without the GIL ends in a segmentation fault, Cython 3.3;
@@ -20,7 +20,9 @@ CHECKED = os.environ.get("HOSEMI_DEBUG", "0") == "1"
 SANITIZED = os.environ.get("HOSEMI_SANITIZE", "0") == "1"
 FLAVOUR = "debug" if CHECKED else "sanitize" if SANITIZED else "release"
 BUILD = f"build/{FLAVOUR}"
-CORE = "spacy_hosemi/core"
+PACKAGE = "spacy_hosemi"
+HEADERS = "spacy_hosemi/core/simd"
+SOURCES = sorted(glob(f"{PACKAGE}/**/*.pyx", recursive=True))
 WINDOWS = sys.platform == "win32"
 SANITIZE = ["-fsanitize=address,undefined"]
 # Nothing of -ffast-math: the engine relies on -inf and reads floating-point exception
@@ -33,11 +35,22 @@ OPTIMISE = {
 }
 
 
+def delete_stale(folder):
+    """Delete compiled libraries whose source is gone, which Python would import."""
+    sources = {os.path.splitext(os.path.relpath(path, PACKAGE))[0] for path in SOURCES}
+    for ending in (".so", ".pyd"):
+        for path in glob(f"{folder}/**/*{ending}", recursive=True):
+            module = os.path.relpath(path, folder).split(".", 1)[0]
+            if module not in sources:
+                os.remove(path)
+
+
 class BuildExt(build_ext):
     def finalize_options(self):
         super().finalize_options()
         if FLAVOUR != "release" and self.inplace:  # it would pass for that there
             sys.exit(f"the {FLAVOUR} build is not made in place: see `make help`")
+        delete_stale(PACKAGE if self.inplace else os.path.join(self.build_lib, PACKAGE))
 
 
 def extension(path):
@@ -46,8 +59,8 @@ def extension(path):
     return Extension(
         name,
         [path],
-        include_dirs=[CORE],
-        depends=glob(f"{CORE}/*.h"),
+        include_dirs=[HEADERS],
+        depends=glob(f"{HEADERS}/*.h"),
         libraries=libraries,
         extra_compile_args=["/O2"] if WINDOWS else OPTIMISE[FLAVOUR],
         extra_link_args=SANITIZE if FLAVOUR == "sanitize" else [],
@@ -56,7 +69,7 @@ def extension(path):
 
 setup(
     ext_modules=cythonize(
-        [extension(path) for path in sorted(glob(f"{CORE}/*.pyx"))],
+        [extension(path) for path in SOURCES],
         build_dir=f"{BUILD}/c",
         quiet=True,
         emit_linenums=FLAVOUR == "sanitize",

@@ -58,9 +58,9 @@ from spacy.util import load_config, load_model_from_config
 from tqdm import tqdm
 from training import accuracy, config_lang, entity_component
 
-from spacy_hosemi.features.extract import ROLES, FeatureSet
-from spacy_hosemi.features.tables import PREFIX, VALUE
-from spacy_hosemi.features.templates import Template
+from spacy_hosemi.features.config.config import ROLES, FeatureSet
+from spacy_hosemi.features.config.templates import Template
+from spacy_hosemi.features.tables.tables import PREFIX, VALUE
 
 BASE = "as it is"
 # These stand among the families on the command line.

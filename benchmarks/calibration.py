@@ -48,6 +48,7 @@ from spacy.util import load_model
 from tqdm import tqdm
 from training import config_lang, entity_component, train
 
+from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.explain.calibration import (
     choose_temperature,
     measure_reliability,
@@ -59,7 +60,6 @@ from spacy_hosemi.explain.operating_points import (
     merit,
     try_thresholds,
 )
-from spacy_hosemi.pipe import HighOrderSemiCRF
 
 # Options of the component.
 Settings = dict[str, Any]

@@ -72,7 +72,7 @@ from tqdm import tqdm
 from tree_data import Record, Spans, on_every_token, read, read_tree, with_labels
 from tree_figures import RARE, figures, label_f1, mean, rare_f1
 
-from spacy_hosemi.fit import make_lbfgs
+from spacy_hosemi.training.lbfgs import make_lbfgs
 
 CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
 N_TURNS = 2 * N_PASSES

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from spacy_hosemi.tree import make_tree_reader, way_up
+from spacy_hosemi.hierarchy.tree import make_tree_reader, way_up
 
 PARTS = {"JJ": "ADJ", "RB": "ADV", "VB": "VERB"}  # by the first letters of a tag
 EASY = {"NONE", *PARTS.values()}

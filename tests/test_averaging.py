@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.averaging import make_averaged
-from spacy_hosemi.core.rows import Freedom, step_rows
-from spacy_hosemi.fit import Batch, make_lbfgs
+from spacy_hosemi.model.kernels.sparse_steps import Freedom, step_rows
+from spacy_hosemi.training.averaged import make_averaged
+from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .helpers import (
     SMALL,

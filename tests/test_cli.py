@@ -541,7 +541,7 @@ def test_outputs_that_are_refused(listed, newer, tmp_path):
 
 
 def test_weights_of_pairs_only(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
         train_lists().to_disk(tmp_path)
     weights = spacy.load(tmp_path).get_pipe("hosemi").weights

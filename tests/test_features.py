@@ -9,7 +9,8 @@ import spacy
 from hypothesis import given, settings
 
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
-from spacy_hosemi.features import Extractor, FeatureSet, extract, make_features
+from spacy_hosemi.features import Extractor, FeatureSet, make_features
+from spacy_hosemi.features import extractor as extract
 from spacy_hosemi.features.attributes import (
     case,
     core_of,
@@ -19,7 +20,7 @@ from spacy_hosemi.features.attributes import (
     punctuation,
     short_shape,
 )
-from spacy_hosemi.features.templates import parse_templates
+from spacy_hosemi.features.config.templates import parse_templates
 
 from .helpers import make_doc
 

@@ -12,7 +12,8 @@ from spacy.training import Example
 from threadpoolctl import threadpool_info, threadpool_limits
 from typer.testing import CliRunner
 
-from spacy_hosemi.fit import Batch, make_lbfgs
+from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .helpers import (
     SMALL,

@@ -5,9 +5,10 @@ import copy
 import numpy as np
 import pytest
 
-from spacy_hosemi import core, gains
-from spacy_hosemi.gains import pattern_gains
-from spacy_hosemi.segmentation import Gold
+from spacy_hosemi import core
+from spacy_hosemi.labels.gold import Gold
+from spacy_hosemi.training import gains
+from spacy_hosemi.training.gains import pattern_gains
 
 from . import oracles
 from .helpers import (

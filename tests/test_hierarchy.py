@@ -9,24 +9,33 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from spacy_hosemi.candidates import Candidates, Known, top_candidates
 from spacy_hosemi.core import PatternAutomaton, viterbi
-from spacy_hosemi.core.rows import Freedom
-from spacy_hosemi.hierarchy import (
+from spacy_hosemi.hierarchy.candidates import (
+    Candidates,
+    Known,
+    top_candidates,
+)
+from spacy_hosemi.hierarchy.coarse_to_fine import (
     Readings,
     descend,
     make_hierarchy,
     make_step,
     paths,
 )
-from spacy_hosemi.levels import LevelWeights, level_names
-from spacy_hosemi.refinement import surest
-from spacy_hosemi.rows import NO_ROWS, RoleRows, Rows, SegmentRows
-from spacy_hosemi.selection import Pairs
-from spacy_hosemi.stagewise import LevelBatch, train_levels
-from spacy_hosemi.transitions import NO_PLACES
-from spacy_hosemi.tree import LabelTree
-from spacy_hosemi.tree_mbr import mbr_spans
+from spacy_hosemi.hierarchy.decoder import surest
+from spacy_hosemi.hierarchy.mbr import mbr_spans
+from spacy_hosemi.hierarchy.trainer import LevelBatch, train_levels
+from spacy_hosemi.hierarchy.tree import LabelTree
+from spacy_hosemi.hierarchy.weights import LevelWeights, level_names
+from spacy_hosemi.model.active_features import (
+    NO_ROWS,
+    RoleRows,
+    Rows,
+    SegmentRows,
+)
+from spacy_hosemi.model.kernels.sparse_steps import Freedom
+from spacy_hosemi.model.observed_features import NO_PLACES
+from spacy_hosemi.model.weights.pairs import Pairs
 
 from . import oracles
 from .core.problems import as_core

@@ -7,12 +7,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from spacy_hosemi import labels
 from spacy_hosemi.core import PatternAutomaton
-from spacy_hosemi.labels import (
-    ENCODINGS,
-    OUTSIDES,
-    LabelInventory,
+from spacy_hosemi.labels import inventory as labels
+from spacy_hosemi.labels.inventory import ENCODINGS, OUTSIDES, LabelInventory
+from spacy_hosemi.labels.patterns import (
     check_asked,
     mine_observed,
     mine_patterns,

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spacy_hosemi.lengths import differences, gradient_of_sums, sums
+from spacy_hosemi.model.weights.lengths import (
+    differences,
+    gradient_of_sums,
+    sums,
+)
 
 from .helpers import make_examples, make_trained
 

@@ -10,11 +10,16 @@ import spacy
 import srsly
 from thinc.api import Adam
 
-from spacy_hosemi.families import FAMILIES, family_values
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
-from spacy_hosemi.model import build_span_scorer, weights_of
-from spacy_hosemi.packing import pack_floats, pack_names, unpack_floats, unpack_names
-from spacy_hosemi.storage import FORMAT
+from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
+from spacy_hosemi.model.weights.families import FAMILIES, family_values
+from spacy_hosemi.model.weights.packing import (
+    pack_floats,
+    pack_names,
+    unpack_floats,
+    unpack_names,
+)
+from spacy_hosemi.model.weights.storage import FORMAT
 
 from .helpers import (
     TRAIN,
@@ -457,7 +462,7 @@ def test_future_format():
 def twins(monkeypatch):
     """Two components, the second with weights only for pairs seen in the gold."""
     _, full, examples = make_pipe(explicit_length=2)
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03.* 3 columns .* 5 weights"):
         nlp, pairs, _ = make_pipe(explicit_length=2)
     return full, pairs, examples
@@ -567,7 +572,7 @@ def test_pairs_are_saved(twins):
 
 
 def test_batch_training_of_pairs(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
         nlp = make_trained()
     expected = [triples(eg.reference.ents) for eg in make_examples(nlp)]
@@ -575,9 +580,9 @@ def test_batch_training_of_pairs(monkeypatch):
 
 
 def test_too_many_pairs_raise_the_minimum_count(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_PAIRS", 20)
-    monkeypatch.setattr("spacy_hosemi.selection._BUFFER", 10)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.model.weights.pairs.MAX_PAIRS", 20)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection._BUFFER", 10)
     nlp = make_nlp()
     with pytest.warns(UserWarning, match="HSW03.* from a count of [4-9]"):
         initialize(nlp)
@@ -587,8 +592,8 @@ def test_too_many_pairs_raise_the_minimum_count(monkeypatch):
 
 
 def test_pairs_of_partial_annotation(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 1)
-    monkeypatch.setattr("spacy_hosemi.selection.RAISE", 1)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 1)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.RAISE", 1)
     features = {"inside": ["ORTH"], "start": ["ORTH"], "end": ["ORTH"]}
     nlp = make_nlp(features={"preset": "none", "min_count": 1, **features})
     doc = make_doc(nlp, "a", "b", "c", "d", "e")

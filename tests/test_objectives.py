@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 
 from spacy_hosemi.core import CELLS, Constraints, Potentials, log_partition, score
-from spacy_hosemi.objectives import (
+from spacy_hosemi.labels.gold import Gold
+from spacy_hosemi.training.objectives import (
     divergence,
     is_zero,
     log_likelihood,
     make_log_likelihood,
 )
-from spacy_hosemi.segmentation import Gold
 
 from . import oracles
 from .core.problems import as_core

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from spacy_hosemi.packing import (
+from spacy_hosemi.model.weights.packing import (
     pack_counts,
     pack_floats,
     pack_names,

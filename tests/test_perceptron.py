@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import Constraints, compile_grammar, viterbi
-from spacy_hosemi.objectives import is_zero, make_perceptron, no_counts, perceptron
-from spacy_hosemi.segmentation import Gold
+from spacy_hosemi.labels.gold import Gold
+from spacy_hosemi.training.objectives import (
+    is_zero,
+    make_perceptron,
+    no_counts,
+    perceptron,
+)
 
 from . import oracles
 from .core.problems import (

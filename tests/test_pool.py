@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import score, viterbi
-from spacy_hosemi.fit import make_lbfgs
-from spacy_hosemi.pool import features_of_lists, make_opinion_pool
+from spacy_hosemi.training.lbfgs import make_lbfgs
+from spacy_hosemi.training.pool import features_of_lists, make_opinion_pool
 
 from . import oracles
 from .helpers import as_problem, averaged, initialize, lbfgs, make_nlp

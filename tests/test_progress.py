@@ -2,7 +2,7 @@
 
 import sys
 
-from spacy_hosemi import progress
+from spacy_hosemi.training import progress
 
 
 def test_nothing_is_shown_but_on_a_terminal(capsys, monkeypatch):

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from spacy_hosemi import cli  # noqa: F401 - spaCy finds the commands of installed packages
 from spacy_hosemi.features.attributes import FLAGS, KNOWN
-from spacy_hosemi.features.units import UNIT_ATTRIBUTES
+from spacy_hosemi.features.segment_features import UNIT_ATTRIBUTES
 
 from .conftest import ROOT
 

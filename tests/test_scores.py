@@ -7,12 +7,12 @@ import spacy
 from hypothesis import given
 from thinc.api import Adam
 
-from spacy_hosemi import selection
-from spacy_hosemi.core.steps import finish
+from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features import Kept
-from spacy_hosemi.features.kept import words_of
-from spacy_hosemi.scores import TokenScores
+from spacy_hosemi.features.word_cache import words_of
+from spacy_hosemi.model.weights.token_scores import TokenScores
+from spacy_hosemi.training import feature_selection as selection
 
 from .helpers import TRAIN, initialize, make_doc, make_examples, make_nlp, randomize
 

@@ -11,15 +11,12 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
-from spacy_hosemi.labels import ENCODINGS, LabelInventory
-from spacy_hosemi.segmentation import (
-    Annotation,
-    count_misaligned,
-    limits,
-    make_gold,
-    read_annotation,
-    whitespace,
-)
+from spacy_hosemi.labels.alignment import count_misaligned, read_annotation
+from spacy_hosemi.labels.constraints import limits
+from spacy_hosemi.labels.gold import make_gold
+from spacy_hosemi.labels.inventory import ENCODINGS, LabelInventory
+from spacy_hosemi.labels.partial import Annotation
+from spacy_hosemi.labels.whitespace import whitespace
 
 from . import oracles
 from .helpers import as_problem, make_doc, make_examples

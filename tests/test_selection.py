@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from spacy_hosemi.selection import Pairs
+from spacy_hosemi.model.weights.pairs import Pairs
 
 columns_R = st.lists(
     st.sets(st.integers(0, 4)) | st.just({0, 1, 2}) | st.just(set()), max_size=6

@@ -8,7 +8,11 @@ from spacy.cli.find_threshold import find_threshold
 from spacy.tokens import DocBin
 from thinc.api import Config
 
-from spacy_hosemi.thresholds import least_of, read_thresholds, write_thresholds
+from spacy_hosemi.prediction.thresholds import (
+    least_of,
+    read_thresholds,
+    write_thresholds,
+)
 
 from .helpers import (
     initialize,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hosemi.tree import (
+from spacy_hosemi.hierarchy.tree import (
     LabelTree,
     check_labels_in_tree,
     make_tree_reader,

@@ -25,9 +25,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_hosemi.averaging import make_averaged
-from spacy_hosemi.fit import Batch, Fit, make_lbfgs
-from spacy_hosemi.objectives import Objective
+from spacy_hosemi.training.averaged import make_averaged
+from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.training.lbfgs import Fit, make_lbfgs
+from spacy_hosemi.training.objectives import Objective
 
 # The fit of the paper's own code: 100 iterations at most, sigma = 1. On three folds of
 # train the mean F1 of C1 to SC3 is 85.62, 85.69, 85.58 and 85.41 with tolerances of

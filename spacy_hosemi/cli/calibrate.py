@@ -241,7 +241,7 @@ def _print_calibrated(component: str, found: Calibration, output: Path | None) -
 
     from wasabi import msg
 
-    from ..thresholds import write_thresholds
+    from ..prediction.thresholds import write_thresholds
 
     judged = found.judged
     msg.info(

@@ -12,7 +12,7 @@ from spacy.cli._util import app
 if TYPE_CHECKING:
     from spacy.language import Language
 
-    from ..pipe import HighOrderSemiCRF
+    from ..component.pipe import HighOrderSemiCRF
 
 HELP = (
     "Look into hosemi components, what they learnt, their lists; make them smaller; "
@@ -91,7 +91,7 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
     """A saved pipeline and its trained component; otherwise exit with a message."""
     from spacy.util import load_model
 
-    from ..pipe import HighOrderSemiCRF
+    from ..component.pipe import HighOrderSemiCRF
 
     try:
         nlp = load_model(model)

@@ -26,8 +26,8 @@ from .common import (
 if TYPE_CHECKING:
     from spacy.language import Language
 
+    from ..component.pipe import HighOrderSemiCRF
     from ..features import Gazetteers
-    from ..pipe import HighOrderSemiCRF
 
 LISTS_HELP = "Look into the lists of names of a trained pipeline, and replace them."
 gazetteer_cli = typer.Typer(
@@ -136,7 +136,7 @@ def gazetteer_replace_cli(
       python -m spacy hosemi gazetteer replace newer cities c.csv -o newer -f
     """
     from ..explain.gazetteers import compare_entries
-    from ..features.entries import make_gazetteer_reader
+    from ..features.gazetteers.readers import make_gazetteer_reader
 
     import_code(code_path)
     check_output(output, overwrite)

@@ -21,7 +21,7 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..pipe import HighOrderSemiCRF
+    from ..component.pipe import HighOrderSemiCRF
 
 # Smaller weights of a feature are left out of tables that show those of all labels.
 LEAST = 0.01

@@ -1,15 +1,15 @@
 """Exact inference for high-order semi-Markov models: numpy in, numpy out, no spaCy."""
 
-from .automaton import PatternAutomaton
-from .batches import marginals_many, viterbi_many
-from .entropy import entropy
-from .grammar import LabelGrammar, compile_grammar
-from .inference import Marginals, log_partition, marginals
-from .kbest import kbest
-from .mbr import mbr
+from .algorithms.entropy import entropy
+from .algorithms.kbest import kbest
+from .algorithms.many import marginals_many, viterbi_many
+from .algorithms.marginals import Marginals, log_partition, marginals
+from .algorithms.mbr import mbr
+from .algorithms.sampling import sample
+from .algorithms.viterbi import add_counts, score, viterbi
+from .automaton.automaton import PatternAutomaton
+from .automaton.grammar import LabelGrammar, compile_grammar
 from .potentials import CELLS, ENTRIES, Constraints, Potentials
-from .sampling import sample
-from .viterbi import add_counts, score, viterbi
 
 __all__ = [
     "CELLS",

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
-from .automaton import PatternAutomaton
+from .automaton.automaton import PatternAutomaton
 
 CELLS = np.dtype(
     [("start", "i4"), ("end", "i4"), ("column", "i4"), ("score", "f8")], align=True

@@ -14,9 +14,9 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Example
 
+from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
-from ..pipe import HighOrderSemiCRF
-from ..thresholds import Thresholds, least_of, write_thresholds
+from ..prediction.thresholds import Thresholds, least_of, write_thresholds
 from .judging import Judged, Progress, judge_all
 from .operating_points import (
     Point,

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from spacy.tokens import Doc
 
-from ..core.trie import NO_ENTRY, Trie
-from ..features.fuzzy import Fuzzy, FuzzyIndex
-from ..features.pieces import alnum_words
-from ..features.templates import parse_templates
-from ..pipe import HighOrderSemiCRF
-from ..weights import Weights
+from ..component.pipe import HighOrderSemiCRF
+from ..features.config.templates import parse_templates
+from ..features.gazetteers.entry_words import alnum_words
+from ..features.gazetteers.fuzzy import Fuzzy, FuzzyIndex
+from ..features.kernels.trie import NO_ENTRY, Trie
+from ..model.weights.shim import Weights
 
 
 @dataclass(frozen=True)

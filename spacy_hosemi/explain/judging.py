@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
-from ..pipe import HighOrderSemiCRF
-from ..preset import preset_entities
-from ..segmentation import judge
+from ..component.pipe import HighOrderSemiCRF
+from ..labels.alignment import judge
+from ..prediction.existing_entities import preset_entities
 
 Progress = Callable[[Sequence[Example]], Iterable[Example]]
 

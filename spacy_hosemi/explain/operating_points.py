@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..thresholds import Thresholds, least_of
+from ..prediction.thresholds import Thresholds, least_of
 from .judging import Judged
 
 

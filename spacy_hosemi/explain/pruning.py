@@ -14,8 +14,8 @@ import numpy as np
 from spacy.language import Language
 from spacy.training import Corpus
 
+from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
-from ..pipe import HighOrderSemiCRF
 
 # Shares of all weights, from all to those with which little is left of most models.
 SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)

@@ -12,7 +12,7 @@ from pathlib import Path
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from ..pipe import HighOrderSemiCRF
+from ..component.pipe import HighOrderSemiCRF
 
 
 @dataclass(frozen=True)

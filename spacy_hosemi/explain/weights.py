@@ -20,10 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import check_choice
-from ..levels import LevelWeights
-from ..pipe import HighOrderSemiCRF
-from ..weights import Floats, Weights
+from ..component.pipe import HighOrderSemiCRF
+from ..hierarchy.weights import LevelWeights
+from ..labels.inventory import check_choice
+from ..model.weights.shim import Weights
+from ..model.weights.state import Floats
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]

@@ -1,23 +1,21 @@
 """What is read from a Doc. May not see labels or weights."""
 
 from .attributes import Extensions
-from .extract import (
+from .config.config import (
     ROLES,
     TOKEN_ROLES,
     TRANSITION_ROLES,
-    Extractor,
     FeatureSet,
-    Reading,
-    Values,
     make_features,
 )
-from .functions import Functions, Listed
-from .gazetteers import Gazetteer, Gazetteers, make_gazetteer
-from .kept import Kept
-from .tables import Table, Tables, make_table
-from .templates import Template
-from .units import Segments
-from .word2features import from_word2features
+from .config.templates import Template
+from .extractor import Extractor, Reading, Values
+from .functions.crfsuite import from_word2features
+from .functions.functions import Functions, Listed
+from .gazetteers.gazetteers import Gazetteer, Gazetteers, make_gazetteer
+from .segment_features import Segments
+from .tables.tables import Table, Tables, make_table
+from .word_cache import Kept
 
 __all__ = [
     "ROLES",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spacy_hosemi.core.bags import MEASURES, BagIndex
+from spacy_hosemi.features.kernels.ngram_windows import MEASURES, BagIndex
 
 # Few units, so that bags overlap: among them the least and the largest there is.
 unit = st.sampled_from([0, 1, 7, 2**64 - 1])

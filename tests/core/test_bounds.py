@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
-from spacy_hosemi.core.bounds import groups_left
+from spacy_hosemi.core.sweeps.viterbi_bounds import groups_left
 
 from .. import oracles
 from ..strategies import EXACT, problems_nLD, random_patterns, random_problem

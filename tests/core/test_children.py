@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from spacy_hosemi.core.children import ChildRows
-from spacy_hosemi.tree import LabelTree
+from spacy_hosemi.hierarchy.tree import LabelTree
+from spacy_hosemi.model.kernels.node_scores import ChildRows
 
 from ..strategies import random_forest
 

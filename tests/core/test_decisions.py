@@ -182,7 +182,7 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
             for *arguments, constraints in problems
         ]
 
-    found, module = decide(), sys.modules["spacy_hosemi.core.mbr"]
+    found, module = decide(), sys.modules["spacy_hosemi.core.algorithms.mbr"]
     monkeypatch.setattr(module, "_fillings", lambda *_: [])
     assert list(map(spans, found)) == list(map(spans, decide()))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.prefixes import Prefixes
+from spacy_hosemi.core.automaton.pattern_trie import Prefixes
 
 from .. import oracles
 from ..strategies import EXACT, KINDS, random_observed, random_problem

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spacy_hosemi.core import grammar as module
-from spacy_hosemi.core.grammar import compile_grammar
+from spacy_hosemi.core.automaton import grammar as module
+from spacy_hosemi.core.automaton.grammar import compile_grammar
 
 from .problems import raises
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
-from spacy_hosemi.core import expectations
+from spacy_hosemi.core.sweeps import expectations
 
 from .. import oracles
 from ..strategies import (

@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from spacy_hosemi.core.jobs import Helpers, Job
-from spacy_hosemi.core.scores import BlockScores, Scoring
-from spacy_hosemi.core.steps import finish
+from spacy_hosemi.core.parallel.coroutines import finish
+from spacy_hosemi.core.parallel.tasks import Helpers, Job
+from spacy_hosemi.model.kernels.token_scores import BlockScores, Scoring
 
 N_TOKENS = 50
 
@@ -101,7 +101,7 @@ def test_threads_end():
 def test_python_ends_while_helpers_wait():
     """As after a stream that nobody has read to its end."""
     script = """
-from spacy_hosemi.core.jobs import Helpers
+from spacy_hosemi.core.parallel.tasks import Helpers
 def stream():
     with Helpers(2):
         yield 1

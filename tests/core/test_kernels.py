@@ -1,4 +1,4 @@
-"""The loops of kernels.h, compiled on their own: against numpy, and in each version."""
+"""The loops of simd.h, compiled on their own: against numpy, and in each version."""
 
 import math
 import os
@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.schedule import Schedule
+from spacy_hosemi.core.automaton.sum_schedule import Schedule
 
 INF = float("inf")
-HEADER = Path(core.__file__).parent / "kernels.h"
+HEADER = Path(core.__file__).parent / "simd" / "simd.h"
 OPTIONS = ["-O3", "-ffp-contract=off"]  # as in setup.py
 if os.environ.get("HOSEMI_SANITIZE") == "1":
     OPTIONS += ["-g", "-fsanitize=address,undefined"]
@@ -29,7 +29,7 @@ NAMES += ["max", "bound", "leap_max", "relax_max", "lane_sum", "lane_scores"]
 NAMES += ["lane_keys", "lane_bound", "lane_arrive", "lane_leave"]
 SOURCE = """
 #include <fenv.h>
-#include "kernels.h"
+#include "simd.h"
 void clear_flags(void) { feclearexcept(FE_ALL_EXCEPT); }
 int flags(void) { return fetestexcept(FE_ALL_EXCEPT & ~FE_INEXACT); }
 """

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.lanes import probable_segments, segment_probabilities
-from spacy_hosemi.core.mbr import mbr_steps
-from spacy_hosemi.core.steps import finish
+from spacy_hosemi.core.algorithms.mbr import mbr_steps
+from spacy_hosemi.core.parallel.coroutines import finish
+from spacy_hosemi.core.sweeps.scaled_x4 import probable_segments, segment_probabilities
 
 from .. import oracles
 from ..strategies import random_problem

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import viterbi
-from spacy_hosemi.core.lattice import Lattice, Steps
+from spacy_hosemi.core.algorithms.lattice import Lattice, Steps
 
 from .. import oracles
 from ..strategies import random_problem

@@ -6,19 +6,17 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from spacy_hosemi.core.rows import (
-    RowTable,
-    adagrad_rows,
+from spacy_hosemi.features.kernels.key_table import RowTable, template_keys
+from spacy_hosemi.model.kernels.gather import (
     gather,
     gather_cells,
     gather_strengths,
     scatter,
     scatter_cells,
     scatter_strengths,
-    template_keys,
-    touched_rows,
 )
-from spacy_hosemi.optimizers import SparseAdagrad
+from spacy_hosemi.model.kernels.sparse_steps import adagrad_rows, touched_rows
+from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 
 # Multiples of 2^32 share their lower bits: they collide in every table of this size.
 uint64s = st.integers(1, 2**64 - 1)

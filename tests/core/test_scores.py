@@ -4,13 +4,9 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from spacy_hosemi.core.rows import RowTable, template_keys
-from spacy_hosemi.core.scores import (
-    BlockScores,
-    Numbering,
-    Scoring,
-    TemplateScores,
-)
+from spacy_hosemi.features.kernels.key_table import RowTable, template_keys
+from spacy_hosemi.features.kernels.word_index import Numbering
+from spacy_hosemi.model.kernels.token_scores import BlockScores, Scoring, TemplateScores
 
 keys_K = st.lists(
     st.integers(0, 12) | st.integers(0, 12).map(lambda k: k << 32), max_size=40

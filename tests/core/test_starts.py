@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core import tables
+from spacy_hosemi.core.chart import dp_tables as tables
 
 from .. import oracles
 from ..strategies import KINDS, random_observed, random_problem

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from spacy_hosemi.core.trie import (
+from spacy_hosemi.features.kernels.trie import (
     NO_ENTRY,
     SHARED,
     Trie,

@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 from hypothesis import given
 
-from spacy_hosemi.core.units import (
+from spacy_hosemi.features.kernels.segment_keys import (
     ALL,
     AT,
     BALANCED,

@@ -30,7 +30,7 @@ from spacy_hosemi.explain.operating_points import (
     try_thresholds,
 )
 from spacy_hosemi.explain.pictures import ENDINGS, draw_calibration
-from spacy_hosemi.segmentation import judge
+from spacy_hosemi.labels.alignment import judge
 
 from ..helpers import initialize, make_examples, make_nlp, make_trained, randomize
 

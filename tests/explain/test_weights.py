@@ -11,7 +11,7 @@ from spacy_hosemi.explain import (
     strongest_patterns,
     weight_families,
 )
-from spacy_hosemi.rows import RoleRows
+from spacy_hosemi.model.active_features import RoleRows
 
 from ..helpers import SMALL, initialize, make_nlp, make_trained, randomize
 
@@ -30,7 +30,7 @@ def pipe(request, monkeypatch):
     """A component with random weights."""
     nlp = make_nlp(**KINDS[request.param])
     if request.param == "pairs":
-        monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+        monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
         with pytest.warns(UserWarning, match="HSW03"):
             initialize(nlp)
     else:

@@ -10,7 +10,7 @@ from catalogue import REGISTRY
 from confection import Config
 from spacy import registry
 
-from spacy_hosemi.features.entries import make_gazetteer_reader
+from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
 
 APPLE = {"label": "ORG", "pattern": "Apple"}
 SF = {"label": "GPE", "pattern": [{"LOWER": "san"}, {"LOWER": "francisco"}]}

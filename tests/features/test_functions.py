@@ -17,9 +17,9 @@ from spacy_hosemi.features import (
     make_gazetteer,
     make_table,
 )
-from spacy_hosemi.features import functions as functions_module
-from spacy_hosemi.model import build_span_scorer
-from spacy_hosemi.units import units
+from spacy_hosemi.features.functions import functions as functions_module
+from spacy_hosemi.features.instances import units
+from spacy_hosemi.model.span_scorer import build_span_scorer
 
 from ..helpers import make_doc
 

@@ -12,7 +12,12 @@ import spacy
 from hypothesis import given
 
 from spacy_hosemi.features import Extractor, FeatureSet, Gazetteers, make_gazetteer
-from spacy_hosemi.features.fuzzy import Fuzzy, FuzzyIndex, grams, make_fuzzy
+from spacy_hosemi.features.gazetteers.fuzzy import (
+    Fuzzy,
+    FuzzyIndex,
+    grams,
+    make_fuzzy,
+)
 
 from ..helpers import make_doc
 

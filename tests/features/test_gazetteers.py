@@ -15,13 +15,13 @@ from spacy_hosemi.features import (
     FeatureSet,
     Gazetteer,
     Gazetteers,
-    gazetteers,
     make_features,
     make_gazetteer,
 )
-from spacy_hosemi.features.matches import Matches, size_name
-from spacy_hosemi.features.presets import LISTS
-from spacy_hosemi.features.templates import parse_templates
+from spacy_hosemi.features.config.feature_sets import LISTS
+from spacy_hosemi.features.config.templates import parse_templates
+from spacy_hosemi.features.gazetteers import gazetteers
+from spacy_hosemi.features.gazetteers.matches import Matches, size_name
 
 from ..helpers import make_doc
 

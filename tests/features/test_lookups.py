@@ -7,7 +7,7 @@ import pytest
 from catalogue import REGISTRY
 from spacy import registry
 
-from spacy_hosemi.features.lookups import make_lookups_reader
+from spacy_hosemi.features.tables.lookups import make_lookups_reader
 
 PROBS = {
     "The": -5.2,

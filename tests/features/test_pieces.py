@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.strings import hash_string
 
-from spacy_hosemi.features.gazetteers import ATTRIBUTES
-from spacy_hosemi.features.pieces import alnum_words, entry_words
+from spacy_hosemi.features.gazetteers.entry_words import (
+    alnum_words,
+    entry_words,
+)
+from spacy_hosemi.features.gazetteers.words import ATTRIBUTES
 
 NLP = spacy.blank("en")
 WORDS = ["a", "B.", "can't", "O'Neill", "(x)", "--", "mark", "NOUN", "Ⅷ", "東京", "_"]

@@ -16,13 +16,13 @@ from spacy_hosemi.features import (
     FeatureSet,
     Table,
     Tables,
-    extract,
     make_features,
     make_table,
 )
-from spacy_hosemi.features.entries import make_table_reader
-from spacy_hosemi.features.presets import TABLES
-from spacy_hosemi.features.templates import parse_templates
+from spacy_hosemi.features import extractor as extract
+from spacy_hosemi.features.config.feature_sets import TABLES
+from spacy_hosemi.features.config.templates import parse_templates
+from spacy_hosemi.features.gazetteers.readers import make_table_reader
 
 from ..helpers import make_doc
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from thinc.api import Adam
 
 from spacy_hosemi.features import Extractor, FeatureSet
-from spacy_hosemi.features.templates import parse_templates
+from spacy_hosemi.features.config.templates import parse_templates
 
 from ..helpers import (
     SMALL,

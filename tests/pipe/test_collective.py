@@ -7,7 +7,7 @@ import spacy
 from hypothesis import given, settings
 from spacy.tokens import Doc
 
-from spacy_hosemi.collective import equal_words, mean_of_others
+from spacy_hosemi.prediction.collective import equal_words, mean_of_others
 
 from .. import oracles
 from ..helpers import (

@@ -11,7 +11,7 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
-from spacy_hosemi.labels import ENCODINGS
+from spacy_hosemi.labels.inventory import ENCODINGS
 
 from .. import oracles
 from ..helpers import (

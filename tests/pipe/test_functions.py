@@ -6,9 +6,10 @@ import spacy
 from catalogue import RegistryError
 from thinc.api import Adam
 
-from spacy_hosemi import from_word2features, selection
+from spacy_hosemi import from_word2features
 from spacy_hosemi.explain import find_features, strongest_features
 from spacy_hosemi.explain.gazetteers import describe_lists
+from spacy_hosemi.training import feature_selection as selection
 
 from ..helpers import (
     SMALL,

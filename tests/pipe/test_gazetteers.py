@@ -15,11 +15,11 @@ from spacy.util import load_config, registry
 from thinc.api import Adam
 from typer.testing import CliRunner
 
-from spacy_hosemi.families import family_values
-from spacy_hosemi.features.presets import LISTS
-from spacy_hosemi.fit import make_lbfgs
-from spacy_hosemi.model import build_span_scorer, weights_of
-from spacy_hosemi.segmentation import make_training_spans
+from spacy_hosemi.features.config.feature_sets import LISTS
+from spacy_hosemi.labels.alignment import make_training_spans
+from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
+from spacy_hosemi.model.weights.families import family_values
+from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .. import oracles
 from ..conftest import ROOT
@@ -567,7 +567,7 @@ def test_stationary_point():
 def twins(monkeypatch):
     """Two components, the second with weights only for pairs seen in the gold."""
     full, examples = make_random()
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
         pairs, _ = make_random()
     return full, pairs, examples
@@ -580,7 +580,7 @@ def pairs_of(weights) -> set[tuple[str, int]]:
 
 
 def test_pairs_are_those_of_the_gold(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     marked = ["[A a b] c [B b] .", "a [B b a] c c c [A c]"]
     with pytest.warns(UserWarning, match="HSW03"):
         pipe, _ = make_random(marked)

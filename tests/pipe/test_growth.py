@@ -10,8 +10,8 @@ import spacy
 from hypothesis import given, settings
 from thinc.api import Adam
 
-from spacy_hosemi.growth import Met
-from spacy_hosemi.optimizers import SparseAdagrad
+from spacy_hosemi.model.weights.adagrad import SparseAdagrad
+from spacy_hosemi.training.growth import Met
 
 from ..helpers import (
     SMALL,
@@ -141,7 +141,7 @@ def test_sentences_of_new_documents():
 
 def test_limit(monkeypatch):
     nlp = make_empty()
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 100)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 100)
     before = features(nlp).keys()
     with pytest.warns(UserWarning, match="HSW08.* 100; no more"):
         nlp.update(make_examples(nlp), sgd=Adam(0.001))

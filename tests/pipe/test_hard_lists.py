@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
-from spacy_hosemi.segmentation import choose_spans
+from spacy_hosemi.prediction.limits import choose_spans
 
 from .. import oracles
 from ..helpers import (

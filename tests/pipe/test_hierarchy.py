@@ -10,8 +10,8 @@ from spacy import registry
 from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
-from spacy_hosemi.hierarchy import make_hierarchy
-from spacy_hosemi.tree import make_tree_reader
+from spacy_hosemi.hierarchy.coarse_to_fine import make_hierarchy
+from spacy_hosemi.hierarchy.tree import make_tree_reader
 
 from ..helpers import (
     SMALL,

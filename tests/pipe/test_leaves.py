@@ -11,8 +11,8 @@ import pytest
 from spacy.tokens import Span
 from thinc.api import Adam
 
-from spacy_hosemi import leaves
-from spacy_hosemi.core.steps import finish
+from spacy_hosemi.core.parallel.coroutines import finish
+from spacy_hosemi.hierarchy import flatten as leaves
 
 from ..helpers import make_doc, triples
 from .test_bags import BAG

@@ -18,8 +18,8 @@ from thinc.api import (
     with_array,
 )
 
-from spacy_hosemi.labels import ENCODINGS
-from spacy_hosemi.units import documents, units
+from spacy_hosemi.features.instances import documents, units
+from spacy_hosemi.labels.inventory import ENCODINGS
 
 from ..helpers import (
     SMALL,

@@ -9,9 +9,9 @@ import pytest
 import spacy
 from thinc.api import Adam
 
-from spacy_hosemi import mining
-from spacy_hosemi.optimizers import SparseAdagrad
-from spacy_hosemi.selection import Pairs
+from spacy_hosemi.hierarchy import mining
+from spacy_hosemi.model.weights.adagrad import SparseAdagrad
+from spacy_hosemi.model.weights.pairs import Pairs
 
 from ..helpers import make_doc, make_nlp
 from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, predicted

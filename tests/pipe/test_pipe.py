@@ -15,7 +15,7 @@ from spacy.training import Example
 from thinc.api import Adam
 
 from spacy_hosemi.core import PatternAutomaton
-from spacy_hosemi.labels import ENCODINGS
+from spacy_hosemi.labels.inventory import ENCODINGS
 
 from ..helpers import (
     SMALL,
@@ -147,7 +147,7 @@ def test_initialize_again():
 
 
 def test_too_many_weights_raise_the_minimum_count(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 150)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 150)
     nlp = make_nlp()
     with pytest.warns(UserWarning, match="HSW02.* 3 columns .* 150 weights"):
         initialize(nlp)

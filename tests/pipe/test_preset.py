@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_hosemi.preset import copy_tokens
+from spacy_hosemi.prediction.existing_entities import copy_tokens
 
 from .. import oracles
 from ..helpers import (
@@ -186,7 +186,7 @@ def test_outside_may_be_overwritten():
 @pytest.mark.filterwarnings("ignore:.*HSW0")
 def test_a_new_label_changes_no_prediction(config, is_sparse, monkeypatch):
     if is_sparse:
-        monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+        monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     pipe = make_pipe(**config)
     docs = [doc for n in (1, 4, 6) for doc in docs_of(n)]
     expected = [triples(pipe(doc).ents) for doc in docs]
@@ -215,7 +215,7 @@ def test_a_label_that_is_preset_is_added():
 @pytest.mark.filterwarnings("ignore:.*HSW0")
 def test_a_label_is_learnt_late(is_sparse, monkeypatch):
     if is_sparse:
-        monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+        monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     nlp = spacy.blank("en")
     pipe = nlp.add_pipe("hosemi", config={"model": {"features": SMALL}})
     first = make_examples(nlp, MARKED)

@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_hosemi.features import make_features
-from spacy_hosemi.features.presets import PRESETS
+from spacy_hosemi.features.config.feature_sets import PRESETS
 
 from ..helpers import CHINESE, initialize, lbfgs, make_examples, make_trained
 

@@ -8,8 +8,8 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 
+from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.core import log_partition
-from spacy_hosemi.pipe import HighOrderSemiCRF
 
 from ..helpers import initialize, make_examples, make_nlp, make_trained, triples
 
@@ -50,7 +50,7 @@ def trained():
 @pytest.fixture(scope="module")
 def trained_in_pairs():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+        patch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
         with pytest.warns(UserWarning, match="HSW03"):
             return make_trained(max_order=3)
 
@@ -96,7 +96,7 @@ def test_pairs_where_few_are_left(trained):
     pipe.weights.keep(np.abs(pipe.weights.matrix) > 0.3)
     before = weights_by_name(pipe)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_hosemi.weights.SPARSE", 1.0)
+        patch.setattr("spacy_hosemi.model.weights.state.SPARSE", 1.0)
         pipe.prune(0.3)
     assert pipe.weights.matrix.shape[1] == 1 < labels
     assert weights_by_name(pipe) == {k: w for k, w in before.items() if abs(w) > 0.3}

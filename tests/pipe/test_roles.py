@@ -12,11 +12,7 @@ from thinc.api import Adam
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
-from spacy_hosemi.explain import (
-    find_features,
-    strongest_transitions,
-    weight_families,
-)
+from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
 
 from .. import oracles
 from ..helpers import (
@@ -169,7 +165,7 @@ def test_gradient_of_within(prepare, config):
 
 
 def test_within_in_some_columns_only(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
         pipe, examples = make_random()
     assert_as_by_hand(pipe, WITHIN)
@@ -568,7 +564,7 @@ def test_pruned_weights_of_labels_stay_a_matrix(config, monkeypatch):
     assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
     assert_kept_scores_agree(pipe, examples)
     # where few are left, nothing else
-    monkeypatch.setattr("spacy_hosemi.weights.SPARSE", 2.0)
+    monkeypatch.setattr("spacy_hosemi.model.weights.state.SPARSE", 2.0)
     pipe.prune(below)
     assert (pipe.weights.matrix != 0.0).all()
     assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
@@ -655,7 +651,7 @@ def test_transitions_of_one_role():
 
 
 def test_many_features_with_transitions(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
         pipe, examples = make_observed(observed_order=2)
     assert_as_by_hand(pipe, TRANSITION)

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hosemi.labels import ENCODINGS
-from spacy_hosemi.segmentation import Annotation
-from spacy_hosemi.units import units
+from spacy_hosemi.features.instances import units
+from spacy_hosemi.labels.inventory import ENCODINGS
+from spacy_hosemi.labels.partial import Annotation
 
 from ..helpers import (
     SMALL,
@@ -291,7 +291,7 @@ def test_confidence_of_a_span_that_a_new_sentence_start_divides():
 
 
 def _prediction(*spans):
-    from spacy_hosemi.pipe import Prediction
+    from spacy_hosemi.component.pipe import Prediction
 
     return Prediction(list(spans), None)
 

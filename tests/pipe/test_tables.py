@@ -11,7 +11,7 @@ from spacy.cli.train import train
 from spacy.tokens import DocBin
 from spacy.util import load_config
 
-from spacy_hosemi.model import build_span_scorer, weights_of
+from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 
 from ..conftest import ROOT
 from ..helpers import initialize, lbfgs, make_doc, make_examples, make_nlp, triples

@@ -5,8 +5,8 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_hosemi import pipe as pipe_module
-from spacy_hosemi.threads import N_OPEN
+from spacy_hosemi.component import pipe as pipe_module
+from spacy_hosemi.core.parallel.ordered import N_OPEN
 
 from ..helpers import TRAIN, make_doc, make_nlp, make_trained, parse, triples
 from .test_functions import WORDS

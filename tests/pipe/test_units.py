@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import spacy
 
-from spacy_hosemi.fit import make_lbfgs
+from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .. import oracles
 from ..helpers import (
@@ -231,7 +231,7 @@ def test_gradient(prepare, config):
 
 
 def test_gradient_of_pairs(monkeypatch):
-    monkeypatch.setattr("spacy_hosemi.selection.MAX_WEIGHTS", 5)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
     with pytest.warns(UserWarning, match="HSW03"):
         pipe, examples = make_random()
     pairs = pipe.weights.pairs

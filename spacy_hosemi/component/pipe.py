@@ -1,0 +1,1025 @@
+"""The component: spaCy's side of the model. The only writer of doc.ents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+from weakref import WeakSet
+
+import numpy as np
+from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, set_dropout_rate
+
+from ..core import Marginals, PatternAutomaton, Potentials, log_partition
+from ..core.parallel.coroutines import Steps, finish
+from ..core.parallel.ordered import in_order
+from ..errors import Errors
+from ..features.instances import batches, units
+from ..hierarchy.answers import LeafMarginals
+from ..hierarchy.coarse_to_fine import Hierarchy
+from ..hierarchy.decoder import make_predictor
+from ..hierarchy.flatten import Leaves
+from ..hierarchy.projection import Refinement
+from ..hierarchy.weights import LevelWeights, level_weights_of
+from ..labels.alignment import labels_of, read_annotation
+from ..labels.gold import Gold
+from ..labels.inventory import LabelInventory
+from ..labels.inventory import Span as SpanTriple
+from ..labels.label_schema import Labelling
+from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed, Preset
+from ..labels.projection import Flat
+from ..model.span_scorer import predict_steps, weights_of
+from ..model.tok2vec import set_output
+from ..model.weights.families import family_values
+from ..model.weights.shim import Weights
+from ..model.weights.state import Floats
+from ..prediction.answers import (
+    Alternative,
+    Distribution,
+    make_rows,
+    most_probable,
+    total_entropy,
+)
+from ..prediction.collective import agree
+from ..prediction.corrections import read_fixed
+from ..prediction.decoder import Prediction, Predictor, Wanted
+from ..prediction.existing_entities import (
+    copy_tokens,
+    is_blocked,
+    preset_entities,
+    read_preset,
+    remember,
+)
+from ..prediction.limits import impossible, make_problem
+from ..prediction.problem import JointMarginals, Problem
+from ..prediction.records import find_span, key_at, leave_record, register_component
+from ..prediction.thresholds import ThresholdsConfig, check_labels, read_thresholds
+from ..training import edits as changes
+from ..training.batch import Batch
+from ..training.corpus import Corpus, annotate, read_corpus
+from ..training.data_checks import (
+    check_fit,
+    is_init_labels,
+    warn_crossing,
+    warn_misaligned,
+    warn_rules,
+    warn_unset,
+)
+from ..training.growth import Met, grow
+from ..training.objectives import Objective, divergence, is_smooth
+from .confidence import register_extension
+from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
+from .entities import entity_columns
+from .resources import read_sources
+from .scorer import score_entities
+from .serialization import (
+    FORMAT,
+    check_files,
+    check_format,
+    check_readable,
+    check_shapes,
+    unreadable,
+)
+from .settings import check_arguments, check_beside_tree, check_selection
+
+# From so many documents the layers of a tok2vec infer their shapes.
+N_SAMPLES = 10
+
+# Components that a batch fit has just given the best weights: online steps would only
+# lead away from them. Copies and saved models are not in it, so they train on.
+fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
+
+
+class HighOrderSemiCRF(TrainablePipe):
+    """Extract spans with a high-order semi-Markov CRF.
+
+    vocab (Vocab): The shared vocabulary.
+    model (Model[List[Doc], List[Potentials]]): A span scorer.
+    name (str): The name in the pipeline.
+    objective (Callable): (automaton, potentials, gold) -> (loss, gradient).
+    scope (str): What one segmentation covers: "doc", or each sentence for itself,
+        "sents".
+    encoding (str): "segments"; or "IO", "BIO", "BILUO": tags on tokens, linear chain.
+    outside (str): Outside text as maximal runs ("run"), token by token ("token"), or
+        every token is in a span ("none").
+    max_order (int): Longest label pattern - 1.
+    pattern_min_count (int): How often a pattern of three or more labels must occur in
+        training.
+    pattern_max (Optional[int]): At most so many of those.
+    pattern_selection (str): Which of them: the most frequent ("count"), or those that
+        would add most to a model trained without them ("gain"), which is then trained
+        on: batch training only, and for about 1.4 times the time.
+    observed_order (int): Above 0: label patterns up to this order have weights for the
+        features in the roles of transitions, where they are seen in training.
+    observed_patterns (Sequence[Sequence[str]]): Longer patterns that have them too; "*"
+        stands for any label, "*1", "*2" .. for one that is the same wherever they
+        stand. What is seen in training has weights.
+    observed_min_count (int): How often a feature must occur with a pattern for that.
+    observed_max (Optional[int]): For so many patterns each feature has weights at most:
+        those that it occurs with most; null: no limit.
+    label_rules (Sequence[str]): What the labels of a document must satisfy, such as
+        "author at most once"; see `core.compile_grammar`.
+    explicit_length (int): Lengths with weights of their own, if more than 1.
+    length_smoothing (int): 0: the penalty draws each of these weights to 0; 1: to that
+        of the next shorter length; 2: to the line through those of the two before.
+    max_length (Optional[int]): Longest span in tokens; null: no limit.
+    decoding (str): "viterbi", the most probable segmentation; or "mbr", the spans with
+        the highest expected F1, for 1.3 to 1.6 times the time.
+    expected_f1 (Optional[float]): With "mbr", 0 to 1: the F1 that is expected over all
+        documents; a span pays if it is more probable than half of it. None: that of
+        each document alone.
+    collective (float): Above 0: a second pass, in which a word counts with this weight
+        for the same word elsewhere in the document; see `collective`.
+    spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
+    incorrect_spans_key (Optional[str]): In training documents the spans of this group
+        are known not to be entities with their label, whatever else is missing.
+    spans_threshold (Optional[float]): There not the entities, but all spans with at
+        least this probability, sorted; they may overlap. Above 0, up to 1.
+    confidence (bool): Store the probability of each entity with the doc; else it is
+        computed when `span._.confidence` is read.
+    min_confidence (Union[float, Dict[str, float], List[List]]): Drop entities that are
+        less probable; by label, as keys or in pairs: those not named stay.
+    temperature (float): Scores are divided by it before anything is computed from them:
+        above 1 all confidences are nearer to each other. Viterbi finds the same.
+    threads (int): Of `pipe`: one does what needs Python's lock, the others scores,
+        best segmentations and probabilities of further batches.
+    hierarchy (Optional[Hierarchy]): Labels are leaves of a tree, and are found coarse
+        to fine; see `make_hierarchy`.
+    scorer (Optional[Callable]): For evaluation.
+    RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
+        HS047 decoding, HS093 incorrect_spans_key with tags on tokens; HS090
+        observed_order; HS099 spans_threshold; HS101 min_confidence.
+    """
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model[list[Doc], list[Potentials]],
+        name: str = "hosemi",
+        *,
+        objective: Objective,
+        scope: str = "doc",
+        encoding: str = "segments",
+        outside: str = "run",
+        max_order: int = 2,
+        pattern_min_count: int = 1,
+        pattern_max: int | None = None,
+        pattern_selection: str = "count",
+        observed_order: int = 0,
+        observed_patterns: Sequence[Sequence[str]] = (),
+        observed_min_count: int = 1,
+        observed_max: int | None = None,
+        label_rules: Sequence[str] = (),
+        explicit_length: int = 1,
+        length_smoothing: int = 0,
+        max_length: int | None = None,
+        decoding: str = "viterbi",
+        expected_f1: float | None = 0.8,
+        collective: float = 0.0,
+        spans_key: str | None = None,
+        incorrect_spans_key: str | None = None,
+        spans_threshold: float | None = None,
+        confidence: bool = False,
+        min_confidence: ThresholdsConfig = 0.0,
+        temperature: float = 1.0,
+        threads: int = 1,
+        hierarchy: Hierarchy | None = None,
+        scorer: Callable[..., Any] | None = score_entities,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name
+        self.objective = objective
+        self.scorer = scorer
+        self.cfg: dict[str, Any] = {
+            "format": FORMAT,
+            "labels": [],
+            "patterns": [],
+            "observed": [],
+            "scope": scope,
+            "encoding": encoding,
+            "outside": outside,
+            "max_order": max_order,
+            "pattern_min_count": pattern_min_count,
+            "pattern_max": pattern_max,
+            "pattern_selection": pattern_selection,
+            "observed_order": observed_order,
+            "observed_patterns": [list(z) for z in observed_patterns],
+            "observed_min_count": observed_min_count,
+            "observed_max": observed_max,
+            "label_rules": list(label_rules),
+            "explicit_length": explicit_length,
+            "length_smoothing": length_smoothing,
+            "max_length": max_length,
+        }
+        check_arguments(
+            {
+                **self.cfg,
+                "decoding": decoding,
+                "expected_f1": expected_f1,
+                "collective": collective,
+                "spans_key": spans_key,
+                "incorrect_spans_key": incorrect_spans_key,
+                "spans_threshold": spans_threshold,
+                "temperature": temperature,
+                "threads": threads,
+            }
+        )
+        # Not part of what was learnt: the config decides, after loading too.
+        self.decoding = decoding
+        self.expected_f1 = expected_f1
+        self.collective = collective
+        self.spans_key = spans_key
+        self.incorrect_spans_key = incorrect_spans_key
+        self.spans_threshold = spans_threshold
+        self.confidence = confidence
+        self.min_confidence = read_thresholds(min_confidence)
+        self.temperature = temperature
+        self.threads = threads
+        self._tree = Flat()
+        if hierarchy is not None:
+            check_beside_tree(
+                {**self.cfg, "decoding": decoding, "smooth": is_smooth(objective)},
+                self.weights.extractor.gazetteers.settings,
+            )
+            self._tree = Refinement(hierarchy, level_weights_of(model))
+        features = self.weights.extractor.features
+        if features.transition_roles and not (observed_order or observed_patterns):
+            role = features.transition_roles[0]
+            names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
+            raise ValueError(Errors.HS090.format(role=role, found=names))
+        if observed_order or observed_patterns:
+            self.weights.observe_patterns()
+        self._labelling = Labelling(self.cfg, self._tree)
+        self._met = Met()
+        self._id = uuid4().hex
+        # A copy of the model that `nlp.resume_training` makes.
+        self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of spans, without outside."""
+        return tuple(self.cfg["labels"])
+
+    @property
+    def inventory(self) -> LabelInventory:
+        """The names that segments have."""
+        return self._labelling.inventory
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether labels are in a tree of several levels."""
+        return self._tree.is_needed
+
+    @property
+    def label_data(self) -> list[str]:
+        """What `spacy init labels` writes and initialize(labels=) reads."""
+        return list(self.labels)
+
+    @property
+    def weights(self) -> Weights:
+        """The sparse weights, inside the model."""
+        return weights_of(self.model)
+
+    @property
+    def level_weights(self) -> LevelWeights | None:
+        """Those below the top, where labels are in a tree of several levels."""
+        return self._tree.weights if self._tree.is_needed else None
+
+    @property
+    def automaton(self) -> PatternAutomaton:
+        """Of labels, patterns and rules."""
+        return self._labelling.automaton
+
+    def add_label(self, label: str) -> int:
+        """Add a label: before initialization, or to a trained model.
+
+        There it begins as unlikely as the least likely label, so that predictions stay
+        as they are until it is trained; what the optimizer remembers is forgotten.
+
+        label (str): Its name.
+        RETURNS (int): 0 if it is present already, otherwise 1.
+        RAISES (ValueError): HS040 reserved name.
+        """
+        if label in self.labels:
+            return 0
+        if not len(self.weights.tail):
+            self._labelling.assign([*self.labels, label], [])
+            return 1
+        models = self.model, self._rehearsal_model
+        changes.add_label(label, self._labelling, filter(None, models))
+        return 1
+
+    # training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        gazetteers: dict[str, Any] | None = None,
+        tables: dict[str, Any] | None = None,
+        fit: Callable[..., Any] | None = None,
+        hierarchy: Callable[[], dict[str, str]] | None = None,
+    ) -> None:
+        """Collect labels, patterns and features; train, if a fit is given.
+
+        get_examples (Callable[[], Iterable[Example]]): The training corpus.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[List[str]]): All labels; by default those of the examples.
+        gazetteers (Optional[Dict[str, Callable]]): For each list of the model a
+            function that gives its entries, such as spacy_hosemi.read_gazetteer.v1; if
+            it needs an argument, it is given the examples.
+        tables (Optional[Dict[str, Callable]]): For each table of the model a function
+            that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
+        fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
+        hierarchy (Optional[Callable]): Gives the parent of each label, such as
+            spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
+        RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
+            pattern_selection; HS091 min_confidence; HS112 observed_patterns; HS050 to
+            HS053 nothing to fit, or no fit is possible.
+        """
+        validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
+        examples = list(get_examples())
+        annotations = self._annotations(examples)
+        found = labels_of(annotations)
+        known = list(labels) if labels is not None else list(self.labels)
+        if labels is None:
+            known += sorted(found.difference(known))
+        if is_init_labels():
+            fit = None
+        else:
+            check_selection(self.cfg, fit is not None, self.name)
+        if fit is not None:
+            self._check_sparse("a fit")
+            check_fit(examples, bool(found), nlp, self.name)
+            warn_misaligned(examples, annotations)
+        annotate(nlp, examples)
+        warn_unset(self.weights.extractor, [eg.predicted for eg in examples])
+        self._labelling.begin(known, hierarchy)
+        self._check_hard_lists()
+        check_labels(self.min_confidence, self._tree.names, self.name)
+        read_sources(
+            self.weights.extractor,
+            gazetteers or {},
+            tables or {},
+            nlp or Language(self.vocab),
+            examples,
+            self.name,
+        )
+        corpus = self._corpus(examples, annotations)
+        docs, _, golds = corpus
+        warn_crossing(examples, annotations, self.cfg["scope"])
+        self._met = Met()
+        self._met.new(eg.predicted for eg in examples)
+        n_forbidden = self._labelling.find_patterns(golds)
+        warn_rules(self.automaton, golds)
+        changes.allocate(self.weights, self._labelling, docs, golds, n_forbidden)
+        set_output(self.model, len(self.inventory.names))
+        self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
+        fitted.discard(self)
+        if fit is not None:
+            self._fit(fit, docs, golds)
+        self._initialize_levels(corpus)
+        if fit is not None:
+            self._tree.fit(fit, self.weights, self.automaton, *corpus)
+            fitted.add(self)
+
+    def _fit(
+        self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
+    ) -> None:
+        """Train; once more, with the patterns that are chosen by gain."""
+        args = docs, golds, self._tree.is_needed
+        fit(Batch(self.weights, self.automaton, self.objective, *args))
+        if self.cfg["pattern_selection"] == "gain":
+            changes.add_patterns(self.weights, self._labelling, docs, golds)
+            fit(Batch(self.weights, self.automaton, self.objective, *args))
+        self.prune()
+
+    def _initialize_levels(self, corpus: Corpus) -> None:
+        """What is below the top of a label tree."""
+        self._tree.allocate(
+            self.weights,
+            *corpus,
+            self.cfg["outside"],
+            max_order=self.cfg["max_order"],
+            min_count=self.cfg["pattern_min_count"],
+            max_patterns=self.cfg["pattern_max"],
+        )
+        self._tree.connect(self.automaton)
+
+    def _check_hard_lists(self) -> None:
+        """RAISES (ValueError): HS029 a list has a label that is none of ours."""
+        for name, gazetteer in self.weights.extractor.gazetteers.settings.items():
+            if gazetteer.label is not None and gazetteer.label not in self.labels:
+                raise ValueError(
+                    Errors.HS029.format(
+                        name=name, found=gazetteer.label, expected=self.labels
+                    )
+                )
+
+    def _check_sparse(self, what: str) -> None:
+        """RAISES (ValueError): HS053 the model has more than weights of features."""
+        if self.model.layers:
+            raise ValueError(Errors.HS053.format(what=what, name=self.name))
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """One online step; nothing, if a batch fit has just found the best weights.
+
+        What is met first is added: labels, see `add_label`; features, see `growth`.
+
+        examples (Iterable[Example]): A batch.
+        drop (float): Dropout in the tok2vec.
+        sgd (Optional[Optimizer]): Gives learn rate and averages.
+        losses (Optional[Dict[str, float]]): Added to under the component's name.
+        RETURNS (Dict[str, float]): The losses.
+        RAISES (ValueError): HS041 unknown label of an incorrect span; HS056 impossible
+            gold; HS094 a span is both an entity and incorrect; HS102 not initialized.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        if self in fitted:
+            return losses
+        if not len(self.weights.tail):
+            raise ValueError(Errors.HS102.format(name=self.name))
+        examples = list(examples)
+        validate_examples(examples, "HighOrderSemiCRF.update")
+        annotations = self._annotations(examples)
+        self._add_labels(labels_of(annotations))
+        corpus = self._corpus(examples, annotations)
+        docs, known, golds = corpus
+        if not any(map(len, docs)):
+            return losses
+        self._grow([eg.predicted for eg in examples])
+        self._tree.grow(self.weights, docs, known)
+        set_dropout_rate(self.model, drop)
+        scores, backprop = self.model.begin_update(docs)
+        loss, gradients = self._losses(golds, scores)
+        backprop(gradients)
+        loss += self._tree.accumulate(self.weights, self.automaton, *corpus, scores)
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += loss
+        return losses
+
+    def _grow(self, docs: Sequence[Doc]) -> None:
+        """Features of documents that are met first; not of a model that was pruned."""
+        new = self._met.new(docs) if self.weights.grows else []
+        scope = self.cfg["scope"]
+        if parts := [unit.tokens for doc in new for unit in units(doc, scope)]:
+            grow(self.weights, self._met, parts)
+
+    def rehearse(
+        self,
+        examples: Iterable[Example],
+        *,
+        sgd: Any = None,
+        losses: dict[str, float] | None = None,
+        **config: Any,
+    ) -> dict[str, float]:
+        """A step back to what was predicted when training was resumed, so that it is
+        not forgotten: see `objectives.divergence`.
+
+        examples (Iterable[Example]): A batch; only the predicted documents are read.
+        sgd (Optional[Optimizer]): Gives learn rate and averages.
+        losses (Optional[Dict[str, float]]): Added to under the component's name.
+        RETURNS (Dict[str, float]): The losses; as they were before
+            `nlp.resume_training`.
+        """
+        losses = {} if losses is None else losses
+        losses.setdefault(self.name, 0.0)
+        if self._rehearsal_model is None:
+            return losses
+        scope = self.cfg["scope"]
+        docs = [u.tokens for eg in examples for u in units(eg.predicted, scope)]
+        scores, backprop = self.model.begin_update(docs)
+        before = self._rehearsal_model.predict(docs)
+        found = [divergence(self.automaton, *pair) for pair in zip(scores, before)]
+        backprop([gradient for _, gradient in found])
+        if sgd not in (None, False):
+            self.finish_update(sgd)
+        losses[self.name] += float(sum(loss for loss, _ in found))
+        return losses
+
+    def get_loss(
+        self, examples: Iterable[Example], scores: Sequence[Potentials]
+    ) -> tuple[float, list[Potentials]]:
+        """Loss of a batch and its gradient.
+
+        examples (Iterable[Example]): A batch.
+        scores (Sequence[Potentials]): Of each document; by sentence in that scope.
+        RETURNS (Tuple[float, List[Potentials]]): The summed loss, the derivatives.
+        """
+        examples = list(examples)
+        validate_examples(examples, "HighOrderSemiCRF.get_loss")
+        return self._losses(self._corpus(examples).golds, scores)
+
+    def _losses(
+        self, golds: Sequence[Gold], scores: Sequence[Potentials]
+    ) -> tuple[float, list[Potentials]]:
+        total = 0.0
+        gradients = []
+        for gold, potentials in zip(golds, scores):
+            loss, gradient = self.objective(self.automaton, potentials, gold)
+            total += loss
+            gradients.append(gradient)
+        return float(total), gradients
+
+    def value_and_gradient(self, examples: Iterable[Example]) -> tuple[float, Floats]:
+        """Loss and gradient of a batch at the present weights, for other optimizers.
+
+        examples (Iterable[Example]): Documents with gold.
+        RETURNS (Tuple[float, float64 [N]]): Without regularisation; the gradient in
+            the order of `get_weights`.
+        RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
+        """
+        self._check_sparse("value_and_gradient")
+        docs, _, golds = self._corpus(list(examples))
+        batch = Batch(self.weights, self.automaton, self.objective, docs, golds)
+        return batch.value_and_gradient()
+
+    def get_weights(self) -> Floats:
+        """RETURNS (float64 [N]): All weights of features, label patterns and lengths
+        that are learnt, as one vector."""
+        return self.weights.vector()
+
+    def set_weights(self, weights: Floats) -> None:
+        """Replace all weights.
+
+        weights (float64 [N]): In the order of `get_weights`.
+        RAISES (ValueError): HS055 wrong length.
+        """
+        self.weights.set_vector(np.asarray(weights, np.float64))
+
+    def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
+        """Forget weights near 0, features and label patterns that have none left.
+
+        What has weight 0 changes no prediction: a fit with l1 ends in this. Training
+        can go on, with the weights that are left. Those of lengths all stay.
+
+        below (Union[float, Dict[str, float]]): The largest absolute value of a weight
+            that is forgotten; or by family (a role such as inside, or transition, or
+            pattern), 0 for those that are not named.
+        RAISES (ValueError): HS043 below 0; HS054 unknown family; HS118 labels in a
+            tree.
+        """
+        values = family_values("below", below)
+        if not all(value >= 0.0 for value in values.values()):
+            raise ValueError(
+                Errors.HS043.format(name="below", found=below, expected=">= 0")
+            )
+        changes.prune(self.weights, self._labelling, values)
+
+    def _corpus(
+        self,
+        examples: Sequence[Example],
+        annotations: Iterable[Annotation] | None = None,
+    ) -> Corpus:
+        """What is segmented, documents or sentences, and what is known of each."""
+        known = annotations or self._annotations(examples)
+        args = self.inventory, self._tree, self.cfg["scope"], self.name
+        return read_corpus(examples, known, *args)
+
+    def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
+        return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """What the scorer says; it is given the tree of labels.
+
+        examples (Iterable[Example]): Predicted and reference documents.
+        RETURNS (Dict[str, Any]): See `score_entities`.
+        """
+        examples = list(examples)
+        kwargs = {**self._tree.of_scorer(examples), **kwargs}
+        found: dict[str, Any] = super().score(examples, **kwargs)
+        return found
+
+    # prediction
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Apply the component to a stream.
+
+        stream (Iterable[Doc]): Documents.
+        batch_size (int): At most so many are worked on at a time; fewer where they are
+            long, for more would only take memory.
+        YIELDS (Doc): In their order; those that fail go to the error handler.
+        """
+        error_handler = self.get_error_handler()
+        # New labels are added while nothing is in work, which must not see the model
+        # change.
+        args = self._prediction_steps, self.threads, self._presets
+        for docs, found in in_order(batches(stream, batch_size), *args):
+            try:
+                self.set_annotations(docs, found())
+            except Exception:
+                yield from self._one_by_one(docs, error_handler)
+            else:
+                yield from docs
+
+    def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
+        """Documents some of which fail."""
+        for doc in docs:
+            try:
+                self.set_annotations([doc], self.predict([doc]))
+            except Exception as e:
+                error_handler(self.name, self, [doc], e)
+            else:
+                yield doc
+
+    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
+        """Spans of each document.
+
+        docs (Iterable[Doc]): Documents.
+        RETURNS (List[Prediction]): Nothing for an untrained model.
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        found = (finish(self._prediction_steps(some)) for some in batches(docs))
+        return [prediction for of_batch in found for prediction in of_batch]
+
+    def _prediction_steps(
+        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+    ) -> Steps[list[Prediction]]:
+        """Spans of each document of a batch."""
+        if not self.weights.is_trained:
+            return [Prediction([], []) for _ in self._presets(docs)]
+        problems = yield from self._problem_steps(docs, fixed)
+        return (yield from self._predictor.predictions(docs, problems, fixed))
+
+    @property
+    def _predictor(self) -> Predictor:
+        """With the settings as they are now."""
+        lists_ents = bool(self.spans_key) and self.spans_threshold is None
+        wanted = Wanted(
+            self.decoding,
+            self.expected_f1,
+            self.spans_threshold,
+            self.min_confidence,
+            self.temperature,
+            self.confidence or lists_ents,
+        )
+        args = self._labelling, self._leaves, self.model, self.name
+        return make_predictor(wanted, *args)
+
+    @property
+    def _leaves(self) -> Leaves | None:
+        """What takes the place of the labels of the top of a tree in prediction."""
+        if self.model.layers:
+            return None  # a tok2vec has scores for the top
+        return self._tree.leaves(self.weights, self.labels, self.cfg["outside"])
+
+    def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
+        """What there is to segment in each document, with all scores."""
+        return finish(self._problem_steps(docs))
+
+    def _problem_steps(
+        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+    ) -> Steps[list[list[Problem]]]:
+        """`_problems`, given what a user has fixed."""
+        given = self._presets(docs)
+        parts = [units(doc, self.cfg["scope"]) for doc in docs]
+        flat = [unit.tokens for of_doc in parts for unit in of_doc]
+        leaves, scores = yield from self._score_steps(flat)
+        potentials = iter(scores)
+        limits = self._tree.limits_at_top if leaves is None else leaves.limits
+        presets, fixed = limits(given, fixed)
+        labels = leaves or self._labelling
+        matches = self.weights.extractor.gazetteers.entities
+        problems = [
+            [
+                make_problem(
+                    unit,
+                    next(potentials),
+                    preset,
+                    fixed,
+                    matches(unit.tokens),
+                    labels.automaton,
+                    labels.inventory,
+                )
+                for unit in of_doc
+            ]
+            for of_doc, preset in zip(parts, presets)
+        ]
+        if self.collective:
+            pairs = zip(docs, problems)
+            args = labels.automaton, self.collective
+            problems = [agree(*pair, *args) for pair in pairs]
+        return [[x.at_temperature(self.temperature) for x in some] for some in problems]
+
+    def _score_steps(
+        self, docs: list[Doc]
+    ) -> Steps[tuple[Leaves | None, list[Potentials]]]:
+        """The labels that have scores, if not those of the top, and the scores."""
+        while True:
+            leaves = self._leaves
+            if leaves is None:
+                found = yield from predict_steps(self.model, docs)
+            else:
+                found = yield from leaves.weights.potentials_of(docs)
+            if leaves is self._leaves:  # else weights have changed meanwhile
+                return leaves, found
+
+    def _presets(
+        self, docs: Iterable[Doc], finish: Callable[[], object] = lambda: None
+    ) -> list[Preset | None]:
+        """What is preset in each document; labels first met there are added, once what
+        is in work is finished."""
+        presets = [read_preset(doc, self.name) for doc in docs]
+        labels = {y for preset in presets if preset for *_, y in preset.spans}
+        if not self._tree.takes_labels and len(self.weights.tail):
+            return presets  # others only take their tokens
+        if labels.difference(self.labels):
+            finish()
+            self._add_labels(labels)
+        return presets
+
+    def _possible(self, doc: Doc) -> list[Problem]:
+        """The problems that have answers: none for an untrained model.
+
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        if not self.weights.is_trained:
+            return []
+        (problems,) = self._problems([doc])
+        problems = [problem for problem in problems if len(problem.unit.tokens)]
+        labels = self._leaves or self._labelling
+        for problem in problems:
+            args = labels.automaton, problem.potentials, problem.constraints
+            if log_partition(*args) == -np.inf:
+                raise impossible(problem, labels.inventory, self.cfg)
+        return problems
+
+    def _distributions(self, doc: Doc) -> Sequence[Distribution]:
+        """Of each unit; none for an untrained model.
+
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        problems = self._possible(doc)
+        return self._predictor.distributions(doc, problems) if problems else []
+
+    def _add_labels(self, found: set[str]) -> None:
+        """Labels that are first met in preset entities, or in an update."""
+        for label in sorted(found.difference(self.labels)):
+            self.add_label(label)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
+        """Write entities beside the preset ones, their probabilities, the span group.
+
+        docs (Iterable[Doc]): Documents.
+        scores (List[Prediction]): From `predict`.
+        """
+        docs = list(docs)
+        self._id = register_component(self, self._id)
+        columns = entity_columns(docs, [prediction.spans for prediction in scores])
+        for doc, prediction, of_doc in zip(docs, scores, columns):
+            spans = prediction.spans
+            more: dict[str, Any] = {}
+            has_ents = doc.has_annotation(ENT_IOB)
+            if prediction.scores is None:
+                more["given"] = remember(doc, self.name, has_ents)
+            if has_ents:
+                self._add_entities(doc, [Span(doc, *span) for span in spans])
+            else:
+                doc.from_array(ENTITY_ATTRIBUTES, of_doc)
+            known: dict[str, float | None]
+            known = dict.fromkeys([key_at(doc, *span) for span in spans])
+            if prediction.scores is not None:
+                known = dict(zip(known, prediction.scores))
+            if prediction.paths:
+                more["paths"] = dict(zip(known, prediction.paths))
+            leave_record(doc, self.name, self._id, known, **more)
+            if self.spans_key:
+                doc.spans[self.spans_key] = self._span_group(doc, prediction)
+
+    def _span_group(self, doc: Doc, prediction: Prediction) -> SpanGroup:
+        listed = prediction.listed
+        if listed is None:
+            listed = list(zip(prediction.spans, prediction.scores or ()))
+        spans = [Span(doc, *span) for span, _ in listed]
+        group = SpanGroup(doc, name=self.spans_key or "", spans=spans)
+        group.attrs["scores"] = np.array([p for _, p in listed], "f")
+        return group
+
+    def _add_entities(self, doc: Doc, ents: list[Span]) -> None:
+        """Beside the preset ones and blocked tokens; no token will be missing."""
+        is_taken = np.zeros(len(doc), bool)
+        for ent in ents:
+            is_taken[ent.start : ent.end] = True
+        others = [
+            ent
+            for ent in preset_entities(doc, self.name)
+            if not is_taken[ent.start : ent.end].any()
+        ]
+        free = np.flatnonzero(is_blocked(doc) & ~is_taken).tolist()
+        doc.set_ents([*others, *ents], blocked=[doc[i : i + 1] for i in free])
+
+    def score_spans(self, doc: Doc) -> None:
+        """Compute the probabilities that the record of a document still lacks: none if
+        its tokens have changed.
+
+        doc (Doc): With entities of this component.
+        """
+        whole = doc.user_data["hosemi"][self.name]
+        predicted = self._as_predicted(doc, whole.get("given"))
+        if predicted is None:
+            return
+        doc, record = predicted, whole["spans"]
+        spans = {key: find_span(doc, key) for key in record}
+        # a model that was loaded since may have other labels
+        labels = {*self.labels}
+        found = {key: x for key, x in spans.items() if x and x[2] in labels}
+        (problems,) = self._problems([doc])
+        within = [
+            [
+                key
+                for key, (i, j, _) in found.items()
+                if x.unit.start <= i and j <= x.unit.end
+            ]
+            for x in problems
+        ]
+        spans_of = [[found[key] for key in keys] for keys in within]
+        paths = self._predictor.paths(doc, problems, spans_of)
+        for key, path in zip(chain(*within), chain(*paths)):
+            record[key] = path[-1][1]
+            if "paths" in whole:
+                whole["paths"][key] = path
+
+    def _as_predicted(self, doc: Doc, given: dict[str, Any] | None) -> Doc | None:
+        """A document with the sentence starts and entities of before prediction,
+        whatever has been set since; None if it has other tokens. given: from
+        `remember`."""
+        has_ents = doc.has_annotation(ENT_IOB)
+        if given is None or given == remember(doc, self.name, has_ents):
+            return doc
+        if given["tokens"] != len(doc):
+            return None
+        found = copy_tokens(doc, given.get("sents"))
+        preset = [Span(found, *span) for span in given.get("preset", ())]
+        ents = [span for span in preset if span.label]
+        found.set_ents(ents, blocked=[span for span in preset if not span.label])
+        return found
+
+    def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
+        """What the model reads at each token, in any role, without minimum count.
+
+        doc (Doc): n tokens.
+        is_train (bool): Whether lists of names are read as in training: without the
+            entries that come from this document alone, and with dropout.
+        RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
+        """
+        read = self.weights.extractor.token_features
+        parts = units(doc, self.cfg["scope"])
+        return [names for unit in parts for names in read(unit.tokens, is_train)]
+
+    def marginals(self, doc: Doc) -> Marginals | JointMarginals | LeafMarginals:
+        """The distribution over segmentations of a document.
+
+        doc (Doc): n tokens.
+        RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
+            "sents" with the same attributes, but for all sentences together. With
+            labels in a tree that of the leaves, level by level without a gradient, else
+            with one that for label patterns of the same weight is right in sum.
+        """
+        (problems,) = self._problems([doc])
+        return self._predictor.marginals(doc, problems)
+
+    def kbest(self, doc: Doc, k: int) -> list[Alternative]:
+        """The k most probable segmentations of a document.
+
+        What is most probable is not what decoding = "mbr" predicts, and min_confidence
+        drops nothing. In the scope "sents" they are the best combinations of those of
+        the sentences. With tags on tokens, where whitespace at the ends of spans is cut
+        off, several of the k best may mean the same spans; they are one alternative
+        then, with the sum of their probabilities.
+
+        doc (Doc): n tokens.
+        k (int): How many; fewer if no more are possible.
+        RETURNS (List[Alternative]): Spans in tokens of the document, probability; best
+            first. Of an untrained model no spans, with probability 1.
+        RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
+        """
+        return most_probable(self._distributions(doc), k)
+
+    def entropy(self, doc: Doc) -> float:
+        """How uncertain the segmentation of a document is.
+
+        doc (Doc): n tokens.
+        RETURNS (float): Entropy of the distribution over segmentations in nats, from 0;
+            in the scope "sents" the sum over the sentences. With tags on tokens that
+            over sequences of tags. Of an untrained model 0.
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        return total_entropy(self._distributions(doc))
+
+    def redecode(
+        self,
+        doc: Doc,
+        keep: Iterable[Span | SpanTriple] = (),
+        forbid: Iterable[Span | AnySpan] = (),
+    ) -> Doc:
+        """Predict once more, given what a user has corrected.
+
+        All other spans are decoded anew, exactly, and their confidence is that given
+        what is fixed; but with tags on tokens what is forbidden does not count there.
+        What is fixed goes before hard lists, and what is kept before sentence starts in
+        the scope "doc"; with `collective` it speaks for the same words elsewhere. Each
+        call is for itself: give what was fixed before again. With labels in a tree
+        their upper names stand for all that is below them.
+
+        doc (Doc): n tokens.
+        keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
+        forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are
+            no entities; label None: whatever their label.
+        RETURNS (Doc): The same document, with entities as the component writes them.
+        RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
+            possible; the document is as it was then.
+        """
+        args = self.inventory, self.cfg["scope"], self._tree.names
+        fixed = self._tree.at_leaves(read_fixed(doc, keep, forbid, *args))
+        prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
+        if self.weights.is_trained:
+            (prediction,) = finish(self._prediction_steps([doc], fixed))
+        self._forget(doc, fixed)
+        self.set_annotations([doc], [prediction])
+        return doc
+
+    def _forget(self, doc: Doc, fixed: Fixed) -> None:
+        """Preset entities that a user has said are none."""
+        wrong = [x for x in doc.ents if fixed.forbids((x.start, x.end, x.label_))]
+        doc.set_ents([], outside=wrong, default="unmodified")
+
+    def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
+        """The spans of the k most probable segmentations, as rows of a table.
+
+        doc (Doc): n tokens.
+        k (int): How many segmentations, as for `kbest`.
+        RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
+            segmentation from 1 and its "probability"; of the span "start" and "end" in
+            tokens, "start_char" and "end_char", "label", "text", and as "confidence"
+            the probability of the span itself, in whatever segmentation. A segmentation
+            without spans has no row.
+        RAISES (ValueError): As `kbest`.
+        """
+        return make_rows(doc, self._distributions(doc), k)
+
+    # state
+
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Sequence[str] = ()
+    ) -> HighOrderSemiCRF:
+        """Load what `to_bytes` gave. RAISES (ValueError): HS061 to HS064."""
+        with unreadable():
+            self._forget_labels(exclude)
+            super().from_bytes(bytes_data, exclude=exclude)
+            return self._loaded()
+
+    def from_disk(
+        self, path: str | Path, *, exclude: Sequence[str] = ()
+    ) -> HighOrderSemiCRF:
+        """Load what `to_disk` wrote. RAISES (ValueError): HS061 to HS064."""
+        check_files(Path(path), exclude)
+        with unreadable():
+            check_readable(Path(path), exclude)
+            self._forget_labels(exclude)
+            super().from_disk(path, exclude=exclude)
+            return self._loaded()
+
+    def _forget_labels(self, exclude: Sequence[str]) -> None:
+        """The model that is going to be loaded may have others."""
+        if "model" not in exclude:
+            set_output(self.model, None)
+
+    def _loaded(self) -> HighOrderSemiCRF:
+        check_format(self.cfg)
+        self._labelling.load()
+        weights, automaton = self.weights, self.automaton
+        self._tree.connect(automaton)
+        if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
+            weights.observe_patterns()
+        if self.inventory.on_tokens:
+            weights.put_features_on_tokens()
+        if weights.is_trained:
+            self._check_hard_lists()
+            check_labels(self.min_confidence, self._tree.names, self.name)
+            check_shapes(weights, automaton)
+        fitted.discard(self)
+        self._met = Met(knows_all=False)
+        return self
+
+
+register_extension()

@@ -1,0 +1,1 @@
+"""Algorithms that combine sweeps: marginals, Viterbi, k-best, sampling."""

@@ -1,0 +1,346 @@
+"""The best segmentation of each of many documents.
+
+The sweep of `completions` with max for +, in one of three ways that find the same:
+through all arcs; through those of `nonnegative`; or, the fastest for most models, only
+through the groups of states that `bounds` leaves at each token. If patterns have
+features and only add, there are sweeps of their own, see `firing`.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+
+from ..simd cimport simd as kernels
+from ..sweeps.viterbi_bounds cimport Bounds, Leaps, find_leaps
+from ..chart.chart cimport Layout
+from ..chart.columns cimport Entry
+from ..sweeps.backward cimport Completions
+from ..sweeps.observed.segment_sweep cimport SegmentFirings
+from ..sweeps.observed.token_sweep cimport TokenFirings
+from ..sweeps.observed.histories cimport Histories, histories_of, speak_for_labels
+from ..parallel.tasks cimport Job
+from ..sweeps.nonnegative cimport find_ladder
+from ..potentials import ENTRIES, check_automaton, check_potentials, without_entries
+
+NO_PATTERNS = np.zeros(0)
+
+# So many documents make a job: enough for what handing it over costs, so few that their
+# rooms stay in the cache of the processor.
+N_TOGETHER = 8
+
+# Rooms of finished documents are kept for others, for some threads, if they have no
+# more than so many numbers together.
+N_SPARE = 4 * N_TOGETHER
+LARGE = 4_000_000
+
+# Bounds are looked for where an arc for each pair of groups is so many times less than
+# all arcs.
+cdef double PAYS = 1.5
+
+# Where they leave too much of most of so many documents, they are looked for no more:
+# the weights of long patterns are large, as those of a perceptron can be.
+cdef Py_ssize_t N_TRIED = 16
+
+# So many tokens are swept in the time that it takes to write down all edges.
+N_FEW = 16
+
+
+cdef class BestOfEach(Job):
+    """The best segmentations of a few documents, as a job; see `viterbi`."""
+
+    cdef list rooms, potentials
+    cdef Best last
+
+    def __init__(self, automaton, list potentials, list constraints, method="auto"):
+        cdef Best best
+        cdef Py_ssize_t k
+        check_automaton(automaton)
+        self.rooms, self.potentials = [], potentials
+        for k in range(len(potentials)):
+            best = None
+            if method in ("auto", "nonnegative"):
+                best = _room_for_firings(automaton, potentials[k], constraints[k])
+            if best is None:
+                best = _room(automaton, potentials[k], constraints[k])
+                best._set_method(potentials[k], method)
+            best.next, self.last = self.last, best
+            self.rooms.append(best)
+
+    cdef void run(self) noexcept nogil:
+        if self.last is not None:
+            self.last._solve_all()
+
+    def found(self):
+        """RETURNS (List[Tuple[segments, score]]): In the order of the documents."""
+        cdef Best best
+        cdef list found = []
+        for best, given in zip(self.rooms, self.potentials):
+            best.next = None
+            if best.is_late:  # there was something that is no number
+                check_potentials(best.automaton, given)
+            best._count()
+            found.append((best._best_path(best.n_segments, False), best.total))
+            _give_back(best)
+        self.last, self.rooms, self.potentials = None, [], []
+        return found
+
+
+cdef bint has_sparse_columns(automaton, potentials):
+    """Whether observed patterns have no scores but those of entries."""
+    if getattr(potentials.entries, "dtype", None) != ENTRIES:
+        return False
+    if getattr(potentials.cells, "size", 1):
+        return False
+    for x in (potentials.inside, potentials.start, potentials.end):
+        if getattr(x, "ndim", 0) != 2 or x.shape[1] != automaton.n_labels:
+            return False
+    return True
+
+
+cdef Best _room_for_firings(automaton, potentials, constraints):
+    """The same for `firing`, which looks after patterns; None: it cannot."""
+    cdef Histories histories = histories_of(automaton)
+    cdef const Entry[::1] entries
+    cdef Best best
+    if histories is None or not has_sparse_columns(automaton, potentials):
+        return None
+    try:
+        entries = potentials.entries
+    except (TypeError, ValueError, BufferError):
+        return None
+    given = without_entries(potentials, NO_PATTERNS)
+    if speak_for_labels(entries, automaton.n_labels):
+        is_theirs = potentials.entries["column"] < automaton.n_labels
+        given.entries = potentials.entries[is_theirs]
+    best = _room(histories.bare, given, constraints, later=False)
+    if not best._has_firings(histories):
+        kind = TokenFirings if best.are_tokens else SegmentFirings
+        best.firings = kind(histories)
+    best.fires = best.firings.load(best, entries, potentials)
+    if not best.fires:
+        _give_back(best)
+        return None
+    best.ladder = best.leaps = None
+    return best
+
+
+cdef Best _room(automaton, potentials, constraints, bint later=True):
+    """Ready to be solved, perhaps in the room of another document, and then `later`:
+    for short documents allocating takes as long as the sweep."""
+    cdef Layout layout = automaton.layout
+    cdef Best best
+    if layout is None or not layout.spare:
+        best = Best.__new__(Best)
+        best._start(automaton, potentials, constraints, maximum=True, keep_beta=False)
+    else:
+        best = layout.spare.pop()
+        best.automaton = automaton
+        best._load(potentials, constraints, later)
+        best._prepare()
+    return best
+
+
+cdef _give_back(Best best):
+    """Keep the room of a document that nobody will look at any more."""
+    cdef Layout layout = best.automaton.layout
+    cdef Py_ssize_t n_spare = len(layout.spare)
+    if n_spare < N_SPARE and best._size() * (n_spare + 1) <= LARGE:
+        best.forget()
+        layout.spare.append(best)
+
+
+cdef class Best(Completions):
+    """The best completions of a document, and its best segmentation."""
+
+    cdef _set_method(self, potentials, method):
+        self.ladder = self.leaps = None
+        self.fires = False
+        if method == "bounds" or (method == "auto" and self._may_pay()):
+            self.leaps = find_leaps(self)
+        if self.leaps is not None:
+            if self.bounds is None or self.bounds.first.shape[0] <= self.n_tokens:
+                self.bounds = Bounds(self.closing.shape[0], self.n_groups)
+        elif method in ("auto", "nonnegative"):
+            self.ladder = find_ladder(self, potentials, method)
+            if self.ladder is not None:
+                self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
+
+    cdef bint _has_firings(self, Histories histories):
+        """Whether there is room for what fires, of the kind that the document needs."""
+        if self.firings is None or self.firings.histories is not histories:
+            return False
+        return isinstance(self.firings, TokenFirings) == self.are_tokens
+
+    cdef bint _may_pay(self):
+        """Whether bounds are likely to. In training, weights change from document to
+        document: what is written down for them is not read twice."""
+        cdef Layout layout = self.automaton.layout
+        cdef Leaps known = layout.leaps
+        if self.arcs_out.n_terms < PAYS * self.n_groups * self.n_groups:
+            return False
+        if known is not None and known.edge_weights is self.edge_weights:
+            if known.n_tried >= N_TRIED and 2 * known.n_held < known.n_tried:
+                return False
+        return self.edge_weights.n_met > 1 or self.n_tokens >= N_FEW
+
+    cdef _count(self):
+        """Whether bounds have held; see `_may_pay`."""
+        if self.leaps is not None:
+            self.leaps.n_tried += 1
+            self.leaps.n_held += self.is_bounded
+
+    cdef Py_ssize_t _size(self):
+        """RETURNS: about how many numbers there is room for."""
+        cdef Py_ssize_t size = self.closing.shape[0] * self.n_states
+        return size if self.firings is None else size + self.firings.room()
+
+    cdef forget(self):
+        cdef Layout layout = self.automaton.layout
+        self.arcs_out = layout.arcs_out
+        self.ladder = self.leaps = None
+        if self.firings is not None:
+            self.firings.forget()
+        Completions.forget(self)
+
+    cdef void _solve_all(self) noexcept nogil:
+        """This document and the next ones."""
+        self.n_segments = 0
+        if self.is_late and not self.arrive():
+            self.total = -INFINITY
+        elif self.fires:
+            self.is_bounded = False
+            self.total = self.firings.sweep(self)
+            if self.total > -INFINITY:
+                self.n_segments = self.firings.walk(self, self.path)
+        else:
+            self._sweep()
+            if self.total > -INFINITY:
+                self.n_segments = self._walk(0, 0)
+        if self.next is not None:
+            self.next._solve_all()
+
+    cdef void _sweep(self) noexcept nogil:
+        self.is_bounded = False
+        if self.leaps is not None and self.n_tokens > 0:
+            self.is_bounded = self.bounds.find(self, self.leaps, self.path)
+        if self.is_bounded:
+            self._sweep_left()
+        else:
+            if not self.are_tokens:  # then each row is written as a whole
+                self._fill(self.closing[: self.n_tokens + 1], -INFINITY)
+            Completions._sweep(self)
+
+    cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil:
+        return not self.is_bounded or self.bounds.is_active[i, self.state_group[q]]
+
+    # through the groups that are left; rows of others are never written, nor read
+
+    cdef void _sweep_left(self) noexcept nogil:
+        cdef Py_ssize_t j, k, a
+        self._clear_left()
+        for j in range(self.n_tokens, 0, -1):
+            self._close_left(j)
+            for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
+                self.segments_of(j, self.bounds.group[k])
+            self.add_cells(j)
+            for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
+                if self.has_tail:
+                    self._rest_left(j, self.bounds.group[k])
+                self._push_left(j, self.bounds.group[k])
+            self._push_long(j)
+        self.total = -INFINITY
+        self.follow(0, self.target, self.weight_of)
+        for k in range(self.n_labels):
+            a = self.target[k]
+            if a >= 0 and self.is_known(0, a):
+                self.total = max(self.total, self.closing[0, a] + self.weight_of[k])
+
+    cdef void _clear_left(self) noexcept nogil:
+        """B = -inf."""
+        cdef Py_ssize_t i, k, g, q
+        for i in range(self.n_tokens):
+            for k in range(self.bounds.first[i], self.bounds.first[i + 1]):
+                g = self.bounds.group[k]
+                for q in range(self.first_state[g], self.first_state[g + 1]):
+                    self.closing[i, q] = -INFINITY
+
+    cdef void _close_left(self, Py_ssize_t j) noexcept nogil:
+        """beta[j, p] = max over y of weight[y, p] + B[j, target[y, p]], or of $."""
+        cdef Py_ssize_t k, t, a, b, q, y, last
+        for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
+            a = self.first_state[self.bounds.group[k]]
+            b = self.first_state[self.bounds.group[k] + 1]
+            if a == b:  # the grammar permits no state of the group
+                continue
+            if j == self.n_tokens:
+                for q in range(a, b):
+                    self.beta[q] = self.final_weight(q)
+            else:
+                for q in range(a, b):
+                    self.beta[q] = -INFINITY
+                last = -1
+                for t in range(self.bounds.first[j], self.bounds.first[j + 1]):
+                    y = self.group_label[self.bounds.group[t]]
+                    if y != last:  # groups of one label stand side by side
+                        kernels.leap_max(
+                            &self.leaps.weight[y, a],
+                            &self.leaps.target[y, a],
+                            &self.closing[j, 0],
+                            b - a,
+                            &self.beta[a],
+                        )
+                    last = y
+            if self.betas.shape[0]:
+                self.betas[j, a:b] = self.beta[a:b]
+
+    cdef void _rest_left(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
+        cdef bint goes_on = j < self.n_tokens and self.bounds.is_active[j, g]
+        kernels.rest_max(
+            &self.first_state[g],
+            1,
+            &self.end[j - 1, g],
+            &self.more[j, g] if goes_on else NULL,
+            &self.tail[g],
+            &self.beta[0],
+            &self.rests[j + 1, 0] if goes_on else &self.beta[0],
+            &self.rests[j, 0],
+        )
+
+    cdef void _push_left(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
+        """Segments of a group that end, or enter, at j."""
+        cdef Py_ssize_t d, u = j - 1, n_lengths = self.n_lengths
+        for d in range(1, min(n_lengths, j) + 1):
+            u = j - d
+            if not self.bounds.is_active[u, g]:
+                return
+            self._push(u, g, self.score[(g + 1) * n_lengths - d], &self.beta[0])
+        if u > 0 and self.has_tail and self.bounds.is_active[u - 1, g]:
+            self._push(u - 1, g, self.enter_score[g], &self.rests[j, 0])
+
+    cdef void _push_long(self, Py_ssize_t j) noexcept nogil:
+        """Those that have long cells."""
+        cdef Py_ssize_t t, u, g
+        for t in range(self.first_long[j], self.first_long[j + 1]):
+            u, g = self.long_start[t], self.long_group[t]
+            if self.bounds.is_active[j - 1, g] and self.bounds.is_active[u, g]:
+                self._push(u, g, self.long_score[t], &self.beta[0])
+        for t in range(self.first_late[j], self.first_late[j + 1]):
+            u, g = self.late_start[t], self.late_group[t]
+            if self.bounds.is_active[j - 1, g] and self.bounds.is_active[u, g]:
+                self._push(u, g, self.late_score[t], &self.rests[j, 0])
+
+    cdef void _push(
+        self, Py_ssize_t u, Py_ssize_t g, double score, const double* after
+    ) noexcept nogil:
+        """B[u] = max(B[u], score + after), for the states of a group."""
+        if score > -INFINITY:
+            kernels.push_max(
+                &self.first_state[g],
+                1,
+                &score,
+                1,
+                after,
+                1,
+                &self.closing[u, 0],
+                self.n_states,
+            )

@@ -1,0 +1,143 @@
+"""Entropy of the distribution over segmentations.
+
+By the chain rule it is the expected entropy of each choice on the way from the left:
+
+    H = sum over (u, p) of P(u, p) H(label | u, p)
+        + sum over (u, q) of P(u, q) H(end | u, q)
+
+Each conditional probability is a ratio of neighbours, so nothing cancels. (The shorter
+log Z - E[score] multiplies the rounding of the probabilities by the size of scores.)
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, exp, log1p
+
+from ..sweeps.backward cimport Completions
+
+
+def entropy(automaton, potentials, constraints=None):
+    """Uncertainty about the segmentation: - sum_s P(s) log P(s).
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens; log scores, -inf forbids.
+    constraints (Optional[Constraints]): What a segmentation may contain.
+    RETURNS (float): In nats, from 0; -inf if no segmentation is possible.
+    RAISES: As `log_partition`.
+    """
+    cdef Visits visits = Visits(automaton, potentials, constraints)
+    if visits.total == -INFINITY:
+        return -INFINITY
+    return visits.entropy()
+
+
+cdef class Visits(Completions):
+    """With which probability a segmentation passes each boundary and state."""
+
+    cdef double[:, ::1] visited         # [n + 1, P] between segments
+    cdef double[:, ::1] within          # [n + 1, P] inside one, beyond its horizon
+    cdef double[::1] begun              # [P] a segment begins at the row in work
+    cdef double[::1] value              # the options of one choice, then their shares
+
+    def __init__(self, automaton, potentials, constraints):
+        Completions.__init__(
+            self, automaton, potentials, constraints, maximum=False, keep_beta=True
+        )
+        shape = self.n_tokens + 1, self.n_states
+        self.visited = np.zeros(shape)
+        self.within = np.zeros(shape if self.has_tail else (0, 0))
+        self.begun = np.zeros(self.n_states)
+        self.value = np.empty(max(self.n_labels, self.reach + 1))
+
+    def entropy(self):
+        """RETURNS (float): Of the whole document."""
+        cdef double total = 0.0
+        cdef Py_ssize_t u
+        with nogil:
+            self.visited[0, 0] = 1.0
+            for u in range(self.n_tokens):
+                if self.has_tail:
+                    total += self._beyond(u)
+                total += self._labels(u)
+                total += self._ends(u)
+            if self.has_tail:
+                total += self._beyond(self.n_tokens)
+        return total
+
+    cdef double _labels(self, Py_ssize_t u) noexcept nogil:
+        """Which label follows."""
+        cdef Py_ssize_t p, y
+        cdef double total = 0.0
+        self.begun[:] = 0.0
+        for p in range(self.n_states):
+            if self.visited[u, p] == 0.0:
+                continue
+            self.follow(p, self.target, self.weight_of)
+            for y in range(self.n_labels):
+                self.value[y] = -INFINITY
+                if self.target[y] >= 0:
+                    self.value[y] = self.weight_of[y] + self.closing[u, self.target[y]]
+            total += self.visited[u, p] * choose(&self.value[0], self.n_labels)
+            for y in range(self.n_labels):
+                if self.target[y] >= 0:
+                    self.begun[self.target[y]] += self.visited[u, p] * self.value[y]
+        return total
+
+    cdef double _ends(self, Py_ssize_t u) noexcept nogil:
+        """How long the segment is, up to the horizon."""
+        cdef Py_ssize_t q, d, n
+        cdef double total = 0.0
+        for q in range(1, self.n_states):
+            if self.begun[q] == 0.0:
+                continue
+            n = self.ends_from(u, q, self.value)
+            total += self.begun[q] * choose(&self.value[0], n)
+            for d in range(1, n + 1):
+                if d <= self.horizon(u, self.state_group[q]):
+                    self.visited[u + d, q] += self.begun[q] * self.value[d - 1]
+                else:
+                    self.within[u + d, q] += self.begun[q] * self.value[d - 1]
+        return total
+
+    cdef double _beyond(self, Py_ssize_t j) noexcept nogil:
+        """Whether a segment beyond its horizon ends at j or goes on."""
+        cdef Py_ssize_t q, g
+        cdef double total = 0.0, prob
+        for q in range(1, self.n_states):
+            prob = self.within[j, q]
+            if prob == 0.0:
+                continue
+            g = self.state_group[q]
+            self.value[0] = self.end[j - 1, g] + self.best_from(j, q)
+            self.value[1] = -INFINITY
+            if j < self.n_tokens:
+                self.value[1] = self.more[j, g] + self.tail[g] + self.rests[j + 1, q]
+            total += prob * choose(&self.value[0], 2)
+            self.visited[j, q] += prob * self.value[0]
+            if j < self.n_tokens:
+                self.within[j + 1, q] += prob * self.value[1]
+        return total
+
+
+cdef double choose(double* value, Py_ssize_t n) noexcept nogil:
+    """From log weights to probabilities, in place. RETURNS: the entropy of the choice.
+
+    With e_i = exp(value[i] - top), of which one is 1:
+        H = log sum_i e_i + sum_i (top - value[i]) e_i / sum_i e_i
+    """
+    cdef Py_ssize_t i, best = 0
+    cdef double rest = 0.0, moment = 0.0, e, top
+    for i in range(n):
+        if value[i] > value[best]:
+            best = i
+    top = value[best]
+    for i in range(n):
+        e = exp(value[i] - top)
+        if i != best:
+            rest += e
+        if e > 0.0:
+            moment += (top - value[i]) * e
+        value[i] = e
+    for i in range(n):
+        value[i] /= 1.0 + rest
+    return log1p(rest) + moment / (1.0 + rest)

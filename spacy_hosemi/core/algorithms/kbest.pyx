@@ -1,0 +1,239 @@
+"""The k best segmentations.
+
+The first is the Viterbi path. Any other one follows a better one up to some node, takes
+another option there, and goes on in the best way (Lawler 1972). The completions tell
+what that way is worth, so each candidate has its exact score before it is built. Nodes
+are the boundaries between segments, where label and end are chosen, and the boundaries
+that a segment passes beyond its horizon, where it ends or goes on.
+"""
+
+import heapq
+from collections import namedtuple
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdint cimport uint8_t
+
+from ...errors import Errors
+from ..sweeps.backward cimport Completions
+
+
+def kbest(automaton, potentials, k, constraints=None):
+    """The k segmentations with the highest scores.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens; log scores, -inf forbids.
+    k (int): How many; fewer if no more are possible.
+    constraints (Optional[Constraints]): What a segmentation may contain.
+    RETURNS (List[Tuple[List[Tuple[int, int, int]], float]]): Segments, as `viterbi`
+        gives them, and score; distinct, best first, equal ones by its tie rule.
+    RAISES (ValueError): HS026 k; and as `log_partition`.
+    """
+    if k < 1:
+        raise ValueError(Errors.HS026.format(name="k", found=k, expected="1 or more"))
+    cdef Alternatives paths = Alternatives(automaton, potentials, constraints)
+    if paths.total == -INFINITY:
+        return []
+    found = [(paths.follow_best(0, 0, with_states=True), Start(0, 0, ()))]
+    candidates = []
+    results = []
+    while True:
+        path, start = found[len(found) - 1]
+        results.append(([segment[:3] for segment in path], paths.score_of(path)))
+        if len(results) == k:
+            break
+        n_missing = k - len(results)
+        least = -INFINITY
+        if len(candidates) >= n_missing:
+            least = -candidates[n_missing - 1][0]
+        for value, option in paths.options(path, start, least):
+            candidates.append((-value, Candidate(paths, path, option)))
+        candidates = heapq.nsmallest(n_missing, candidates)
+        if not candidates:
+            break
+        found.append(candidates.pop(0)[1].take())
+    return sorted(results, key=lambda result: (-result[1], tie_key(result[0])))
+
+
+def tie_key(path):
+    """What decides between segmentations of the same score: the smaller comes first."""
+    return [(segment[2], segment[0] - segment[1]) for segment in path]
+
+
+class Candidate:
+    """A path that has not been built yet, unless it had to be compared with another."""
+
+    def __init__(self, paths, path, option):
+        self._taken = None
+        self._args = path, option
+        self._paths = paths
+
+    def take(self):
+        """RETURNS (Tuple[list, Start]): The path, and from where on it may be left."""
+        if self._taken is None:
+            self._taken = self._paths.take(*self._args)
+        return self._taken
+
+    def __lt__(self, other):
+        return tie_key(self.take()[0]) < tie_key(other.take()[0])
+
+
+# From where on a path may be left: its segment of this index, there from this boundary
+# on if it is not 0; and the options at the begin of the segment that others have taken.
+Start = namedtuple("Start", ["segment", "boundary", "taken"])
+
+# How a path is left: at the begin of a segment by another label and end, at a boundary
+# that a long segment passes by ending there, or by not ending there.
+OTHER, ENDS, GOES_ON = 0, 1, 2
+
+
+cdef class Alternatives(Completions):
+    """Where a path can be left, and what its best continuation is worth there."""
+
+    cdef Py_ssize_t n_ends              # options of a label: lengths, and beyond
+    cdef double[::1] value              # [L n_ends]
+    cdef uint8_t[::1] is_taken          # [L n_ends]
+
+    def __init__(self, automaton, potentials, constraints):
+        Completions.__init__(
+            self, automaton, potentials, constraints, maximum=True, keep_beta=True
+        )
+        self.n_ends = self.reach + 1
+        self.value = np.empty(self.n_labels * self.n_ends)
+        self.is_taken = np.zeros(self.n_labels * self.n_ends, np.uint8)
+
+    def score_of(self, path):
+        """The score of a path, from left to right."""
+        cdef double total = 0.0
+        cdef Py_ssize_t state = 0
+        for segment in path:
+            total += self._worth(segment, state)
+            state = segment[3]
+        return total + self.final_weight(state)
+
+    cdef double _worth(self, segment, Py_ssize_t state):
+        """The score of a segment behind a state, patterns included."""
+        cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2], q = segment[3]
+        self.follow(state, self.target, self.weight_of)
+        return self.weight_of[y] + self.segment_score(u, j, self.state_group[q])
+
+    def options(self, path, start, double least):
+        """Alternatives of more than the least score, one for each node.
+
+        RETURNS (List[Tuple[float, tuple]]): Score, and what `take` needs.
+        """
+        cdef double before = 0.0
+        cdef Py_ssize_t t, state = 0
+        found = []
+        for t, segment in enumerate(path):
+            if t > start.segment or (t == start.segment and not start.boundary):
+                taken = start.taken if t == start.segment else ()
+                taken = (*taken, self._option_of(segment))
+                value, option = self._other(segment[0], state, taken)
+                if before + value > least:
+                    found.append((before + value, (OTHER, t, option, taken)))
+            if t >= start.segment:
+                first = start.boundary if t == start.segment else 0
+                found += self._beyond(t, segment, state, before, first, least)
+            before += self._worth(segment, state)
+            state = segment[3]
+        return found
+
+    cdef Py_ssize_t _option_of(self, segment):
+        cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2]
+        cdef Py_ssize_t g = self.state_group[<Py_ssize_t>segment[3]]
+        return y * self.n_ends + min(j - u, self.horizon(u, g) + 1) - 1
+
+    def _other(self, Py_ssize_t u, Py_ssize_t state, taken):
+        """The best option at the begin of a segment that is not taken."""
+        cdef Py_ssize_t i, y, d, best = 0
+        cdef double top = -INFINITY
+        for i in taken:
+            self.is_taken[i] = 1
+        with nogil:
+            self._set_values(u, state)
+            for y in range(self.n_labels):
+                for d in range(self.n_ends, 0, -1):
+                    i = y * self.n_ends + d - 1
+                    if self.value[i] > top and not self.is_taken[i]:
+                        best, top = i, self.value[i]
+        for i in taken:
+            self.is_taken[i] = 0
+        return top, best
+
+    cdef void _set_values(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:
+        cdef Py_ssize_t y, q, g, d, n, j
+        cdef double* value
+        self.value[:] = -INFINITY
+        self.follow(state, self.target, self.weight_of)
+        for y in range(self.n_labels):
+            q = self.target[y]
+            if q < 0:
+                continue
+            g = self.state_group[q]
+            value = &self.value[y * self.n_ends]
+            n = self.segments_starting_at(u, g, self.from_start)
+            for d in range(1, n + 1):
+                value[d - 1] = self.from_start[d - 1] + self.best_from(u + d, q)
+                value[d - 1] += self.weight_of[y]
+            j = u + self.horizon(u, g) + 1
+            if self.tail[g] > -INFINITY and j <= self.n_tokens:
+                value[j - u - 1] = self.running_score(u, j, g) + self.rests[j, q]
+                value[j - u - 1] += self.weight_of[y]
+
+    def _beyond(
+        self,
+        t,
+        segment,
+        Py_ssize_t state,
+        double before,
+        Py_ssize_t first,
+        double least,
+    ):
+        """Alternatives at the boundaries that a segment reaches beyond its horizon."""
+        cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2], q = segment[3]
+        cdef Py_ssize_t g = self.state_group[q], k = u + self.horizon(u, g) + 1
+        cdef double running, value
+        found = []
+        if j < k:
+            return found
+        self.follow(state, self.target, self.weight_of)
+        running = before + self.weight_of[y] + self.running_score(u, k, g)
+        for k in range(k, j + 1):
+            if k >= first:
+                if k < j:
+                    value = running + self.end[k - 1, g] + self.best_from(k, q)
+                elif k < self.n_tokens:
+                    value = running + self.more[k, g] + self.tail[g]
+                    value += self.rests[k + 1, q]
+                else:
+                    value = -INFINITY
+                if value > least:
+                    found.append((value, (ENDS if k < j else GOES_ON, t, k, ())))
+            if k < j:
+                running += self.more[k, g] + self.tail[g]
+        return found
+
+    def take(self, path, option):
+        """RETURNS (Tuple[list, Start]): The best path that leaves this one so."""
+        kind, t, which, taken = option
+        cdef Py_ssize_t u = path[t][0], y = path[t][2], q = path[t][3], j, d
+        cdef Py_ssize_t state = path[t - 1][3] if t else 0
+        if kind == ENDS:
+            segment = (u, which, y, q)
+            start = Start(t + 1, 0, ())
+            rest = self.follow_best(which, q, with_states=True)
+            return [*path[:t], segment, *rest], start
+        if kind == GOES_ON:
+            j = self.running_end(which + 1, self.state_group[q], q)
+            start = Start(t, which + 1, ())
+        else:
+            y, d = which // self.n_ends, which % self.n_ends + 1
+            self.follow(state, self.target, self.weight_of)
+            q, j = self.target[y], u + d
+            if d > self.horizon(u, self.state_group[q]):
+                j = self.running_end(j, self.state_group[q], q)
+            start = Start(t, 0, taken)
+        rest = self.follow_best(j, q, with_states=True)
+        return [*path[:t], (u, j, y, q), *rest], start

@@ -1,0 +1,71 @@
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automaton.automaton import PatternAutomaton
+from ..parallel.coroutines import Steps
+from ..parallel.tasks import Job
+from ..potentials import Constraints, Potentials
+
+Answer = TypeVar("Answer")
+
+def check_segment(
+    start: int, end: int, label: int, n_tokens: int, n_labels: int
+) -> None: ...
+
+class Marginals:
+    log_z: float
+    gradient: Potentials
+    def __init__(
+        self,
+        automaton: PatternAutomaton,
+        potentials: Potentials,
+        constraints: Constraints | None = ...,
+        counts: bool = ...,
+    ) -> None: ...
+    @property
+    def tokens(self) -> NDArray[np.float64]: ...
+    @property
+    def n_spans(self) -> float: ...
+    def segment(self, start: int, end: int, label: int) -> float: ...
+    def less(self, segments: list[tuple[int, int, int]]) -> float: ...
+    def is_possible(self, segments: Iterable[tuple[int, int, int]]) -> bool: ...
+    def scores_of(self, segments: NDArray[np.int32]) -> NDArray[np.float64]: ...
+    def segments_above(
+        self, p: float, outside: bool = ...
+    ) -> list[tuple[int, int, int, float]]: ...
+    def spans_above(
+        self, p: float
+    ) -> tuple[list[tuple[int, int, int, float]], float]: ...
+
+class MarginalsOfEach(Job):
+    def __init__(
+        self,
+        automaton: PatternAutomaton,
+        potentials: list[Potentials],
+        constraints: list[Constraints | None],
+        p: float = ...,
+    ) -> None: ...
+    def found(self) -> list[Marginals]: ...
+
+def log_partition(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    constraints: Constraints | None = ...,
+) -> float: ...
+def marginals(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    constraints: Constraints | None = ...,
+    counts: bool = ...,
+) -> Marginals: ...
+def marginal_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+    asked: Sequence[int],
+    answer: Callable[[int, Marginals], Answer],
+    p: float = ...,
+) -> Steps[list[Answer]]: ...

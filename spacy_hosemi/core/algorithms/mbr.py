@@ -1,0 +1,306 @@
+"""What to answer, if not the most probable segmentation: minimum Bayes risk."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from operator import itemgetter
+
+import numpy as np
+
+from ...errors import Errors
+from ..automaton.automaton import PatternAutomaton
+from ..parallel.coroutines import Steps
+from ..potentials import CELLS, ROLES, Constraints, Potentials, check_potentials
+from ..sweeps.scaled_x4 import decision_steps
+from .marginals import Marginals, marginal_steps, marginals
+from .viterbi import viterbi
+
+Segments = list[tuple[int, int, int]]
+Probabilities = dict[tuple[int, int, int], float]  # of spans
+
+OBJECTIVES = ("spans", "f1")
+
+# Segments that are less probable are not considered: all of them together are worth
+# less than a span in a million.
+LEAST = 1e-7
+
+# Without an expected F1 one above twice this is looked for first.
+_FIRST = 0.05
+
+# Of spans that are more probable no two overlap, whatever rounding does.
+_LIKELY = 0.5 + 1e-9
+
+# What a segment costs that has no gain of its own: more than all gains of a document.
+_COST = 1e6
+
+
+def mbr(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    objective: str = "spans",
+    constraints: Constraints | None = None,
+    *,
+    expected_f1: float | None = None,
+) -> Segments:
+    """The segmentation from which most is expected, instead of the most probable one.
+
+    With P(i, j, y) the probability of a span (a segment with a label but outside), and
+    s any segmentation that is possible:
+
+        "spans"   max_s  sum of P over the spans of s            (expected correct ones)
+        "f1"      max_s  2 sum of P / (spans of s + E[spans])    (about expected F1)
+
+    The ratio is maximised by Dinkelbach's method (1967): while it grows, maximise the
+    numerator minus the present ratio times the denominator. So a span pays if its
+    probability is above half of the F1 that is reached. Where F1 counts the spans of
+    many documents together, that is one number for all of them: `expected_f1`, with
+    which one maximisation suffices.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens; log scores, -inf forbids.
+    objective (str): "spans" or "f1".
+    constraints (Optional[Constraints]): What a segmentation may contain.
+    expected_f1 (Optional[float]): For "f1", 0 to 1: the ratio that is reached over all
+        documents. None: that of this document alone.
+    RETURNS (List[Tuple[int, int, int]]): As `viterbi` gives them; [] if nothing is
+        possible.
+    RAISES (ValueError): HS023 objective; HS026 expected_f1; and as `log_partition`.
+    """
+    if objective not in OBJECTIVES:
+        raise ValueError(
+            Errors.HS023.format(name="objective", found=objective, expected=OBJECTIVES)
+        )
+    _check_f1(expected_f1)
+    found = marginals(automaton, potentials, constraints, counts=False)
+    free = _Free(automaton, potentials, constraints)
+    if objective == "f1":
+        return _best_f1(found, free, expected_f1)
+    if found.log_z == -np.inf:
+        return []
+    return _best_gain(found, free, _candidates(found))
+
+
+def mbr_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+    expected_f1: float | None,
+) -> Steps[list[Segments]]:
+    """`mbr` of each document, with "f1", but the jobs without the GIL are given away.
+
+    automaton (PatternAutomaton): Of all documents.
+    potentials (Sequence[Potentials]), constraints (Sequence[Optional[Constraints]]): Of
+        each.
+    expected_f1 (Optional[float]): Of all, or None, see `mbr`.
+    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    RETURNS (List[List[Tuple[int, int, int]]]): In the order of the documents.
+    RAISES (ValueError): HS026 expected_f1; and as `log_partition`.
+    """
+    _check_f1(expected_f1)
+    decide = partial(_without_search, expected_f1)
+    given = automaton, potentials, constraints
+    least = _least(expected_f1)
+    found = yield from decision_steps(*given, least, decide)
+    alone = [k for k, segments in enumerate(found) if segments is None]
+
+    def answer(k: int, posterior: Marginals) -> Segments:
+        free = _Free(automaton, potentials[k], constraints[k])
+        return _best_f1(posterior, free, expected_f1)
+
+    others = iter((yield from marginal_steps(*given, alone, answer, least)))
+    return [next(others) if x is None else x for x in found]
+
+
+def _best_f1(found: Marginals, free: _Free, expected_f1: float | None) -> Segments:
+    """The segmentation with the highest expected F1; [] if nothing is possible."""
+    if found.log_z == -np.inf:
+        return []
+    spans, n_expected = found.spans_above(_least(expected_f1))
+    for segments in _without_search(expected_f1, free.n_tokens, spans, n_expected):
+        if segments and found.is_possible(segments):
+            return segments
+    # Others may pay, or be needed where outside is not possible.
+    prob, choose = _candidates(found), partial(_best_gain, found, free)
+    if expected_f1 is not None:
+        return choose(_gains(prob, expected_f1))
+    return _highest_ratio(choose, free.most_probable(), prob, n_expected)
+
+
+def _highest_ratio(
+    choose: Callable[[Probabilities], Segments],
+    best: Segments,
+    prob: Probabilities,
+    n_expected: float,
+) -> Segments:
+    """Dinkelbach's method, from some segments on; `choose` finds those that gain most,
+    given what each span gains."""
+    ratio = _f1(best, prob, n_expected)
+    while True:
+        segments = choose(_gains(prob, ratio))
+        reached = _f1(segments, prob, n_expected)
+        if reached <= ratio + 1e-12:
+            return best
+        best, ratio = segments, reached
+
+
+def _check_f1(expected_f1: float | None) -> None:
+    """RAISES (ValueError): HS026 if it is out of range."""
+    if expected_f1 is not None and not 0.0 <= expected_f1 <= 1.0:
+        expected = "a number from 0 to 1, or None"
+        raise ValueError(
+            Errors.HS026.format(
+                name="expected_f1", found=expected_f1, expected=expected
+            )
+        )
+
+
+def _least(expected_f1: float | None) -> float:
+    """How probable a span must be to be looked at first."""
+    return _FIRST if expected_f1 is None else max(0.5 * expected_f1, LEAST)
+
+
+def _without_search(
+    expected_f1: float | None,
+    n_tokens: int,
+    spans: Sequence[tuple[int, int, int, float]],
+    n_expected: float,
+) -> Iterator[Segments]:
+    """The best of all sets of spans that do not overlap, with outside between them: the
+    best segmentation, if it is possible.
+
+    expected_f1 (Optional[float]): See `mbr`.
+    n_tokens (int): n.
+    spans (Sequence[Tuple[int, int, int, float]]): All that are probable enough, and how
+        probable.
+    n_expected (float): How many spans there are.
+    YIELDS (List[Tuple[int, int, int]]): See `_fillings`; none if less probable spans
+        may pay.
+    """
+    prob = {(i, j, y): p for i, j, y, p in spans}
+    if expected_f1 is not None:
+        yield from _fillings(_best_apart(_gains(prob, expected_f1)), n_tokens)
+        return
+    best = [span for span, p in prob.items() if p > _LIKELY] or [
+        max(prob, key=prob.__getitem__, default=(0, 0, 0))
+    ]
+    if _f1(best, prob, n_expected) >= 2.0 * _FIRST:
+        best = _highest_ratio(_best_apart, best, prob, n_expected)
+        yield from _fillings(best, n_tokens)
+
+
+def _gains(prob: Probabilities, ratio: float) -> Probabilities:
+    """What spans gain where each costs so much."""
+    return {span: 2.0 * p - ratio for span, p in prob.items()}
+
+
+def _best_apart(gains: Probabilities) -> Segments:
+    """The spans that gain most together, of which no two overlap, from left to right.
+
+    By their ends, with best[k] for the first k of them:
+
+        best[k + 1] = max(best[k], gain of the next + best[those before its start])
+    """
+    spans = [span for span, gain in gains.items() if gain > 0.0]
+    spans.sort(key=itemgetter(1, 0, 2))
+    ends = [end for _, end, _ in spans]
+    best, before = [0.0], []
+    for k, span in enumerate(spans):
+        b = bisect_right(ends, span[0], 0, k)
+        total = gains[span] + best[b]
+        before.append(b if total > best[k] else -1)
+        best.append(max(total, best[k]))
+    found: Segments = []
+    k = len(spans)
+    while k:
+        k -= 1
+        if before[k] >= 0:
+            found.append(spans[k])
+            k = before[k]
+    return found[::-1]
+
+
+def _candidates(found: Marginals) -> Probabilities:
+    """Spans, and how probable they are."""
+    above = found.segments_above(LEAST, outside=False)
+    return {(i, j, y): p for i, j, y, p in above}
+
+
+def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
+    spans = [segment for segment in segments if segment[2] > 0]
+    n_correct = sum(prob.get(segment, 0.0) for segment in spans)
+    size = len(spans) + n_expected
+    return 2.0 * n_correct / size if size else 0.0
+
+
+class _Free:
+    """A document without preferences: what is forbidden stays so, everything else is
+    worth nothing."""
+
+    def __init__(
+        self,
+        automaton: PatternAutomaton,
+        potentials: Potentials,
+        constraints: Constraints | None,
+    ) -> None:
+        self.automaton = automaton
+        self.constraints = constraints
+        self.n_tokens = potentials.n_tokens
+        self._given = potentials
+
+    def most_probable(self) -> Segments:
+        """With the preferences that it had."""
+        segments, _ = viterbi(self.automaton, self._given, self.constraints)
+        return segments
+
+    @cached_property
+    def potentials(self) -> Potentials:
+        """Scores of 0 or -inf."""
+        given = check_potentials(self.automaton, self._given)
+
+        def forbidden(name: str) -> np.ndarray:
+            return np.where(np.isneginf(getattr(given, name)), -np.inf, 0.0)
+
+        def forbidden_rows(rows: np.ndarray) -> np.ndarray:
+            return rows[np.isneginf(rows["score"])]
+
+        return Potentials(
+            **{name: forbidden(name) for name in (*ROLES, "length", "tail", "pattern")},
+            cells=forbidden_rows(given.cells),
+            entries=None if given.entries is None else forbidden_rows(given.entries),
+        )
+
+
+def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
+    """The possible segmentation whose spans gain most together.
+
+    As a rule that is one of spans that gain anything, with outside between them. Else a
+    span costs more than can be gained, and a cell gives that back where there is a
+    gain: so others are only taken where nothing else is possible.
+
+    gains (Dict[Tuple[int, int, int], float]): Of spans; others gain nothing.
+    """
+    for segments in _fillings(_best_apart(gains), free.n_tokens):
+        if segments and found.is_possible(segments):
+            return segments
+    start = free.potentials.start.copy()
+    start[:, 1 : free.automaton.n_labels] -= _COST
+    given_back = [(*segment, _COST + gain) for segment, gain in gains.items()]
+    cells = np.concatenate([free.potentials.cells, np.array(given_back, CELLS)])
+    potentials = replace(free.potentials, start=start, cells=cells)
+    segments, _ = viterbi(free.automaton, potentials, free.constraints)
+    return segments
+
+
+def _fillings(spans: Segments, n_tokens: int) -> Iterator[Segments]:
+    """Spans from left to right, with outside where none is: in one piece, as segments
+    of outside are as a rule, then token by token."""
+    starts = [0, *(end for _, end, _ in spans)]
+    ends = [*(start for start, _, _ in spans), n_tokens]
+    gaps = [(start, end, 0) for start, end in zip(starts, ends) if start < end]
+    yield sorted([*gaps, *spans])
+    if any(end - start > 1 for start, end, _ in gaps):
+        tokens = [(t, t + 1, 0) for start, end, _ in gaps for t in range(start, end)]
+        yield sorted([*tokens, *spans])

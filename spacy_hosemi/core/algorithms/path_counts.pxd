@@ -1,0 +1,4 @@
+from ..chart.chart cimport Chart
+
+
+cdef double add_path(Chart chart, segments, gradient, double times)

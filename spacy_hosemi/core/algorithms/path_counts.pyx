@@ -1,0 +1,135 @@
+"""How often one segmentation reads each potential: the derivatives of its score."""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+
+from ..chart.cells cimport Cell
+from ..chart.chart cimport Chart
+from ..chart.columns cimport Entry
+
+
+cdef double add_path(Chart chart, segments, gradient, double times):
+    """Add the counts of a segmentation, so many times, to a gradient.
+
+    chart (Chart): Without constraints.
+    segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
+        right, covering every token.
+    gradient (Potentials): Added to; its cells and entries are those of the chart, with
+        other scores.
+    RETURNS: The score of the segmentation; where that is -inf, nothing is added.
+    """
+    cdef double total = chart.path_score(segments)
+    if total == -INFINITY:
+        return total
+    cdef const int32_t[::1] first_column = chart.automaton.first_column
+    cdef const int32_t[::1] columns = chart.automaton.group_column
+    cdef double[:, ::1] inside = gradient.inside, start = gradient.start
+    cdef double[:, ::1] end = gradient.end, length = gradient.length
+    cdef double[::1] tail = gradient.tail, pattern = gradient.pattern
+    cdef Py_ssize_t u, j, y, c, g, i, k, edge, state = 0, n_lengths = chart.n_lengths
+    cdef list groups = []
+    cdef Entry[::1] entries
+    cdef double[::1] fired = None
+    if chart.starts is not None:
+        fired = np.zeros(chart.starts.score.shape[0])
+    for u, j, y in segments:
+        edge = chart.edge_of(state, y)
+        state = chart.state_behind(edge, state, y)
+        _add_suffixes(chart, edge, pattern, times)
+        if chart.starts is not None:
+            _add_starts(chart, u, edge, fired, times)
+        length[y, min(j - u, n_lengths) - 1] += times
+        tail[y] += times * max(j - u - n_lengths, 0)
+        g = chart.state_group[state]
+        groups.append(g)
+        for i in range(first_column[g], first_column[g + 1]):
+            c = columns[i]
+            if c < inside.shape[1]:
+                for k in range(u, j):
+                    inside[k, c] += times
+            if c < start.shape[1]:
+                start[u, c] += times
+            if c < end.shape[1]:
+                end[j - 1, c] += times
+    _add_suffixes(chart, chart.final_edge[state], pattern, times)
+    if len(gradient.cells):
+        _add_cells(chart, segments, groups, gradient.cells, times)
+    if gradient.entries is not None and len(gradient.entries):
+        entries = gradient.entries
+        if chart.starts is None:
+            _add_entries(chart, segments, groups, entries, times)
+        else:
+            for k in range(entries.shape[0]):
+                entries[k].score += fired[chart.starts.place[k]]
+    return total
+
+
+cdef void _add_suffixes(
+    Chart chart, Py_ssize_t edge, double[::1] pattern, double times
+) noexcept nogil:
+    """To each pattern that is complete on the edge, if there is one."""
+    cdef Py_ssize_t m
+    while edge >= 0:
+        m = chart.edge_pattern[edge]
+        if 0 <= m < pattern.shape[0]:  # others have a weight at some tokens only
+            pattern[m] += times
+        edge = chart.edge_suffix[edge]
+
+
+cdef void _add_starts(
+    Chart chart, Py_ssize_t u, Py_ssize_t edge, double[::1] fired, double times
+) noexcept nogil:
+    """To each pattern with entries at token u that is complete on the edge."""
+    cdef Py_ssize_t k
+    for k in range(chart.starts.first[u], chart.starts.first[u + 1]):
+        if chart.has_suffix(edge, chart.starts.edge[k]):
+            fired[k] += times
+
+
+cdef _add_cells(
+    Chart chart, segments, list groups, Cell[::1] cells, double times
+):
+    cdef int32_t[:, ::1] known = np.full((chart.n_tokens, 2), -1, np.int32)
+    cdef const int32_t[::1] first = chart.automaton.first_column
+    cdef const int32_t[::1] columns = chart.automaton.group_column
+    cdef Py_ssize_t u, j, k, g
+    for (u, j, _), g in zip(segments, groups):
+        known[u, 0], known[u, 1] = <int32_t>j, <int32_t>g
+    for k in range(cells.shape[0]):
+        u = cells[k].start
+        if known[u, 0] == cells[k].end:
+            if _reads(first, columns, known[u, 1], cells[k].column):
+                cells[k].score += times
+
+
+cdef _add_entries(
+    Chart chart, segments, list groups, Entry[::1] entries, double times
+):
+    # The group of the segment that reads entries at a place, by role; -1: none does.
+    cdef int32_t[:, ::1] reader = np.full((3, chart.n_tokens), -1, np.int32)
+    cdef const int32_t[::1] first = chart.automaton.first_column
+    cdef const int32_t[::1] columns = chart.automaton.group_column
+    cdef Py_ssize_t u, j, k, g, i
+    for (u, j, _), g in zip(segments, groups):
+        reader[1, u] = reader[2, j - 1] = <int32_t>g
+        for i in range(u, j):
+            reader[0, i] = <int32_t>g
+    for k in range(entries.shape[0]):
+        g = reader[entries[k].role, entries[k].position]
+        if g >= 0 and _reads(first, columns, g, entries[k].column):
+            entries[k].score += times
+
+
+cdef bint _reads(
+    const int32_t[::1] first,       # of PatternAutomaton: first_column ..
+    const int32_t[::1] columns,     # .. and group_column
+    Py_ssize_t g,
+    Py_ssize_t c,
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(first[g], first[g + 1]):
+        if columns[i] == c:
+            return True
+    return False

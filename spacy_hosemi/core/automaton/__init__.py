@@ -1,0 +1,1 @@
+"""Label patterns and rules, compiled to states and arcs."""

@@ -1,0 +1,347 @@
+"""Rules on the sequence of segment labels, compiled to one small automaton.
+
+    author or editor at most twice       at most, at least, exactly; once, twice, 3
+    volume never before journal          no volume has a journal anywhere behind it
+    volume never after journal           no volume has a journal anywhere before it
+    volume only before journal           each volume has a journal somewhere behind it
+    volume only after journal            each volume has a journal somewhere before it
+    volume never directly before pages   the same four, but for the neighbour
+
+A rule speaks about each segment that has one of the labels on its left. What is before
+or behind it are other segments: "author never before author" says at most one.
+Neighbours are found with the segments of the outside label (index 0) left out, unless
+the rule names that label. The borders of a document are no segments: nothing is before
+the first one, so "only after" and "only directly after" do not permit it and "never"
+does; likewise nothing is behind the last one.
+
+Labels may have several words, as "book title"; a rule that can be read in two ways is
+refused. Rules know the order of segments, not their lengths, tokens or scores.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import Errors
+
+BEGIN, END = "^", "$"
+
+# Of a product before it is made minimal: what still compiles in a fraction of a second.
+MAX_STATES = 10_000
+
+NO = -1  # the next state where a label is not permitted
+COUNTS = {"once": 1, "twice": 2}
+COUNTED = ("at most", "at least", "exactly")
+# The next state for a label that the rule names (neither, left, right, on both sides),
+# from state 0 and from state 1; then whether a document may end in them.
+ORDERED = {
+    # 1: a left one was there
+    "never before": ([[0, 1, 0, 1], [1, 1, NO, NO]], [True, True]),
+    # 1: a right one was there
+    "never after": ([[0, 0, 1, 1], [1, NO, 1, NO]], [True, True]),
+    "only after": ([[0, NO, 1, NO], [1, 1, 1, 1]], [True, True]),
+    # 1: a left one waits for a right one
+    "only before": ([[0, 1, 0, 1], [1, 1, 0, 1]], [True, False]),
+    # 1: the neighbour is a left one
+    "never directly before": ([[0, 1, 0, 1], [0, 1, NO, NO]], [True, True]),
+    "only directly before": ([[0, 1, 0, 1], [NO, NO, 0, 1]], [True, False]),
+    # 1: the neighbour is a right one
+    "never directly after": ([[0, 0, 1, 1], [0, NO, 1, NO]], [True, True]),
+    "only directly after": ([[0, NO, 1, NO], [0, 0, 1, 1]], [True, True]),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelGrammar:
+    """Which sequences of segment labels satisfy all rules; from `compile_grammar`.
+
+    labels (Tuple[str]): L names; index 0 is outside.
+    rules (Tuple[str]): As given.
+    transitions (int32 [S, L]): The next state, -1: not permitted. State 0 is the start.
+    accepting (bool [S]): Whether a document may end here.
+
+    Every state can be reached and can reach an accepting one, no two of them permit the
+    same, and they are numbered breadth-first by label index: rules that permit the same
+    sequences have equal arrays. The arrays are read-only.
+    """
+
+    labels: tuple[str, ...]
+    rules: tuple[str, ...]
+    transitions: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+
+    @property
+    def n_states(self) -> int:
+        """S."""
+        return len(self.accepting)
+
+    def permits(self, label_indices: Iterable[int]) -> bool:
+        """Whether the segments of a document satisfy all rules.
+
+        label_indices (Iterable[int]): Label indices of the segments of a document.
+        RETURNS (bool): True if they do.
+        RAISES (ValueError): HS021 label.
+        """
+        state, last = 0, len(self.labels) - 1
+        for y in label_indices:
+            if not 0 <= y <= last:
+                raise ValueError(Errors.HS021.format(found=y, last=last))
+            if state != NO:
+                state = self.transitions[state, y]
+        return state != NO and bool(self.accepting[state])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelGrammar):
+            return NotImplemented
+        return (self.labels, self.rules) == (other.labels, other.rules)
+
+    def __hash__(self) -> int:
+        return hash((self.labels, self.rules))
+
+    def __reduce__(self):
+        return compile_grammar, (self.labels, self.rules)
+
+    def __repr__(self) -> str:
+        return f"LabelGrammar({len(self.rules)} rules, {self.n_states} states)"
+
+
+def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar:
+    """The automaton of all sequences of segment labels that satisfy all rules.
+
+    labels (Iterable[str]): L names; index 0 is outside.
+    rules (Iterable[str]): Sentences as in the head of this module, in any order.
+    RETURNS (LabelGrammar): With one accepting state if there are no rules.
+    RAISES (ValueError): HS001 labels; HS070 to HS072 a rule that cannot be read; HS073
+        contradicting rules; HS074 too many states.
+    """
+    labels = tuple(labels)
+    check_labels(labels)
+    if isinstance(rules, str):
+        raise ValueError(
+            Errors.HS070.format(name="rules", found=rules, expected="a list of rules")
+        )
+    rules = tuple(rules)
+    tables = [
+        _rule_table(_read(f"rules[{i}]", rule, labels), rule, len(labels))
+        for i, rule in enumerate(rules)
+    ]
+    # Small tables first: they forbid much, and then less of the large ones is reached.
+    order = sorted(range(len(rules)), key=lambda i: len(tables[i].accepting))
+    table = _Table(np.zeros((1, len(labels)), np.int32), np.ones(1, np.bool_))
+    for n, i in enumerate(order, start=1):
+        combined = [rules[k] for k in order[:n]]
+        table = _minimal(_product(table, tables[i], combined))
+        if not len(table.accepting):
+            raise ValueError(Errors.HS073.format(found=combined))
+    for array in table:
+        array.setflags(write=False)
+    return LabelGrammar(labels, rules, *table)
+
+
+def check_labels(labels: tuple[str, ...]) -> None:
+    """RAISES (ValueError): HS001."""
+    reserved = {BEGIN, END} & set(labels)
+    if not labels or len(set(labels)) != len(labels) or reserved:
+        raise ValueError(Errors.HS001.format(found=labels))
+
+
+# --- reading ------------------------------------------------------------------------
+
+
+class _Rule(NamedTuple):
+    """A rule that was read: `right` are labels, or empty where it counts."""
+
+    left: tuple[int, ...]
+    form: str
+    right: tuple[int, ...]
+    number: int
+
+
+def _read(name: str, rule: str, labels: tuple[str, ...]) -> _Rule:
+    """The one reading of a rule. RAISES (ValueError): HS070 to HS072."""
+    readings: list[_Rule] = []
+    unknown: list[str] = []
+    words = rule.split() if isinstance(rule, str) else []
+    names = [label.split() for label in labels]
+    for left, form, right in _splits(words):
+        lefts, stray = _read_labels(left, names)
+        if form in COUNTED:
+            readings += [_Rule(y, form, (), _count(right[0])) for y in lefts]
+        else:
+            rights, stray_right = _read_labels(right, names)
+            stray = stray or stray_right
+            readings += [_Rule(y, form, z, 0) for y in lefts for z in rights]
+        unknown += [stray] if stray else []
+    if len(readings) > 1:
+        shown = " and ".join(_shown(reading, labels) for reading in readings[:2])
+        raise ValueError(Errors.HS072.format(name=name, found=rule, readings=shown))
+    if not readings and unknown:
+        # Where a rule can be split in several ways, the one that leaves least unread.
+        label = min(unknown, key=len)
+        raise ValueError(
+            Errors.HS071.format(name=name, found=rule, label=label, expected=labels)
+        )
+    if not readings:
+        raise ValueError(Errors.HS070.format(name=name, found=rule, expected="a rule"))
+    return readings[0]
+
+
+def _splits(words: list[str]) -> Iterator[tuple[list[str], str, list[str]]]:
+    """Each way to find a form with words on either side: (left, form, right)."""
+    for form in (*COUNTED, *ORDERED):
+        phrase = form.split()
+        for i in range(1, len(words) - len(phrase)):
+            right = words[i + len(phrase) :]
+            if words[i : i + len(phrase)] == phrase:
+                if form not in COUNTED or (len(right) == 1 and _count(right[0]) >= 0):
+                    yield words[:i], form, right
+
+
+def _count(word: str) -> int:
+    """The number that a word stands for, or -1."""
+    # Nine digits are more than any limit of states and never slow to convert.
+    return int(word) if re.fullmatch("[0-9]{1,9}", word) else COUNTS.get(word, -1)
+
+
+def _read_labels(
+    words: list[str], names: list[list[str]]
+) -> tuple[list[tuple[int, ...]], str]:
+    """Read labels that are joined by "or".
+
+    words (List[str]): One side of a rule.
+    names (List[List[str]]): The words of each label.
+    RETURNS (Tuple[List[Tuple[int]], str]): Readings as label indices, two of them if
+        there are two or more; if there is none, the words that are not a label.
+    """
+    # From right to left, as a label may contain "or" itself: ways[i] are the readings
+    # of words[i:]. Two of each are enough to know that there is not one only.
+    ways: list[list[tuple[int, ...]]] = [[] for _ in words]
+    for i in reversed(range(len(words))):
+        for y, end in _labels_at(words, i, names):
+            if end == len(words):
+                ways[i].append((y,))
+            elif words[end] == "or" and end + 1 < len(words):
+                ways[i] += [(y, *rest) for rest in ways[end + 1]]
+        del ways[i][2:]
+    return ways[0], "" if ways[0] else _stray(words, names)
+
+
+def _labels_at(
+    words: list[str], i: int, names: list[list[str]]
+) -> Iterator[tuple[int, int]]:
+    """The labels that stand at words[i:], as (label index, end)."""
+    for y, name in enumerate(names):
+        if name and words[i : i + len(name)] == name:
+            yield y, i + len(name)
+
+
+def _stray(words: list[str], names: list[list[str]]) -> str:
+    """The words behind the last "or" that known labels lead to."""
+    starts = [0]
+    for start in starts:
+        for _, end in _labels_at(words, start, names):
+            if words[end : end + 1] == ["or"] and end + 1 not in starts:
+                starts.append(end + 1)
+    found = words[max(starts) :]
+    return " ".join(found[: found.index("or", 1)] if "or" in found[1:] else found)
+
+
+def _shown(rule: _Rule, labels: tuple[str, ...]) -> str:
+    left, right = (
+        " or ".join(repr(labels[y]) for y in side) for side in (rule.left, rule.right)
+    )
+    return f"{left} {rule.form} {right or rule.number}"
+
+
+# --- tables -------------------------------------------------------------------------
+
+
+class _Table(NamedTuple):
+    """Transitions and accepting states, as in LabelGrammar."""
+
+    transitions: NDArray[np.int32]
+    accepting: NDArray[np.bool_]
+
+
+def _rule_table(rule: _Rule, text: str, n_labels: int) -> _Table:
+    if rule.form in COUNTED:
+        rows, accepting = _count_rows(rule.form, rule.number, text)
+    else:
+        rows, accepting = ORDERED[rule.form]
+    left, right = (np.isin(range(n_labels), side) for side in (rule.left, rule.right))
+    transitions = np.array(rows, np.int32)[:, left + 2 * right]
+    if "directly" in rule.form and not (left | right)[0]:
+        transitions[:, 0] = range(len(rows))  # neighbours stay so over outside
+    return _Table(transitions, np.array(accepting, np.bool_))
+
+
+def _count_rows(
+    form: str, count: int, text: str
+) -> tuple[list[list[int]], Sequence[bool]]:
+    """As in ORDERED. State k: k of the left ones were there, or more if it is the last
+    and more are permitted."""
+    if count >= MAX_STATES:
+        raise ValueError(
+            Errors.HS074.format(found=[text], states=count + 1, limit=MAX_STATES)
+        )
+    rows = [[k, k + 1] for k in range(count + 1)]
+    rows[count][1] = count if form == "at least" else NO
+    return rows, [form == "at most" or k == count for k in range(count + 1)]
+
+
+def _product(first: _Table, second: _Table, rules: list[str]) -> _Table:
+    """What both permit: pairs of states, numbered breadth-first by label index."""
+    next_first, next_second = first.transitions.tolist(), second.transitions.tolist()
+    pairs = [(0, 0)]
+    ids = {(0, 0): 0}
+    rows = []
+    for p, q in pairs:
+        row = []
+        for pair in zip(next_first[p], next_second[q]):
+            if NO in pair:
+                row.append(NO)
+                continue
+            if pair not in ids:
+                ids[pair] = len(pairs)
+                pairs.append(pair)
+            row.append(ids[pair])
+        rows.append(row)
+        if len(pairs) > MAX_STATES:
+            raise ValueError(
+                Errors.HS074.format(found=rules, states=len(pairs), limit=MAX_STATES)
+            )
+    left, right = np.array(pairs).T
+    return _Table(
+        np.array(rows, np.int32), first.accepting[left] & second.accepting[right]
+    )
+
+
+def _minimal(table: _Table) -> _Table:
+    """Make one state of those that permit the same, and none of those that permit
+    nothing: without any state if the start is one of these.
+
+    Partitions are refined until they are stable (Moore 1956). Blocks are numbered by
+    their first state, so that breadth-first numbers stay breadth-first.
+    """
+    # The dead end, where nothing is permitted, goes first: block 0 is what equals it.
+    n_labels = table.transitions.shape[1]
+    following = np.vstack([np.zeros(n_labels, np.int32), table.transitions + 1])
+    block = np.concatenate([[0], table.accepting]).astype(np.int32)
+    n_blocks = 0
+    while True:
+        signatures = np.column_stack([block, block[following]])
+        ids: dict[bytes, int] = {}
+        block = np.array(
+            [ids.setdefault(row.tobytes(), len(ids)) for row in signatures], np.int32
+        )
+        if len(ids) == n_blocks:
+            break
+        n_blocks = len(ids)
+    states = np.unique(block, return_index=True)[1][1:]  # the first one of each block
+    return _Table(block[following[states]] - 1, table.accepting[states - 1])

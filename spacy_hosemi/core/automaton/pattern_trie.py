@@ -1,0 +1,74 @@
+"""Prefixes of label patterns, numbered, as `histories` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .automaton import PatternAutomaton
+from .grammar import BEGIN, END
+from .suffix_sums import Key
+
+Ints = NDArray[np.int32]
+
+
+class Prefixes:
+    """The labels, ^, the prefixes of patterns of three or more names, observed pairs.
+
+    automaton (PatternAutomaton): L labels.
+
+    parent, suffix (int32 [K]): Of each prefix the one without its last name, and its
+        longest proper suffix; -1 of a label, and of ^.
+    label (int32 [K]): The last one; L is ^.
+    depth (int32 [K]): How many names it has: short ones come first.
+    is_inner (bool [K]): Whether it is a prefix or suffix of one that is.
+    most_names (int): Of the longest one.
+    """
+
+    def __init__(self, automaton: PatternAutomaton) -> None:
+        n_labels = automaton.n_labels
+        names = (*automaton.labels, BEGIN, END)
+        self._ids = {name: y for y, name in enumerate(names)}
+        found: set[Key] = {(y,) for y in range(n_labels + 1)}
+        longer = [z for z in automaton.patterns if len(z) > 2]
+        for pattern in (*automaton.observed, *longer):
+            key = self._key(pattern)
+            found.update(key[:k] for k in range(2, len(key) + 1))
+        ordered = sorted(found, key=lambda key: (len(key), key))
+        self.most_names = len(ordered[-1])
+        self._nodes = nodes = {key: k for k, key in enumerate(ordered)}
+        suffixes = [
+            next((nodes[key[k:]] for k in range(1, len(key)) if key[k:] in nodes), -1)
+            for key in ordered
+        ]
+        self.parent = np.array([nodes.get(key[:-1], -1) for key in ordered], np.int32)
+        self.suffix = np.array(suffixes, np.int32)
+        self.label = np.array([key[-1] for key in ordered], np.int32)
+        self.depth = np.array([len(key) for key in ordered], np.int32)
+        self.is_inner = np.zeros(len(ordered), bool)
+        self.is_inner[self.parent[self.parent >= 0]] = True
+        for k in reversed(range(len(ordered))):
+            if self.is_inner[k] and self.suffix[k] >= 0:
+                self.is_inner[self.suffix[k]] = True
+
+    def _key(self, pattern: Sequence[str]) -> Key:
+        """Without $."""
+        return tuple(self._ids[name] for name in pattern if name != END)
+
+    def observed(self, patterns: Sequence[Sequence[str]]) -> Ints:
+        """RETURNS (int32 [M]): Where observed patterns are complete."""
+        return np.array([self._nodes[self._key(z)] for z in patterns], np.int32)
+
+    def places(self, patterns: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
+        """Where patterns are complete.
+
+        RETURNS (Tuple[int32 [M], int32 [M]]): The prefix, of a pair its first name; and
+            the last name, L + 1 for $.
+        """
+        keys = [self._key(z[:1] if len(z) == 2 else z) for z in patterns]
+        at = [self._nodes[key] for key in keys]
+        return np.array(at, np.int32), np.array(
+            [self._ids[z[-1]] for z in patterns], np.int32
+        )

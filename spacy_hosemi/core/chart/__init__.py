@@ -1,0 +1,1 @@
+"""Potentials grouped as the sweeps read them."""

@@ -1,4 +1,0 @@
-from .chart cimport Chart
-
-
-cdef double add_path(Chart chart, segments, gradient, double times)

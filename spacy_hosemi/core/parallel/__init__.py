@@ -1,0 +1,1 @@
+"""Tasks without the GIL on several threads, in a fixed order."""

@@ -1,0 +1,1 @@
+"""Inner loops in C, with a version for each instruction set."""

@@ -1,0 +1,1 @@
+"""Passes of dynamic programming over a chart."""

@@ -1,0 +1,1 @@
+"""Viterbi where few observed patterns are active."""

@@ -1,0 +1,168 @@
+"""Histories: prefixes of the label patterns that tell segmentations apart, and what
+fires along one segmentation.
+
+Viterbi goes through them in `firing`; the counts of a segmentation are read here.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t
+
+from ...chart.columns cimport Entry
+from ...automaton.pattern_trie import Prefixes
+
+
+cdef class Histories:
+    """Prefixes of the long patterns of an automaton, and what completes which."""
+
+    cdef take(self, Histories other):
+        """Be the same, of the same automaton."""
+        self.bare, self.n_labels = other.bare, other.n_labels
+        self.n_nodes, self.most_names = other.n_nodes, other.most_names
+        self.has_bounded_gap = other.has_bounded_gap
+        self.parent, self.suffix, self.label = other.parent, other.suffix, other.label
+        self.depth, self.first_deep = other.depth, other.first_deep
+        self.before, self.pair_at = other.before, other.pair_at
+        self.is_inner = other.is_inner
+        self.of_observed, self.of_pattern = other.of_observed, other.of_pattern
+        self.pattern_last, self.is_long = other.pattern_last, other.is_long
+
+    cdef bint reads(
+        self, const Entry* entry, const int32_t* segments, Py_ssize_t k
+    ) noexcept nogil:
+        """Whether segment k reads an entry at one of its tokens.
+
+        segments (int32 [K, 3]): Start, end and label of each.
+        """
+        cdef Py_ssize_t c = entry.column - self.n_labels
+        if entry.role == 1 and entry.position != segments[3 * k]:
+            return False
+        if entry.role == 2 and entry.position != segments[3 * k + 1] - 1:
+            return False
+        if c < 0:
+            return entry.column == segments[3 * k + 2]
+        return self.is_end(self.of_observed[c], segments + 2, 3, k + 1)
+
+    cdef bint is_end(
+        self, Py_ssize_t node, const int32_t* label, Py_ssize_t stride, Py_ssize_t k
+    ) noexcept nogil:
+        """Whether the first k segments end with a history; the label of each is so far
+        behind that of the one before."""
+        while node >= 0:
+            if node == self.n_labels:
+                return k == 0
+            k -= 1
+            if k < 0 or label[k * stride] != self.label[node]:
+                return False
+            node = self.parent[node]
+        return True
+
+
+cdef Histories histories_of(automaton):
+    """Made when they are first asked for. RETURNS (Histories): None: with a grammar, or
+    without observed patterns, there is no use for them."""
+    if not automaton.observed or automaton.grammar is not None:
+        return None
+    if automaton.histories is None:
+        automaton.histories = _make_histories(automaton)
+    return automaton.histories
+
+
+cdef Histories _make_histories(automaton):
+    cdef Histories made = Histories()
+    found = Prefixes(automaton)
+    made.bare = type(automaton)(automaton.labels)
+    made.n_labels, made.n_nodes = automaton.n_labels, len(found.parent)
+    made.parent, made.suffix = found.parent, found.suffix
+    made.label, made.depth = found.label, found.depth
+    made.before = np.append(found.label, np.int32(0))[found.parent]
+    made.pair_at = found.label * np.int32(made.n_labels + 1) + np.asarray(made.before)
+    made.is_inner = found.is_inner.view(np.uint8)
+    made.most_names = found.most_names
+    depths = np.arange(found.most_names + 1)
+    made.first_deep = (np.searchsorted(found.depth, depths) + depths).astype(np.int32)
+    made.of_observed = found.observed(automaton.observed)
+    made.of_pattern, made.pattern_last = found.places(automaton.patterns)
+    made.has_bounded_gap = automaton.has_bounded_gap
+    is_long = automaton.pattern_length > 2
+    made.is_long = is_long.astype(np.uint8)
+    return made
+
+
+cdef bint speak_for_labels(
+    const Entry[::1] entries, Py_ssize_t n_labels
+) noexcept nogil:
+    """Whether some are in columns of labels."""
+    cdef Py_ssize_t e
+    for e in range(entries.shape[0]):
+        if entries[e].column < n_labels:
+            return True
+    return False
+
+
+cdef class Fired:
+    """What fires along segmentations of one document.
+
+    histories (Histories): Of the automaton.
+    entries (ENTRIES): Of all columns; sound.
+    n_tokens (int): Of the document.
+    """
+
+    def __init__(self, Histories histories, const Entry[::1] entries, n_tokens):
+        cdef Py_ssize_t n = n_tokens
+        self.histories, self.entries = histories, entries
+        self.n_found = 0
+        # entries; of tokens the segment; of segments start, end and label
+        self.room = np.empty(entries.shape[0] + 4 * n, np.int32)
+        self.found = &self.room[0] if self.room.shape[0] else NULL
+        self.covers = self.found + entries.shape[0]
+        self.segments = self.covers + n
+
+    cdef double find(self, list segments) except? -1.0:
+        """Look for the entries that a segmentation reads.
+
+        segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
+            right, covering every token.
+        RETURNS: The sum of their scores.
+        """
+        cdef Py_ssize_t i, k, u, j, y
+        self.n_found = 0
+        if not self.entries.shape[0]:
+            return 0.0
+        for k, (u, j, y) in enumerate(segments):
+            self.segments[3 * k] = <int32_t>u
+            self.segments[3 * k + 1] = <int32_t>j
+            self.segments[3 * k + 2] = <int32_t>y
+            for i in range(u, j):
+                self.covers[i] = <int32_t>k
+        return self._find()
+
+    cdef double _find(self) noexcept nogil:
+        cdef Py_ssize_t e, k, column, node, n_labels = self.histories.n_labels
+        cdef const int32_t* label = &self.histories.label[0]
+        cdef const int32_t* before = &self.histories.before[0]
+        cdef const int32_t* of_observed = &self.histories.of_observed[0]
+        cdef const int32_t* segments = self.segments
+        cdef const Entry* entry
+        cdef double score = 0.0
+        for e in range(self.entries.shape[0]):
+            entry = &self.entries[e]
+            k, column = self.covers[entry.position], entry.column
+            if column >= n_labels:
+                node = of_observed[column - n_labels]
+                # most have other labels
+                if label[node] != segments[3 * k + 2]:
+                    continue
+                if before[node] != (segments[3 * k - 1] if k else n_labels):
+                    continue
+            if self.histories.reads(entry, segments, k):
+                self.found[self.n_found] = <int32_t>e
+                self.n_found += 1
+                score += entry.score
+        return score
+
+    cdef add(self, double times, Entry[::1] counts):
+        """Add to the scores of those that were found."""
+        cdef Py_ssize_t k
+        for k in range(self.n_found):
+            counts[self.found[k]].score += times

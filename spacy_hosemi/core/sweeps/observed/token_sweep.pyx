@@ -1,0 +1,315 @@
+"""`firing` where every segment is a token.
+
+Nothing is read but at the start, so a history is told apart only at the boundaries
+where a pattern that fires farther on begins with it:
+
+    beta[j, p] = max(beta[j, suffix(p)],
+                     max over p y that fire at token j, or are told apart behind it,
+                         of pair[last(p), y] + B[j, p y])
+    B[j, q]    = start[j, q] + inside[j, q] + end[j, q] + length + beta[j + 1, q]
+    beta[j, y] = max(max over labels z of pair[y, z] + B[j, z], the same)
+
+where suffix(p) is the longest proper suffix that is told apart, or the last label; it
+stands for a history that is not. Start, inside and end are those of the last label, and
+start that of all suffixes of q that fire at the token, too.
+"""
+
+import numpy as np
+
+cimport cython
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t, int64_t
+
+from ...simd cimport simd as kernels
+from ...chart.chart cimport Chart
+from ...chart.columns cimport Entry
+from .events cimport Firings
+from .events import ROOM
+from .histories cimport Histories
+
+
+@cython.final
+cdef class TokenFirings(Firings):
+    """What fires in one document, token by token.
+
+    histories (Histories): Of the automaton.
+    """
+
+    def __init__(self, Histories histories):
+        cdef Py_ssize_t n = histories.n_labels + 1, k
+        cdef Place* place
+        Firings.__init__(self, histories)
+        depths = np.asarray(self.depth)
+        at_end = depths[histories.of_pattern][np.greater(self.pattern_last, n - 1)]
+        self.most_told = max(self.most_names - 1, 2, at_end.max(initial=0))
+        self.first_long = np.searchsorted(depths, 3)
+        self.first_last = np.searchsorted(depths, self.most_told + 1)
+        size = max(sizeof(Place), sizeof(Follower))
+        self.bytes = np.zeros((2, self.n_nodes * size), np.uint8)
+        self.places = <Place*>&self.bytes[0, 0]
+        self.nodes = <Follower*>&self.bytes[1, 0]
+        for k in range(self.n_nodes):
+            place = &self.places[k]
+            place.suffix, place.parent = self.suffix[k], self.parent[k]
+            place.before, place.pair_at = self.before[k], self.pair_at[k]
+        self.fired, self.always, self.at_end = np.zeros((3, self.n_nodes))
+        self.opens, self.gains = np.empty((2, n))
+        self.last = np.empty(self.n_nodes, np.int32)
+        self.betas = np.empty((0, n))
+        self.listed_beta = np.empty(0)
+
+    cdef _make_room(self):
+        cdef Py_ssize_t n = self.n_tokens, size
+        if self.betas.shape[0] <= n + 1:
+            self.betas = np.empty((n + ROOM, self.n_labels + 1))
+            self.after_listed = np.empty(n + ROOM, np.int64)
+        # an entry needs its history at as many boundaries as it has names, a pattern
+        # without one at all of them
+        size = (n + 1) * self.n_marked + self.entries.shape[0] * self.most_names
+        if self.listed.shape[0] < size:
+            size += ROOM
+            self.listed, self.listed_beta = np.empty(size, np.int32), np.empty(size)
+
+    cdef Py_ssize_t room(self):
+        return 2 * self.listed.shape[0] + self.betas.size + 9 * self.n_nodes
+
+    cdef void _forget_steady(self) noexcept nogil:
+        cdef Py_ssize_t m
+        for m in range(self.n_steady):
+            self.always[self.steady[m]] = self.at_end[self.steady[m]] = 0.0
+
+    cdef void _keep_steady(
+        self, Py_ssize_t node, double weight, bint is_end
+    ) noexcept nogil:
+        if is_end:
+            self.at_end[node] = weight
+        else:
+            self.always[node] = weight
+
+    cdef bint _find(self) noexcept nogil:
+        cdef Py_ssize_t e, n_labels = self.n_labels
+        cdef const Entry* entry
+        self.has_pairs = False
+        for e in range(self.entries.shape[0]):
+            entry = &self.entries[e]
+            if entry.column < n_labels or entry.score == 0.0:
+                continue
+            if self.of_observed[entry.column - n_labels] < self.first_long:
+                self.has_pairs = True
+            elif entry.score < 0.0:
+                return False
+        return True
+
+    cdef double sweep(self, Chart chart) noexcept nogil:
+        cdef Py_ssize_t i, width = self.n_labels + 1
+        cdef const double* pair
+        self._tell_apart_at_end()
+        for i in range(self.n_tokens - 1, -1, -1):
+            pair = self._pairs(i)
+            self._fire(i)
+            self._open(chart, i)
+            self.betas[i, :] = -INFINITY
+            kernels.relax_max(
+                pair, &self.begun[0], self.n_labels, width, &self.betas[i, 0]
+            )
+            self._begin_longer(i, pair)
+            self._begin_last(i, pair)
+            self._fall(i)
+        return self.betas[0, self.n_labels]
+
+    cdef void _tell_apart_at_end(self) noexcept nogil:
+        """What a pattern with $ begins with, at the last boundary."""
+        cdef Py_ssize_t m, n = self.n_tokens
+        self.n_listed = self.after_listed[n + 1] = 0
+        self.n_here[:, :] = 0
+        self.betas[n, :] = self.pair[self.n_labels, :]
+        for m in range(self.n_steady):
+            if self.at_end[self.steady[m]] > 0.0:
+                self._tell_apart(self.steady[m], n, -INFINITY)
+        self._fall(n)
+
+    cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
+        """Among the histories that are complete, or told apart, at a boundary."""
+        cdef Py_ssize_t depth = self.depth[k]
+        cdef int32_t* n_here = &self.n_here[j & 1, depth]
+        self.here[j & 1, self.first_deep[depth] + n_here[0]] = <int32_t>k
+        n_here[0] += 1
+
+    cdef inline void _tell_apart(
+        self, Py_ssize_t k, Py_ssize_t j, double value
+    ) noexcept nogil:
+        """At a boundary, where something of this value may follow."""
+        cdef Follower* one = &self.nodes[k]
+        if one.is_at != self.n_passed + j:
+            one.is_at, one.beta = self.n_passed + j, value
+            self._put(k, j)
+        elif value > one.beta:
+            one.beta = value
+
+    cdef inline void _add(
+        self, Py_ssize_t k, double score, Py_ssize_t j
+    ) noexcept nogil:
+        """To what is complete before a boundary."""
+        if self.fired[k] == 0.0:
+            if k >= self.first_last:
+                self.last[self.n_last] = <int32_t>k
+                self.n_last += 1
+            elif self.nodes[k].is_at != self.n_passed + j:
+                self._put(k, j)
+        self.fired[k] += score
+
+    cdef void _fire(self, Py_ssize_t i) noexcept nogil:
+        """What is complete at a token."""
+        cdef Py_ssize_t e, m, node, j = i + 1, n_labels = self.n_labels
+        cdef const int32_t* of_observed = &self.of_observed[0]
+        cdef const Entry* entry
+        self.n_last = 0
+        for m in range(self.n_steady):
+            node = self.steady[m]
+            if self.always[node] > 0.0:
+                self._add(node, self.always[node], j)
+        for e in range(self.first_event[i], self.first_event[j]):
+            entry = &self.entries[e]
+            if entry.column < n_labels or entry.score == 0.0:
+                continue
+            node = of_observed[entry.column - n_labels]
+            if node >= self.first_long:
+                self._add(node, entry.score, j)
+
+    cdef void _open(self, Chart chart, Py_ssize_t i) noexcept nogil:
+        """What labels bring at a token, and B: that and what follows."""
+        cdef Py_ssize_t y
+        cdef const double* first = &chart.first[i, 0]
+        cdef const double* end = &chart.end[i, 0]
+        cdef const double* length = &chart.length_backwards[0]
+        cdef const double* behind = &self.betas[i + 1, 0]
+        cdef double* opens = &self.opens[0]
+        cdef double* begun = &self.begun[0]
+        for y in range(self.n_labels):
+            opens[y] = first[y] + length[y] + end[y]
+            begun[y] = opens[y] + behind[y]
+
+    cdef void _begin_longer(self, Py_ssize_t i, const double* pair) noexcept nogil:
+        """B of histories, and beta before them."""
+        cdef Py_ssize_t t, k, depth, first, other, j = i + 1, n_labels = self.n_labels
+        cdef int64_t now = self.n_passed + j
+        cdef int32_t* n_here = &self.n_here[j & 1, 0]
+        cdef const int32_t* here = &self.here[j & 1, 0]
+        cdef double* beta = &self.betas[i, 0]
+        cdef const Place* place
+        cdef Follower* one
+        cdef double value
+        for depth in range(2, self.most_told + 1):
+            first = self.first_deep[depth]
+            for t in range(first, first + n_here[depth]):
+                k = here[t]
+                place, one = &self.places[k], &self.nodes[k]
+                one.gain, one.is_begun = self.fired[k], now
+                other = place.suffix
+                while other > n_labels and self.nodes[other].is_begun != now:
+                    other = self.places[other].suffix
+                if other > n_labels:
+                    one.begun = self.nodes[other].begun + one.gain
+                    one.gain += self.nodes[other].gain
+                else:
+                    one.begun = self.begun[other] + one.gain
+                if one.is_at == now:
+                    one.begun = self.opens[self.label[k]] + (one.gain + one.beta)
+                self.fired[k] = 0.0
+                value = pair[place.pair_at] + one.begun
+                # all that follows a label alone is known after the first depth
+                if depth == 2:
+                    beta[place.parent] = max(beta[place.parent], value)
+                elif value > beta[place.before]:
+                    self._tell_apart(place.parent, i, value)
+            n_here[depth] = 0
+
+    cdef void _begin_last(self, Py_ssize_t i, const double* pair) noexcept nogil:
+        """The same for histories with more names than any that is told apart."""
+        cdef Py_ssize_t t, k, other, n_labels = self.n_labels
+        cdef int64_t now = self.n_passed + i + 1
+        cdef const int32_t* last = &self.last[0]
+        cdef const double* begun = &self.begun[0]
+        cdef const double* beta = &self.betas[i, 0]
+        cdef double* fired = &self.fired[0]
+        cdef const Place* places = self.places
+        cdef const Follower* nodes = self.nodes
+        cdef double value
+        for t in range(self.n_last):
+            k = last[t]
+            other = places[k].suffix
+            while other > n_labels and nodes[other].is_begun != now:
+                other = places[other].suffix
+            value = begun[other] if other < n_labels else nodes[other].begun
+            value = pair[places[k].pair_at] + (value + fired[k])
+            fired[k] = 0.0
+            if value > beta[places[k].before]:
+                self._tell_apart(places[k].parent, i, value)
+
+    cdef void _fall(self, Py_ssize_t j) noexcept nogil:
+        """beta is that of a suffix, where that is better; it is listed."""
+        cdef Py_ssize_t t, depth, first, b, k, n_labels = self.n_labels
+        cdef int64_t now = self.n_passed + j
+        cdef Follower* nodes = self.nodes
+        cdef Follower* one
+        cdef double value
+        for depth in range(2, self.most_told + 1):
+            first = self.first_deep[depth]
+            for t in range(first, first + self.n_here[j & 1, depth]):
+                k = self.here[j & 1, t]
+                one = nodes + k
+                b = self.places[k].suffix
+                while b > n_labels and nodes[b].is_at != now:
+                    b = self.places[b].suffix
+                value = self.betas[j, b] if b < n_labels else nodes[b].beta
+                one.beta = value if value > one.beta else one.beta
+                if j == self.n_tokens:
+                    one.beta += self.at_end[k]
+                self.listed[self.n_listed] = <int32_t>k
+                self.listed_beta[self.n_listed] = one.beta
+                self.n_listed += 1
+        self.after_listed[j] = self.n_listed
+
+    cdef Py_ssize_t walk(self, Chart chart, int32_t[:, ::1] path) noexcept nogil:
+        cdef Py_ssize_t u, t, y, e, m, node, best, n_labels = self.n_labels
+        cdef Py_ssize_t last = n_labels, width = n_labels + 1
+        cdef Py_ssize_t stride = path.shape[1]
+        cdef const int32_t* labels = &path[0, 2] if self.n_tokens else NULL
+        cdef const Entry* entry
+        cdef const int32_t* before = &self.before[0]
+        cdef const int32_t* parent = &self.parent[0]
+        cdef const double* pair
+        cdef double* begun = &self.begun[0]
+        cdef double* gains = &self.gains[0]
+        cdef double value, top
+        for u in range(self.n_tokens):
+            pair = self._pairs(u)
+            self._open(chart, u)
+            self.gains[:] = 0.0
+            for t in range(self.after_listed[u + 2], self.after_listed[u + 1]):
+                node, y = self.listed[t], self.label[self.listed[t]]
+                if before[node] == last:
+                    if self.is_end(parent[node], labels, stride, u):
+                        begun[y] = max(begun[y], self.opens[y] + self.listed_beta[t])
+            for m in range(self.n_steady):
+                node = self.steady[m]
+                if before[node] == last:
+                    if self.is_end(parent[node], labels, stride, u):
+                        gains[self.label[node]] += self.always[node]
+            for e in range(self.first_event[u], self.first_event[u + 1]):
+                entry = &self.entries[e]
+                if entry.column < n_labels:
+                    continue
+                node = self.of_observed[entry.column - n_labels]
+                if before[node] == last and node >= self.first_long:
+                    if self.is_end(parent[node], labels, stride, u):
+                        gains[self.label[node]] += entry.score
+            best, top = 0, -INFINITY
+            for y in range(n_labels):
+                value = pair[y * width + last] + (begun[y] + gains[y])
+                if value > top:
+                    best, top = y, value
+            path[u, 0], path[u, 1] = <int32_t>u, <int32_t>(u + 1)
+            path[u, 2] = <int32_t>best
+            last = best
+        return self.n_tokens

@@ -1,0 +1,38 @@
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..automaton.automaton import PatternAutomaton
+from ..parallel.coroutines import Steps
+from ..potentials import Constraints, Potentials
+
+def segment_probabilities(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    segments: list[list[tuple[int, int, int]]],
+    constraints: list[Constraints | None],
+) -> list[list[float]]: ...
+def probability_steps(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    segments: list[list[tuple[int, int, int]]],
+    constraints: list[Constraints | None],
+) -> Steps[list[list[float]]]: ...
+def probable_segments(
+    automaton: PatternAutomaton,
+    potentials: list[Potentials],
+    segments: Sequence[Sequence[tuple[int, int, int]]],
+    constraints: list[Constraints | None],
+    p: float,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]: ...
+def decision_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    constraints: Sequence[Constraints | None],
+    p: float,
+    decide: Callable[
+        [int, list[tuple[int, int, int, float]], float],
+        Iterable[list[tuple[int, int, int]]],
+    ],
+) -> Steps[list[list[tuple[int, int, int]] | None]]: ...

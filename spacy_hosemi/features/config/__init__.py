@@ -1,0 +1,1 @@
+"""The config of features: templates, roles and named feature sets."""

@@ -1,0 +1,288 @@
+"""A feature set: which templates are read in which role."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from itertools import chain
+from typing import Any
+
+from ...errors import Errors
+from ..attributes import (
+    KNOWN,
+    is_extension,
+)
+from ..functions.functions import Functions
+from ..gazetteers.matches import (
+    FUZZY_MATCH,
+    FUZZY_ON_TOKEN,
+    MATCH,
+    SIMILARITY,
+    names_of,
+)
+from ..segment_features import (
+    UNIT_ATTRIBUTES,
+    kind_of_unit,
+)
+from ..tables.tables import PREFIX, VALUE, Table, reads_table
+from .feature_sets import FUZZY_LISTS, LISTS, PRESETS, TABLES, TRANSITION
+from .templates import Atom, Template, parse_templates
+
+# Features of tokens in a segment, as the potentials have them.
+TOKEN_ROLES = ("inside", "start", "end")
+
+
+# With weights for label patterns: read at the first token, or at each of them.
+TRANSITION_ROLES = ("transition", "transition_inside")
+
+
+# Roles of tokens that are read only where there are templates; within is read at all
+# tokens but the first.
+MORE_ROLES = ("within", *TRANSITION_ROLES)
+
+
+# And those of the segment as a unit.
+ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
+
+
+class FeatureSet:
+    """What is read, and in which role.
+
+    inside, start, end, whole, within (Iterable[str]): Templates read at each token of a
+        segment, at its first token, at its last one, of the segment as a unit, and at
+        each token but the first.
+    transition, transition_inside (Iterable[str]): Templates read at the first token,
+        and at each one, with weights for label patterns that the segment completes.
+    min_count (int): How often a feature must occur in training to get weights.
+    width (int): The longest segment, in tokens, that templates in the role whole see;
+        those of lists see all.
+    all_labels (bool): Whether a feature has a weight for every label, or only for those
+        that `initialize` has it with; one that is met in a later update has all.
+    functions (Optional[Functions]): List features of tokens beside the templates.
+    RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width.
+    """
+
+    def __init__(
+        self,
+        inside: Iterable[str] = (),
+        start: Iterable[str] = (),
+        end: Iterable[str] = (),
+        whole: Iterable[str] = (),
+        within: Iterable[str] = (),
+        transition: Iterable[str] = (),
+        transition_inside: Iterable[str] = (),
+        *,
+        min_count: int = 2,
+        width: int = 6,
+        all_labels: bool = True,
+        functions: Functions | None = None,
+    ) -> None:
+        for name, value in (("min_count", min_count), ("width", width)):
+            if value < 1:
+                raise ValueError(Errors.HS033.format(name=name, found=value))
+        texts = {"inside": inside, "start": start, "end": end, "whole": whole}
+        texts |= {"within": within, "transition": transition}
+        texts |= {"transition_inside": transition_inside}
+        self.roles = {role: parse_templates(texts[role]) for role in ROLES}
+        self.min_count = min_count
+        self.width = width
+        self.all_labels = all_labels
+        self.functions = functions or Functions()
+        self.check((), is_open=True)
+
+    def check(
+        self,
+        lists: Sequence[str],
+        tables: Iterable[str] = (),
+        *,
+        fuzzy: Sequence[str] = (),
+        is_open: bool = False,
+    ) -> None:
+        """Whether all attributes exist, and have a meaning in their role.
+
+        lists (Sequence[str]): Names of gazetteers.
+        tables (Iterable[str]): Names of tables.
+        fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
+        is_open (bool): Whether there may be others.
+        RAISES (ValueError): HS031 unknown attribute; HS036 wrong role; HS106 a function
+            has the name of a list or table.
+        """
+        self.functions.check_names((*lists, *tables))
+        of_tables = (f"{name}:{VALUE}" for name in tables)
+        on_token = (*KNOWN, *names_of(lists), *names_of(fuzzy, FUZZY_ON_TOKEN))
+        on_token += (*of_tables,)
+        of_unit = (*UNIT_ATTRIBUTES, *names_of(lists, [MATCH]))
+        of_unit += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
+        for role, templates in self.roles.items():
+            known = (*on_token, *of_unit) if role == "whole" else on_token
+            for template in templates:
+                for atom in template.atoms:
+                    _check_role(role, template, atom)
+                    name = atom.attribute
+                    may_come = is_open and ":" in name
+                    is_other = is_extension(name) or reads_table(name, tables)
+                    if name not in known and not may_come and not is_other:
+                        raise ValueError(
+                            Errors.HS031.format(
+                                template=str(template), found=name, expected=known
+                            )
+                        )
+
+    @property
+    def token_roles(self) -> tuple[str, ...]:
+        """The roles of tokens: of MORE_ROLES those in which something is read."""
+        listed = {*chain.from_iterable(self.functions.roles.values())}
+        more = (role for role in MORE_ROLES if self.roles[role] or role in listed)
+        return (*TOKEN_ROLES, *more)
+
+    @property
+    def templates(self) -> tuple[Template, ...]:
+        """All templates that are read at tokens, each once."""
+        return self._read_as(self.token_roles)
+
+    @property
+    def scored_roles(self) -> tuple[str, ...]:
+        """Those of them with weights for labels."""
+        return tuple(r for r in self.token_roles if r not in TRANSITION_ROLES)
+
+    @property
+    def transition_roles(self) -> tuple[str, ...]:
+        """Those of them with weights for label patterns."""
+        return tuple(role for role in TRANSITION_ROLES if self.roles[role])
+
+    def _read_as(self, roles: Iterable[str]) -> tuple[Template, ...]:
+        return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
+
+    def on_tokens(self) -> FeatureSet:
+        """All templates in the role inside, as segments of one token have no borders;
+        those of label patterns in the role transition."""
+        roles: dict[str, tuple[Template, ...]] = dict.fromkeys(ROLES, ())
+        roles["inside"] = self._read_as(self.scored_roles)
+        roles["transition"] = self._read_as(self.transition_roles)
+        merged = self._with_roles(roles)
+        merged.functions = self.functions.on_tokens()
+        return merged
+
+    def with_transitions(self) -> FeatureSet:
+        """With the usual features in the role transition, if there are none."""
+        if self.transition_roles:
+            return self
+        return self._with_roles(
+            {**self.roles, "transition": parse_templates(TRANSITION)}
+        )
+
+    def _with_roles(self, roles: dict[str, tuple[Template, ...]]) -> FeatureSet:
+        merged = copy(self)
+        merged.roles = roles
+        return merged
+
+    def with_lists(
+        self,
+        lists: Sequence[str],
+        tables: Mapping[str, Table] | None = None,
+        *,
+        fuzzy: Sequence[str] = (),
+    ) -> FeatureSet:
+        """These features and the usual ones for lists of names and tables.
+
+        lists (Sequence[str]): Names of gazetteers.
+        tables (Optional[Mapping[str, Table]]): By name.
+        fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
+        RETURNS (FeatureSet): Those that a template reads already are left alone.
+        RAISES (ValueError): HS031, HS036 templates; HS106 names.
+        """
+        tables = tables or {}
+        read = {
+            atom.attribute.partition(":")[0]
+            for templates in self.roles.values()
+            for template in templates
+            for atom in template.atoms
+            if ":" in atom.attribute
+        }
+        roles = {}
+        for role in ROLES:
+            values = [
+                f"{name}:{kind}"
+                for name, table in tables.items()
+                for kind in (VALUE, *(f"{PREFIX}{size}" for size in table.prefixes))
+            ]
+            texts = [
+                text.format(of)
+                for usual, sources in (
+                    (LISTS, lists),
+                    (FUZZY_LISTS, fuzzy),
+                    (TABLES, values),
+                )
+                for of in sources
+                for text in usual.get(role, ())
+                if of.partition(":")[0] not in read
+            ]
+            roles[role] = (*self.roles[role], *parse_templates(texts))
+        merged = self._with_roles(roles)
+        merged.check(lists, tables, fuzzy=fuzzy)
+        return merged
+
+
+def _check_role(role: str, template: Template, atom: Atom) -> None:
+    is_unit = bool(kind_of_unit(atom))
+    reason = ""
+    if role != "whole" and is_unit:
+        reason = f"{atom.attribute} is read of whole segments only"
+    elif role == "whole" and atom.bag:
+        reason = f"'{atom.bag}' reads tokens that are not in the segment"
+    elif role != "whole" and atom.reach:
+        reason = f"'{atom.reach}' reads all tokens of whole segments only"
+    elif is_unit and str(atom) != atom.attribute:
+        reason = f"{atom.attribute} is read of the segment, not of one of its tokens"
+    if reason:
+        raise ValueError(
+            Errors.HS036.format(found=str(template), role=role, reason=reason)
+        )
+
+
+def make_features(
+    preset: str = "default",
+    inside: list[str] = [],  # noqa: B006 - the registry shows it in filled configs
+    start: list[str] = [],  # noqa: B006
+    end: list[str] = [],  # noqa: B006
+    whole: list[str] = [],  # noqa: B006
+    within: list[str] = [],  # noqa: B006
+    transition: list[str] = [],  # noqa: B006
+    transition_inside: list[str] = [],  # noqa: B006
+    min_count: int = 2,
+    width: int = 6,
+    all_labels: bool = True,
+    functions: dict[str, Any] = {},  # noqa: B006
+    function_roles: dict[str, list[str]] = {},  # noqa: B006
+) -> FeatureSet:
+    """Registered as "spacy_hosemi.features.v1" in `misc`.
+
+    preset (str): "default"; "fields" of records; "names" in running text; "chinese",
+        where tokens are characters; or "none" to begin with nothing.
+    inside, start, end, whole, within, transition, transition_inside (List[str]):
+        Templates to add to the preset.
+    min_count (int): How often a feature must occur in training to get weights.
+    width (int): The longest segment, in tokens, that templates in the role whole see.
+    all_labels (bool): Whether a feature has a weight for every label; else for those
+        that `initialize` has it with, as CRFsuite has it by default: not where updates
+        bring other labels.
+    functions (Dict[str, Callable]): Functions of your own that list features of tokens,
+        by name, see `functions`.
+    function_roles (Dict[str, List[str]]): In which roles they are read: of inside,
+        start, end and within; by default inside.
+    RETURNS (FeatureSet): The features.
+    RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106. (TypeError): HS105.
+    """
+    if preset not in PRESETS:
+        raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
+    given = {"inside": inside, "start": start, "end": end, "whole": whole}
+    given |= {"within": within, "transition": transition}
+    given |= {"transition_inside": transition_inside}
+    texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
+    return FeatureSet(
+        **texts,
+        min_count=min_count,
+        width=width,
+        all_labels=all_labels,
+        functions=Functions(functions, function_roles),
+    )

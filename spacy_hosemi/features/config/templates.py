@@ -1,0 +1,104 @@
+"""Feature templates: which attributes are read, and how far from the token.
+
+LOWER                   the attribute of the token itself
+SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
+LOWER{-30:30}           a bag: which values there are at these offsets, wherever; one
+                        template for each offset, with one seed, so that a value has
+                        one feature, which fires as often as the value is there
+LOWER[-1] & LOWER       one template over two attributes: both values together
+journals:IN             of the list "journals": whether one of its entries covers the
+                        token, and of how many words; also :BEGIN and :END
+journals:FUZZY_IN       if the list has fuzzy matches: how similar to an entry what
+                        covers the token is; also :FUZZY_BEGIN and :FUZZY_END
+clusters:VALUE          what the table "clusters" says of the word; :PREFIX4: the first
+                        four characters of that
+_.topic                 the extension attribute Token._.topic
+
+In the role whole, offsets count the tokens of the segment, from its end if negative:
+
+LOWER[0] & LOWER[-1]    its first and last word; fires where it has such tokens
+LOWER*                  the words of all its tokens
+SHORT_SHAPE+            the values of all its tokens, runs of one value written once
+TOKENS, BALANCED        of the segment itself: its length; whether brackets and quotes
+                        in it are paired
+journals:MATCH          whether it is an entry of the list, and of how many words
+journals:FUZZY_MATCH    how similar to an entry it is, by tenths
+journals:SIMILARITY     the same as the strength of one feature
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...errors import Errors
+
+_ATOM = re.compile(
+    r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z_]+\d*|_\.\w+)"
+    r"(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\]|(?P<reach>[*+])"
+    r"|(?P<bag>\{(?P<from>-?\d+):(?P<to>-?\d+)\}))?"
+)
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One attribute of the token `offset` places to the right; or of all tokens of a
+    segment, if `reach` is "*", with runs of one value written once, if it is "+". In a
+    `bag`, such as "{-30:30}", the offset is one of several that are not told apart."""
+
+    attribute: str
+    offset: int = 0
+    reach: str = ""
+    bag: str = ""
+
+    def __str__(self) -> str:
+        if self.bag:
+            return f"{self.attribute}{self.bag}"
+        where = f"[{self.offset}]" if self.offset else self.reach
+        return f"{self.attribute}{where}"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A conjunction of attributes; it fires where all of them are present."""
+
+    atoms: tuple[Atom, ...]
+
+    def __str__(self) -> str:
+        return " & ".join(map(str, self.atoms))
+
+    @property
+    def is_bag(self) -> bool:
+        """Whether it is one of the offsets of a bag."""
+        return bool(self.atoms[0].bag)
+
+
+def parse_templates(texts: Iterable[str]) -> tuple[Template, ...]:
+    """Read templates in their short form.
+
+    texts (Iterable[str]): See the head of this module.
+    RETURNS (Tuple[Template, ...]): In the given order, windows expanded, each once.
+    RAISES (ValueError): HS030 if one cannot be read.
+    """
+    found = [template for text in texts for template in _parse(text)]
+    return tuple(dict.fromkeys(found))
+
+
+def _parse(text: str) -> list[Template]:
+    parts = [part.strip() for part in str(text).split("&")]
+    matches = [_ATOM.fullmatch(part) for part in parts]
+    atoms: list[Atom] = []
+    for match in matches:
+        is_window = match is not None and (match["last"] or match["bag"])
+        if match is None or (is_window and len(parts) > 1):
+            raise ValueError(Errors.HS030.format(found=text))
+        first = int(match["first"] or match["from"] or 0)
+        last = int(match["last"] or match["to"] or first)
+        name, reach, bag = match["name"], match["reach"] or "", match["bag"] or ""
+        atoms += [Atom(name, offset, reach, bag) for offset in range(first, last + 1)]
+    if not atoms:  # an empty window
+        raise ValueError(Errors.HS030.format(found=text))
+    if len(parts) == 1:
+        return [Template((atom,)) for atom in atoms]
+    return [Template(tuple(atoms))]

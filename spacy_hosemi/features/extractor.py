@@ -1,0 +1,403 @@
+"""From a Doc to feature keys, by role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from operator import methodcaller
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.lexeme import Lexeme
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from .attributes import (
+    DOC_ATTRIBUTES,
+    LEXEME_ATTRIBUTES,
+    TOKEN_ATTRIBUTES,
+    Extensions,
+    hash_or_0,
+    is_extension,
+)
+from .config.config import FeatureSet
+from .config.templates import Template
+from .functions.functions import Listed
+from .gazetteers.gazetteers import Gazetteers
+from .gazetteers.matches import (
+    FUZZY_ON_TOKEN,
+    FuzzyMatches,
+    Matches,
+    names_of,
+    size_name,
+)
+from .kernels.key_table import template_keys
+from .segment_features import (
+    NO_SEGMENTS,
+    Segments,
+    UnitReader,
+    kind_of_unit,
+)
+from .tables.tables import Tables, reads_table
+from .word_cache import Kept, words_of
+
+Keys = NDArray[np.uint64]
+Ints = NDArray[np.int32]
+
+# Seeds, first atom, columns and offsets: see `template_keys`.
+Plan = tuple[Keys, Ints, Ints, Ints]
+
+# Attributes of so many lexemes are kept.
+CACHE_BYTES = 32_000_000
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The features of a document.
+
+    keys (Dict[str, uint64 [n, T]]): By role of tokens; 0: a template does not fire.
+    segments (Segments): Those of the role "whole".
+    listed (Tuple[Listed, ...]): Those of functions.
+    """
+
+    keys: dict[str, Keys]
+    segments: Segments
+    listed: tuple[Listed, ...] = ()
+
+
+@dataclass(frozen=True)
+class Values:
+    """What is read of documents of n tokens together, one behind the other.
+
+    vocab (Vocab): Of all of them.
+    orths (uint64 [n]): Their words.
+    first (int32 [D + 1]): The first token of each document, and n.
+    values (uint64 [n, A]): Attributes in the order of `Extractor.columns`.
+    segments (Segments): Features of the role "whole", document by document.
+    listed (Tuple[Listed, ...]): Features of functions, of all tokens.
+    """
+
+    vocab: Vocab
+    orths: Keys
+    first: Ints
+    values: Keys
+    segments: Segments
+    listed: tuple[Listed, ...]
+
+
+class Extractor:
+    """Reads the features of a feature set from documents.
+
+    features (FeatureSet): What to read.
+    gazetteers (Optional[Gazetteers]): Lists of names that templates read.
+    tables (Optional[Tables]): Tables of words that templates read.
+    extensions (Optional[Extensions]): Known types of extension attributes.
+    RAISES (ValueError): HS031 a template reads a list or table that is not there; HS049
+        two lists at once.
+
+    columns (Dict[str, int]): Attributes of tokens, those of lexemes first.
+    n_lexical (int): How many are those of lexemes.
+    bags (Dict[str, intp [B]]): By role which templates belong to bags.
+    """
+
+    def __init__(
+        self,
+        features: FeatureSet,
+        gazetteers: Gazetteers | None = None,
+        tables: Tables | None = None,
+        extensions: Extensions | None = None,
+    ) -> None:
+        self.features = features
+        self.gazetteers = gazetteers or Gazetteers()
+        self.tables = tables or Tables()
+        self.extensions = extensions or Extensions()
+        lists = tuple(self.gazetteers.settings)
+        fuzzy = tuple(self.gazetteers.fuzzy)
+        features.check(lists, self.tables.settings, fuzzy=fuzzy)
+        whole = features.roles["whole"]
+        atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
+        names = dict.fromkeys(a.attribute for a in atoms if not kind_of_unit(a))
+        self._lexical = {
+            name: self._lexeme_reader(name)
+            for name in names
+            if name in LEXEME_ATTRIBUTES or reads_table(name, self.tables.settings)
+        }
+        self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
+        self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
+        self._extended = [name for name in names if is_extension(name)]
+        on_token = names_of(lists) + names_of(lists, FUZZY_ON_TOKEN)
+        self._of_lists = [name for name in names if name in on_token]
+        columns = [
+            *self._lexical,
+            *self._of_token,
+            *self._of_doc,
+            *self._extended,
+            *self._of_lists,
+        ]
+        self.columns = {name: a for a, name in enumerate(columns)}
+        self.n_lexical = len(self._lexical)
+        self._plans = {
+            role: self.plan([(role, template) for template in features.roles[role]])
+            for role in features.token_roles
+        }
+        self.bags = {
+            role: np.flatnonzero([template.is_bag for template in features.roles[role]])
+            for role in self._plans
+        }
+        # What they would read before and behind a document, as of any of one token.
+        token = np.zeros((1, len(columns)), np.uint64)
+        self._edges = {
+            role: template_keys(token, *plan)[0, self.bags[role]]
+            for role, plan in self._plans.items()
+        }
+        self._list_columns = [on_token.index(name) for name in self._of_lists]
+        seeds = [_seed("whole", template) for template in whole]
+        self._units = UnitReader(whole, seeds, self.columns, lists, features.width)
+        self.clear()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        parts = self.features, self.gazetteers, self.tables, self.extensions
+        return Extractor, parts
+
+    def reading(self, features: FeatureSet) -> Extractor:
+        """RETURNS (Extractor): One that reads other features, from the same lists."""
+        return Extractor(features, self.gazetteers, self.tables, self.extensions)
+
+    def _lexeme_reader(self, name: str) -> Callable[[Lexeme], str | None]:
+        return LEXEME_ATTRIBUTES.get(name) or self.tables.reader(name)
+
+    def read(self, doc: Doc, is_train: bool = False) -> Reading:
+        """The features of a document.
+
+        doc (Doc): n tokens.
+        is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
+        RETURNS (Reading): Those of tokens by role, and those of segments.
+        """
+        return self.read_together([doc], is_train)
+
+    def read_together(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
+        """The features of documents, one behind the other.
+
+        docs (Sequence[Doc]): One or more, of n tokens together.
+        is_train (bool): As for `read`.
+        RETURNS (Reading): Segments are in tokens of all of them.
+        """
+        found = self.values_of(docs, is_train)
+        values, first = found.values, found.first
+        keys = {role: self.keys(values, role, first) for role in self._plans}
+        return Reading(keys, found.segments, found.listed)
+
+    def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
+        """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
+        a document, or of several that begin at these tokens (and end at n)."""
+        found: Keys = template_keys(values, *self._plans[role], first)
+        bags = self.bags[role]
+        if len(bags):
+            of_bags = found[:, bags]
+            found[:, bags] = np.where(of_bags == self._edges[role], 0, of_bags)
+        return found
+
+    def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:
+        """What templates of tokens read, and the features of segments and functions.
+
+        docs (Sequence[Doc]): One or more, of the same vocabulary.
+        is_train (bool): As for `read`.
+        RETURNS (Values): Of all of them.
+        """
+        vocab, (orths, first) = docs[0].vocab, words_of(docs)
+        numbers, table = self._kept.find(vocab, orths)
+        values = np.take(table, numbers, axis=0)
+        listed = self.listed(docs)
+        if self.n_lexical == len(self.columns) and not self._units:
+            return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
+        lists = self.gazetteers
+        matches = lists.matches_together(docs, is_train)
+        found = matches, lists.similar_together(docs, is_train)
+        values = self._with_others(docs, values, found)
+        segments = self._units.read(docs, first, values, *found)
+        return Values(vocab, orths, first, values, segments, listed)
+
+    def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
+        """RETURNS (Tuple[Listed, ...]): What functions list for documents together."""
+        return self.features.functions.read(docs, _seed)
+
+    def plan(
+        self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
+    ) -> Plan:
+        """How kernels read templates from attributes.
+
+        templates (Sequence[Tuple[str, Template]]): Each with its role.
+        at_offset (bool): False: read the token itself, though the keys are those of
+            the template: what it finds there if a token is so far away.
+        RETURNS (Plan): Of one or several roles.
+        """
+        sizes = [len(template.atoms) for _, template in templates]
+        atoms = [atom for _, template in templates for atom in template.atoms]
+        offsets = [atom.offset if at_offset else 0 for atom in atoms]
+        return (
+            np.array([_seed(role, t) for role, t in templates], np.uint64),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+            np.array([self.columns[atom.attribute] for atom in atoms], np.int32),
+            np.array(offsets, np.int32),
+        )
+
+    def list_templates(self) -> set[str]:
+        """RETURNS (Set[str]): "role:TEMPLATE" of those that read a list of names."""
+        lists = self.gazetteers.settings
+        return {
+            f"{role}:{template}"
+            for role, templates in self.features.roles.items()
+            for template in templates
+            if any(atom.attribute.partition(":")[0] in lists for atom in template.atoms)
+        }
+
+    def namer(
+        self, doc: Doc, is_train: bool = False
+    ) -> Callable[[str, int, int], str | None]:
+        """Readable names of the features of one document, parallel to `Reading.keys`.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `read`.
+        RETURNS (Callable): (role, token, template) -> a name such as "LOWER[-1]=the";
+            None where the template does not fire.
+        """
+        texts = self._texts(doc, is_train)
+        roles = self.features.roles
+        return lambda role, i, t: _name(roles[role][t], texts, i)
+
+    def segment_namer(self, doc: Doc, is_train: bool = False) -> Callable[[int], str]:
+        """Readable names of the features of segments, parallel to `Reading.segments`.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `read`.
+        RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
+        """
+        segments = self.values_of([doc], is_train).segments
+        texts = self._texts(doc, is_train)
+        return lambda k: self._units.name(doc, segments, k, texts)
+
+    def names(
+        self, doc: Doc, role: str, is_train: bool = False
+    ) -> Iterator[list[str | None]]:
+        """Readable features of one role, parallel to `Reading.keys`.
+
+        doc (Doc): n tokens.
+        role (str): One of `FeatureSet.token_roles`.
+        is_train (bool): As for `read`.
+        YIELDS (List[Optional[str]]): For each token T names.
+        """
+        name = self.namer(doc, is_train)
+        for i in range(len(doc)):
+            yield [name(role, i, t) for t in range(len(self.features.roles[role]))]
+
+    def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
+        """What any role reads at each token, as a token tagger would take it.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `read`.
+        RETURNS (List[List[str]]): n lists of names, without roles and repetitions, and
+            without the values that functions give some.
+        """
+        by_role = [list(self.names(doc, role, is_train)) for role in self._plans]
+        found = [[name for names in token for name in names] for token in zip(*by_role)]
+        for listed in self.listed([doc]):
+            for k in np.flatnonzero(listed.keys).tolist():
+                found[listed.token[k]].append(listed.name(k))
+        return [list(dict.fromkeys(filter(None, names))) for names in found]
+
+    def clear(self) -> None:
+        """Forget what is kept of words, after a table was replaced."""
+        self._kept = Kept(self.lexical_values, CACHE_BYTES)
+
+    def _with_others(
+        self,
+        docs: Sequence[Doc],
+        lexical: Keys,
+        found: tuple[Matches, FuzzyMatches],
+    ) -> Keys:
+        """RETURNS (uint64 [n, A]): Attributes of lexemes, and those that are not."""
+        if self.n_lexical == len(self.columns):
+            return lexical
+        read: list[Callable[[Doc], Any]] = [
+            *(methodcaller("to_array", name) for name in self._of_token),
+            *(DOC_ATTRIBUTES[name] for name in self._of_doc),
+            *(partial(self.extensions.values, name=n[2:]) for n in self._extended),
+        ]
+        values = np.empty((len(lexical), len(self.columns)), np.uint64)
+        values[:, : self.n_lexical] = lexical
+        for a, of_doc in enumerate(read, self.n_lexical):
+            values[:, a] = np.concatenate([of_doc(doc) for doc in docs])
+        if self._of_lists:
+            values[:, -len(self._of_lists) :] = self._list_values(len(lexical), found)
+        return values
+
+    def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
+        """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
+        columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
+        return columns[:, self._list_columns]
+
+    def lexical_values(self, vocab: Vocab, orths: Keys) -> Keys:
+        """Attributes of lexemes.
+
+        vocab (Vocab): It knows them.
+        orths (uint64 [K]): Which lexemes.
+        RETURNS (uint64 [K, n_lexical]): Hashes; 0 where there is nothing to read.
+        """
+        values = np.zeros((len(orths), self.n_lexical), np.uint64)
+        for k, orth in enumerate(orths.tolist()):
+            lexeme = vocab[orth]
+            for a, read in enumerate(self._lexical.values()):
+                values[k, a] = hash_or_0(read(lexeme))
+        return values
+
+    def _texts(self, doc: Doc, is_train: bool) -> dict[str, list[str | None]]:
+        """For each attribute the values of all tokens, as text."""
+        lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
+        texts = {
+            name: [read(lexeme) for lexeme in lexemes]
+            for name, read in self._lexical.items()
+        }
+        for name in self._of_token:
+            values = doc.to_array(name).tolist()
+            texts[name] = [doc.vocab.strings[v] if v else None for v in values]
+        for name in self._of_doc:
+            values = DOC_ATTRIBUTES[name](doc).tolist()  # from 10; names count from 1
+            texts[name] = [str(v - 9) if v else None for v in values]
+        for name in self._extended:
+            texts[name] = self.extensions.texts(doc, name[2:])
+        if self._of_lists:
+            lists = self.gazetteers
+            found = lists.matches(doc, is_train), lists.similar(doc, is_train)
+            of_lists = self._list_values(len(doc), found).T.tolist()
+            for name, values in zip(self._of_lists, of_lists):
+                texts[name] = [size_name(v) if v else None for v in values]
+        return texts
+
+
+def _seed(role: str, template: Template | str) -> int:
+    digest = blake2b(f"{role}:{template}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def _name(
+    template: Template, texts: Mapping[str, list[str | None]], i: int
+) -> str | None:
+    values = []
+    for atom in template.atoms:
+        column, at = texts[atom.attribute], i + atom.offset
+        if not 0 <= at < len(column):
+            if atom.bag:
+                return None
+            values.append("^" if at < 0 else "$")
+            continue
+        value = column[at]
+        if not value:
+            return None
+        # "^" and "$" stand for the borders of the document: a word that is one of
+        # them is written with a backslash.
+        is_border = value in ("^", "$") or value.startswith("\\")
+        values.append("\\" + value if is_border else value)
+    return f"{template}={' & '.join(values)}"

@@ -1,0 +1,1 @@
+"""Features that a user's Python function gives."""

@@ -1,0 +1,91 @@
+"""Features that were written for python-crfsuite or sklearn-crfsuite.
+
+Their users write `word2features(sent, i)`, which gives the features of token i of a
+sentence in one of the forms that `pycrfsuite.ItemSequence` knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from spacy.tokens import Doc, Span
+
+from ...errors import Errors
+from .functions import Feature
+
+_SETS = (set, frozenset)
+_LISTS = (list, tuple, *_SETS)
+
+
+def words_and_tags(doc: Doc | Span) -> list[tuple[str, str]]:
+    """RETURNS (List[Tuple[str, str]]): Text and fine-grained tag of each token."""
+    return [(token.text, token.tag_) for token in doc]
+
+
+@dataclass(frozen=True)
+class _FromWord2Features:
+    """A feature function. No closure: pickle knows it by its name."""
+
+    word2features: Callable[[Any, int], Any]
+    sentence: Callable[[Doc | Span], Any]
+
+    def __call__(self, doc: Doc | Span) -> list[list[Feature]]:
+        sent = self.sentence(doc)
+        features: list[list[Feature]] = [[] for _ in doc]
+        for i, of_token in enumerate(features):
+            _add_items(self.word2features(sent, i), of_token)
+        return features
+
+
+def from_word2features(
+    word2features: Callable[[Any, int], Any],
+    sentence: Callable[[Doc | Span], Any] = words_and_tags,
+) -> Callable[[Doc | Span], list[list[Feature]]]:
+    """A feature function, from one that was written for CRFsuite.
+
+    word2features (Callable[[Any, int], Any]): (sent, i) -> the features of token i, as
+        `pycrfsuite.ItemSequence` takes them: a list of texts, or a dict of numbers,
+        booleans and texts, also of lists, sets and dicts, whose keys then go before.
+    sentence (Callable[[Doc], Any]): Makes the `sent` of a Doc, or of a Span that is a
+        sentence; by default a list of (token.text, token.tag_).
+    RETURNS (Callable[[Doc], List[List]]): For `features.functions`. Raises TypeError
+        HS110 where the features of a token have another form.
+    """
+    return _FromWord2Features(word2features, sentence)
+
+
+def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
+    """Add the features of a token; what is False or 0 is left out."""
+    if isinstance(found, dict):
+        for key, value in found.items():
+            name = before + _text(key)
+            if isinstance(value, (str, bytes)):
+                features.append(f"{name}:{_text(value)}")
+            elif isinstance(value, (dict, *_LISTS)):
+                _add_items(value, features, f"{name}:")
+            elif strength := _number(key, value):
+                features.append(name if strength == 1.0 else (name, strength))
+    elif isinstance(found, _LISTS):
+        texts = [before + _text(one) for one in found]
+        # The order of a set is not the same in each process, that of a sum should be.
+        features += sorted(texts) if isinstance(found, _SETS) else texts
+    else:
+        raise TypeError(Errors.HS110.format(found=repr(found)[:60]))
+
+
+def _number(key: Any, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        found = repr({key: value})[:60]
+        raise TypeError(Errors.HS110.format(found=found)) from None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf8")
+    raise TypeError(Errors.HS110.format(found=repr(value)[:60]))

@@ -1,0 +1,257 @@
+"""Features that functions of the user's own list, as CRF tools take them.
+
+A function takes a Doc and returns for each token a list of features. Each is a text,
+which gets weights of its own, or a pair of a text and a number that multiplies them:
+
+    ["dark", ("height", 0.25)]      adds weight["dark"] + 0.25 * weight["height"]
+
+A feature that is listed twice counts twice; one with the number 0, and "", are nothing.
+The functions are code: a saved model has their names, and the config says who they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+from spacy.tokens import Doc, Span, Token
+
+from ...errors import Errors
+from ..attributes import KNOWN, is_extension
+from ..kernels.key_table import template_keys
+
+# What a function lists for a token, and a function.
+Feature = str | tuple[str, float]
+Function = Callable[[Doc | Span], Sequence[Sequence[Feature]]]
+
+# Where a function may be read, and where it is unless told otherwise.
+FUNCTION_ROLES = ("inside", "start", "end", "within")
+DEFAULT_ROLES = ("inside",)
+
+# So many features are kept by `Functions.once`: about 100 MB, with their texts.
+MOST_KEPT = 1_000_000
+
+# Of a value: sums of products of two such numbers are finite.
+_MOST = 1e100
+
+_ONE_ATOM = np.array([0, 1], np.int32)
+_AT_TOKEN = np.zeros(1, np.int32)
+_NOTHING = np.uint64(hash_string(""))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What one function lists for n tokens, as it is read in one role.
+
+    role, function (str): Names.
+    token (int32 [K]): Ascending.
+    keys (uint64 [K]): The feature of each; 0: it does not fire.
+    strength (Optional[float64 [K]]): How much each fires; None: 1.0.
+    texts (Sequence[str]): What was listed.
+    """
+
+    role: str
+    function: str
+    token: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    strength: NDArray[np.float64] | None
+    texts: Sequence[str]
+
+    def name(self, k: int) -> str:
+        """RETURNS (str): Readable form of the k-th feature."""
+        return f"{self.function}={self.texts[k]}"
+
+
+class Functions:
+    """The functions of a feature set.
+
+    functions (Mapping[str, Function]): By name.
+    roles (Mapping[str, Sequence[str]]): Of FUNCTION_ROLES those in which a function is
+        read; "inside" where none are given.
+    RAISES (TypeError): HS105 not a function. (ValueError): HS106 name; HS042 roles.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Any] | None = None,
+        roles: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self.functions: dict[str, Function] = dict(functions or {})
+        given = {name: tuple(of_name) for name, of_name in (roles or {}).items()}
+        for name, function in self.functions.items():
+            if not callable(function):
+                found = repr(function)[:40]
+                raise TypeError(Errors.HS105.format(name=name, found=found))
+        self.check_names(())
+        key = "features.function_roles"
+        _check_each(key, given, tuple(self.functions))
+        for name, of_name in given.items():
+            _check_each(f"{key}.{name}", of_name or [""], FUNCTION_ROLES)
+        self.roles = {name: given.get(name, DEFAULT_ROLES) for name in self.functions}
+        self._kept: dict[int, tuple[Doc, tuple[Listed, ...]]] | None = None
+        self._n_left = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_kept": None}  # a copy has other documents
+
+    def __bool__(self) -> bool:
+        return bool(self.functions)
+
+    def check_names(self, others: Iterable[str]) -> None:
+        """Whether their features can be told from others by name.
+
+        others (Iterable[str]): Names of gazetteers and tables.
+        RAISES (ValueError): HS106 name.
+        """
+        taken = {*KNOWN, *others}
+        for name in self.functions:
+            is_taken = name in taken or is_extension(name)
+            if is_taken or not re.fullmatch(r"[\w-]+", name):
+                raise ValueError(Errors.HS106.format(found=name))
+
+    def on_tokens(self) -> Functions:
+        """All of them read in the role inside."""
+        return Functions(self.functions)
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """A context in which documents that are read several times, each alone, are
+        given to the functions once, as long as they do not list too much; they stay as
+        they are meanwhile."""
+        self._kept, self._n_left = {}, MOST_KEPT
+        try:
+            yield
+        finally:
+            self._kept = None
+
+    def read(
+        self,
+        docs: Sequence[Doc],
+        seed: Callable[[str, str], int],
+    ) -> tuple[Listed, ...]:
+        """What the functions list for documents together, one behind the other.
+
+        docs (Sequence[Doc]): A sentence is given to a function as a Span; what has no
+            tokens is given to none.
+        seed (Callable): (role, name of the function) -> 64 bits.
+        RETURNS (Tuple[Listed, ...]): Of each function and role.
+        RAISES (TypeError, ValueError): HS107 to HS109, it lists something else.
+        """
+        kept = self._kept
+        if kept is None or len(docs) != 1:
+            return self._listed(docs, seed)
+        doc, place = docs[0], id(docs[0])
+        if place in kept:
+            return kept[place][1]
+        found = self._listed(docs, seed)
+        self._n_left -= sum(len(listed.keys) for listed in found)
+        if self._n_left >= 0:
+            kept[place] = doc, found
+        return found
+
+    def _listed(
+        self, docs: Sequence[Doc], seed: Callable[[str, str], int]
+    ) -> tuple[Listed, ...]:
+        found = []
+        for name, function in self.functions.items():
+            by_doc = [_call(name, function, doc) for doc in docs if len(doc)]
+            by_token = [*chain.from_iterable(by_doc)]
+            sizes = np.array([*map(len, by_token)], np.int64)
+            token = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+            texts, strength = _split(name, by_token, docs)
+            values = np.fromiter(map(hash_string, texts), np.uint64, len(texts))
+            values[values == _NOTHING] = 0
+            if strength is not None:
+                values[strength == 0.0] = 0
+            for role in self.roles[name]:
+                seeds = np.array([seed(role, name)], np.uint64)
+                plan = seeds, _ONE_ATOM, _AT_TOKEN, _AT_TOKEN
+                keys = template_keys(values[:, None], *plan)[:, 0].copy()
+                found.append(Listed(role, name, token, keys, strength, texts))
+        return tuple(found)
+
+
+def _check_each(name: str, found: Iterable[str], expected: tuple[str, ...]) -> None:
+    for one in found:
+        if one not in expected:
+            raise ValueError(
+                Errors.HS042.format(name=name, found=one, expected=expected)
+            )
+
+
+def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]]:
+    """What a function lists for a document: n lists."""
+    found = function(doc if isinstance(doc, Doc) else doc[:])
+    if not isinstance(found, (list, tuple)) or len(found) != len(doc):
+        is_list = isinstance(found, (list, tuple))
+        shown = f"{len(found)} lists" if is_list else repr(found)[:40]
+        raise ValueError(
+            Errors.HS107.format(
+                name=name, found=shown, text=doc[:8].text, expected=len(doc)
+            )
+        )
+    for i, of_token in enumerate(found):
+        if not isinstance(of_token, (list, tuple)):
+            raise TypeError(_is_no_feature(name, of_token, doc[i]))
+    return found
+
+
+def _split(
+    name: str, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
+) -> tuple[Sequence[str], NDArray[np.float64] | None]:
+    """Texts of features, and their strengths, if there are any but 1."""
+    texts: list[Any] = [*chain.from_iterable(by_token)]
+    others = [k for k, feature in enumerate(texts) if type(feature) is not str]
+    if not others:
+        return texts, None
+    strength = np.ones(len(texts))
+    for k in others:
+        feature = texts[k]
+        texts[k], strength[k] = _pair(feature)
+        if texts[k] is None:
+            token = _token_of(k, by_token, docs)
+            raise TypeError(_is_no_feature(name, feature, token))
+    is_good = np.abs(strength) <= _MOST
+    if not is_good.all():
+        k = int(np.flatnonzero(~is_good)[0])
+        raise ValueError(
+            Errors.HS109.format(
+                name=name,
+                found=strength[k],
+                feature=texts[k],
+                token=_token_of(k, by_token, docs).text,
+            )
+        )
+    return texts, None if (strength == 1.0).all() else strength
+
+
+def _pair(feature: Any) -> tuple[str | None, float]:
+    """A feature as a text and a number; None: it is no feature."""
+    if isinstance(feature, str):
+        return feature, 1.0
+    if isinstance(feature, (list, tuple)) and len(feature) == 2:
+        text, value = feature
+        if isinstance(text, str) and isinstance(value, Real):
+            return text, float(value)
+    return None, 0.0
+
+
+def _token_of(
+    k: int, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
+) -> Token:
+    """The token for which the k-th feature is listed."""
+    ends = np.cumsum([*map(len, by_token)])
+    tokens = [*chain.from_iterable(docs)]
+    return tokens[int(np.searchsorted(ends, k, side="right"))]
+
+
+def _is_no_feature(name: str, found: Any, token: Token) -> str:
+    return Errors.HS108.format(name=name, found=repr(found)[:60], token=token.text)

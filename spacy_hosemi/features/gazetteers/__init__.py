@@ -1,0 +1,1 @@
+"""Lists of names, exact and fuzzy, as features or as hard constraints."""

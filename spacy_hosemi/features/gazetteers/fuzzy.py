@@ -1,0 +1,234 @@
+"""Entries of a list that resemble what a document says.
+
+A segment and an entry are compared as bags of words, as bags of character 3-grams (a
+space stands before and behind them), or as strings. The words are those that the list
+compares; in texts a space stands between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+
+from ...errors import Errors
+from ..kernels.ngram_windows import GRAM, BagIndex
+from ..kernels.trie import SHARED
+
+SIMILARITIES = ("jaccard", "cosine", "edit")
+UNITS = ("words", "chars")
+
+# Texts that are less similar need not have much in common: too many would be compared.
+LEAST_EDIT = 0.75
+
+Ints = NDArray[np.int32]
+Words = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Fuzzy:
+    """Which entries resemble a segment.
+
+    similarity (str): "jaccard" or "cosine" of bags; or "edit": 1 - the Levenshtein
+        distance of the texts / the length of the longer one.
+    threshold (float): The least similarity; at most 1, for "edit" .75 or more.
+    units (str): What is in the bags: "words", or "chars": character 3-grams.
+    """
+
+    similarity: str = "jaccard"
+    threshold: float = 0.8
+    units: str = "chars"
+
+
+def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
+    """Check the setting `fuzzy` of a list.
+
+    settings (Optional[Mapping[str, Any]]): From the config: similarity, and what else
+        differs from the defaults of `Fuzzy`; None: exact matches only.
+    RETURNS (Optional[Fuzzy]): The same.
+    RAISES (ValueError): HS034 a setting is unknown or out of range; HS089 rapidfuzz is
+        not installed.
+    """
+    if settings is None:
+        return None
+    known = tuple(Fuzzy.__dataclass_fields__)
+    if not isinstance(settings, Mapping) or not set(settings) <= set(known):
+        raise _out_of_range("fuzzy", settings, f"null, or a block of {known}")
+    fuzzy = Fuzzy(**settings)
+    is_edit = fuzzy.similarity == "edit"
+    for name, choices in (
+        ("similarity", SIMILARITIES),
+        ("units", UNITS[1:] if is_edit else UNITS),
+    ):
+        found = getattr(fuzzy, name)
+        if found not in choices:
+            raise _out_of_range(f"fuzzy.{name}", found, f"one of {choices}")
+    least = LEAST_EDIT if is_edit else 0.0
+    threshold = fuzzy.threshold
+    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
+    if not is_number or not least <= threshold <= 1.0 or not threshold:
+        expected = f"{f'{least} or more' if least else 'above 0'} and at most 1"
+        raise _out_of_range("fuzzy.threshold", threshold, expected)
+    if is_edit:
+        _rapidfuzz()
+    return fuzzy
+
+
+def _out_of_range(name: str, found: object, expected: str) -> ValueError:
+    return ValueError(Errors.HS034.format(name=name, found=found, expected=expected))
+
+
+def _rapidfuzz() -> Any:
+    try:
+        import rapidfuzz
+    except ImportError:
+        raise ValueError(Errors.HS089) from None
+    return rapidfuzz
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Segments of words and the entries that they resemble.
+
+    start, end (int32 [K]): Words, half-open.
+    entry (int32 [K]): Its number.
+    similarity (float64 [K]): From the threshold to 1.
+    """
+
+    start: Ints
+    end: Ints
+    entry: Ints
+    similarity: NDArray[np.float64]
+
+    def __getitem__(self, which: NDArray[Any]) -> Pairs:
+        arrays = (self.start, self.end, self.entry, self.similarity)
+        return Pairs(*(array[which] for array in arrays))
+
+    def best(self) -> Pairs:
+        """For each segment the most similar entry, of equal ones the first."""
+        order = np.lexsort((self.entry, -self.similarity, self.end, self.start))
+        start, end = self.start[order], self.end[order]
+        is_first = np.ones(len(order), bool)
+        is_first[1:] = (start[1:] != start[:-1]) | (end[1:] != end[:-1])
+        return self[order[is_first]]
+
+
+class FuzzyIndex:
+    """Entries, and which of them resemble a segment.
+
+    fuzzy (Fuzzy): What similar is.
+    texts (Sequence[str]): Distinct entries, a space between their words.
+    source (Optional[uint64 [E]]): For each SHARED, or the only document that it comes
+        from; None: SHARED all.
+
+    The index is made when it is first needed: a saved model has the texts alone.
+    """
+
+    def __init__(
+        self, fuzzy: Fuzzy, texts: Sequence[str] = (), source: Words | None = None
+    ) -> None:
+        self.fuzzy = fuzzy
+        self.texts = list(texts)
+        self.source = np.full(len(texts), SHARED, "u8") if source is None else source
+        self._index: BagIndex | None = None
+
+    @classmethod
+    def build(cls, fuzzy: Fuzzy, texts: Iterable[str], sources: Iterable[int]) -> Any:
+        """From all entries; equal ones are one, of several documents SHARED."""
+        source_of: dict[str, int] = {}
+        for text, source in zip(texts, sources):
+            if text and source_of.setdefault(text, source) != source:
+                source_of[text] = SHARED
+        return cls(fuzzy, list(source_of), np.array([*source_of.values()], np.uint64))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def index(self) -> BagIndex:
+        """Made of the texts when first read."""
+        if self._index is None:
+            if self.fuzzy.units == "words":
+                bags = [text.split(" ") for text in self.texts]
+                sizes = np.array([len(bag) for bag in bags], np.int64)
+                units = _hashes([word for bag in bags for word in bag])
+            else:
+                sizes = np.array([len(text) for text in self.texts], np.int64)
+                units = grams(self.texts)
+            first = np.concatenate([[0], np.cumsum(sizes)])
+            measure, threshold = self.fuzzy.similarity, self.fuzzy.threshold
+            self._index = BagIndex(units, first, measure, threshold)
+        return self._index
+
+    def find(
+        self,
+        words: Sequence[str],
+        begins: NDArray[np.uint8],
+        ends: NDArray[np.uint8],
+    ) -> Pairs:
+        """All segments of a document that resemble entries, and all these.
+
+        words (Sequence[str]): W words.
+        begins, ends (uint8 [W]): Whether a segment may begin and end with the word.
+        RETURNS (Pairs): In no order.
+        """
+        if not self.texts or not words:
+            return NO_PAIRS
+        if self.fuzzy.units == "words":
+            begin = np.arange(len(words), dtype=np.int32)
+            units, end = _hashes(words), begin + np.int32(1)
+        else:
+            # A word begins with the space before it.
+            border = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int32)
+            units, begin, end = grams([" ".join(words)]), border[:-1], border[1:] - 1
+        pairs = Pairs(*self.index.find(units, begin, end, begins, ends))
+        return self._compared(words, pairs) if self._is_edit else pairs
+
+    @property
+    def _is_edit(self) -> bool:
+        return self.fuzzy.similarity == "edit"
+
+    def _compared(self, words: Sequence[str], pairs: Pairs) -> Pairs:
+        """Those of all candidates that are similar as strings."""
+        if not len(pairs.start):
+            return pairs
+        rapidfuzz = _rapidfuzz()
+        spans = zip(pairs.start.tolist(), pairs.end.tolist())
+        segments = [" ".join(words[i:j]) for i, j in spans]
+        similarity = rapidfuzz.process.cpdist(
+            segments,
+            [self.texts[e] for e in pairs.entry.tolist()],
+            scorer=rapidfuzz.distance.Levenshtein.normalized_similarity,
+            dtype=np.float64,
+        )
+        found = Pairs(pairs.start, pairs.end, pairs.entry, similarity)
+        return found[similarity >= self.fuzzy.threshold]
+
+
+def grams(texts: Sequence[str]) -> Words:
+    """Character 3-grams of texts with a space before and behind each.
+
+    RETURNS (uint64): As many as characters, one text behind the other.
+    """
+    joined = "".join(f" {text} " for text in texts)
+    chars = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+    chars = chars.astype(np.uint64)
+    units = chars.copy()
+    for k in range(1, GRAM):  # 21 bits for a character
+        units[:-k] |= chars[k:] << np.uint64(21 * k)
+    behind = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
+    is_whole = np.ones(len(units), bool)
+    is_whole[behind - 1] = is_whole[behind - 2] = False
+    return units[is_whole]
+
+
+def _hashes(words: Sequence[str]) -> Words:
+    return np.array([hash_string(word) for word in words], np.uint64)
+
+
+_NOTHING = np.zeros(0, np.int32)
+NO_PAIRS = Pairs(_NOTHING, _NOTHING, _NOTHING, np.zeros(0))

@@ -1,0 +1,302 @@
+"""Lists of names, and where their entries occur in a document.
+
+Entries and documents are compared word by word. With the attribute ALNUM a word is a
+run of letters and digits in lower case, whatever the tokenizer made of it, and what
+stands between words does not count: "J. Am. Chem. Soc." is found in "J Am Chem Soc,".
+Then a match begins with the first word that begins in a token and ends with the last
+one that ends in a token. With an attribute of tokens each token is one word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+from spacy.tokens import Doc
+
+from ...errors import Errors
+from ..kernels.trie import SHARED, Trie, find_entries
+from ..word_cache import borders_of, doc_of
+from .entry_words import entry_words
+from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
+from .matches import (
+    NO_MATCHES,
+    FuzzyMatches,
+    Ints,
+    Matches,
+    Words,
+    join_similar,
+    nothing_similar,
+)
+from .words import ATTRIBUTES, EMPTY, WordReader, _DocWords, _token_values, _wordless
+
+MODES = ("feature", "hard")
+
+
+@dataclass(frozen=True)
+class Gazetteer:
+    """How a list of names is used; its entries come at initialization.
+
+    attr (str): What is compared: ALNUM, ORTH, LOWER, NORM or LEMMA.
+    mode (str): "feature": a match is evidence, weighted by training. "hard": in
+        prediction an exact match is also an entity, whatever the scores. Training goes
+        by the gold alone, which may well disagree with a list.
+    dropout (float): With which probability an entry is overlooked in a training
+        document, so that other features learn to do without it.
+    fuzzy (Optional[Fuzzy]): What else is a match, as evidence only; None: nothing.
+    label (Optional[str]): The label of those entities; None unless the mode is "hard".
+    """
+
+    attr: str = "ALNUM"
+    mode: str = "feature"
+    dropout: float = 0.0
+    fuzzy: Fuzzy | None = None
+    label: str | None = None
+
+
+def make_gazetteer(
+    attr: str = "ALNUM",
+    mode: str = "feature",
+    dropout: float = 0.0,
+    fuzzy: dict[str, Any] | None = None,
+    label: str | None = None,
+) -> Gazetteer:
+    """Registered as "spacy_hosemi.gazetteer.v1" in `misc`.
+
+    attr, mode, dropout, label: See `Gazetteer`.
+    fuzzy (Optional[Dict[str, Any]]): similarity, threshold and units, see `Fuzzy`.
+    RETURNS (Gazetteer): Settings, without entries.
+    RAISES (ValueError): HS034 a setting is out of range; HS089 rapidfuzz is missing.
+    """
+    for name, found, expected in (
+        ("attr", attr, ATTRIBUTES),
+        ("mode", mode, MODES),
+    ):
+        if found not in expected:
+            raise ValueError(
+                Errors.HS034.format(name=name, found=found, expected=expected)
+            )
+    if not 0.0 <= dropout < 1.0:
+        raise ValueError(
+            Errors.HS034.format(
+                name="dropout", found=dropout, expected="0 or more and less than 1"
+            )
+        )
+    if (mode == "hard") != bool(label):
+        what = 'the label of the entities if mode = "hard", else null'
+        raise ValueError(Errors.HS034.format(name="label", found=label, expected=what))
+    return Gazetteer(attr, mode, dropout, make_fuzzy(fuzzy), label)
+
+
+class Gazetteers:
+    """All lists of a component.
+
+    settings (Mapping[str, Gazetteer]): By name.
+    tries (Dict[str, Trie]): Their entries.
+    fuzzy (Dict[str, FuzzyIndex]): Of those with fuzzy matches, again.
+    """
+
+    def __init__(self, settings: Mapping[str, Gazetteer] | None = None) -> None:
+        self.settings = dict(settings or {})
+        self.tries = {name: EMPTY for name in self.settings}
+        self.fuzzy = {
+            name: FuzzyIndex(gazetteer.fuzzy)
+            for name, gazetteer in self.settings.items()
+            if gazetteer.fuzzy is not None
+        }
+        self._labels = [gazetteer.label for gazetteer in self.settings.values()]
+        self._has_hard = any(self._labels)
+        self._reader = WordReader()
+        self._nothing_similar = nothing_similar(tuple(self.settings))
+
+    def __bool__(self) -> bool:
+        return bool(self.settings)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (self.settings, self.to_dict())
+
+    def compile(
+        self, name: str, entries: Iterable[str | tuple[str, Doc]], nlp: Language
+    ) -> None:
+        """Replace the entries of a list.
+
+        name (str): Of the list.
+        entries (Iterable): Texts; or texts with the training document that each comes
+            from, in which it will not be found in training.
+        nlp (Language): Its tokenizer divides the texts, if the attribute needs it.
+        """
+        texts, sources = [], []
+        for entry in entries:
+            text, doc = entry if isinstance(entry, tuple) else (entry, None)
+            texts.append(text)
+            sources.append(SHARED if doc is None else fingerprint(doc))
+        attr, fuzzy = self.settings[name].attr, self.settings[name].fuzzy
+        words = entry_words(texts, attr, nlp, with_texts=fuzzy is not None)
+        by_entry = np.array(sources, np.uint64)
+        self.tries[name] = Trie.build(
+            words.values, words.first, by_entry if (by_entry != SHARED).any() else None
+        )
+        if fuzzy is not None:
+            self.fuzzy[name] = FuzzyIndex.build(fuzzy, words.texts, sources)
+
+    def matches(self, doc: Doc, is_train: bool = False) -> Matches:
+        """All matches of all lists.
+
+        doc (Doc): n tokens.
+        is_train (bool): As a training document sees them: not those entries that come
+            from it alone, nor those that fall victim to `dropout`.
+        RETURNS (Matches): By list, start and length.
+        """
+        return self.matches_together([doc], is_train)
+
+    def matches_together(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
+        """RETURNS (Matches): As `matches`, in tokens of documents that stand one behind
+        the other; no match reaches over two of them."""
+        names = tuple(self.settings)
+        attrs = [gazetteer.attr for gazetteer in self.settings.values()]
+        if not names:
+            return NO_MATCHES
+        alnum = self._reader.read(docs)
+        before, after = _wordless(alnum, docs)
+        parts = []
+        for attr in dict.fromkeys(attrs):
+            mine = [k for k in range(len(names)) if attrs[k] == attr]
+            words = alnum if attr == "ALNUM" else _token_values(docs, attr)
+            tries = [self.tries[names[k]] for k in mine]
+            where = words.values, *words.borders, words.docs
+            lists, start, end, source = find_entries(tries, *where)
+            lists = np.array(mine, np.int32)[lists]
+            if is_train:
+                keep = self._seen_in_training(docs, words, lists, start, end, source)
+                lists, start, end = lists[keep], start[keep], end[keep]
+            parts.append(words.locate(lists, start, end, before, after))
+        found = parts[0]
+        if len(parts) > 1:
+            found = np.concatenate(parts, axis=1)
+            found = np.take(found, np.argsort(found[0], kind="stable"), axis=1)
+        return Matches(names, *found)
+
+    def similar(self, doc: Doc, is_train: bool = False) -> FuzzyMatches:
+        """All segments that resemble entries of fuzzy lists.
+
+        doc (Doc): n tokens.
+        is_train (bool): As for `matches`.
+        RETURNS (FuzzyMatches): By list, start and length; of each the best entry.
+        """
+        if not self.fuzzy:
+            return self._nothing_similar
+        names = tuple(self.settings)
+        parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
+        alnum = self._reader.read([doc], with_texts=True)
+        before, after = _wordless(alnum, [doc])
+        for name, index in self.fuzzy.items():
+            attr = self.settings[name].attr
+            words = alnum if attr == "ALNUM" else _token_values([doc], attr, True)
+            pairs = index.find(words.texts, *words.borders)
+            if is_train:
+                pairs = self._similar_in_training(doc, name, pairs)
+            found.append(pairs := pairs.best())
+            lists = np.full(len(pairs.start), names.index(name), np.int32)
+            where = lists, pairs.start, pairs.end
+            parts.append(words.locate(*where, before, after))
+        similarity = np.concatenate([pairs.similarity for pairs in found])
+        entry = np.concatenate([pairs.entry for pairs in found])
+        lists, start, end, size, first, last = np.concatenate(parts, axis=1)
+        return FuzzyMatches(
+            names, lists, start, end, size, first, last, similarity, entry
+        )
+
+    def similar_together(
+        self, docs: Sequence[Doc], is_train: bool = False
+    ) -> FuzzyMatches:
+        """RETURNS (FuzzyMatches): As `similar`, in tokens of documents that stand one
+        behind the other, document by document."""
+        if not self.fuzzy:
+            return self._nothing_similar
+        parts = [self.similar(doc, is_train) for doc in docs]
+        return join_similar(parts, borders_of(docs))
+
+    def entities(self, doc: Doc) -> list[tuple[int, int, str]]:
+        """Exact matches of the lists in mode "hard".
+
+        doc (Doc): n tokens.
+        RETURNS (List[Tuple[int, int, str]]): Spans, overlapping ones too; the longest
+            first, of equally long ones the leftmost, then by list.
+        """
+        if not self._has_hard:
+            return []
+        found, labels = self.matches(doc), self._labels
+        spans = zip(found.start.tolist(), found.end.tolist(), found.lists.tolist())
+        hard = [(i, j, labels[k]) for i, j, k in spans if labels[k] is not None]
+        return sorted(hard, key=lambda span: (span[0] - span[1], span[0]))
+
+    def _seen_in_training(
+        self,
+        docs: Sequence[Doc],
+        words: _DocWords,
+        lists: Ints,
+        start: Ints,
+        end: Ints,
+        source: Words,
+    ) -> NDArray[np.bool_]:
+        marks = np.array([fingerprint(doc) for doc in docs], np.uint64)
+        mark = marks[doc_of(start, words.docs)]
+        keep = source != mark
+        dropouts = [gazetteer.dropout for gazetteer in self.settings.values()]
+        for k in np.flatnonzero(np.array(dropouts)[lists] > 0.0):
+            fate = _fate(int(mark[k]), words.values[start[k] : end[k]].tolist())
+            keep[k] &= fate >= dropouts[lists[k]]
+        return keep
+
+    def _similar_in_training(self, doc: Doc, name: str, pairs: Pairs) -> Pairs:
+        index, mark = self.fuzzy[name], fingerprint(doc)
+        keep = index.source[pairs.entry] != np.uint64(mark)
+        dropout = self.settings[name].dropout
+        if dropout > 0.0:
+            entries, which = np.unique(pairs.entry, return_inverse=True)
+            texts = [index.texts[e].split(" ") for e in entries.tolist()]
+            fates = [_fate(mark, map(hash_string, words)) for words in texts]
+            keep &= np.array(fates)[which] >= dropout
+        return pairs[keep]
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The entries, for `load`."""
+        data: dict[str, Any] = {
+            name: {"keys": trie.keys, "source": trie.source}
+            for name, trie in self.tries.items()
+        }
+        for name, index in self.fuzzy.items():
+            data[name] |= {"texts": "\n".join(index.texts), "from": index.source}
+        return data
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Take entries from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
+        for name in self.settings:
+            keys, source = data[name]["keys"], data[name]["source"]
+            self.tries[name] = Trie(np.array(keys), np.array(source))
+        for name, index in self.fuzzy.items():
+            texts, source = data[name]["texts"].split("\n"), data[name]["from"]
+            texts = texts if len(source) else []
+            self.fuzzy[name] = FuzzyIndex(index.fuzzy, texts, np.array(source))
+
+
+def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
+    gazetteers = Gazetteers(settings)
+    gazetteers.load(data)
+    return gazetteers
+
+
+def _fate(mark: int, words: Iterable[int]) -> float:
+    """From 0 to 1, for a document and an entry: the same wherever it occurs there."""
+    return (hash((mark, *words)) % 1_000_003) / 1_000_003
+
+
+def fingerprint(doc: Doc) -> int:
+    """RETURNS (int): 64 bits that tell documents of different text apart; above 1. Of a
+    sentence: that of its document."""
+    return hash_string(doc.doc.text) | 2

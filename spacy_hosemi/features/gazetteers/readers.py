@@ -1,0 +1,312 @@
+"""Files of names and of words with a value, read one entry at a time.
+
+Plain text, patterns of spaCy's EntityRuler, and tables; each also compressed by gzip.
+Entries are texts here: the index makes tokens of them and drops duplicates.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from ...errors import Errors
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SUFFIXES = (".txt", ".jsonl", *DELIMITERS)
+
+# What a token pattern may ask for, if the text of the token follows from it.
+TOKEN_KEYS = ("TEXT", "ORTH", "LOWER", "NORM", "LEMMA")
+
+# The most that csv.field_size_limit takes on every platform.
+_NO_LIMIT = 2**31 - 1
+
+
+def make_gazetteer_reader(
+    path: str | Path,
+    column: str | int | None = None,
+    label: str | None = None,
+    encoding: str = "utf8",
+) -> Callable[[], Iterator[str]]:
+    """Prepare to read a gazetteer. Nothing is opened before its entries are asked for.
+
+    path (Union[str, Path]): A file that ends in .txt (one entry a line), .jsonl
+        (patterns of spaCy's EntityRuler), .csv or .tsv, or in one of these and .gz.
+    column (Optional[Union[str, int]]): Of a table, the column of the entries: its name
+        in the first row, or its index from 0 if there is no such row. None is index 0.
+    label (Optional[str]): Of patterns, read only those with this label; None: all.
+    encoding (str): Of the file. A byte order mark is skipped.
+    RETURNS (Callable[[], Iterator[str]]): Called without arguments, yields entries in
+        the order of the file, duplicates too, white space normalized, never empty.
+        Raises ValueError then: HS080 to HS088.
+    """
+    return partial(_read_entries, Path(path), column, label, encoding)
+
+
+def make_table_reader(
+    path: str | Path,
+    word: str | int = 0,
+    value: str | int = 1,
+    encoding: str = "utf8",
+) -> Callable[[], Iterator[tuple[str, str]]]:
+    """Prepare to read a table of words. Nothing is opened before rows are asked for.
+
+    path (Union[str, Path]): A file that ends in .csv or .tsv, or in one of these and
+        .gz.
+    word, value (Union[str, int]): The columns of the words and of what is said of them:
+        names in the first row, or indices from 0 if there is no such row.
+    encoding (str): Of the file. A byte order mark is skipped.
+    RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Called without arguments, yields
+        words and their values in the order of the file; rows where one of them is empty
+        are left out. Raises ValueError then: HS080 to HS088.
+    """
+    return partial(_read_table, Path(path), (word, value), encoding)
+
+
+def _read_table(
+    path: Path, columns: tuple[str | int, str | int], encoding: str
+) -> Iterator[tuple[str, str]]:
+    suffix = _check_path(path, tuple(DELIMITERS))
+    lines = _read_lines(path, encoding)
+    is_empty = True
+    for cells in _read_columns(path, lines, columns, DELIMITERS[suffix]):
+        word, value = map(_normalize, cells)
+        if word and value:
+            is_empty = False
+            yield word, value
+    if is_empty:
+        wanted = "word {!r} and value {!r}".format(*columns)
+        raise ValueError(Errors.HS082.format(path=path, wanted=wanted))
+
+
+def _read_entries(
+    path: Path, column: str | int | None, label: str | None, encoding: str
+) -> Iterator[str]:
+    suffix = _check_path(path)
+    _check_arguments(path, suffix, column, label)
+    texts = _read_lines(path, encoding)
+    if suffix == ".jsonl":
+        texts = _read_patterns(path, texts, label)
+    elif suffix in DELIMITERS:
+        rows = _read_columns(path, texts, [column or 0], DELIMITERS[suffix])
+        texts = (cell for (cell,) in rows)
+    is_empty = True
+    for text in texts:
+        entry = _normalize(text)
+        if entry:
+            is_empty = False
+            yield entry
+    if is_empty:
+        wanted = f"column {column!r} and label {label!r}"
+        raise ValueError(Errors.HS082.format(path=path, wanted=wanted))
+
+
+def _normalize(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
+    """The suffix that says how to read the file, without .gz."""
+    if not path.exists():
+        raise ValueError(Errors.HS080.format(path=path))
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
+    if path.is_dir() or suffix not in suffixes:
+        found = "a folder" if path.is_dir() else f"a file with the suffix {suffix!r}"
+        raise ValueError(
+            Errors.HS081.format(path=path, found=found, expected=", ".join(suffixes))
+        )
+    return suffix
+
+
+def _check_arguments(
+    path: Path, suffix: str, column: str | int | None, label: str | None
+) -> None:
+    """Refuse what would be ignored: more entries would be read than were meant."""
+    unused = {
+        "column": (column, suffix in DELIMITERS, "only .csv and .tsv have columns"),
+        "label": (label, suffix == ".jsonl", "only .jsonl has labels"),
+    }
+    for name, (value, has_meaning, why) in unused.items():
+        if value is not None and not has_meaning:
+            expected = f"null, since {why}"
+            raise ValueError(
+                Errors.HS086.format(
+                    name=name, found=value, path=path, expected=expected
+                )
+            )
+
+
+# --- lines ----------------------------------------------------------------------------
+
+
+def _open(path: Path, encoding: str) -> IO[str]:
+    is_gzip = path.suffix.lower() == ".gz"
+    try:
+        if codecs.lookup(encoding).name == "utf-8":
+            encoding = "utf-8-sig"
+        # newline="": the csv module sees the line ends inside of quotes itself.
+        if is_gzip:
+            return gzip.open(path, "rt", encoding=encoding, newline="")
+        return path.open(encoding=encoding, newline="")
+    except LookupError as error:
+        expected = "a text encoding that Python knows, such as utf8 or latin1"
+        raise ValueError(
+            Errors.HS086.format(
+                name="encoding", found=encoding, path=path, expected=expected
+            )
+        ) from error
+
+
+def _read_lines(path: Path, encoding: str) -> Iterator[str]:
+    """Lines with their ends; what goes wrong on the way is told with its line."""
+    number = 0
+    with _open(path, encoding) as lines:
+        try:
+            for line in lines:
+                number += 1
+                yield line
+        except UnicodeDecodeError as error:
+            # Files are decoded in blocks. All lines that end before this block were
+            # yielded already, those that end in it before the error were not.
+            before = error.object[: error.start].decode(error.encoding, "replace")
+            number += 1 + len(re.findall(r"\r\n?|\n", before))
+            raise ValueError(
+                Errors.HS083.format(
+                    path=path,
+                    line=number,
+                    found=error.object[error.start : error.end],
+                    encoding=encoding,
+                )
+            ) from error
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            raise ValueError(Errors.HS087.format(path=path, found=error)) from error
+
+
+# --- patterns -------------------------------------------------------------------------
+
+
+def _read_patterns(
+    path: Path, lines: Iterator[str], label: str | None
+) -> Iterator[str]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            found_label, pattern = _parse_pattern(line)
+            # Others are not looked into: operators under another label do no harm.
+            is_wanted = label is None or label == found_label
+            text = _text_of(pattern) if is_wanted else ""
+            text.encode("utf8")  # half of a pair, "\ud83d", is JSON but no text
+        except ValueError as error:
+            raise ValueError(
+                Errors.HS085.format(
+                    path=path, line=number, found=error, expected=list(TOKEN_KEYS)
+                )
+            ) from error
+        yield text
+
+
+# The functions below say what is wrong, the one above adds where and what is expected.
+
+
+def _parse_pattern(line: str) -> tuple[str, object]:
+    """Label and pattern of one line."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{_shorten(line.strip())} is not JSON") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{_shorten(value)} is not an object")
+    for key in ("label", "pattern"):
+        if key not in value:
+            raise ValueError(f"{_shorten(value)} has no {key!r}")
+    if not isinstance(value["label"], str):
+        raise ValueError(f"the label {_shorten(value['label'])} is not a string")
+    return value["label"], value["pattern"]
+
+
+def _text_of(pattern: object) -> str:
+    if isinstance(pattern, str):
+        return pattern
+    if not isinstance(pattern, list) or not pattern:
+        raise ValueError(f"the pattern {_shorten(pattern)} is no string and no tokens")
+    return " ".join(map(_text_of_token, pattern))
+
+
+def _text_of_token(token: object) -> str:
+    if isinstance(token, dict) and len(token) == 1:
+        ((key, value),) = token.items()
+        # The case of keys does not matter to spaCy's Matcher either.
+        if key.upper() in TOKEN_KEYS and isinstance(value, str):
+            return value
+    raise ValueError(f"the token pattern {_shorten(token)} is not supported")
+
+
+def _shorten(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else text[:100] + "..."
+
+
+# --- tables ---------------------------------------------------------------------------
+
+
+def _read_columns(
+    path: Path, lines: Iterator[str], columns: Sequence[str | int], delimiter: str
+) -> Iterator[list[str]]:
+    """The cells of these columns, row by row."""
+    rows = _read_rows(path, lines, delimiter)
+    indices = [column if isinstance(column, int) else 0 for column in columns]
+    if any(isinstance(column, str) for column in columns):
+        for number, cells in rows:  # the first row, if there is one
+            names = list(map(_normalize, cells))
+            for k, column in enumerate(columns):
+                if isinstance(column, str):
+                    if column not in names:
+                        raise _no_column(path, number, column, f"the columns {names}")
+                    indices[k] = names.index(column)
+            break
+    for number, cells in rows:
+        for column, index in zip(columns, indices):
+            if not 0 <= index < len(cells):
+                found = f"a row of length {len(cells)}"
+                raise _no_column(path, number, column, found)
+        yield [cells[index] for index in indices]
+
+
+def _no_column(
+    path: Path, number: int, column: str | int | None, found: str
+) -> ValueError:
+    return ValueError(
+        Errors.HS084.format(path=path, line=number, column=column, found=found)
+    )
+
+
+def _read_rows(
+    path: Path, lines: Iterator[str], delimiter: str
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, each with the number of its first line."""
+    # strict: else a quote that is never closed makes one cell of the rest of the file.
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        number = reader.line_num + 1
+        # The limit is one for the whole process, so it is lifted for a row at a time.
+        limit = csv.field_size_limit(_NO_LIMIT)
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(
+                Errors.HS088.format(path=path, line=number, found=error)
+            ) from error
+        finally:
+            csv.field_size_limit(limit)
+        if any(map(str.strip, cells)):
+            yield number, cells

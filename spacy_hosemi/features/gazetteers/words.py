@@ -1,0 +1,160 @@
+"""The words of a document as a gazetteer compares them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+from spacy.tokens import Doc
+
+from ..kernels.trie import Trie, count_wordless
+from ..word_cache import borders_of
+from .entry_words import CJK, WORD
+from .matches import (
+    Ints,
+    Words,
+)
+
+ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
+
+
+# Tokens without letters and digits on each side of a match that a segment may include.
+_AROUND = 3
+
+
+# What words are made of.
+_ORTH_AND_SPACE: Any = (ORTH, SPACY)
+
+
+_JOINING = re.compile(rf"[^\W_{CJK}]")
+
+
+# Tokens whose words are kept; beyond that the cache begins anew.
+_CACHE_SIZE = 200_000
+
+
+@dataclass(frozen=True)
+class _DocWords:
+    """The words of documents, one behind the other.
+
+    values (uint64 [W]): What is compared, as hashes of `texts`.
+    first, last (int32 [W]): The tokens in which each begins and ends.
+    texts (List[str]): The words themselves; none where they were not asked for.
+    docs (int32 [D + 1]): The first word of each document, and W.
+    """
+
+    values: Words
+    first: Ints
+    last: Ints
+    texts: list[str]
+    docs: Ints
+
+    @property
+    def borders(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        """Which words begin a token, and which end one."""
+        is_border = np.ones(len(self.first) + 1, np.uint8)
+        is_border[1:-1] = self.first[1:] != self.last[:-1]
+        return is_border[:-1], is_border[1:]
+
+    def locate(
+        self, lists: Ints, start: Ints, end: Ints, before: Ints, after: Ints
+    ) -> NDArray[np.int32]:
+        """From matches in words to the first arrays of `Matches`, [6, K]."""
+        i, j = self.first[start], self.last[end - 1] + 1
+        found = np.empty((6, len(lists)), np.int32)  # np.stack takes longer
+        found[0], found[1], found[2], found[3] = lists, i, j, end - start
+        found[4], found[5] = i - before[i], j + after[j]
+        return found
+
+
+class WordReader:
+    """Words of documents, by the attribute ALNUM; those of a token are kept."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, _TokenWords] = {}
+
+    def read(self, docs: Sequence[Doc], with_texts: bool = False) -> _DocWords:
+        """RETURNS (_DocWords): A word may reach over tokens: "Don't" is "don" and "t",
+        whether or not the tokenizer divides it into "Do" and "n't"."""
+        values: list[int] = []
+        texts: list[str] = []
+        sizes: list[int] = []  # how many words begin in each token
+        goes_on: list[tuple[int, int]] = []  # words, and further tokens of them
+        borders = [0]
+        for doc in docs:
+            strings = doc.vocab.strings
+            open_text = ""  # the last word, if the next token may go on with it
+            for orth, space in zip(*doc.to_array(_ORTH_AND_SPACE).T.tolist()):
+                token = self._known.get(orth) or self._add(strings[orth], orth)
+                words, hashes, may_go_on, last = token
+                if open_text and may_go_on:
+                    words = (open_text + words[0], *words[1:])
+                    values[-1], hashes = hash_string(words[0]), hashes[1:]
+                    goes_on.append((len(values) - 1, len(sizes)))
+                    last = last and words[-1]
+                    if with_texts:
+                        texts.pop()
+                values += hashes
+                sizes.append(len(hashes))
+                open_text = "" if space else last
+                if with_texts:
+                    texts += words
+            borders.append(len(values))
+        first = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+        ends = first.copy()
+        for word, i in goes_on:
+            ends[word] = i
+        hashed = np.array(values, np.uint64)
+        return _DocWords(hashed, first, ends, texts, np.array(borders, np.int32))
+
+    def _add(self, text: str, orth: int) -> _TokenWords:
+        if len(self._known) > _CACHE_SIZE:
+            self._known.clear()
+        words = tuple(match.group().lower() for match in WORD.finditer(text))
+        token = _TokenWords(
+            words,
+            [hash_string(word) for word in words],
+            goes_on=bool(_JOINING.match(text[:1])),
+            last=words[-1] if _JOINING.match(text[-1:]) else "",
+        )
+        self._known[orth] = token
+        return token
+
+
+class _TokenWords(NamedTuple):
+    """The words of a token; whether it begins with one, which a word before may go on
+    with; and the one that it ends with, or ""."""
+
+    words: tuple[str, ...]
+    hashes: list[int]
+    goes_on: bool
+    last: str
+
+
+def _token_values(
+    docs: Sequence[Doc], attr: str, with_texts: bool = False
+) -> _DocWords:
+    found = [doc.to_array(attr) for doc in docs]
+    values = np.concatenate(found).astype(np.uint64)
+    every = np.arange(len(values), dtype=np.int32)
+    texts = []
+    if with_texts:
+        texts = [d.vocab.strings[v] for d, of in zip(docs, found) for v in of.tolist()]
+    return _DocWords(values, every, every, texts, borders_of(docs))
+
+
+def _wordless(words: _DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
+    """How many tokens without a word stand before and behind each border.
+
+    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most three.
+    """
+    return count_wordless(words.first, words.last, borders_of(docs), _AROUND)
+
+
+EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))

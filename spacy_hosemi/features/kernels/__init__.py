@@ -1,0 +1,1 @@
+"""Feature keys, dictionaries and tries in Cython."""

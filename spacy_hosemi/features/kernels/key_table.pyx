@@ -1,0 +1,134 @@
+"""Feature keys of tokens, and the dictionary from keys to rows.
+
+A key is a 64-bit hash of (template, values); 0 means that the template is not active.
+A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, uint64_t
+
+from ...core.simd cimport simd as kernels
+from ...core.simd.simd cimport mix, prefetch
+
+
+def template_keys(
+    const uint64_t[:, ::1] values,      # IN  [n, A] attribute values; 0: absent
+    const uint64_t[::1] seeds,          # IN  [T] one for each template
+    const int32_t[::1] first_atom,      # IN  [T + 1] atoms of template t
+    const int32_t[::1] columns,         # IN  [atoms] which attribute
+    const int32_t[::1] offsets,         # IN  [atoms] read how far from the token
+    const int32_t[::1] first=None,      # IN  [D + 1] of each document, and n; None: one
+):
+    """Keys of all templates at all tokens of documents that follow each other.
+
+    Before the first and after the last token of a document every attribute has a value
+    of its own.
+    RETURNS (uint64 [n, T]): Keys; 0 where an attribute is absent.
+    """
+    keys = np.zeros((values.shape[0], seeds.shape[0]), np.uint64)
+    cdef uint64_t[:, ::1] keys_ = keys
+    cdef Py_ssize_t i, t, k, at, n = values.shape[0], d = 0, start = 0, end = n
+    cdef uint64_t value, h
+    if first is not None:
+        end = 0
+    with nogil:
+        for i in range(n):
+            while i >= end:
+                start, end = first[d], first[d + 1]
+                d += 1
+            for t in range(seeds.shape[0]):
+                h = seeds[t]
+                for k in range(first_atom[t], first_atom[t + 1]):
+                    at = i + offsets[k]
+                    value = 1
+                    if at >= start:
+                        value = 2 if at >= end else values[at, columns[k]]
+                    if value == 0:
+                        h = 0
+                        break
+                    h = mix(h, value)
+                keys_[i, t] = h
+    return keys
+
+
+cdef class RowTable:
+    """Exact dictionary from keys to rows, by open addressing.
+
+    keys (uint64 [R]): Distinct keys, none of them 0; the position of a key is its row.
+    """
+
+    def __init__(self, keys):
+        self.keys = np.zeros(0, np.uint64)
+        self._mask = 0
+        self.extend(keys)
+
+    def extend(self, keys):
+        """Add keys, whose rows come last; the table is built anew when it is half full.
+
+        keys (uint64 [K]): Distinct and not in the table, none of them 0.
+        """
+        cdef Py_ssize_t n_old = len(self.keys)
+        self.keys = np.concatenate([self.keys, np.asarray(keys, np.uint64)])
+        cdef Py_ssize_t size = max(16, self._mask + 1)
+        while size < 2 * len(self.keys):
+            size *= 2
+        if size > self._mask + 1:
+            # Key and row side by side: of a large table each access is a wait for
+            # memory.
+            self._slots = np.zeros((size, 2), np.uint64)
+            self._mask = size - 1
+            n_old = 0
+        cdef const uint64_t[::1] keys_ = self.keys
+        cdef Py_ssize_t row
+        cdef uint64_t slot
+        with nogil:
+            for row in range(n_old, keys_.shape[0]):
+                slot = keys_[row] & self._mask
+                while self._slots[slot, 0]:
+                    slot = (slot + 1) & self._mask
+                self._slots[slot, 0], self._slots[slot, 1] = keys_[row], row
+
+    def __len__(self):
+        return len(self.keys)
+
+    def __reduce__(self):
+        return RowTable, (self.keys,)
+
+    def rows(self, const uint64_t[:, ::1] keys):
+        """Rows of the keys that are known, token by token.
+
+        keys (uint64 [n, T]): Keys; 0 is never known.
+        RETURNS (Tuple[int32 [n + 1], int32 [K]]): The rows of token i are
+            rows[first[i]:first[i + 1]].
+        """
+        cdef Py_ssize_t n = keys.shape[0], i, t, k = 0
+        cdef int32_t row
+        cdef const uint64_t* slots = &self._slots[0, 0]
+        first = np.zeros(n + 1, np.int32)
+        rows = np.empty(n * keys.shape[1], np.int32)
+        cdef int32_t[::1] first_ = first, rows_ = rows
+        with nogil:
+            for i in range(n):
+                for t in range(keys.shape[1] if i + 2 < n else 0):
+                    prefetch(slots + 2 * (keys[i + 2, t] & self._mask))
+                for t in range(keys.shape[1]):
+                    row = self.row(keys[i, t])
+                    if row >= 0:
+                        rows_[k] = row
+                        k += 1
+                first_[i + 1] = <int32_t>k
+        return first, rows[:k].copy()
+
+    def find(self, const uint64_t[::1] keys):
+        """RETURNS (int32 [K]): The row of each key, -1 where it is not known."""
+        cdef Py_ssize_t k
+        rows = np.empty(keys.shape[0], np.int32)
+        cdef int32_t[::1] rows_ = rows
+        with nogil:
+            for k in range(keys.shape[0]):
+                rows_[k] = self.row(keys[k])
+        return rows
+
+    cdef int32_t row(self, uint64_t key) noexcept nogil:
+        return kernels.find(&self._slots[0, 0], self._mask, key)

@@ -1,0 +1,189 @@
+"""All entries of lists that occur in a sequence of words.
+
+A trie of words. A node is known by the 64-bit hash of the words on the way to it, so
+that the trie is two arrays, built by sorting and looked up by hashing. (Two ways of a
+million have the same hash with a probability of 1 in 40 million.)
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from ...core.simd.simd cimport mix
+from .key_table cimport RowTable
+
+# What `source` says of a node: no entry, or one that belongs to no single document.
+NO_ENTRY, SHARED = 0, 1
+
+_NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
+
+
+cdef class Trie:
+    """Entries as sequences of words, which are 64-bit numbers.
+
+    keys (uint64 [N]): The nodes, sorted.
+    source (uint8 or uint64 [N]): NO_ENTRY; SHARED; or the only document that the entry
+        was found in.
+    """
+
+    cdef readonly object source
+    cdef RowTable _table
+    cdef const uint64_t[::1] _source
+
+    def __init__(self, keys, source):
+        self._table = RowTable(keys)
+        self.source = source
+        self._source = np.asarray(source, np.uint64)
+        if self._source.shape[0] != len(self._table):
+            raise ValueError(f"{len(source)} sources of {len(self._table)} nodes")
+
+    def __len__(self):
+        """The number of distinct entries."""
+        return int(np.count_nonzero(self.source))
+
+    @property
+    def keys(self):
+        """uint64 [N]: the nodes."""
+        return self._table.keys
+
+    @staticmethod
+    def build(const uint64_t[::1] words, const int64_t[::1] first, sources=None):
+        """Compile entries.
+
+        words (uint64 [T]): The words of all entries, one entry behind the other.
+        first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e; an entry
+            without words is none.
+        sources (Optional[uint64 [E]]): The document that each was found in.
+        RETURNS (Trie): Duplicates are one entry.
+        """
+        ways = np.empty(words.shape[0], np.uint64)
+        _hash_ways(words, first, ways)
+        first_ = np.asarray(first)
+        full = np.flatnonzero(np.diff(first_))
+        ends = ways[first_[full + 1] - 1]
+        ways.sort()
+        is_new = np.ones(len(ways), bool)
+        is_new[1:] = ways[1:] != ways[:-1]
+        keys = ways[is_new]  # np.unique takes four times as long
+        order = np.argsort(ends)  # neighbours are looked up in the same place
+        full, rows = full[order], np.searchsorted(keys, ends[order])
+        if sources is None:
+            source = np.zeros(len(keys), np.uint8)
+            source[rows] = SHARED
+            return Trie(keys, source)
+        given = np.asarray(sources, np.uint64)[full]
+        source = np.zeros(len(keys), np.uint64)
+        source[rows] = given
+        source[rows[source[rows] != given]] = SHARED  # of several documents
+        return Trie(keys, source)
+
+
+def find_entries(
+    tries,                              # Sequence[Trie]
+    const uint64_t[::1] words,          # IN  [W]
+    const uint8_t[::1] begins,          # IN  [W] whether an entry may begin here ..
+    const uint8_t[::1] ends,            # IN  [W] .. and end with this word
+    const int32_t[::1] docs,            # IN  [D + 1] first word of each document, and W
+):
+    """All entries of several lists in the words of documents, overlapping ones too.
+
+    RETURNS (Tuple[int32 [K], int32 [K], int32 [K], uint64 [K]]): The list of each, its
+        start and end in words, half-open, and its source; by list, start and length.
+    """
+    cdef Py_ssize_t d, i, j, t
+    cdef uint64_t way
+    cdef int32_t row
+    cdef Trie trie
+    found, sources = [], []
+    for t, trie in enumerate(tries):
+        for d in range(docs.shape[0] - 1):
+            for i in range(docs[d], docs[d + 1]):
+                if not begins[i]:
+                    continue
+                way = 0
+                for j in range(i, docs[d + 1]):
+                    way = mix(way, words[j])
+                    row = trie._table.row(way)
+                    if row < 0:
+                        break
+                    if ends[j] and trie._source[row] != NO_ENTRY:
+                        found.append((t, i, j + 1))
+                        sources.append(trie._source[row])
+    if not found:
+        return (*_NO_ENTRIES, _NO_SOURCES)
+    lists, start, end = np.array(found, np.int32).reshape(-1, 3).T.copy()
+    return lists, start, end, np.array(sources, np.uint64)
+
+
+def count_wordless(
+    const int32_t[::1] first,           # IN  [W] the token in which each word begins
+    const int32_t[::1] last,            # IN  [W] the token in which it ends
+    const int32_t[::1] docs,            # IN  [D + 1] first token of each, and n
+    int most,
+):
+    """How many tokens without a word stand before and behind each border.
+
+    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most so many. Where one document
+        ends and another one begins there are none.
+    """
+    cdef Py_ssize_t d, k, i, n_tokens = docs[docs.shape[0] - 1]
+    counts = np.zeros((2, n_tokens + 1), np.int32)
+    cdef int32_t[:, ::1] counts_ = counts
+    cdef uint8_t[::1] has_word = np.zeros(n_tokens, np.uint8)
+    with nogil:
+        for k in range(first.shape[0]):
+            for i in range(first[k], last[k] + 1):
+                has_word[i] = True
+        for d in range(docs.shape[0] - 1):
+            counts_[0, docs[d]] = 0  # what is before belongs to another one
+            for i in range(docs[d], docs[d + 1]):
+                if not has_word[i]:
+                    counts_[0, i + 1] = min(counts_[0, i] + 1, most)
+        for d in range(docs.shape[0] - 2, -1, -1):
+            counts_[1, docs[d + 1]] = 0
+            for i in range(docs[d + 1] - 1, docs[d] - 1, -1):
+                if not has_word[i]:
+                    counts_[1, i] = min(counts_[1, i + 1] + 1, most)
+    return counts[0], counts[1]
+
+
+def columns_of_matches(
+    const int32_t[::1] lists,           # IN  [K]
+    const int32_t[::1] start,           # IN  [K] tokens
+    const int32_t[::1] end,             # IN  [K]
+    const uint64_t[::1] value,          # IN  [K] the larger one counts
+    Py_ssize_t n_tokens,
+    Py_ssize_t n_lists,
+):
+    """What matches say of tokens.
+
+    RETURNS (uint64 [n, 3 lists]): For each list the largest value of a match that
+        begins at the token, that covers it and that ends with it; 0: there is none.
+    """
+    columns = np.zeros((n_tokens, 3 * n_lists), np.uint64)
+    cdef uint64_t[:, ::1] columns_ = columns
+    cdef Py_ssize_t k, i, c
+    with nogil:
+        for k in range(lists.shape[0]):
+            c = 3 * lists[k]
+            columns_[start[k], c] = max(columns_[start[k], c], value[k])
+            for i in range(start[k], end[k]):
+                columns_[i, c + 1] = max(columns_[i, c + 1], value[k])
+            i = end[k] - 1
+            columns_[i, c + 2] = max(columns_[i, c + 2], value[k])
+    return columns
+
+
+def _hash_ways(
+    const uint64_t[::1] words,      # IN  [T]
+    const int64_t[::1] first,       # IN  [E + 1]
+    uint64_t[::1] ways,             # OUT [T] the hash of each word and those before it
+):
+    cdef Py_ssize_t e, t
+    cdef uint64_t way
+    with nogil:
+        for e in range(first.shape[0] - 1):
+            way = 0
+            for t in range(first[e], first[e + 1]):
+                way = mix(way, words[t])
+                ways[t] = way

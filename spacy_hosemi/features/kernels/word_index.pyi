@@ -1,0 +1,13 @@
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+Keys = NDArray[np.uint64]
+
+class Numbering:
+    def __init__(self, keys: Keys | Sequence[int] = ()) -> None: ...
+    def __len__(self) -> int: ...
+    def add(self, keys: Keys) -> None: ...
+    def find(self, keys: Keys) -> tuple[Ints, int]: ...

@@ -1,0 +1,352 @@
+"""Features of segments as units, which no feature of a token can tell.
+
+Templates that read a list see the segments that are an entry of it or resemble one,
+however long; what has no letters and digits around it may belong to the segment. All
+others see each segment up to a width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..errors import Errors
+from .attributes import CLOSING, OPENING, QUOTES, marks
+from .config.templates import Atom, Template
+from .gazetteers.matches import (
+    FUZZY_MATCH,
+    MATCH,
+    SIMILARITY,
+    FuzzyMatches,
+    Matches,
+    size_name,
+)
+from .kernels.segment_keys import ALL, AT, OF_SEGMENT, RUNS, balance, unit_keys
+from .word_cache import doc_of
+
+Keys = NDArray[np.uint64]
+Ints = NDArray[np.int32]
+
+# What a template can read of any segment, and of one that a list has.
+UNIT_ATTRIBUTES = ("TOKENS", "BALANCED")
+_FUZZY = (FUZZY_MATCH, SIMILARITY)
+_COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2, FUZZY_MATCH: 2, SIMILARITY: 3}
+_ONE = 10  # the value of SIMILARITY: its degrees are the strength of the feature
+
+# Which segments a template sees: all up to a width, or those that a list has.
+WINDOWS, MATCHES, SIMILAR = "windows", "matches", "similar"
+
+_KINDS = {"": AT, "*": ALL, "+": RUNS}
+_BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
+
+# Lengths in tokens: each up to six, then in groups that begin with these.
+_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 9, 13, 21)
+
+
+def kind_of_unit(atom: Atom) -> str:
+    """Which attribute of a segment an atom reads; "": one of its tokens."""
+    kind = atom.attribute.partition(":")[2] or atom.attribute
+    return kind if kind in _COLUMNS else ""
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Features of segments as units; a segment has as many rows as features.
+
+    start, end (int32 [K]): Tokens, half-open.
+    keys (uint64 [K]): The feature of each.
+    template (int32 [K]): Which of the templates in the role whole.
+    value (uint64 [K]): Of a match with a list.
+    strength (float64 [K]): How much it fires; 1.0, where nothing has degrees.
+    """
+
+    start: Ints
+    end: Ints
+    keys: Keys
+    template: Ints
+    value: Keys
+    strength: NDArray[np.float64]
+
+
+NO_SEGMENTS = Segments(
+    np.zeros(0, np.int32),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.uint64),
+    np.zeros(0, np.int32),
+    np.zeros(0, np.uint64),
+    np.zeros(0),
+)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Templates that see the same segments, but for those of other `lists`, as arrays
+    for `unit_keys`."""
+
+    templates: Ints
+    lists: Ints
+    seeds: Keys
+    first_atom: Ints
+    kinds: NDArray[np.uint8]
+    columns: Ints
+    offsets: Ints
+    reads_balance: bool
+    has_degrees: NDArray[np.bool_]
+
+
+class UnitReader:
+    """Reads the templates of the role whole.
+
+    templates (Sequence[Template]): T templates.
+    seeds (Sequence[int]): 64 bits for each.
+    columns (Mapping[str, int]): Where the values of attributes of tokens are.
+    lists (Sequence[str]): Names of gazetteers.
+    width (int): The longest segment that is seen where no list is read.
+    RAISES (ValueError): HS049 a template reads two lists.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[Template],
+        seeds: Sequence[int],
+        columns: Mapping[str, int],
+        lists: Sequence[str],
+        width: int,
+    ) -> None:
+        self.templates = templates
+        self.width = width
+        seen = [_what_is_seen(template, lists) for template in templates]
+        self._plans = {
+            what: _plan(
+                templates,
+                seeds,
+                [t for t, (of, _) in enumerate(seen) if of == what],
+                [k for of, k in seen if of == what],
+                columns,
+            )
+            for what in dict.fromkeys(what for what, _ in seen)
+        }
+
+    def __bool__(self) -> bool:
+        return bool(self._plans)
+
+    def read(
+        self,
+        docs: Sequence[Doc],
+        first: Ints,
+        values: Keys,
+        matches: Matches,
+        similar: FuzzyMatches,
+    ) -> Segments:
+        """The features of all segments.
+
+        docs (Sequence[Doc]): One or more, of n tokens together.
+        first (int32 [D + 1]): The first token of each document, and n.
+        values (uint64 [n, A]): Attributes of tokens.
+        matches (Matches): Of all lists.
+        similar (FuzzyMatches): Of those with fuzzy matches.
+        RETURNS (Segments): Those that are present, document by document.
+        """
+        if not self._plans:
+            return NO_SEGMENTS
+        parts = []
+        for what, plan in self._plans.items():
+            if what == WINDOWS:
+                start, end = _windows(first, self.width)
+                value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
+                of_list = np.full(len(start), -1, np.int32)
+            else:
+                found = similar if what == SIMILAR else matches
+                start, end, match = _around(found)
+                value, strength = found.values[match], found.strength[match]
+                of_list = found.lists[match]
+            of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
+            bucket = np.searchsorted(_LENGTHS, end - start, side="right")
+            of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
+            if plan.reads_balance:
+                of_segment[:, _COLUMNS["BALANCED"]] = _balance(docs, start, end)
+            of_segment[:, _COLUMNS[MATCH]] = value
+            of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
+            keys = unit_keys(
+                values,
+                start,
+                end,
+                of_segment,
+                plan.seeds,
+                plan.first_atom,
+                plan.kinds,
+                plan.columns,
+                plan.offsets,
+            )
+            k, t = np.nonzero((keys != 0) & (of_list[:, None] == plan.lists))
+            strengths = np.where(plan.has_degrees[t], strength[k], 1.0)
+            parts.append(
+                (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
+            )
+        if [*self._plans] == [WINDOWS]:  # which go through the documents in order
+            return Segments(*parts[0])
+        arrays = [np.concatenate(part) for part in zip(*parts)]
+        if len(docs) > 1:
+            order = np.argsort(doc_of(arrays[0], first), kind="stable")
+            arrays = [array[order] for array in arrays]
+        return Segments(*arrays)
+
+    def name(
+        self,
+        doc: Doc,
+        segments: Segments,
+        k: int,
+        texts: Mapping[str, Sequence[str | None]],
+    ) -> str:
+        """RETURNS (str): Readable form of the k-th feature.
+
+        doc (Doc): n tokens.
+        segments (Segments): As `read` returned them.
+        texts (Mapping[str, Sequence[Optional[str]]]): Of all tokens, by attribute.
+        """
+        template = self.templates[segments.template[k]]
+        start, end = int(segments.start[k]), int(segments.end[k])
+        values = []
+        for atom in template.atoms:
+            kind = kind_of_unit(atom)
+            if kind == SIMILARITY:
+                values.append("1.0")
+            elif kind in (MATCH, FUZZY_MATCH):
+                values.append(size_name(int(segments.value[k])))
+            elif kind == "TOKENS":
+                values.append(_length_name(end - start))
+            elif kind == "BALANCED":
+                one = segments.start[k : k + 1], segments.end[k : k + 1]
+                values.append(_BALANCE[int(_balance([doc], *one)[0])])
+            else:
+                values.append(_token_values(atom, texts[atom.attribute][start:end]))
+        return f"{template}={' & '.join(values)}"
+
+
+def _what_is_seen(template: Template, lists: Sequence[str]) -> tuple[str, int]:
+    """Which segments a template sees, and of which list; -1: of none."""
+    found = {
+        (SIMILAR if kind in _FUZZY else MATCHES, lists.index(name))
+        for atom in template.atoms
+        for name, _, kind in [atom.attribute.partition(":")]
+        if kind in (MATCH, *_FUZZY)
+    }
+    if len(found) > 1:
+        raise ValueError(Errors.HS049.format(found=str(template)))
+    return found.pop() if found else (WINDOWS, -1)
+
+
+def _plan(
+    templates: Sequence[Template],
+    seeds: Sequence[int],
+    chosen: Sequence[int],
+    lists: Sequence[int],
+    columns: Mapping[str, int],
+) -> _Plan:
+    atoms = [atom for t in chosen for atom in templates[t].atoms]
+    sizes = [len(templates[t].atoms) for t in chosen]
+    kinds = [kind_of_unit(atom) for atom in atoms]
+    return _Plan(
+        templates=np.array(chosen, np.int32),
+        lists=np.array(lists, np.int32),
+        seeds=np.array([seeds[t] for t in chosen], np.uint64),
+        first_atom=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+        kinds=np.array(
+            [OF_SEGMENT if kind else _KINDS[a.reach] for kind, a in zip(kinds, atoms)],
+            np.uint8,
+        ),
+        columns=np.array(
+            [
+                _COLUMNS[kind] if kind else columns[atom.attribute]
+                for kind, atom in zip(kinds, atoms)
+            ],
+            np.int32,
+        ),
+        offsets=np.array([atom.offset for atom in atoms], np.int32),
+        reads_balance="BALANCED" in kinds,
+        has_degrees=np.array(
+            [
+                any(kind_of_unit(a) == SIMILARITY for a in templates[t].atoms)
+                for t in chosen
+            ]
+        ),
+    )
+
+
+def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
+    """All segments up to a width in documents that begin at these tokens (and end at
+    the last one)."""
+    n, sizes = int(first[-1]), np.diff(first)
+    width = min(width, int(sizes.max(initial=0)))
+    start = np.repeat(np.arange(n, dtype=np.int32), width)
+    end = start + np.tile(np.arange(1, width + 1, dtype=np.int32), n)
+    fits = end <= np.repeat(first[1:], sizes * width)
+    return start[fits], end[fits]
+
+
+def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
+    """The segments that belong to matches, and to which of them each belongs."""
+    n_ends = matches.last - matches.end + 1
+    sizes = (matches.start - matches.first + 1) * n_ends
+    match = np.repeat(np.arange(len(sizes)), sizes)
+    k = np.arange(len(match)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    start = matches.first[match] + k // n_ends[match]
+    end = matches.end[match] + k % n_ends[match]
+    return start.astype(np.int32), end.astype(np.int32), match
+
+
+def _length_name(length: int) -> str:
+    k = int(np.searchsorted(_LENGTHS, length, side="right"))
+    if k == len(_LENGTHS):
+        return f"{_LENGTHS[-1]}+"
+    least, most = _LENGTHS[k - 1], _LENGTHS[k] - 1
+    return str(least) if least == most else f"{least}-{most}"
+
+
+def _token_values(atom: Atom, values: Sequence[str | None]) -> str:
+    if not atom.reach:
+        return _escape(values[atom.offset])
+    shown = [
+        _escape(value)
+        for i, value in enumerate(values)
+        if atom.reach == "*" or i == 0 or value != values[i - 1]
+    ]
+    return " ".join(shown)
+
+
+def _escape(value: str | None) -> str:
+    """Spaces stand between the values of a sequence, and "_" for an absent one: in a
+    value they are written with a backslash."""
+    if not value:
+        return "_"
+    value = value.replace("\\", "\\\\").replace(" ", "\\ ")
+    return "\\_" if value == "_" else value
+
+
+@lru_cache(maxsize=100_000)
+def _marks_of(word: str) -> tuple[int, int, int, int]:
+    """Brackets opened less closed, the least of that on the way, quotation marks, and
+    whether there is any of these."""
+    open_, least = 0, 0
+    found = marks(word) or ""
+    for c in found:
+        open_ += (c in OPENING) - (c in CLOSING)
+        least = min(least, open_)
+    return open_, least, sum(c in QUOTES for c in found), bool(found)
+
+
+def _balance(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
+    """Of each segment whether brackets and quotation marks are paired; 0: has none."""
+    of_tokens = []
+    for doc in docs:
+        before = ""  # the letter before an apostrophe, where "John's" is two tokens
+        for token in doc:
+            of_tokens.append(_marks_of(before + token.text))
+            last = token.text[-1:]
+            before = last if last.isalnum() and not token.whitespace_ else ""
+    return balance(start, end, *np.array(of_tokens, np.int32).reshape(-1, 4).T.copy())

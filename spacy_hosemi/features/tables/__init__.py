@@ -1,0 +1,1 @@
+"""Tables of word attributes: word -> values that features read."""

@@ -1,0 +1,160 @@
+"""Tables: what a file says of words, such as their cluster or their kind.
+
+The settings stand in the model block, the file in `[initialize]`, its content is stored
+in the model. A table answers for lexemes, so its values are cached as theirs are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.lexeme import Lexeme
+from spacy.strings import hash_string  # type: ignore[attr-defined]
+
+from ...errors import Errors
+
+ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
+VALUE, PREFIX = "VALUE", "PREFIX"
+
+
+@dataclass(frozen=True)
+class Table:
+    """How a table is used; its rows come at initialization.
+
+    attr (str): What of a word is looked up: ORTH, LOWER, NORM, SHAPE, PREFIX, SUFFIX.
+    prefixes (Tuple[int, ...]): How much of a value is read, too: the first characters
+        of the name of a cluster in a hierarchy.
+    """
+
+    attr: str = "LOWER"
+    prefixes: tuple[int, ...] = ()
+
+
+def make_table(
+    attr: str = "LOWER",
+    prefixes: list[int] = [],  # noqa: B006 - the registry shows it in configs
+) -> Table:
+    """Registered as "spacy_hosemi.table.v1" in `misc`.
+
+    attr, prefixes: See `Table`.
+    RETURNS (Table): Settings, without rows.
+    RAISES (ValueError): HS034 a setting is out of range.
+    """
+    if attr not in ATTRIBUTES:
+        raise ValueError(
+            Errors.HS077.format(name="attr", found=attr, expected=ATTRIBUTES)
+        )
+    if any(size < 1 for size in prefixes):
+        raise ValueError(
+            Errors.HS077.format(
+                name="prefixes", found=prefixes, expected="1 or more each"
+            )
+        )
+    return Table(attr, tuple(prefixes))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Hashes of words, ascending, and which of the distinct values each has.
+
+    RAISES (ValueError): These are not rows.
+    """
+
+    words: NDArray[np.uint64]
+    value: NDArray[np.int32]
+    values: Sequence[str]
+
+    def __post_init__(self) -> None:
+        words, value = self.words, self.value
+        is_sound = (
+            (words.dtype, value.dtype) == (np.uint64, np.int32)
+            and words.ndim == 1
+            and words.shape == value.shape
+            and (words[1:] > words[:-1]).all()
+            and ((value >= 0) & (value < len(self.values))).all()
+            and all(isinstance(text, str) for text in self.values)
+        )
+        if not is_sound:
+            raise ValueError("a table has no ascending words, each with a value")
+
+    def find(self, word: int) -> str | None:
+        k = int(np.searchsorted(self.words, np.uint64(word)))
+        if k == len(self.words) or self.words[k] != word:
+            return None
+        return self.values[self.value[k]]
+
+
+_NO_ROWS = _Rows(np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
+
+
+class Tables:
+    """All tables of a component.
+
+    settings (Mapping[str, Table]): By name.
+    """
+
+    def __init__(self, settings: Mapping[str, Table] | None = None) -> None:
+        self.settings = dict(settings or {})
+        self._rows = dict.fromkeys(self.settings, _NO_ROWS)
+
+    def __len__(self) -> int:
+        return len(self.settings)
+
+    def compile(self, name: str, rows: Iterable[tuple[str, str]]) -> None:
+        """Replace the rows of a table.
+
+        name (str): Of the table.
+        rows (Iterable[Tuple[str, str]]): Words and their values; of several rows for
+            one word the first counts.
+        """
+        # A file may write words as they come: those that differ in case only are one.
+        is_lower = self.settings[name].attr == "LOWER"
+        words, value = [], []
+        numbers: dict[str, int] = {}
+        for word, text in rows:
+            words.append(hash_string(word.lower() if is_lower else word))
+            value.append(numbers.setdefault(text, len(numbers)))
+        keys, first = np.unique(np.array(words, np.uint64), return_index=True)
+        self._rows[name] = _Rows(keys, np.array(value, np.int32)[first], list(numbers))
+
+    def size(self, name: str) -> int:
+        """RETURNS (int): The number of words in a table."""
+        return len(self._rows[name].words)
+
+    def reader(self, attribute: str) -> Callable[[Lexeme], str | None]:
+        """RETURNS (Callable): What "clusters:VALUE" or "clusters:PREFIX4" reads."""
+        name, _, kind = attribute.partition(":")
+        key = self.settings[name].attr.lower()
+        size = int(kind.removeprefix(PREFIX)) if kind != VALUE else None
+
+        def read(lexeme: Lexeme) -> str | None:
+            value = self._rows[name].find(getattr(lexeme, key))
+            return value[:size] if value else None
+
+        return read
+
+    def to_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The rows, for `load`."""
+        return {
+            name: {"words": rows.words, "value": rows.value, "values": rows.values}
+            for name, rows in self._rows.items()
+        }
+
+    def load(self, data: Mapping[str, Any]) -> None:
+        """Take rows from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
+        for name in self.settings:
+            rows = data[name]
+            self._rows[name] = _Rows(
+                np.array(rows["words"]), np.array(rows["value"]), list(rows["values"])
+            )
+
+
+def reads_table(attribute: str, tables: Iterable[str]) -> bool:
+    """Whether an attribute of a template is one of these tables."""
+    name, _, kind = attribute.partition(":")
+    return name in tables and bool(re.fullmatch(rf"{VALUE}|{PREFIX}[1-9]\d*", kind))

@@ -1,0 +1,1 @@
+"""Labels in a tree: everything that exists only because labels have parents."""

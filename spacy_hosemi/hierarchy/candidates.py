@@ -1,0 +1,186 @@
+"""Segments that are left of all, level by level of a label tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import Constraints, PatternAutomaton, Potentials
+from ..core.sweeps.scaled_x4 import probable_segments
+from ..labels.inventory import Segment
+from .tree import LabelTree
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+Place = tuple[int, int, int]  # start, end, node of a label tree
+
+# Documents whose segments are looked for together.
+PORTION = 128
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Segments that are left at a level, document by document, by their ends.
+
+    first (int32 [N + 1]): Those of document d are first[d] to first[d + 1] - 1.
+    sizes (int32 [N]): Its tokens.
+    start, end (int32 [K]): Tokens of the document, half-open.
+    node (int32 [K]): Of the label tree; -1: outside.
+    score (float64 [K]): Without patterns.
+    """
+
+    first: Ints
+    sizes: Ints
+    start: Ints
+    end: Ints
+    node: Ints
+    score: Floats
+
+    @property
+    def doc(self) -> Ints:
+        """RETURNS (int32 [K]): Which document each is in."""
+        docs = np.arange(len(self.sizes), dtype=np.int32)
+        return np.repeat(docs, np.diff(self.first))
+
+    @property
+    def offset(self) -> Ints:
+        """RETURNS (int32 [K]): Where its document begins in all tokens together."""
+        return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
+
+    def those(self, keep: Bools) -> Candidates:
+        """RETURNS (Candidates): Some of them."""
+        kept = np.flatnonzero(keep)
+        return Candidates(
+            np.searchsorted(kept, self.first).astype(np.int32),
+            self.sizes,
+            self.start[kept],
+            self.end[kept],
+            self.node[kept],
+            self.score[kept],
+        )
+
+    def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
+        """Each with the children of its node; leaves and outside stay.
+
+        RETURNS (Tuple[Candidates, int64 [K]]): And where those of each begin.
+        """
+        counts = tree.n_children(self.node)
+        copies = np.maximum(counts, 1)
+        total = np.concatenate([[0], np.cumsum(copies)])
+        of = np.repeat(np.arange(len(copies)), copies)
+        lowest = np.where(counts > 0, tree.first_child[self.node], self.node)
+        node = (lowest - total[:-1])[of] + np.arange(total[-1])
+        refined = Candidates(
+            total[self.first].astype(np.int32),
+            self.sizes,
+            self.start[of],
+            self.end[of],
+            node.astype(np.int32),
+            self.score[of],
+        )
+        return refined, total[:-1]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of the spans of documents, to which segments are held.
+
+    spans (List[List[Tuple[int, int, int]]]): start, end and node of those that are
+        right, by document; a node that is no leaf stands for all leaves below it.
+    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: of all
+        others of the document nothing is.
+    wrong (List[List[Tuple[int, int, int]]]): Those that are not.
+    """
+
+    spans: list[list[Place]]
+    is_open: list[Bools] | None
+    wrong: list[list[Place]]
+
+    def __bool__(self) -> bool:
+        return self.is_open is not None or any(self.spans) or any(self.wrong)
+
+    def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
+        """Which candidates no known span speaks against.
+
+        A candidate is a known span with a node on the way to its node, or below that,
+        or touches no token of which something else is known.
+        """
+        sizes = candidates.sizes
+        offsets = np.cumsum(sizes) - sizes
+        n = int(sizes.sum())
+        stop, right = np.full(n + 1, -1), np.full(n + 1, -1, np.int32)
+        is_taken, is_known = np.zeros(n, bool), np.zeros(n, bool)
+        for d, (offset, spans) in enumerate(zip(offsets, self.spans)):
+            if self.is_open is not None:
+                is_known[offset : offset + sizes[d]] = ~self.is_open[d]
+            for i, j, v in spans:
+                stop[offset + i], right[offset + i] = offset + j, v
+                is_taken[offset + i : offset + j] = True
+                is_known[offset + i : offset + j] = True
+        start = candidates.start + candidates.offset
+        end = candidates.end + candidates.offset
+        taken = np.concatenate([[0], np.cumsum(is_taken)])
+        known = np.concatenate([[0], np.cumsum(is_known)])
+        is_outside = candidates.node < 0
+        blocked = known[end] - known[start]
+        blocked[is_outside] = (taken[end] - taken[start])[is_outside]
+        found = blocked == 0
+        same = ~is_outside & (stop[start] == end)
+        found[same] = tree.share_way(candidates.node[same], right[start[same]])
+        return found & ~self._is_wrong(candidates)
+
+    def _is_wrong(self, candidates: Candidates) -> Bools:
+        found = np.zeros(len(candidates.node), bool)
+        for d, wrong in enumerate(self.wrong):
+            here = slice(candidates.first[d], candidates.first[d + 1])
+            for i, j, v in wrong:
+                found[here] |= (
+                    (candidates.start[here] == i)
+                    & (candidates.end[here] == j)
+                    & (candidates.node[here] == v)
+                )
+        return found
+
+
+def top_candidates(
+    automaton: PatternAutomaton,
+    potentials: Iterable[Potentials],
+    constraints: Iterable[Constraints | None],
+    others: Iterable[Sequence[Segment]],
+    threshold: float,
+) -> Candidates:
+    """Segments of the first level that are refined.
+
+    automaton (PatternAutomaton): Label 0 is outside, then the nodes at the top.
+    potentials (Iterable[Potentials]), constraints (Iterable[Optional[Constraints]]): Of
+        each document. They are asked for when it is their turn: they may be large.
+    others (Iterable[List[Tuple[int, int, int]]]): For each a segmentation that always
+        is.
+    threshold (float): Least probability; 0: all that are possible.
+    RETURNS (Candidates): All segments of all documents.
+    """
+    waiting = zip(potentials, others, constraints)
+    sizes: list[int] = []
+    parts = [(np.zeros(0, np.int32), np.zeros((0, 3), np.int32), np.zeros(0))]
+    while some := [*islice(waiting, PORTION)]:
+        scored = [x for x, _, _ in some]
+        listed, limits = [x for _, x, _ in some], [x for _, _, x in some]
+        sizes += [len(x.inside) for x in scored]
+        args = automaton, scored, listed, limits, threshold
+        first, segments, scores = probable_segments(*args)
+        parts.append((np.diff(first), segments, scores))
+    counts, segments, scores = map(np.concatenate, zip(*parts))
+    start, end, label = np.ascontiguousarray(segments.T)
+    return Candidates(
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        np.array(sizes, np.int32),
+        start,
+        end,
+        label - 1,
+        scores,
+    )

@@ -1,0 +1,373 @@
+"""Coarse to fine over a label tree (after Deschacht and Moens 2006).
+
+The segments of each level are those of the level above that are probable enough, each
+with every child of its node for a label; and the distribution over what they can make
+is computed anew, exactly:
+
+    score(segment, node) = score(segment, parent of node)
+                           + sum of weight[row, node] over the rows that it reads
+
+so the score of a label is the sum over the nodes on its way from the top, whose scores
+are those of the component. With threshold 0 nothing is left out, and the last level is
+the distribution over all segmentations with leaves for labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.algorithms.lattice import Lattice
+from ..errors import Errors
+from ..model.active_features import Rows, join_rows
+from ..model.kernels.node_scores import ChildRows
+from ..prediction.thresholds import check_share
+from .candidates import Candidates, Known
+from .tree import LabelTree
+from .weights import LevelWeights, role_ranges
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
+# Less probable than this a segment is no part of what may be the gold.
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Settings, see `make_hierarchy`."""
+
+    separator: str | None
+    threshold: float
+    l2_growth: float
+    exact_up_to: int
+
+
+def make_hierarchy(
+    separator: str | None = "/",
+    threshold: float = 0.001,
+    l2_growth: float = 1.0,
+    exact_up_to: int = 140,
+) -> Hierarchy:
+    """Registered as "spacy_hosemi.hierarchy.v1" in `misc`.
+
+    separator (Optional[str]): What parts the names of a label that is a path from the
+        top, such as "Person/Artist"; None: [initialize.components] has a hierarchy,
+        such as spacy_hosemi.read_label_tree.v1.
+    threshold (float): Segments less probable than this are not refined; those of the
+        best segmentation always are. 0: all are, which is exact and slow; 1: only
+        those.
+    l2_growth (float): The l2 of the fit is multiplied by this on each level below the
+        top.
+    exact_up_to (int): Trees of up to so many labels are decoded over all of them at
+        once: exactly, whatever the threshold, in the time and memory that labels
+        without a tree take, or less. Level by level go others, and those with more
+        than 140 labels, with a tok2vec, or with too many features.
+    RETURNS (Hierarchy): For the key "hierarchy" of the component.
+    RAISES (ValueError): HS043 a number out of range; HS118 separator.
+    """
+    check_share("hierarchy.threshold", threshold)
+    if not l2_growth >= 0.0:
+        raise ValueError(
+            Errors.HS043.format(
+                name="hierarchy.l2_growth", found=l2_growth, expected=">= 0"
+            )
+        )
+    if separator == "":
+        raise ValueError(
+            Errors.HS118.format(expected="a separator or null", found="it is empty")
+        )
+    if exact_up_to < 0:
+        raise ValueError(
+            Errors.HS043.format(
+                name="hierarchy.exact_up_to", found=exact_up_to, expected=">= 0"
+            )
+        )
+    return Hierarchy(separator, threshold, l2_growth, exact_up_to)
+
+
+class Readings:
+    """The features of documents, as the nodes of a tree read them.
+
+    rows (Sequence[Rows]): Of each document.
+    """
+
+    def __init__(self, rows: Sequence[Rows]) -> None:
+        roles = dict.fromkeys(chain.from_iterable(x.tokens for x in rows))
+        self._rows = {role: join_rows([x.tokens[role] for x in rows]) for role in roles}
+        self._segments = [x.segments for x in rows]
+
+    def of_children(
+        self,
+        candidates: Candidates,
+        at: NDArray[np.intp],
+        weights: LevelWeights,
+        level: int,
+    ) -> list[ChildRows]:
+        """What the children of candidates read, role by role.
+
+        candidates (Candidates): Of the level above.
+        at (int64 [K]): Where the children of each begin.
+        """
+        tree, pairs = weights.tree, weights.pairs[level - 2]
+        inner = np.flatnonzero(tree.n_children(candidates.node))
+        offset = candidates.offset[inner]
+        start, end = candidates.start[inner] + offset, candidates.end[inner] + offset
+        ranges = role_ranges(start, end)
+        found = [(*ranges[role], *rows) for role, rows in self._rows.items()]
+        if any(len(x.row) for x in self._segments):
+            found.append(self._of_units(candidates.sizes, start, end))
+        nodes = candidates.node[inner]
+        return [
+            ChildRows(
+                begin,
+                stop,
+                nodes,
+                at[inner],
+                first,
+                row,
+                strength,
+                tree.first_child,
+                pairs.first,
+                pairs.columns,
+            )
+            for begin, stop, first, row, strength in found
+        ]
+
+    def _of_units(
+        self, sizes: Ints, start: Ints, end: Ints
+    ) -> tuple[Ints, Ints, Ints, Ints, Floats | None]:
+        """Features of segments as units, sorted by segment: which of them each segment
+        reads, and the rows, one for each."""
+        offsets = np.cumsum(sizes) - sizes
+        n = int(sizes.sum()) + 1
+        keys = np.concatenate(
+            [
+                (x.start + o).astype(np.int64) * n + x.end + o
+                for x, o in zip(self._segments, offsets)
+            ]
+        )
+        order = np.argsort(keys, kind="stable")
+        asked = start.astype(np.int64) * n + end
+        begin = np.searchsorted(keys[order], asked).astype(np.int32)
+        stop = np.searchsorted(keys[order], asked, side="right").astype(np.int32)
+        row = np.concatenate([x.row for x in self._segments])[order]
+        strength = np.concatenate([x.strength for x in self._segments])[order]
+        return begin, stop, np.arange(len(row) + 1, dtype=np.int32), row, strength
+
+
+@dataclass(frozen=True)
+class Step:
+    """One level before its scores are added.
+
+    level (int): From 2.
+    candidates (Candidates): With the scores of all levels above.
+    rows (List[ChildRows]): What those read that are nodes of this level.
+    pattern (float64): Weights of label patterns of the level above.
+    """
+
+    level: int
+    candidates: Candidates
+    rows: list[ChildRows]
+    pattern: Floats
+
+    def solved(self, weights: LevelWeights, scale: float = 1.0) -> Solved:
+        """All segmentations that the candidates can make.
+
+        weights (LevelWeights): Those of this level are added.
+        scale (float): Multiplies them: 1 / temperature.
+        """
+        pattern = weights.weights_at(self.level, self.pattern, scale)
+        score = self.candidates.score.copy()
+        for rows in self.rows:
+            rows.gather(weights.matrix[self.level - 2], score, scale)
+        found = replace(self.candidates, score=score)
+        here = weights.levels[self.level - 2]
+        lattice = Lattice(
+            here.steps,
+            pattern,
+            found.first,
+            found.sizes,
+            found.start,
+            found.end,
+            here.symbol[found.node],
+        )
+        return Solved(found, pattern, lattice)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """One level with its scores, and all segmentations of its candidates.
+
+    is_open (Optional[bool [n]]): At which tokens of all documents outside is possible,
+        though the threshold may have left none there; None: where a candidate is.
+    """
+
+    candidates: Candidates
+    pattern: Floats
+    lattice: Lattice
+    is_open: Bools | None = None
+
+    @cached_property
+    def found(self) -> tuple[Floats, Ints]:
+        """RETURNS (Tuple[float64 [K], int32]): The probability of each candidate, and
+        the candidates of the best segmentation of each document."""
+        order = self.candidates.node + 1
+        prob, best, _ = self.lattice.solve(self.candidates.score, order)
+        return prob, best
+
+    @property
+    def best_spans(self) -> Ints:
+        """RETURNS (int32 [S]): The spans of the best segmentation of each document."""
+        best = self.found[1]
+        return best[self.candidates.node[best] >= 0]
+
+    @cached_property
+    def log_z(self) -> Floats:
+        """RETURNS (float64 [N]): Of each document."""
+        log_z: Floats = self.lattice.sums(self.candidates.score)[0]
+        return log_z
+
+    @cached_property
+    def entropies(self) -> Floats:
+        """RETURNS (float64 [N]): Of each document, in nats."""
+        return self.lattice.entropies(self.candidates.score)
+
+    def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
+        """What is refined on the next level.
+
+        threshold (float): Least probability; the best segmentation stays as a whole.
+        agreed (Optional[bool [K]]): Those that agree with the gold: what is probable
+            among them stays, too, and the best segmentation that they make.
+        """
+        prob, best = self.found
+        keep = prob >= threshold
+        keep[best] = True
+        if agreed is not None:
+            score = np.where(agreed, self.candidates.score, -np.inf)
+            order = self.candidates.node + 1
+            of_gold, best_of_gold, _ = self.lattice.solve(score, order)
+            keep |= of_gold >= max(threshold, TINY)
+            keep[best_of_gold] = True
+        return self.candidates.those(keep)
+
+
+def make_step(
+    weights: LevelWeights,
+    level: int,
+    candidates: Candidates,
+    pattern: Floats,
+    readings: Readings,
+) -> Step:
+    """The children of candidates of the level above."""
+    children, at = candidates.children(weights.tree)
+    rows = readings.of_children(candidates, at, weights, level)
+    return Step(level, children, rows, pattern)
+
+
+# prediction
+
+
+def descend(
+    weights: LevelWeights,
+    candidates: Candidates,
+    pattern: Floats,
+    readings: Readings,
+    known: Known,
+    threshold: float,
+    scale: float = 1.0,
+) -> Solved:
+    """From the top to the leaves.
+
+    weights (LevelWeights): Of the levels below the top.
+    candidates (Candidates): Of the top.
+    pattern (float64): Its weights of label patterns.
+    readings (Readings): The features of the same documents.
+    known (Known): Spans to which the candidates are held.
+    threshold (float): See `make_hierarchy`.
+    scale (float): 1 / temperature.
+    RETURNS (Solved): Of the last level.
+    """
+    for level in range(2, weights.tree.n_levels + 1):
+        step = make_step(weights, level, candidates, pattern, readings)
+        if known:
+            step = _held(step, known, weights)
+        solved = step.solved(weights, scale)
+        if level == weights.tree.n_levels:
+            return solved
+        candidates, pattern = solved.pruned(threshold), solved.pattern
+    raise AssertionError("a label tree of one level is no hierarchy")
+
+
+def _held(step: Step, known: Known, weights: LevelWeights) -> Step:
+    """Without what known spans speak against; the rows of children still count all."""
+    agrees = known.agrees(step.candidates, weights.tree)
+    score = np.where(agrees, step.candidates.score, -np.inf)
+    return replace(step, candidates=replace(step.candidates, score=score))
+
+
+def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[FoundSpan]]:
+    """How sure each level of some spans is.
+
+    solved (Solved): Of the last level.
+    spans (int32 [S]): Which candidates, see `Solved.best_spans`.
+    tree (LabelTree): Of its nodes.
+    RETURNS (List[List[FoundSpan]]): By document, in the order of `spans`.
+    """
+    prob, _ = solved.found
+    totals = _totals(solved.candidates, prob, spans, tree).tolist()
+    found: list[list[FoundSpan]] = [[] for _ in solved.candidates.sizes]
+    columns = "doc", "start", "end", "node"
+    rows = (getattr(solved.candidates, name)[spans].tolist() for name in columns)
+    for d, start, end, v, of_level in zip(*rows, totals):
+        names = tree.levels_of(v)
+        path = [(name, of_level[level - 1]) for name, level in names]
+        found[d].append(FoundSpan(start, end, names[-1][0], path))
+    return found
+
+
+def _totals(
+    candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
+) -> Floats:
+    """RETURNS (float64 [S, levels]): For each of some candidates, and each level, the
+    probability of all that have the same tokens and there the same node."""
+    doc, start, end = candidates.doc, candidates.start, candidates.end
+    # Those with the same tokens stand side by side, and so do those below a node.
+    is_new = np.ones(len(prob), bool)
+    is_new[1:] = (doc[1:] != doc[:-1]) | (start[1:] != start[:-1])
+    is_new[1:] |= end[1:] != end[:-1]
+    place = np.cumsum(is_new)
+    is_asked = np.zeros(len(prob) + 1, bool)
+    is_asked[place[spans]] = True
+    some = np.flatnonzero(is_asked[place])
+    of_span = np.searchsorted(some, spans)
+    is_new, prob, node = is_new[some], prob[some], candidates.node[some]
+    found = np.zeros((len(spans), tree.n_levels))
+    for level in range(1, tree.n_levels + 1):
+        at = np.where(node < 0, -1, tree.at_level(level)[node])
+        group = np.cumsum(is_new[1:] | (at[1:] != at[:-1]))
+        group = np.concatenate([[0], group])[: len(at)]
+        found[:, level - 1] = np.bincount(group, weights=prob)[group[of_span]]
+    return np.minimum(found, 1.0)
+
+
+@dataclass(frozen=True)
+class FoundSpan:
+    """A predicted span.
+
+    start, end (int): Tokens, half-open.
+    label (str): The leaf.
+    path (List[Tuple[str, float]]): Names from the top to it, and the probability of
+        exactly this span with a label below each; see `LabelTree.path`.
+    """
+
+    start: int
+    end: int
+    label: str
+    path: list[tuple[str, float]]

@@ -1,0 +1,281 @@
+"""Label trees: nodes above labels, numbered level by level.
+
+A label is a leaf. One that has labels below it, such as "Person" beside
+"Person/Artist", is a leaf of its own under the inner node of that name. A node with a
+single child decides nothing: the two are one node here.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors
+
+Ints = NDArray[np.int32]
+
+SECOND_PARENT = ("error", "ignore")
+
+
+class LabelTree:
+    """V nodes, each level behind the one above it, children of one node side by side.
+
+    labels (Sequence[str]): The leaves.
+    parents (Mapping[str, str]): Of each name, but those at the top. Names that are
+        above no label are left out.
+    RAISES (ValueError): HS115 cycle.
+
+    names (List[str]): Of each node, for which it stands when nothing finer is known: of
+        a leaf its label.
+    parent (int32 [V]): -1 at the top.
+    first_child (int32 [V + 1]): The children of v are first_child[v] to
+        first_child[v + 1] - 1; none: a leaf.
+    level (int32 [V]): From 1 at the top.
+    n_levels (int): The depth of the deepest leaf.
+    leaf (Dict[str, int]): The node of each label.
+    """
+
+    def __init__(self, labels: Sequence[str], parents: Mapping[str, str]) -> None:
+        children: dict[str | None, list[str]] = {None: []}
+        for label in labels:
+            _place(label, parents, children)
+        owned = {*labels}
+        # Level by level; a chain of single children is one node.
+        waiting = [(name, -1) for name in children[None]]
+        self.names: list[str] = []
+        self._chains: list[list[str]] = []
+        self.leaf: dict[str, int] = {}
+        parent, counts = [], []
+        for name, above in waiting:  # grows while it is read
+            chain = [name]
+            below = children.get(name, [])
+            while len(below) == 1 and chain[-1] not in owned:
+                chain += below
+                below = children.get(chain[-1], [])
+            node = len(self.names)
+            self.names.append(chain[-1])
+            self._chains.append(chain)
+            parent.append(above)
+            is_own = above >= 0 and self.names[above] == name
+            below = [] if is_own else below
+            if chain[-1] in owned and not below:
+                self.leaf[chain[-1]] = node
+            elif chain[-1] in owned:
+                below = [chain[-1], *below]
+            counts.append(len(below))
+            waiting += [(child, node) for child in below]
+        self.parent = np.array(parent, np.int32)
+        n_top = len(children[None])
+        self.first_child = np.cumsum([n_top, *counts]).astype(np.int32)
+        self.level = np.ones(len(parent), np.int32)
+        for v, above in enumerate(parent):
+            if above >= 0:
+                self.level[v] = self.level[above] + 1
+        self.n_levels = int(self.level.max(initial=1))
+        found = np.arange(len(parent), dtype=np.int32)
+        self._at_level = [found]
+        for level in range(self.n_levels - 1, 0, -1):
+            found = np.where(self.level[found] > level, self.parent[found], found)
+            self._at_level.insert(0, found)
+        self._levels_of: dict[int, list[tuple[str, int]]] = {}
+
+    @property
+    def top(self) -> list[str]:
+        """Names of the nodes of the first level."""
+        return [self.names[v] for v in np.flatnonzero(self.level == 1)]
+
+    def needed(self, parents: Mapping[str, str]) -> dict[str, str]:
+        """RETURNS (Dict[str, str]): Those of the parents that the labels have above."""
+        named = {name for names in self._chains for name in names}
+        return {x: above for x, above in parents.items() if x in named}
+
+    def n_children(self, nodes: Ints) -> Ints:
+        """RETURNS (int32): Of each node; 0 of outside, which is node -1."""
+        found = self.first_child[nodes + 1] - self.first_child[nodes]
+        return np.where(nodes < 0, 0, found).astype(np.int32)
+
+    def at_level(self, level: int) -> Ints:
+        """RETURNS (int32 [V]): Of each node the one on its way from the top that stands
+        at this level, or above if it ends there."""
+        return self._at_level[min(level, self.n_levels) - 1]
+
+    def frontier(self, level: int) -> list[int]:
+        """RETURNS (List[int]): Nodes of a level, and the leaves above it."""
+        is_leaf = np.diff(self.first_child) == 0
+        chosen = (self.level == level) | (is_leaf & (self.level < level))
+        found: list[int] = np.flatnonzero(chosen).tolist()
+        return found
+
+    def ways(self, node: int) -> list[int]:
+        """RETURNS (List[int]): Nodes from the top to this one."""
+        found: list[int] = []
+        while node >= 0:
+            found.append(node)
+            node = int(self.parent[node])
+        return found[::-1]
+
+    def share_way(self, left: Ints, right: Ints) -> NDArray[np.bool_]:
+        """Whether of each pair one node stands on the way from the top to the other.
+
+        left, right (int32 [K]): Nodes.
+        RETURNS (bool [K])
+        """
+        lower = np.minimum(self.level[left], self.level[right])
+        found = np.zeros(len(left), bool)
+        for level in np.unique(lower).tolist():
+            here, at = lower == level, self.at_level(level)
+            found[here] = at[left[here]] == at[right[here]]
+        return found
+
+    def node_of(self, name: str) -> int | None:
+        """RETURNS (Optional[int]): Of a label, or else of what is above labels."""
+        if name in self.leaf:
+            return self.leaf[name]
+        for node, chain in enumerate(self._chains):
+            if name in chain:
+                return node
+        return None
+
+    def leaves(self, node: int) -> list[str]:
+        """RETURNS (List[str]): Labels at or below a node."""
+        nodes = np.fromiter(self.leaf.values(), np.int32, len(self.leaf))
+        at = self.at_level(int(self.level[node]))[nodes]
+        return [label for label, v in zip(self.leaf, at.tolist()) if v == node]
+
+    def path(self, node: int) -> list[tuple[str, int]]:
+        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, and the node
+        that each is part of. The name of a label that has others below it comes twice:
+        for all of them, and for itself."""
+        return [(name, v) for v in self.ways(node) for name in self._chains[v]]
+
+    def n_sure(self, label: str, kept: str | None) -> int:
+        """RETURNS (int): How many names of the path to a label, from the top, are sure
+        where a span of it is kept with a name; 0 if it is None, or not of the tree."""
+        node = None if kept is None else self.node_of(kept)
+        if node is None:
+            return 0
+        levels = (level for _, level in self.levels_of(self.leaf[label]))
+        return sum(level <= self.level[node] for level in levels)
+
+    def levels_of(self, node: int) -> list[tuple[str, int]]:
+        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node; made
+        once."""
+        found = self._levels_of.get(node)
+        if found is None:
+            found = [(name, int(self.level[v])) for name, v in self.path(node)]
+            self._levels_of[node] = found
+        return found
+
+
+def _place(
+    label: str, parents: Mapping[str, str], children: dict[str | None, list[str]]
+) -> None:
+    """Add a label and all that stands above it."""
+    way = way_up(label, parents)
+    for name, above in zip(way, [*way[1:], None]):
+        siblings = children.setdefault(above, [])
+        if name in siblings:
+            return
+        siblings.append(name)
+
+
+def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
+    """RETURNS (List[str]): A label, its parent, and so on to the top.
+
+    RAISES (ValueError): HS115 cycle.
+    """
+    way = [label]
+    while (above := parents.get(way[-1])) is not None:
+        if above in way:
+            cycle = " -> ".join([*way[way.index(above) :], above])
+            raise ValueError(Errors.HS115.format(found=cycle))
+        way.append(above)
+    return way
+
+
+def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:
+    """Parents that the labels themselves name.
+
+    labels (Iterable[str]): Such as "Person/Artist".
+    separator (str): Such as "/".
+    RETURNS (Dict[str, str]): Such as that of "Person/Artist", "Person".
+    """
+    found = {}
+    for label in labels:
+        while separator in label:
+            above = label.rpartition(separator)[0]
+            if not above:
+                break
+            found[label] = above
+            label = above
+    return found
+
+
+def check_labels_in_tree(labels: Iterable[str], parents: Mapping[str, str]) -> None:
+    """RAISES (ValueError): HS117 a label that the tree does not have."""
+    known = {*parents, *parents.values()}
+    missing = [label for label in labels if label not in known]
+    if missing:
+        raise ValueError(Errors.HS117.format(found=missing[:10]))
+
+
+def make_tree_reader(
+    path: str | Path, second_parent: str = "error"
+) -> Callable[[], dict[str, str]]:
+    """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`.
+
+    path (Union[str, Path]): A file of lines with child and parent, a tab between them.
+    second_parent (str): "error", or "ignore": of a child with several parents the first
+        one counts, and so does a line that does not close a cycle.
+    RETURNS (Callable[[], Dict[str, str]]): Reads the file: the parent of each child.
+    RAISES (ValueError): HS042 second_parent; when called, HS116 two parents, HS119 a
+        line that is none, and what opening the file raises.
+    """
+    if second_parent not in SECOND_PARENT:
+        raise ValueError(
+            Errors.HS042.format(
+                name="second_parent", found=second_parent, expected=SECOND_PARENT
+            )
+        )
+
+    def read() -> dict[str, str]:
+        parents: dict[str, str] = {}
+        with open(path, encoding="utf8", newline="") as lines:
+            rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+            for k, row in enumerate(rows, start=1):
+                if not row:
+                    continue
+                if len(row) != 2 or not all(row):
+                    found = "\t".join(row)
+                    raise ValueError(
+                        Errors.HS119.format(path=path, line=k, found=found)
+                    )
+                _note(row[0], row[1], parents, second_parent)
+        return parents
+
+    return read
+
+
+def _note(child: str, parent: str, parents: dict[str, str], second_parent: str) -> None:
+    known = parents.get(child)
+    if second_parent == "ignore":
+        if known is None and not _is_above(child, parent, parents):
+            parents[child] = parent
+    elif known not in (None, parent):
+        raise ValueError(Errors.HS116.format(child=child, found=known, other=parent))
+    else:
+        parents[child] = parent
+
+
+def _is_above(name: str, other: str, parents: Mapping[str, str]) -> bool:
+    """Whether a name stands above another one, or is it."""
+    way: str | None = other
+    while way is not None:
+        if way == name:
+            return True
+        way = parents.get(way)
+    return False

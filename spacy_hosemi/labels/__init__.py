@@ -1,0 +1,1 @@
+"""Labels, their encoding and patterns; what annotation says of them."""

@@ -1,0 +1,126 @@
+"""From gold annotation to spans on the tokens of the predicted document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from .inventory import Span
+from .partial import Annotation
+
+
+def read_annotation(example: Example, incorrect_key: str | None = None) -> Annotation:
+    """Spans of the reference on the tokens of the predicted document.
+
+    example (Example): Predicted and reference document.
+    incorrect_key (Optional[str]): Of the wrong spans in reference.spans.
+    RETURNS (Annotation): A token of a reference span that does not fall on token
+        borders is missing, never outside.
+    """
+    tags = example.get_aligned_ner()
+    spans: list[Span] = []
+    start = 0
+    for i, tag in enumerate(tags):
+        if tag and tag[:2] in ("B-", "U-"):
+            start = i
+        if tag and tag[:2] in ("L-", "U-"):
+            spans.append((start, i + 1, tag[2:]))
+    is_missing = np.array([tag is None or tag == "-" for tag in tags], bool)
+    # spaCy calls all whitespace outside that it cannot align; between missing tokens
+    # it may as well be inside.
+    for i in np.flatnonzero(example.predicted.to_array(IS_SPACE)).tolist():
+        if tags[i] == "O":
+            is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
+    return Annotation(spans, is_missing, _incorrect_spans(example, incorrect_key))
+
+
+def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
+    """Those that fall on token borders: any other is no span of the document."""
+    if key is None or key not in example.reference.spans:
+        return []
+    group = example.reference.spans[key]
+    aligned = example.get_aligned_spans_y2x(group, allow_overlap=True)
+    return [(span.start, span.end, span.label_) for span in aligned]
+
+
+def labels_of(annotations: Iterable[Annotation]) -> set[str]:
+    """RETURNS (Set[str]): Labels of entities; one that only incorrect spans have is a
+    mistake."""
+    return {label for a in annotations for *_, label in a.spans}
+
+
+def count_misaligned(example: Example, annotation: Annotation) -> tuple[int, int]:
+    """RETURNS (Tuple[int, int]): Reference spans that are lost to alignment in the
+    annotation of an example, and all of them."""
+    n_all = len(example.reference.ents)
+    return n_all - len(annotation.spans), n_all
+
+
+def judge(
+    example: Example, spans: Iterable[Span]
+) -> tuple[list[bool | None], list[str]]:
+    """Which predicted spans are right, as spaCy's scorer of entities has it.
+
+    example (Example): Predicted and reference document.
+    spans (Iterable[Tuple[int, int, str]]): Of the predicted one.
+    RETURNS (Tuple[List[Optional[bool]], List[str]]): Of each whether it is a reference
+        entity, None where annotation is missing; the labels of the reference entities.
+    """
+    gold = {(ent.start, ent.end, ent.label_) for ent in example.reference.ents}
+    found = on_reference(example, spans)
+    verdicts = [None if span is None else span in gold for span in found]
+    return verdicts, [ent.label_ for ent in example.reference.ents]
+
+
+def on_reference(example: Example, spans: Iterable[Span]) -> list[Span | None]:
+    """Spans of the predicted document on the tokens of the reference.
+
+    RETURNS (List[Optional[Tuple[int, int, str]]]): None where annotation is missing.
+    """
+    reference, align = example.reference, example.alignment.x2y
+    found: list[Span | None] = []
+    for start, end, label in spans:
+        places = align[start:end]
+        known = len(places) and all(
+            token.ent_iob for token in reference[places[0] : places[-1] + 1]
+        )
+        found.append((places[0], places[-1] + 1, label) if known else None)
+    return found
+
+
+def scored_entities(example: Example) -> tuple[list[Span], list[Span]]:
+    """What is predicted, where annotation is not missing, and what is right.
+
+    RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]): On the
+        tokens of the reference.
+    """
+    found, gold = (
+        [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        for doc in (example.predicted, example.reference)
+    )
+    return [span for span in on_reference(example, found) if span is not None], gold
+
+
+def make_training_spans(
+    labels: list[str] | None = None,
+) -> Callable[[Iterable[Example]], Iterator[tuple[str, Doc]]]:
+    """Registered as "spacy_hosemi.training_spans.v1" in `readers`: a gazetteer of the
+    spans of the training data.
+
+    labels (Optional[List[str]]): Of which labels; null: of all.
+    RETURNS (Callable): Called with the training examples, yields the text of each span
+        and its document, in which it will not be found in training: an entry does not
+        vote for the document that it came from.
+    """
+
+    def read(examples: Iterable[Example]) -> Iterator[tuple[str, Doc]]:
+        for example in examples:
+            for span in example.reference.ents:
+                if labels is None or span.label_ in labels:
+                    yield span.text, example.predicted
+
+    return read

@@ -1,0 +1,190 @@
+"""Label inventory: the names that the automaton knows, and mined label patterns.
+
+An *encoding* says what a label of the automaton stands for. With "segments" it is a
+label of a span, and outside text is a segment too. With "IO", "BIO" or "BILUO" it is a
+tag on one token, and all segments have length one: the linear-chain settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.automaton.automaton import BEGIN, END
+from ..errors import Errors
+
+OUTSIDE = "O"
+ANY = "*"  # in patterns that are asked for
+Span = tuple[int, int, str]  # start, end, label; token offsets, half-open
+Segment = tuple[int, int, int]  # start, end, index of an automaton label
+Pattern = tuple[str, ...]
+
+ENCODINGS = ("segments", "IO", "BIO", "BILUO")
+OUTSIDES = ("run", "token", "none")
+SELECTIONS = ("count", "gain")  # of patterns
+SMOOTHINGS = (0, 1, 2)  # of lengths
+
+# With more label bigrams than this only those seen in training become patterns.
+ALL_BIGRAMS = 20_000
+
+
+class LabelInventory:
+    """Span labels and how they appear in a segmentation.
+
+    labels (Iterable[str]): Labels of spans, without outside.
+    encoding (str): "segments", "IO", "BIO" or "BILUO".
+    outside (str): "run": outside segments are maximal; "token": they are single tokens;
+        "none": there are none.
+    RAISES (ValueError): HS040 reserved label; HS042 encoding or outside.
+    """
+
+    def __init__(
+        self, labels: Iterable[str], encoding: str = "segments", outside: str = "run"
+    ) -> None:
+        check_choice("encoding", encoding, ENCODINGS)
+        check_choice("outside", outside, OUTSIDES)
+        self.labels = tuple(labels)
+        check_names(self.labels)
+        self.encoding = encoding
+        self.outside = outside
+        prefixes = {"segments": [""], "IO": ["I-"], "BIO": ["B-", "I-"]}.get(
+            encoding, ["B-", "I-", "L-", "U-"]
+        )
+        self.names = (OUTSIDE, *(p + label for label in self.labels for p in prefixes))
+        self._index = {name: y for y, name in enumerate(self.names)}
+
+    @property
+    def on_tokens(self) -> bool:
+        """Whether every segment is one token."""
+        return self.encoding != "segments"
+
+    def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
+        """The segmentation that stands for these spans.
+
+        spans (Iterable[Tuple[int, int, str]]): Sorted, not overlapping.
+        n_tokens (int): n.
+        RETURNS (List[Tuple[int, int, int]]): Segments that cover all tokens.
+        """
+        segments: list[Segment] = []
+        at = 0
+        for start, end, label in spans:
+            segments += self._outside(at, start) + self._inside(start, end, label)
+            at = end
+        return segments + self._outside(at, n_tokens)
+
+    def names_within(self, span: Span) -> NDArray[np.bool_]:
+        """RETURNS (bool [n, L]): Which names the n tokens of a span may have."""
+        start, end, label = span
+        found = np.zeros((end - start, len(self.names)), bool)
+        for i, j, y in self._inside(0, end - start, label):
+            found[i:j, y] = True
+        return found
+
+    def decode(self, segments: Iterable[Segment]) -> list[Span]:
+        """The spans that a segmentation stands for."""
+        if not self.on_tokens:
+            return [(i, j, self.names[y]) for i, j, y in segments if y]
+        spans: list[Span] = []
+        for start, end, y in segments:
+            if not y:
+                continue
+            prefix, label = self.names[y].split("-", 1)
+            goes_on = prefix in ("I", "L") and spans and spans[-1][1] == start
+            if goes_on and spans[-1][2] == label:
+                spans[-1] = (spans[-1][0], end, label)
+            else:
+                spans.append((start, end, label))
+        return spans
+
+    def tags_that(self, prefixes: str) -> list[int]:
+        """Indices of the tags with one of these prefixes, such as "IL"."""
+        return [y for y, name in enumerate(self.names) if y and name[0] in prefixes]
+
+    def forbidden(self) -> list[Pattern]:
+        """Patterns that no segmentation may contain."""
+        if not self.on_tokens:
+            return [(OUTSIDE, OUTSIDE)] if self.outside == "run" else []
+        if self.encoding == "IO":
+            return []
+        closed = self.encoding == "BILUO"
+        return [
+            (left, right)
+            for left in (BEGIN, *self.names)
+            for right in (*self.names, END)
+            if (left, right) != (BEGIN, END) and not _may_follow(left, right, closed)
+        ]
+
+    def _outside(self, start: int, end: int) -> list[Segment]:
+        if start == end:
+            return []
+        if self.on_tokens or self.outside == "token":
+            return [(i, i + 1, 0) for i in range(start, end)]
+        return [(start, end, 0)]
+
+    def _inside(self, start: int, end: int, label: str) -> list[Segment]:
+        if not self.on_tokens:
+            return [(start, end, self._index[label])]
+        tags = {
+            "IO": ["I"] * (end - start),
+            "BIO": ["B"] + ["I"] * (end - start - 1),
+            "BILUO": ["B"] + ["I"] * (end - start - 2) + ["L"],
+        }[self.encoding]
+        if self.encoding == "BILUO" and end - start == 1:
+            tags = ["U"]
+        return [
+            (start + i, start + i + 1, self._index[f"{tag}-{label}"])
+            for i, tag in enumerate(tags)
+        ]
+
+
+def _may_follow(left: str, right: str, closed: bool) -> bool:
+    """Whether a tag (or ^, $) may follow another; closed: L and U end every span."""
+    goes_on = right[:2] in ("I-", "L-")
+    is_open = left[:2] in ("B-", "I-")
+    if goes_on:
+        return is_open and left[2:] == right[2:]
+    return not (closed and is_open)
+
+
+def possible_lengths(
+    inventory: LabelInventory, explicit_length: int, max_length: int | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Length potentials that say only which lengths are possible.
+
+    inventory (LabelInventory): L labels.
+    explicit_length (int): D, where there is no limit.
+    max_length (Optional[int]): D, as a limit.
+    RETURNS (Tuple[float64 [L, D], float64 [L]]): length and tail: 0 or -inf.
+    """
+    n_labels = len(inventory.names)
+    if inventory.on_tokens:
+        length, tail = np.zeros((n_labels, 1)), np.full(n_labels, -np.inf)
+    else:
+        length = np.zeros((n_labels, max_length or explicit_length))
+        tail = np.full(n_labels, 0.0 if max_length is None else -np.inf)
+        # The limit is one on spans. Outside text is as long as it is, unless:
+        tail[0] = 0.0
+    if inventory.outside == "token":
+        length[0, 1:], tail[0] = -np.inf, -np.inf
+    if inventory.outside == "none":
+        length[0], tail[0] = -np.inf, -np.inf
+    return length, tail
+
+
+def check_names(labels: Iterable[Any]) -> None:
+    """RAISES (ValueError): HS040 if one cannot be a label."""
+    for label in labels:
+        is_text = isinstance(label, str)
+        if not is_text or label in (OUTSIDE, BEGIN, END, "") or label[0] == "!":
+            raise ValueError(Errors.HS040.format(found=label))
+
+
+def check_choice(name: str, found: Any, expected: Sequence[Any]) -> None:
+    """RAISES (ValueError): HS042 if it is none of the expected ones."""
+    if found not in expected:
+        raise ValueError(
+            Errors.HS042.format(name=name, found=found, expected=tuple(expected))
+        )

@@ -1,0 +1,125 @@
+"""Label patterns, mined from the gold or asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ..core.automaton.automaton import BEGIN, END
+from ..errors import Errors
+from .inventory import ALL_BIGRAMS, ANY, LabelInventory, Pattern
+
+
+def mine_patterns(
+    inventory: LabelInventory,
+    sequences: Iterable[Sequence[int]],
+    *,
+    max_order: int,
+    min_count: int = 1,
+    max_patterns: int | None = None,
+    unseen: bool = True,
+) -> tuple[list[Pattern], list[Pattern]]:
+    """Label patterns for an automaton.
+
+    inventory (LabelInventory): The labels.
+    sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
+    max_order (int): Longest pattern - 1; 0: none but forbidden ones.
+    min_count (int): How often a pattern of three or more names must occur.
+    max_patterns (Optional[int]): Keep the most frequent of those.
+    unseen (bool): All label bigrams are patterns, not only those seen: that a bigram
+        was not seen tells much, and without a weight it would cost nothing.
+    RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns with weights to learn, and
+        forbidden ones.
+    """
+    counts = _count_patterns(inventory, sequences, max_order)
+    forbidden = inventory.forbidden()
+    excluded = set(forbidden)
+    bigrams = sorted(p for p in counts if len(p) == 2) if max_order > 0 else []
+    if unseen and max_order > 0 and len(inventory.names) ** 2 <= ALL_BIGRAMS:
+        bigrams = [
+            (left, right)
+            for left in (BEGIN, *inventory.names)
+            for right in (*inventory.names, END)
+            if (left, right) != (BEGIN, END)
+        ]
+    longer = [p for p, k in counts.items() if len(p) > 2 and k >= min_count]
+    longer.sort(key=lambda p: (-counts[p], len(p), p))
+    patterns = [p for p in bigrams if p not in excluded]
+    return patterns + sorted(longer[:max_patterns]), forbidden
+
+
+def mine_observed(
+    inventory: LabelInventory,
+    sequences: Iterable[Sequence[int]],
+    *,
+    max_order: int,
+    min_count: int = 1,
+    asked: Sequence[Sequence[str]] = (),
+) -> list[Pattern]:
+    """Label patterns for which transitions have weights: all of them are seen.
+
+    inventory (LabelInventory): The labels.
+    sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
+    max_order (int): Longest pattern - 1; 0: none but those asked for.
+    min_count (int): How often a pattern of three or more names must occur.
+    asked (Sequence[Sequence[str]]): Longer ones too, see `matches`.
+    RETURNS (List[Pattern]): Short before long; "^" may stand first, no "$" last.
+    """
+    longest = max([max_order, *(len(z) - 1 for z in asked)])
+    counts = _count_patterns(inventory, sequences, longest)
+    found = [
+        p
+        for p, k in counts.items()
+        if (len(p) == 2 or k >= min_count)
+        and p[-1] != END
+        and (len(p) <= max_order + 1 or any(matches(p, z) for z in asked))
+    ]
+    return sorted(found, key=lambda p: (len(p), p))
+
+
+def is_wildcard(name: str) -> bool:
+    """Whether a name stands for any label: "*", "*1", .."""
+    return name[:1] == ANY and (len(name) == 1 or name[1:].isdecimal())
+
+
+def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
+    """RAISES (ValueError): HS112 a pattern that is asked for can never occur. Where no
+    label is known yet, any name may be one."""
+    is_open = len(inventory.names) == 1
+    for names in asked:
+        rest = names[1:] if names[0:1] == [BEGIN] else names
+        is_known = is_open or all(x in inventory.names or is_wildcard(x) for x in rest)
+        if len(names) < 2 or not is_known:
+            raise ValueError(Errors.HS112.format(found=names, expected=inventory.names))
+
+
+def matches(pattern: Pattern, asked: Sequence[str]) -> bool:
+    """Whether a label pattern is one of those that are asked for.
+
+    pattern (Pattern): Names of labels; "^" may stand first.
+    asked (Sequence[str]): The same, or with "*" for any label; "*1", "*2" .. are the
+        same label wherever they stand.
+    """
+    if len(pattern) != len(asked):
+        return False
+    known: dict[str, str] = {}
+    for name, wanted in zip(pattern, asked):
+        if not is_wildcard(wanted):
+            if name != wanted:
+                return False
+        elif name == BEGIN:
+            return False
+        elif wanted != ANY and known.setdefault(wanted, name) != name:
+            return False
+    return True
+
+
+def _count_patterns(
+    inventory: LabelInventory, sequences: Iterable[Sequence[int]], max_order: int
+) -> Counter[Pattern]:
+    counts: Counter[Pattern] = Counter()
+    for sequence in sequences:
+        names = (BEGIN, *(inventory.names[y] for y in sequence), END)
+        for size in range(2, max_order + 2):
+            counts.update(zip(*(names[i:] for i in range(size))))
+    return counts

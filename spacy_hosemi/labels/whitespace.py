@@ -1,0 +1,62 @@
+"""No span starts or ends with whitespace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
+from spacy.tokens import Doc
+
+from .inventory import LabelInventory, Segment, Span
+
+
+def whitespace(doc: Doc) -> NDArray[Any] | None:
+    """Indices of whitespace tokens, where no span may start or end; None if none."""
+    # As for most documents there is none, this is the fastest way to say so.
+    if not doc.has_annotation(IS_SPACE):
+        return None
+    spaces = np.flatnonzero(doc.to_array(IS_SPACE))
+    return spaces if len(spaces) else None
+
+
+def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
+    """Spans without the whitespace tokens at their ends; none of whitespace only."""
+    trimmed = []
+    for start, end, label in spans:
+        while start < end and doc[start].is_space:
+            start += 1
+        while start < end and doc[end - 1].is_space:
+            end -= 1
+        if start < end:
+            trimmed.append((start, end, label))
+    return trimmed
+
+
+def read_segments(
+    segments: Iterable[Segment], inventory: LabelInventory, doc: Doc
+) -> list[Span]:
+    """The spans that a segmentation stands for, as they are predicted.
+
+    segments (Iterable[Tuple[int, int, int]]): They cover all tokens.
+    inventory (LabelInventory): Labels and encoding.
+    doc (Doc): n tokens.
+    RETURNS (List[Tuple[int, int, str]]): From left to right.
+    """
+    spans = inventory.decode(segments)
+    # Tags may run on over whitespace.
+    return trim_whitespace(spans, doc) if inventory.on_tokens else spans
+
+
+def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
+    """All spans that `trim_whitespace` makes this one of, itself included."""
+    first, last, label = span
+    while first > 0 and doc[first - 1].is_space:
+        first -= 1
+    while last < len(doc) and doc[last].is_space:
+        last += 1
+    for start in range(first, span[0] + 1):
+        for end in range(span[1], last + 1):
+            yield start, end, label

@@ -1,0 +1,1 @@
+"""Weights, and the Thinc layer that turns documents into potentials."""

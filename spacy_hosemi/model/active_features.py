@@ -1,0 +1,176 @@
+"""What a document reads of the weights: the rows of known features that fire in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..features import Extractor, Listed, Segments
+from ..features.kernels.key_table import RowTable
+from ..features.word_cache import doc_of
+from .observed_features import PlaceRows, place_rows
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+class RoleRows(NamedTuple):
+    """Known features of tokens in one role.
+
+    first (int32 [n + 1]), row (int32 [K]): Those of token i are
+        row[first[i]:first[i + 1]].
+    strength (Optional[float64 [K]]): How much each fires; None: all with 1.0, as what
+        templates read does.
+    """
+
+    first: Ints
+    row: Ints
+    strength: Floats | None = None
+
+
+@dataclass(frozen=True)
+class SegmentRows:
+    """Known features of segments as units: start and end in tokens, the row, and how
+    much each fires."""
+
+    start: Ints
+    end: Ints
+    row: Ints
+    strength: Floats
+
+
+AnyRows = TypeVar("AnyRows", SegmentRows, PlaceRows)
+
+NOTHING = np.zeros(0, np.int32)
+NO_ROWS = SegmentRows(NOTHING, NOTHING, NOTHING, np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The known features of a document.
+
+    tokens (Dict[str, RoleRows]): By role.
+    segments (SegmentRows): In the role "whole".
+    places (PlaceRows): In the roles of transitions.
+    """
+
+    tokens: dict[str, RoleRows]
+    segments: SegmentRows
+    places: PlaceRows
+
+    @property
+    def fired(self) -> list[Ints]:
+        """RETURNS (List[int32]): Rows of features that fire, as often as they do."""
+        parts = self.tokens.values()
+        of_tokens = [part.row[part.first[0] : part.first[-1]] for part in parts]
+        return [*of_tokens, self.segments.row, self.places.row]
+
+
+def read_rows(
+    extractor: Extractor, table: RowTable, docs: Sequence[Doc], is_train: bool
+) -> Rows:
+    """The rows of documents, one behind the other.
+
+    extractor (Extractor): What is read.
+    table (RowTable): The rows of known features.
+    docs (Sequence[Doc]): One or more.
+    is_train (bool): See `Gazetteers.matches`.
+    RETURNS (Rows): Of all of them, as if they were one.
+    """
+    reading = extractor.read_together(docs, is_train)
+    found = {role: table.rows(keys) for role, keys in reading.keys.items()}
+    roles = extractor.features.transition_roles
+    places = place_rows({role: found.pop(role) for role in roles})
+    tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
+    for listed in reading.listed:
+        tokens[listed.role] = with_listed(tokens[listed.role], listed, table)
+    return Rows(tokens, known_segments(reading.segments, table), places)
+
+
+def no_rows(n_tokens: int) -> RoleRows:
+    """RETURNS (RoleRows): Nothing fires."""
+    return RoleRows(np.zeros(n_tokens + 1, np.int32), NOTHING)
+
+
+def with_listed(rows: RoleRows, listed: Listed, table: RowTable) -> RoleRows:
+    """And the known features that a function lists, behind those of each token."""
+    row = table.find(listed.keys)
+    known = row >= 0
+    n = len(rows.first) - 1
+    token = np.repeat(np.arange(n), np.diff(rows.first))
+    token = np.concatenate([token, listed.token[known]])
+    order = np.argsort(token, kind="stable")
+    strength = None
+    if rows.strength is not None or listed.strength is not None:
+        left = np.ones(len(rows.row)) if rows.strength is None else rows.strength
+        right = np.ones(len(row)) if listed.strength is None else listed.strength
+        strength = np.concatenate([left, right[known]])[order]
+    first = np.zeros(n + 1, np.int32)
+    np.cumsum(np.bincount(token, minlength=n), out=first[1:])
+    return RoleRows(first, np.concatenate([rows.row, row[known]])[order], strength)
+
+
+def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
+    """RETURNS (SegmentRows): Those whose features are known."""
+    if not len(segments.keys):
+        return NO_ROWS
+    row = table.find(segments.keys)
+    known = row >= 0
+    start, end = segments.start[known], segments.end[known]
+    return SegmentRows(start, end, row[known], segments.strength[known])
+
+
+def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
+    """Those of several documents, in the tokens of each.
+
+    rows (Union[SegmentRows, PlaceRows]): Of all of them, as if they were one.
+    first (int32 [D + 1]): The first token of each document, and n.
+    RETURNS (Tuple[Union[SegmentRows, PlaceRows], int32 [K]]): One document behind the
+        other, and that of each row.
+    """
+    found = dict(vars(rows))
+    counting = [name for name in ("start", "end", "position") if name in found]
+    doc = doc_of(found[counting[0]], first)
+    if (doc[1:] < doc[:-1]).any():
+        order = np.argsort(doc, kind="stable")
+        found = {name: of_rows[order] for name, of_rows in found.items()}
+        doc = doc[order]
+    for name in counting:
+        found[name] = found[name] - first[doc]
+    return type(rows)(**found), doc
+
+
+def split_records(
+    records: NDArray[Any], doc: Ints, sizes: Ints, n_docs: int
+) -> list[NDArray[Any]]:
+    """What was gathered for rows of several documents.
+
+    records (CELLS or ENTRIES): Of one row behind the other.
+    doc (int32 [K]), sizes (int32 [K]): The document of each row, ascending, and how
+        many records it has.
+    RETURNS (List[CELLS or ENTRIES]): Those of each document.
+    """
+    ends = np.append(0, np.cumsum(sizes))
+    borders = ends[np.searchsorted(doc, np.arange(n_docs + 1))].tolist()
+    return [records[i:j] for i, j in zip(borders, borders[1:])]
+
+
+def join_rows(parts: Sequence[RoleRows]) -> RoleRows:
+    """Rows of many documents as those of one."""
+    sizes = [0, *np.cumsum([len(part.row) for part in parts])]
+    firsts = [part.first[:-1] + size for part, size in zip(parts, sizes)]
+    first = np.concatenate([*firsts, sizes[-1:]]).astype(np.int32)
+    rows = np.concatenate([part.row for part in parts] or [np.zeros(0, np.int32)])
+    strength = None
+    if any(part.strength is not None for part in parts):
+        of_parts = (
+            np.ones(len(part.row)) if part.strength is None else part.strength
+            for part in parts
+        )
+        strength = np.concatenate([*of_parts])
+    return RoleRows(first, rows.astype(np.int32), strength)

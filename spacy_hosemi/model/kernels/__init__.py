@@ -1,0 +1,1 @@
+"""Loops over the weights of active features, in Cython."""

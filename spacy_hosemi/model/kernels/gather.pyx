@@ -1,0 +1,255 @@
+"""Sparse features: keys to rows, rows to scores, gradients back to rows.
+
+A key is a 64-bit hash of (template, values); 0 means that the template does not fire.
+A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, uint8_t
+
+from ...core.simd cimport simd as kernels
+from ...core.chart.cells cimport Cell
+from ...core.chart.columns cimport Entry
+from ...core.simd.simd cimport prefetch
+from ...core.potentials import CELLS, ENTRIES
+
+# Rows that are asked for ahead of their turn.
+cdef Py_ssize_t AHEAD = 8
+
+
+cdef bint is_zero(const double* x, Py_ssize_t n) noexcept nogil:
+    """Whether all n numbers are 0."""
+    cdef Py_ssize_t y
+    for y in range(n):
+        if x[y] != 0.0:
+            return False
+    return True
+
+
+def gather(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[:, ::1] weights,       # IN  [R, L]
+    double[:, ::1] scores,              # OUT [n, L] added to
+):
+    """scores[i] += sum of weights[row] over the rows of token i."""
+    cdef Py_ssize_t n = scores.shape[0], n_labels = weights.shape[1]
+    if rows.shape[0] and n_labels:
+        with nogil:
+            kernels.gather(
+                &first[0], &rows[0], n, &weights[0, 0], &scores[0, 0], n_labels
+            )
+
+
+def scatter(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+    double[:, ::1] d_weights,           # OUT [R, L] added to
+):
+    """d_weights[row] += d_scores[i] for the rows of token i."""
+    cdef Py_ssize_t n = d_scores.shape[0], n_labels = d_weights.shape[1]
+    if rows.shape[0] and n_labels:
+        with nogil:
+            kernels.scatter(
+                &first[0], &rows[0], n, &d_scores[0, 0], &d_weights[0, 0], n_labels
+            )
+
+
+def gather_pairs(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const int32_t[::1] columns,         # IN  [N] ascending within a row
+    const double[::1] weights,          # IN  [N]
+    double[:, ::1] scores,              # OUT [n, L] added to
+):
+    """`gather` where row r has weights in some columns, from first_pair[r] on."""
+    if rows.shape[0] and weights.shape[0]:
+        with nogil:
+            kernels.gather_pairs(
+                &first[0],
+                &rows[0],
+                scores.shape[0],
+                &first_pair[0],
+                &columns[0],
+                &weights[0],
+                &scores[0, 0],
+                scores.shape[1],
+            )
+
+
+def scatter_pairs(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const int32_t[::1] columns,         # IN  [N]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """`scatter` for weights as in `gather_pairs`."""
+    cdef Py_ssize_t i, k, a, y, begin, end, n_labels = d_scores.shape[1]
+    cdef const double* sums
+    cdef double* row
+    with nogil:
+        for i in range(d_scores.shape[0]):
+            sums = &d_scores[i, 0]
+            if is_zero(sums, n_labels):
+                continue
+            for k in range(first[i], first[i + 1]):
+                if k + AHEAD < rows.shape[0]:
+                    row = &d_weights[0] + first_pair[rows[k + AHEAD]]
+                    for y in range(0, n_labels, 8):
+                        prefetch(row + y)
+                begin, end = first_pair[rows[k]], first_pair[rows[k] + 1]
+                if end - begin == n_labels:  # all columns, in their order
+                    row = &d_weights[begin]
+                    for y in range(n_labels):
+                        row[y] += sums[y]
+                else:
+                    for a in range(begin, end):
+                        d_weights[a] += sums[columns[a]]
+
+
+def gather_strengths(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
+    const int32_t[::1] columns,         # IN  [N]; or [0]
+    const double[::1] weights,          # IN  [N]
+    double[:, ::1] scores,              # OUT [n, L] added to
+):
+    """`gather` or `gather_pairs` where each row counts with a strength.
+
+    scores[i] += sum of strength * weights[row] over the rows of token i
+    """
+    cdef Py_ssize_t i, k, a, y, begin, n_labels = scores.shape[1]
+    cdef bint is_dense = first_pair.shape[0] == 0
+    with nogil:
+        for i in range(scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                if is_dense:
+                    begin = rows[k] * n_labels
+                    for y in range(n_labels):
+                        scores[i, y] += strength[k] * weights[begin + y]
+                else:
+                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                        scores[i, columns[a]] += strength[k] * weights[a]
+
+
+def scatter_strengths(
+    const int32_t[::1] first,           # IN  [n + 1]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1] or [0]
+    const int32_t[::1] columns,         # IN  [N]; or [0]
+    const double[:, ::1] d_scores,      # IN  [n, L]
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """Transpose of `gather_strengths`."""
+    cdef Py_ssize_t i, k, a, y, begin, n_labels = d_scores.shape[1]
+    cdef bint is_dense = first_pair.shape[0] == 0
+    with nogil:
+        for i in range(d_scores.shape[0]):
+            for k in range(first[i], first[i + 1]):
+                if is_dense:
+                    begin = rows[k] * n_labels
+                    for y in range(n_labels):
+                        d_weights[begin + y] += strength[k] * d_scores[i, y]
+                else:
+                    for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                        d_weights[a] += strength[k] * d_scores[i, columns[a]]
+
+
+def gather_cells(
+    const int32_t[::1] starts,          # IN  [K] of segments
+    const int32_t[::1] ends,            # IN  [K]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
+    const int32_t[::1] columns,         # IN  [N]; or [0]
+    const double[::1] weights,          # IN  [N]
+    Py_ssize_t n_labels,                # IN  L
+):
+    """RETURNS (CELLS): For each weight of each row strength * weight."""
+    cdef Py_ssize_t k, a, at = 0, n = 0
+    cdef bint is_dense = first_pair.shape[0] == 0
+    for k in range(rows.shape[0]):
+        n += n_labels if is_dense else first_pair[rows[k] + 1] - first_pair[rows[k]]
+    found = np.empty(n, CELLS)
+    cdef Cell[::1] cells = found
+    cdef Py_ssize_t begin, end
+    with nogil:
+        for k in range(rows.shape[0]):
+            begin = rows[k] * n_labels if is_dense else first_pair[rows[k]]
+            end = begin + n_labels if is_dense else first_pair[rows[k] + 1]
+            for a in range(begin, end):
+                cells[at].start, cells[at].end = starts[k], ends[k]
+                cells[at].column = <int32_t>(a - begin) if is_dense else columns[a]
+                cells[at].score = strength[k] * weights[a]
+                at += 1
+    return found
+
+
+def gather_entries(
+    const int32_t[::1] positions,       # IN  [K]
+    const int32_t[::1] rows,            # IN  [K]
+    const uint8_t[::1] roles,           # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const int32_t[::1] columns,         # IN  [N]
+    const double[::1] weights,          # IN  [N]
+):
+    """RETURNS (ENTRIES): For each weight of each row one."""
+    cdef Py_ssize_t k, a, at = 0, n = 0
+    for k in range(rows.shape[0] if weights.shape[0] else 0):
+        a = first_pair[rows[k]]
+        prefetch(&weights[0] + a)
+        prefetch(&columns[0] + a)
+        n += first_pair[rows[k] + 1] - a
+    found = np.empty(n, ENTRIES)
+    cdef Entry[::1] entries = found
+    with nogil:
+        for k in range(rows.shape[0]):
+            for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                entries[at].position, entries[at].role = positions[k], roles[k]
+                entries[at].column, entries[at].score = columns[a], weights[a]
+                at += 1
+    return found
+
+
+def scatter_entries(
+    const int32_t[::1] rows,            # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1]
+    const Entry[::1] d_entries,         # IN  as `gather_entries` made them
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """Transpose of `gather_entries`."""
+    cdef Py_ssize_t k, a, at = 0
+    with nogil:
+        for k in range(rows.shape[0]):
+            for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
+                if d_entries[at].score != 0.0:  # what is far away is left there
+                    d_weights[a] += d_entries[at].score
+                at += 1
+
+
+def scatter_cells(
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first_pair,      # IN  [R + 1] or [0]
+    const Cell[::1] d_cells,            # IN  as `gather_cells` made them
+    Py_ssize_t n_labels,                # IN  L
+    double[::1] d_weights,              # OUT [N] added to
+):
+    """Transpose of `gather_cells`."""
+    cdef Py_ssize_t k, a, at = 0, begin, end
+    cdef bint is_dense = first_pair.shape[0] == 0
+    with nogil:
+        for k in range(rows.shape[0]):
+            begin = rows[k] * n_labels if is_dense else first_pair[rows[k]]
+            end = begin + n_labels if is_dense else first_pair[rows[k] + 1]
+            for a in range(begin, end):
+                d_weights[a] += strength[k] * d_cells[at].score
+                at += 1

@@ -1,0 +1,250 @@
+"""Scores of tokens from weights that stand still.
+
+    score[r, i] = sum of kept[word of token i + offset] over the blocks of role r
+                  and their offsets
+                + weights of the other templates of role r
+
+A block holds the scores that all templates of one role and offset give, which read one
+attribute of a word: they are the same wherever the word stands, and are summed once.
+
+Weights and what is kept are in single precision, as in saved models: most of the time
+goes into waiting for them to come from memory. Sums are in double precision.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, uint64_t
+
+from ...core.simd cimport simd as kernels
+from ...core.parallel.tasks cimport Job
+from ...core.simd.simd cimport mix, prefetch
+from ...features.kernels.key_table cimport RowTable
+
+cdef enum:
+    N_AHEAD = 4  # tokens that `TemplateScores` has at hand: three, as a power of 2
+
+
+cdef class BlockScores:
+    """Where the scores that are kept of a word belong.
+
+    borders (float32 [2, B, L]): Of each block, before and behind the document.
+    roles, offsets, blocks (int32 [P]): Which block is added in which role, and how far
+        from the token it reads: in a bag one block stands at several offsets.
+    """
+
+    # Views are made once: for short documents that is what counts.
+    cdef const float[:, :, ::1] _borders
+    cdef const int32_t[::1] _roles, _offsets, _blocks
+    cdef Py_ssize_t _reach
+
+    def __init__(self, borders, roles, offsets, blocks):
+        self._borders, self._roles, self._offsets = borders, roles, offsets
+        self._blocks = blocks
+        self._reach = np.abs(offsets).max(initial=0)
+
+    cdef void add(
+        self,
+        const int32_t[::1] words,           # IN  [n]
+        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
+        const float[:, :, ::1] kept,        # IN  [K, B, L] of each word
+        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+    ) noexcept nogil:
+        """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
+        cdef Py_ssize_t d, at, p, b, i, start, end, n_labels = scores.shape[2]
+        cdef const float* source
+        for d in range(first.shape[0] - 1):
+            start, end = first[d], first[d + 1]
+            # By the word that is read, whose scores are in one piece.
+            for at in range(start - self._reach, end + self._reach):
+                for p in range(self._roles.shape[0]):
+                    i = at - self._offsets[p]
+                    if i < start or i >= end:
+                        continue
+                    b = self._blocks[p]
+                    if start <= at < end:
+                        source = &kept[words[at], b, 0]
+                    else:
+                        source = &self._borders[at >= end, b, 0]
+                    _add(source, &scores[self._roles[p], i, 0], n_labels)
+
+
+cdef class TemplateScores:
+    """Templates and weights that stand still.
+
+    seeds, first_atom, columns, offsets: As for `template_keys`, of T templates.
+    roles (int32 [T]): Of each template.
+    table (RowTable): Rows of keys.
+    first_weight (int32 [R + 1]): Or [0]: each row has L weights.
+    labels (int32 [N]): Of each weight; or [0].
+    weights (float32 [N]): Row by row.
+    """
+
+    cdef const uint64_t[::1] _seeds
+    cdef const int32_t[::1] _first_atom, _columns, _offsets, _roles
+    cdef uint64_t[:, ::1] _slots
+    cdef uint64_t _mask
+    cdef const int32_t[::1] _first_weight, _labels
+    cdef const float[::1] _weights
+
+    def __init__(
+        self,
+        seeds,
+        first_atom,
+        columns,
+        offsets,
+        roles,
+        RowTable table,
+        first_weight,
+        labels,
+        weights,
+    ):
+        self._seeds, self._first_atom = seeds, first_atom
+        self._columns, self._offsets, self._roles = columns, offsets, roles
+        self._slots, self._mask = table._slots, table._mask
+        self._first_weight, self._labels = first_weight, labels
+        self._weights = weights
+
+    cdef void add(
+        self,
+        const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
+        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
+        uint64_t[:, ::1] keys,              # work space [N_AHEAD, T]
+        int32_t[:, ::1] rows,               # work space [N_AHEAD, T]
+        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+    ) noexcept nogil:
+        """What `template_keys`, `RowTable.rows` and `gather` do, in one pass.
+
+        scores[r, i] += sum of the weights of the rows of the templates of role r at i
+        """
+        cdef Py_ssize_t i, k, t, n = values.shape[0], n_templates = self._seeds.shape[0]
+        cdef Py_ssize_t d = 0, start = 0, end = 0
+        cdef Py_ssize_t n_labels = scores.shape[2]
+        cdef bint is_dense = self._first_weight.shape[0] == 0
+        cdef const uint64_t* slots = &self._slots[0, 0]
+        cdef int32_t row, at
+        cdef double* target
+        if n == 0 or n_templates == 0 or self._weights.shape[0] == 0:
+            return
+        # What is read is fetched from memory while others are at work: the place of the
+        # keys two tokens ahead, the weights one token ahead.
+        for i in range(n + 2):
+            while i < n and i >= end:
+                start, end = first[d], first[d + 1]
+                d += 1
+            k = i % N_AHEAD
+            for t in range(n_templates if i < n else 0):
+                keys[k, t] = self._key(values, start, end, i, t)
+                prefetch(slots + 2 * (keys[k, t] & self._mask))
+            k = (i + N_AHEAD - 1) % N_AHEAD
+            for t in range(n_templates if 0 < i <= n else 0):
+                row = kernels.find(slots, self._mask, keys[k, t])
+                rows[k, t] = row
+                if row >= 0 and is_dense:
+                    _fetch(&self._weights[row * n_labels], n_labels)
+                elif row >= 0:
+                    at = self._first_weight[row]
+                    if at < self._first_weight[row + 1]:
+                        _fetch(&self._weights[at], 1)
+            k = (i + N_AHEAD - 2) % N_AHEAD
+            for t in range(n_templates if i > 1 else 0):
+                row, target = rows[k, t], &scores[self._roles[t], i - 2, 0]
+                if row >= 0 and is_dense:
+                    _add(&self._weights[row * n_labels], target, n_labels)
+                elif row >= 0:
+                    _add_some(
+                        &self._weights[0],
+                        &self._labels[0],
+                        self._first_weight[row],
+                        self._first_weight[row + 1],
+                        target,
+                    )
+
+    cdef inline uint64_t _key(
+        self,
+        const uint64_t[:, ::1] values,
+        Py_ssize_t start,
+        Py_ssize_t end,
+        Py_ssize_t i,
+        Py_ssize_t t,
+    ) noexcept nogil:
+        """The key of template t at token i of the document from start to end, as
+        `template_keys` has it."""
+        cdef Py_ssize_t k, at
+        cdef uint64_t value, h = self._seeds[t]
+        for k in range(self._first_atom[t], self._first_atom[t + 1]):
+            at = i + self._offsets[k]
+            value = 1
+            if at >= start:
+                value = 2 if at >= end else values[at, self._columns[k]]
+            if value == 0:
+                return 0
+            h = mix(h, value)
+        return h
+
+
+cdef class Scoring(Job):
+    """Add the scores of documents, of n tokens together, to others.
+
+    blocks (BlockScores), words (int32 [n]), kept (float32 [K, B, L]): The word of each
+        token, and scores of each word.
+    templates (TemplateScores), values (uint64 [n, A]): See `template_keys`.
+    first (int32 [D + 1]): The first token of each document, and n.
+    scores (float64 [roles, n, L]): Added to.
+
+    Without blocks, or without templates, those of the others alone.
+    """
+
+    cdef BlockScores blocks
+    cdef TemplateScores templates
+    cdef const int32_t[::1] words, first
+    cdef const float[:, :, ::1] kept
+    cdef const uint64_t[:, ::1] values
+    cdef uint64_t[:, ::1] keys
+    cdef int32_t[:, ::1] rows
+    cdef double[:, :, ::1] scores
+
+    def __init__(
+        self,
+        first,
+        scores,
+        *,
+        BlockScores blocks=None,
+        words=None,
+        kept=None,
+        TemplateScores templates=None,
+        values=None,
+    ):
+        self.first, self.scores = first, scores
+        self.blocks, self.words, self.kept = blocks, words, kept
+        self.templates, self.values = templates, values
+        if templates is not None:
+            size = N_AHEAD, templates._seeds.shape[0]
+            self.keys, self.rows = np.empty(size, np.uint64), np.empty(size, np.int32)
+
+    cdef void run(self) noexcept nogil:
+        if self.blocks is not None:
+            self.blocks.add(self.words, self.first, self.kept, self.scores)
+        if self.templates is not None:
+            self.templates.add(
+                self.values, self.first, self.keys, self.rows, self.scores
+            )
+
+
+cdef inline void _fetch(const float* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(0, n, 16):
+        prefetch(x + k)
+
+
+cdef inline void _add(const float* x, double* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(n):
+        y[k] += x[k]
+
+
+cdef inline void _add_some(
+    const float* x, const int32_t* place, Py_ssize_t a, Py_ssize_t b, double* y
+) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(a, b):
+        y[place[k]] += x[k]

@@ -1,0 +1,142 @@
+"""The span scorer: a Thinc model of sparse weights, and of a tok2vec beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spacy.tokens import Doc
+from thinc.api import Model
+
+from ..core import Potentials
+from ..core.parallel.coroutines import Steps, finish
+from ..errors import Errors
+from ..features import (
+    Extractor,
+    FeatureSet,
+    Gazetteer,
+    Gazetteers,
+    Table,
+    Tables,
+    make_features,
+)
+from .tok2vec import add_scores, make_output
+from .weights.families import family_values
+from .weights.shim import Weights
+
+L2 = float | dict[str, float]
+
+
+def build_span_scorer(
+    tok2vec: Model | None = None,
+    features: FeatureSet | None = None,
+    gazetteers: dict[str, Any] = {},  # noqa: B006 - the registry shows it in configs
+    tables: dict[str, Any] = {},  # noqa: B006
+    l2: L2 = 0.1,
+    learn_rate_scale: float = 100.0,
+) -> Model[list[Doc], list[Potentials]]:
+    """Registered as "spacy_hosemi.SpanScorer.v1" in `architectures`.
+
+    tok2vec (Optional[Model]): Vectors of tokens, or a listener to those of another
+        component: scores from them are added, see `neural`. Online training only.
+    features (Optional[FeatureSet]): What is read; by default the default preset.
+    gazetteers (Dict[str, Gazetteer]): Lists of names, and how they are used.
+    tables (Dict[str, Table]): Tables of words, and how they are used.
+    l2 (Union[float, Dict[str, float]]): Online training: weight of half the squared
+        norm, for all or by family (a role such as inside, or pattern, or length).
+    learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
+        by this; the default makes spaCy's 0.001 a good rate.
+    RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
+    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS054 family.
+    """
+    _check_named("gazetteer", gazetteers, Gazetteer, others=tables)
+    _check_named("table", tables, Table, others=gazetteers)
+    lists = Gazetteers(gazetteers)
+    features = features or make_features()
+    fuzzy = tuple(lists.fuzzy)
+    features = features.with_lists(tuple(gazetteers), tables, fuzzy=fuzzy)
+    extractor = Extractor(features, lists, Tables(tables))
+    weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
+    if tok2vec is None:
+        return Model("span_scorer", forward, shims=[weights])
+    output = make_output(width=tok2vec.maybe_get_dim("nO"))
+    return Model(
+        "span_scorer",
+        forward,
+        init=init_layers,
+        shims=[weights],
+        layers=[tok2vec, output],
+        refs={"tok2vec": tok2vec, "output": output},
+    )
+
+
+def init_layers(
+    model: Model[list[Doc], list[Potentials]], X: list[Doc] | None = None, Y: Any = None
+) -> None:
+    """Initialize the tok2vec, and the layer that makes scores of its vectors."""
+    tok2vec, output = model.layers
+    tok2vec.initialize(X=X or None)
+    output.initialize(X=output.ops.flatten(tok2vec.predict(X)) if X else None)
+
+
+def _check_named(
+    what: str, settings: Mapping[str, Any], expected: type, others: Mapping[str, Any]
+) -> None:
+    for name, found in settings.items():
+        if not re.fullmatch(r"[\w-]+", name) or name in others:
+            raise ValueError(Errors.HS038.format(what=what, found=name))
+        if not isinstance(found, expected):
+            found = type(found).__name__
+            raise ValueError(Errors.HS037.format(what=what, name=name, found=found))
+
+
+def forward(
+    model: Model[list[Doc], list[Potentials]], docs: list[Doc], is_train: bool
+) -> tuple[list[Potentials], Any]:
+    """Potentials of each document; backprop takes gradients of the same shapes."""
+    weights = weights_of(model)
+    potentials, backprop = _sparse(weights, docs, is_train)
+    if not model.layers:
+        return potentials, backprop
+    backprop_neural = add_scores(model, docs, potentials, is_train)
+
+    def backprop_both(gradients: Sequence[Potentials]) -> list[Doc]:
+        backprop_neural(gradients)
+        return backprop(gradients)
+
+    return potentials, backprop_both
+
+
+def predict_steps(
+    model: Model[list[Doc], list[Potentials]], docs: list[Doc]
+) -> Steps[list[Potentials]]:
+    """`model.predict`, but the jobs without the GIL are given away."""
+    potentials = yield from weights_of(model).potentials_of(docs)
+    if model.layers:
+        add_scores(model, docs, potentials, is_train=False)
+    return potentials
+
+
+def _sparse(
+    weights: Weights, docs: list[Doc], is_train: bool
+) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
+    """Of the weights of features alone."""
+    if not is_train:
+        return finish(weights.potentials_of(docs)), lambda gradients: docs
+    rows = [weights.rows(doc, is_train=True) for doc in docs]
+    potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
+
+    def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
+        for r, gradient in zip(rows, gradients):
+            weights.accumulate(r, gradient)
+        return docs
+
+    return potentials, backprop
+
+
+def weights_of(model: Model[Any, Any]) -> Weights:
+    """The shim of a span scorer."""
+    shim = model.shims[0]
+    assert isinstance(shim, Weights)
+    return shim

@@ -1,0 +1,126 @@
+"""Scores of tokens in prediction, where weights stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.parallel.coroutines import Steps
+from ...features import Extractor, Kept, Template, Values
+from ...features.kernels.key_table import RowTable
+from ..kernels.token_scores import BlockScores, Scoring, TemplateScores
+from .pairs import Pairs
+
+# So much is kept of the scores of words.
+CACHE_BYTES = 64_000_000
+
+Floats = NDArray[np.float64]
+Keys = NDArray[np.uint64]
+
+_NONE = np.zeros(0, np.int32)
+
+
+class TokenScores:
+    """Sums weights as `Weights.potentials` does, those of each word once.
+
+    Templates that read one attribute of a word form a block with the others of their
+    role and offset, for instance LOWER[-1] and SHAPE[-1] of role "start". The scores
+    of a block depend on the word alone, and are kept for the next time. A bag, such as
+    LOWER{-9:9}, is one block, which is read at each of its offsets.
+
+    extractor (Extractor): What is read.
+    table (RowTable): Rows of keys.
+    matrix (float64 [R, L] or [N, 1]): Weights; a copy in single precision is made.
+    pairs (Optional[Pairs]): Which weights, if not all.
+    n_labels (int): L.
+    n_bytes (int): See `Kept`.
+
+    roles (Tuple[str, ...]): What there are scores for.
+    """
+
+    def __init__(
+        self,
+        extractor: Extractor,
+        table: RowTable,
+        matrix: Floats,
+        pairs: Pairs | None,
+        n_labels: int,
+        n_bytes: int = CACHE_BYTES,
+    ) -> None:
+        self._extractor = extractor
+        self._n_labels = n_labels
+        places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
+        weights = (table, *places, matrix.reshape(-1).astype(np.float32))
+        features = extractor.features
+        self.roles = features.scored_roles
+        templates = [(r, t) for r in self.roles for t in features.roles[r]]
+        is_lexical = [
+            len(template.atoms) == 1
+            and extractor.columns[template.atoms[0].attribute] < extractor.n_lexical
+            for _, template in templates
+        ]
+        kept = [pair for pair, yes in zip(templates, is_lexical) if yes]
+        others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
+        of_others = self._indices(others)
+        self._others = TemplateScores(*extractor.plan(others), of_others, *weights)
+        # Where each is read, and whose scores are read there.
+        reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in kept)
+        blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
+        in_block = {(r, str(t)): (r, t) for r, t in kept}  # of a bag one
+        of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
+        plan = extractor.plan([*in_block.values()], at_offset=False)
+        self._n_blocks = len(blocks)
+        self._in_blocks = TemplateScores(*plan, np.array(of_block, np.int32), *weights)
+        # Before and behind the document all attributes have the values 1 and 2.
+        borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
+        self._blocks = BlockScores(
+            self._blocks_of(borders),
+            self._indices((role, block) for role, _, block in reads),
+            np.array([offset for _, offset, _ in reads], np.int32),
+            np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
+        )
+        self._kept = Kept(
+            lambda vocab, orths: self._blocks_of(
+                extractor.lexical_values(vocab, orths)
+            ),
+            n_bytes,
+        )
+
+    def of_values(self, found: Values) -> Steps[Floats]:
+        """Scores of documents, of n tokens together.
+
+        found (Values): What is read of them, see `Extractor.values_of`.
+        RETURNS (float64 [roles, n, L]): By role.
+        """
+        scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
+        words, kept = self._kept.find(found.vocab, found.orths)
+        yield Scoring(
+            found.first,
+            scores,
+            blocks=self._blocks,
+            words=words,
+            kept=kept,
+            templates=self._others,
+            values=found.values,
+        )
+        return scores
+
+    def _blocks_of(self, values: Keys) -> NDArray[np.float32]:
+        """RETURNS (float32 [K, B, L]): Scores of each block for K words."""
+        scores = np.zeros((self._n_blocks, len(values), self._n_labels))
+        first = np.array([0, len(values)], np.int32)
+        Scoring(first, scores, templates=self._in_blocks, values=values).do()
+        return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
+
+    def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
+        """The place of the role of each, of `roles`."""
+        return np.array([self.roles.index(role) for role, _ in of_roles], np.int32)
+
+
+def _block(template: Template) -> str | int:
+    """Those with the same one have the same word to read: the offset, or the bag."""
+    (atom,) = template.atoms
+    return atom.bag or atom.offset

@@ -1,0 +1,1 @@
+"""From documents and weights to spans, posteriors and alternatives."""

@@ -1,0 +1,83 @@
+"""Equal words of a document should agree: a second pass that has seen the first.
+
+For each token i whose word occurs again in the document, with mean[] the mean over the
+other occurrences of what the first pass expects there, for each label y:
+
+    inside[i, y] += weight * mean[P(token is covered by y)]
+    start[i, y]  += weight * mean[P(a segment of y starts at it)]
+    end[i, y]    += weight * mean[P(a segment of y ends at it)]
+
+and then everything is asked of these scores. Both passes are exact. That is one step of
+mean field for a model with edges between equal words, those of a token sharing one
+weight (skip chains: Sutton and McCallum 2004), in the place of the second model of
+Krishnan and Manning (2006). A word in a longer name speaks for the same word alone:
+what it says adds to scores and takes nothing away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..core import PatternAutomaton
+from ..features import TOKEN_ROLES
+from .problem import JointMarginals, Problem
+
+Floats = NDArray[np.float64]
+Group = NDArray[np.intp]
+
+
+def agree(
+    doc: Doc, problems: Sequence[Problem], automaton: PatternAutomaton, weight: float
+) -> list[Problem]:
+    """The problems of the second pass.
+
+    doc (Doc): n tokens.
+    problems (Sequence[Problem]): All units of the document.
+    automaton (PatternAutomaton): Of the component.
+    weight (float): How much the other occurrences of a word count.
+    RETURNS (List[Problem]): With more scores of tokens; those that were given where no
+        word occurs twice.
+    """
+    groups = equal_words(doc)
+    if not groups:
+        return list(problems)
+    first = JointMarginals([problem.marginals(automaton) for problem in problems])
+    more = {
+        role: weight * mean_of_others(getattr(first.gradient, role), groups)
+        for role in TOKEN_ROLES
+    }
+    return [problem.with_more(more) for problem in problems]
+
+
+def equal_words(doc: Doc) -> list[Group]:
+    """Tokens of the same word in lower case; no stop words, nothing without a letter.
+
+    RETURNS (List[int [K]]): Groups of two tokens or more.
+    """
+    lower = doc.to_array("LOWER")
+    order = np.argsort(lower, kind="stable")
+    borders = np.flatnonzero(np.diff(lower[order])) + 1
+    groups = np.split(order, borders)
+    return [g for g in groups if len(g) > 1 and _is_content(doc, int(g[0]))]
+
+
+def _is_content(doc: Doc, i: int) -> bool:
+    return not doc[i].is_stop and any(c.isalpha() for c in doc[i].text)
+
+
+def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:
+    """For each token the mean of the values at the other tokens of its group.
+
+    values (float64 [n, L]): Of tokens.
+    groups (Iterable[int [K]]): Two tokens or more each, none in two groups.
+    RETURNS (float64 [n, L]): 0 for tokens in no group.
+    """
+    means = np.zeros_like(values)
+    for group in groups:
+        own = values[group]
+        means[group] = (own.sum(axis=0) - own) / (len(group) - 1)
+    return means

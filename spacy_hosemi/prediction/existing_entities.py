@@ -1,0 +1,97 @@
+"""What a document says before prediction: entities that stay, tokens that stay free.
+
+An entity is preset unless this component has written it, see `confidence`. All else is
+decoded given the preset ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.attrs import (  # type: ignore[import-not-found]
+    ENT_IOB,
+    ENT_TYPE,
+    SENT_START,
+)
+from spacy.tokens import Doc, Span
+
+from ..features.instances import sentence_starts
+from ..labels.partial import Bools, Preset
+from .records import KEY, span_key
+
+
+def read_preset(doc: Doc, name: str) -> Preset | None:
+    """What is preset in a document.
+
+    doc (Doc): n tokens.
+    name (str): Of the component.
+    RETURNS (Optional[Preset]): None, for most documents, if nothing is.
+    """
+    if not doc.has_annotation(ENT_IOB):
+        return None
+    is_taken = is_blocked(doc)
+    spans = [(ent.start, ent.end, ent.label_) for ent in preset_entities(doc, name)]
+    for start, end, _ in spans:
+        is_taken[start:end] = True
+    return Preset(spans, is_taken) if is_taken.any() else None
+
+
+def preset_entities(doc: Doc, name: str) -> list[Span]:
+    """RETURNS (List[Span]): Entities that the component has not written itself."""
+    own = doc.user_data.get(KEY, {}).get(name, {"spans": ()})["spans"]
+    return [ent for ent in doc.ents if span_key(ent) not in own]
+
+
+def is_blocked(doc: Doc) -> Bools:
+    """RETURNS (bool [n]): Tokens that begin an entity without a label: in spaCy that
+    says that no entity may cover them."""
+    iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).reshape(-1, 2).T
+    return (iob == 3) & (label == 0)
+
+
+def remember(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:
+    """What limits a prediction, for what is computed of it later.
+
+    doc (Doc): n tokens, before the component writes its entities.
+    name (str): Of the component.
+    has_ents (bool): Whether the document has said of any token if it is in an entity.
+    RETURNS (Dict[str, Any]): Plain values: "tokens", n; where they are set, "sents",
+        the tokens that begin sentences, and "preset", [start, end, label] of preset
+        entities and, with an empty label, of blocked tokens.
+    """
+    given: dict[str, Any] = {"tokens": len(doc)}
+    if doc.has_annotation(SENT_START):
+        given["sents"] = sentence_starts(doc).tolist()
+    if has_ents:
+        ents = [[x.start, x.end, x.label_] for x in preset_entities(doc, name)]
+        blocked = np.flatnonzero(is_blocked(doc)).tolist()
+        if preset := ents + [[i, i + 1, ""] for i in blocked]:
+            given["preset"] = preset
+    return given
+
+
+def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
+    """The tokens of a document, with all that features read of them, and without its
+    entities.
+
+    doc (Doc): n tokens. Functions of users may read more of it: heads, span groups.
+    starts (Optional[Sequence[int]]): Those that begin sentences; None: not set.
+    RETURNS (Doc): Has the same `user_data`.
+    """
+    marked = None if starts is None else {0, *starts}
+    found = Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        user_data=doc.user_data,
+        sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
+    )
+    for token, of_doc in zip(found, doc):
+        for name in ("norm_", "lemma_", "pos_", "tag_", "dep_"):
+            setattr(token, name, getattr(of_doc, name))
+        if of_doc.has_morph():  # none is not the same as an empty one
+            token.morph = of_doc.morph
+    found.tensor = doc.tensor
+    return found

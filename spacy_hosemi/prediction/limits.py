@@ -1,0 +1,139 @@
+"""From scores to spans: what limits the segmentations of a unit, and the best of them.
+
+Limits are the document's own (sentence starts, whitespace), what a user has fixed, the
+preset entities, and the matches of hard lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import Constraints, PatternAutomaton, Potentials, viterbi
+from ..errors import Errors
+from ..features.instances import Unit
+from ..labels.constraints import constrain, exactly, leave_free, limits
+from ..labels.inventory import LabelInventory, Span
+from ..labels.partial import Fixed, Preset
+from ..labels.whitespace import whitespace
+from .problem import Problem
+
+
+def make_problem(
+    unit: Unit,
+    potentials: Potentials,
+    preset: Preset | None,
+    fixed: Fixed,
+    entities: Iterable[Span],
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> Problem:
+    """A unit with everything that limits what may be predicted.
+
+    unit (Unit): n tokens.
+    potentials (Potentials): Their scores; those of whitespace are changed.
+    preset (Optional[Preset]), fixed (Fixed): Of the whole document.
+    entities (Iterable[Tuple[int, int, str]]): Matches of hard lists in the unit.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    RETURNS (Problem): Preset entities and matches of lists that make a segmentation
+        impossible, such as by rules, are not in it.
+    """
+    if fixed:
+        fixed = fixed.part(unit.start, unit.end)
+    if preset:
+        preset = preset.part(unit.start, unit.end).beside(fixed)
+    spaces = whitespace(unit.tokens)
+    if spaces is not None and inventory.outside != "none" and not inventory.on_tokens:
+        # no span starts or ends on whitespace
+        starts, ends = preset.borders() if preset else ([], [])
+        potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
+        potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
+    base = limits(unit.tokens, inventory)
+    if fixed:
+        base = constrain(fixed, base, inventory, potentials.n_tokens)
+    kept = base
+    if preset:
+        kept, spans = _with_spans(preset.spans, base, potentials, automaton, inventory)
+        is_free = preset.is_taken.copy()
+        for start, end, _ in spans:
+            is_free[start:end] = False
+        kept = leave_free(is_free, inventory, kept)
+    if matches := [span for span in entities if fixed.permits(span)]:
+        is_taken = preset.is_taken if preset else np.zeros(potentials.n_tokens, bool)
+        chosen = choose_spans(matches, is_taken, base)
+        kept, _ = _with_spans(chosen, kept, potentials, automaton, inventory)
+    return Problem(unit, potentials, kept, preset, fixed)
+
+
+def _with_spans(
+    spans: Sequence[Span],
+    constraints: Constraints | None,
+    potentials: Potentials,
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> tuple[Constraints | None, list[Span]]:
+    """Also with these spans as entities, but for those that make a segmentation
+    impossible. RETURNS: those that are left, too."""
+    kept: list[Span] = []
+    n_tokens = len(potentials.inside)
+    # All at once, as a rule; else one by one, those that go first are preferred.
+    for some in (list(spans), *([span] for span in spans)):
+        if not some:
+            break
+        tried = exactly(some, inventory, constraints, n_tokens)
+        if viterbi(automaton, potentials, tried)[0]:
+            constraints = tried
+            kept += some
+            if len(some) == len(spans):
+                break
+    return constraints, kept
+
+
+def impossible(
+    problem: Problem, inventory: LabelInventory, cfg: Mapping[str, Any]
+) -> ValueError:
+    """RETURNS (ValueError): HS060, with all in force that can make a segmentation
+    impossible."""
+    rules, fixed, tokens = (
+        cfg.get("label_rules", []),
+        problem.fixed,
+        problem.unit.tokens,
+    )
+    is_in_force = {
+        f"keep = {list(fixed.keep)}": bool(fixed.keep),
+        f"forbid = {list(fixed.forbid)}": bool(fixed.forbid),
+        "sentence starts": limits(tokens, inventory) is not None,
+        f"max_length = {cfg['max_length']}": cfg["max_length"] is not None,
+        f"label_rules = {rules}": bool(rules),
+        'outside = "none"': cfg["outside"] == "none",
+    }
+    names = [name for name, holds in is_in_force.items() if holds]
+    reasons = " and ".join(names) or "weights of -inf"
+    return ValueError(Errors.HS060.format(text=tokens.text[:40], constraints=reasons))
+
+
+def choose_spans(
+    spans: Iterable[Span],
+    is_taken: NDArray[np.bool_],
+    constraints: Constraints | None,
+) -> list[Span]:
+    """Which matches of lists can be entities together.
+
+    spans (Iterable[Tuple[int, int, str]]): Those that go first are preferred.
+    is_taken (bool [n]): Tokens that no match may cover.
+    constraints (Optional[Constraints]): From `limits`: no entity crosses these borders.
+    RETURNS (List[Tuple[int, int, str]]): In the given order; no two overlap.
+    """
+    is_taken = is_taken.copy()
+    crosses = np.zeros(len(is_taken) + 1, bool)
+    if constraints is not None and constraints.boundary is not None:
+        crosses = constraints.boundary > 0
+    chosen = []
+    for start, end, label in spans:
+        if not is_taken[start:end].any() and not crosses[start + 1 : end].any():
+            is_taken[start:end] = True
+            chosen.append((start, end, label))
+    return chosen

@@ -1,0 +1,1 @@
+"""From annotated documents to weights: feature selection, objectives, optimizers."""

@@ -1,0 +1,185 @@
+"""Training document by document, and the uniform average of all weights on the way.
+
+The averaged perceptron (Collins 2002, "Discriminative training methods for hidden
+Markov models"), if the objective is `objectives.perceptron`; with any other one, plain
+stochastic gradient descent. A step costs what fired, and a document that is predicted
+right costs none.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from ..core import Potentials
+from ..errors import Errors
+from ..model.active_features import Rows
+from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows, touched_rows
+from ..model.weights.families import family_values
+from ..model.weights.potentials import role_gradient
+from ..model.weights.shim import Weights
+from .batch import Batch, check_batch
+from .lbfgs import Fit, size_of
+from .objectives import is_zero
+
+Floats = NDArray[np.float64]
+
+# Weights, their gradient, `moved`, the freedom and the rate of each.
+_Arrays = tuple[Floats, Floats, Floats, NDArray[np.uint8], Floats]
+
+_NO_PAIRS = np.zeros(0, np.int32)
+
+
+def make_averaged(
+    n_passes: int = 10,
+    rate: float | dict[str, float] = 1.0,
+    seed: int = 0,
+    nonnegative: bool = False,
+    progress: bool = True,
+) -> Fit:
+    """Registered as "spacy_hosemi.averaged.v1" in `misc`.
+
+    n_passes (int): So many times over the corpus. A pass without a step is the last
+        one, and the others are averaged as if they were made.
+    rate (Union[float, Dict[str, float]]): Weights change by so many times the gradient
+        of a document; or by family (a role such as inside, or transition, or pattern,
+        or length), 1 for those that are not named. Features that are rare, or that
+        others speak for already, do better with less.
+    seed (int): Of the order of the documents, another one in each pass.
+    nonnegative (bool): No weight of a label pattern of three or more names, nor of its
+        features, is below 0, at any time: decoding is faster.
+    progress (bool): Show a progress bar on stderr.
+    RETURNS (Callable[[Batch], None]): Leaves the average in place.
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
+    """
+    rates = family_values("rate", rate, default=1.0)
+    are_rates = all(0.0 < x < np.inf for x in rates.values())
+    expected = {
+        "n_passes": (n_passes, n_passes >= 1, ">= 1"),
+        "rate": (rate, are_rates, "above 0"),
+        "seed": (seed, seed >= 0, ">= 0"),
+    }
+    for name, (found, is_good, what) in expected.items():
+        if not is_good:
+            raise ValueError(Errors.HS043.format(name=name, found=found, expected=what))
+
+    def fit(batch: Batch) -> None:
+        check_batch(batch, "spacy_hosemi.averaged.v1")
+        descend(batch, n_passes, rates, seed, nonnegative, progress)
+
+    return fit
+
+
+def descend(
+    batch: Batch,
+    n_passes: int,
+    rates: Mapping[str, float],
+    seed: int,
+    nonnegative: bool,
+    progress: bool,
+) -> None:
+    """Take steps from the present weights and leave the average of all iterates, one
+    for each document in each pass; see `make_averaged`."""
+    freedom = batch.freedom(nonnegative)
+    steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rates))
+    rng = np.random.default_rng(seed)
+    rows = [batch.rows(k) for k in range(len(batch))]
+    began = time.process_time()
+    total = n_passes * len(batch)
+    with tqdm(total=total, desc="Averaging", unit="doc", disable=not progress) as bar:
+        for n_begun in range(1, n_passes + 1):
+            n_steps, loss = 0, 0.0
+            for k in rng.permutation(len(batch)).tolist():
+                value, gradient = batch.loss(k, rows[k])
+                loss += value
+                if is_zero(gradient):
+                    steps.stay()
+                else:
+                    steps.take(rows[k], gradient)
+                    n_steps += 1
+                bar.update()
+            if not np.isfinite(loss):
+                raise ValueError(Errors.HS057.format(found=loss, steps=bar.n))
+            bar.set_postfix(loss=f"{loss:.1f}", steps=n_steps, refresh=False)
+            if n_steps == 0:  # nor would there be a step in any pass to come
+                steps.stay((n_passes - n_begun) * len(batch))
+                break
+    batch.weights.set_vector(steps.average(), copy=False)
+    batch.weights.round()  # a saved model predicts the same
+    if progress:
+        seconds = time.process_time() - began
+        tqdm.write(
+            f"Averaging stopped after {n_begun} passes, {seconds:.1f} CPU s; in the "
+            f"last one loss {loss:.2f}, steps at {n_steps} documents of {len(batch)}\n"
+            f"{size_of(batch.weights)}",
+            file=sys.stderr,
+        )
+
+
+class UniformAverage:
+    """Gradient steps with constant rates, and the average of all iterates; see
+    `core.rows.step_rows`.
+
+    weights (Weights): Changed by each step.
+    freedom (uint8 [N]): How each weight may change: see `core.rows`.
+    rate (float64 [N]): By how many times its derivative each weight changes.
+    """
+
+    def __init__(
+        self, weights: Weights, freedom: NDArray[np.uint8], rate: Floats
+    ) -> None:
+        vector = weights.vector()
+        vector[(freedom == Freedom.NONNEGATIVE) & (vector < 0.0)] = 0.0
+        weights.set_vector(vector, copy=False)
+        gradient, self._d_matrix = weights.empty_gradient()
+        moved = np.zeros(len(vector))
+        self._weights = weights
+        self._arrays: _Arrays = vector, gradient, moved, freedom, rate
+        # Patterns and lengths stand at the end, and count as rows of one weight.
+        at = slice(self._d_matrix.size, None)
+        last = vector[at], gradient[at], moved[at], freedom[at], rate[at]
+        self._last: _Arrays = last
+        self._rows_of_last = np.arange(len(vector[at]), dtype=np.int32)
+        self._n_iterates = 0
+
+    def stay(self, n: int = 1) -> None:
+        """Count so many iterates that are the one before."""
+        self._n_iterates += n
+
+    def take(self, rows: Rows, gradient: Potentials) -> None:
+        """One step.
+
+        rows (Rows): Features of a document.
+        gradient (Potentials): Of the loss, by its potentials.
+        """
+        weights, n = self._weights, self._n_iterates
+        weights.add_document_gradient(rows, gradient, self._d_matrix)
+        whole = self._arrays[1]
+        weights.write_dense_gradient(whole, gradient.pattern, gradient.length)
+        first, _ = weights.pair_arrays()
+        n_labels = len(weights.tail)
+        touched = [
+            touched_rows(part.first, part.row, role_gradient(gradient, role))
+            for role, part in rows.tokens.items()
+        ]
+        for of_role in (*touched, rows.segments.row):
+            if len(of_role):
+                step_rows(of_role, first, n_labels, *self._arrays, n)
+        if gradient.entries is not None:
+            step_entries(rows.places.row, first, gradient.entries, *self._arrays, n)
+        step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, n)
+        weights.set_learnt(self._last[0])
+        self._n_iterates += 1
+
+    def average(self) -> Floats:
+        """RETURNS (float64 [N]): Of all iterates; of none, the weights."""
+        vector, _, moved, freedom, _ = self._arrays
+        average: Floats = vector - moved / max(self._n_iterates, 1)
+        # what is 0 but for rounding
+        np.maximum(average, 0.0, out=average, where=freedom == Freedom.NONNEGATIVE)
+        return average

@@ -1,0 +1,69 @@
+"""From examples to what is segmented, documents or sentences, and what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..features.instances import units
+from ..labels.gold import Gold, make_gold
+from ..labels.inventory import LabelInventory
+from ..labels.partial import Annotation
+from ..labels.projection import Flat
+from ..labels.whitespace import whitespace
+
+
+class Corpus(NamedTuple):
+    """Units, one document after the other.
+
+    docs (List[Doc]): What is segmented.
+    annotations (List[Annotation]): What is known of each.
+    golds (List[Gold]): The same, with the labels of the top and as segmentations.
+    """
+
+    docs: list[Doc]
+    annotations: list[Annotation]
+    golds: list[Gold]
+
+
+def read_corpus(
+    examples: Iterable[Example],
+    annotations: Iterable[Annotation],
+    inventory: LabelInventory,
+    tree: Flat,
+    scope: str,
+    name: str,
+) -> Corpus:
+    """What there is to learn from.
+
+    examples (Iterable[Example]), annotations (Iterable[Annotation]): Documents.
+    inventory (LabelInventory), tree (Flat), scope (str), name (str): Of the component.
+    RETURNS (Corpus): Of all of them.
+    RAISES (ValueError): HS067 sentence starts are not set; see `make_gold`.
+    """
+    found = Corpus([], [], [])
+    for eg, known in zip(examples, annotations):
+        tree.check(known, eg.predicted, name)
+        for unit in units(eg.predicted, scope):
+            part, tokens = known.part(unit.start, unit.end), unit.tokens
+            at_top = tree.annotation_at_top(part)
+            found.golds.append(make_gold(at_top, inventory, tokens, name))
+            # As in `make_gold`: whitespace is not outside where nothing is.
+            if inventory.outside == "none" and (at := whitespace(tokens)) is not None:
+                part.is_missing[at] = True
+            found.docs.append(tokens)
+            found.annotations.append(part)
+    return found
+
+
+def annotate(nlp: Language | None, examples: Sequence[Example]) -> None:
+    """Run the annotating components, which in `initialize` have not run yet."""
+    names = nlp.config["training"].get("annotating_components", []) if nlp else []
+    for name in names:
+        proc = nlp.get_pipe(name)  # type: ignore[union-attr]
+        for eg in examples:
+            eg.predicted = proc(eg.predicted)

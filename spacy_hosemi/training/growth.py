@@ -1,0 +1,109 @@
+"""Features of documents that are met first in an update, not in `initialize`.
+
+They get weights as if the document had been there from the beginning: those that occur
+often enough, counted over all that was met since; before that they are only counted.
+How a document is met again, such as in the next epoch, adds nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..errors import Warnings
+from ..features import TRANSITION_ROLES
+from ..model.weights.pairs import Counts, Keys
+from ..model.weights.shim import Weights
+from . import feature_selection as selection
+from .feature_selection import count_features, name_features
+
+_TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
+
+
+class Met:
+    """Documents that were met, and features too rare to have weights.
+
+    knows_all (bool): False after loading: the model may have met any document before,
+        so none counts for the features that have weights already.
+    """
+
+    def __init__(self, knows_all: bool = True) -> None:
+        self.knows_all = knows_all
+        self._docs: set[bytes] = set()
+        self._rare: dict[int, tuple[int, int]] = {}
+
+    def new(self, docs: Iterable[Doc]) -> list[Doc]:
+        """Note documents. RETURNS: Those with words that were not met before."""
+        found = []
+        for doc in docs:
+            words = doc.to_array("ORTH").tobytes()
+            digest = blake2b(words, digest_size=8).digest()
+            if digest not in self._docs:
+                self._docs.add(digest)
+                found.append(doc)
+        return found
+
+    def clear(self) -> None:
+        """Forget all: they may take much memory."""
+        self._docs.clear()
+        self._rare.clear()
+
+    def frequent(
+        self, keys: Keys, in_tokens: Counts, in_docs: Counts, min_count: int
+    ) -> tuple[NDArray[np.bool_], Counts]:
+        """Count features that have no weights.
+
+        keys (uint64 [K]): Distinct.
+        in_tokens, in_docs (int64 [K]): How often each occurs in new documents.
+        min_count (int): How often a feature must occur, in tokens.
+        RETURNS (Tuple[bool [K], int64 [K]]): Which of them have been met so often; in
+            how many documents each was.
+        """
+        rare = self._rare
+        before = [rare.pop(key, (0, 0)) for key in keys.tolist()]
+        counts = np.array(before, np.int64).reshape(-1, 2)
+        counts += np.stack([in_tokens, in_docs], axis=1)
+        is_frequent = counts[:, 0] >= min_count
+        left = ~is_frequent
+        rare.update(zip(keys[left].tolist(), map(tuple, counts[left].tolist())))
+        return is_frequent, counts[:, 1]
+
+
+def grow(weights: Weights, met: Met, docs: Sequence[Doc]) -> None:
+    """Weights of 0 for what new documents bring, but for transitions: the patterns that
+    these speak for are those of `initialize`.
+
+    weights (Weights): Of an initialized model.
+    met (Met): What its updates have met so far.
+    docs (Sequence[Doc]): What is segmented of new documents: these, or sentences.
+    WARNS (UserWarning): HSW08 there would be too many weights.
+    """
+    keys, in_tokens, in_docs = count_features(weights.extractor, docs)
+    row = weights.table.find(keys)
+    known = row >= 0
+    if met.knows_all:
+        weights.counts[row[known]] += in_docs[known]
+        weights.n_docs += len(docs)
+    rest = keys[~known], in_tokens[~known], in_docs[~known]
+    min_count = weights.extractor.features.min_count
+    is_frequent, n_docs = met.frequent(*rest, min_count)
+    chosen = rest[0][is_frequent]
+    names = name_features(weights.extractor, docs, chosen)
+    if not names:
+        return
+    is_kept = np.array([not x.startswith(_TRANSITIONS) for x in names], bool)
+    n_weights = weights.matrix.size + is_kept.sum() * len(weights.tail)
+    if n_weights > selection.MAX_WEIGHTS:
+        weights.grows = False
+        met.clear()
+        limit = selection.MAX_WEIGHTS
+        message = Warnings.HSW08.format(found=n_weights, limit=limit)
+        warnings.warn(message, stacklevel=4)
+        return
+    kept = [name for name, keeps in zip(names, is_kept) if keeps]
+    weights.add_features(chosen[is_kept], kept, n_docs[is_frequent][is_kept])

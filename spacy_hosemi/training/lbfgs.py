@@ -1,0 +1,173 @@
+"""Batch training: SciPy's L-BFGS-B on the whole corpus."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from ..errors import Errors
+from ..model.kernels.sparse_steps import Freedom
+from ..model.weights.families import family_values
+from .batch import Batch, Floats, Trainable, Trained
+from .objectives import is_smooth
+
+Fit = Callable[[Any], None]  # of a `Trainable`; of averages, a Batch
+
+# Steps from which the curvature is known: 2 vectors each, the larger part of memory.
+_HISTORY = 6
+
+_PIECE = 100_000
+
+
+def make_lbfgs(
+    l2: float | dict[str, float] = 0.1,
+    l1: float = 0.0,
+    max_iter: int = 200,
+    tolerance: float = 1e-4,
+    progress: bool = True,
+    nonnegative: bool = False,
+) -> Fit:
+    """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
+
+    l2 (Union[float, Dict[str, float]]): Weight of half the squared norm (1 / sigma^2),
+        for all weights or by family (a role such as inside, or pattern, or length).
+    l1 (float): Weight of the sum of absolute values.
+    max_iter (int): At most so many iterations.
+    tolerance (float): Stop when an iteration lowers the objective by less than this
+        share of it.
+    progress (bool): Show a progress bar on stderr.
+    nonnegative (bool): No weight of a label pattern of three or more names, nor of its
+        features, is below 0: decoding is faster.
+    RETURNS (Callable[[Batch], None]): Finds the best weights and leaves them in place;
+        raises HS121 (ValueError) if the objective is not smooth.
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
+    """
+    penalty = family_values("l2", l2)
+    for name, number in (
+        ("l2", min(penalty.values())),
+        ("l1", l1),
+        ("tolerance", tolerance),
+    ):
+        if not number >= 0.0:
+            raise ValueError(
+                Errors.HS043.format(name=name, found=number, expected=">= 0")
+            )
+    if max_iter < 1:
+        raise ValueError(
+            Errors.HS043.format(name="max_iter", found=max_iter, expected=">= 1")
+        )
+
+    def fit(batch: Trainable) -> None:
+        if isinstance(batch, Batch) and not is_smooth(batch.objective):
+            raise ValueError(Errors.HS121)
+        minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
+
+    return fit
+
+
+def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:
+    """Half the weighted squares of weights; its gradient is added, piece by piece:
+    whole vectors of temporary values would be the peak of memory."""
+    value = 0.0
+    for at in range(0, len(w), _PIECE):
+        piece = slice(at, at + _PIECE)
+        slope = penalty[piece] * w[piece]
+        gradient[piece] += slope
+        value += 0.5 * float(slope @ w[piece])
+    return value
+
+
+def minimize(
+    batch: Trainable,
+    l2: Mapping[str, float],
+    l1: float,
+    max_iter: int,
+    tolerance: float,
+    progress: bool,
+    nonnegative: bool = False,
+) -> None:
+    """Minimise the loss with both penalties, from the present weights.
+
+        sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
+
+    With l1, w is the difference of two vectors that are bounded below by 0, so that
+    the objective is smooth. Where w must be 0 or more, the second one is 0.
+    """
+    from scipy.optimize import Bounds
+    from scipy.optimize import minimize as scipy_minimize
+
+    weights = batch.weights
+    penalty = weights.vector_values(l2)
+    start = weights.vector()
+    n = len(start)
+    bounds = None
+    if l1 or nonnegative:
+        is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
+        bounds = Bounds(np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf))
+    began = time.process_time()
+    # The vectors are added up in less time than threads need to meet, and while these
+    # wait for each other they take all cores: a fit took 2 to 3 times as long.
+    one_thread = threadpool_limits(limits=1, user_api="blas")
+    with (
+        one_thread,
+        tqdm(
+            total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
+        ) as bar,
+    ):
+
+        def value_and_gradient(x: Floats) -> tuple[float, Floats]:
+            w = x[:n] - x[n:] if l1 else x
+            weights.set_vector(w, copy=False)
+            value, gradient = batch.value_and_gradient()
+            value += add_penalty(penalty, w, gradient)
+            if not np.isfinite(value):
+                raise ValueError(Errors.HS057.format(found=value, steps=bar.n))
+            bar.set_postfix(loss=f"{value:.1f}", refresh=False)
+            if l1:
+                return value + l1 * x.sum(), np.concatenate([gradient, -gradient]) + l1
+            return value, gradient
+
+        if l1:
+            start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
+            most = np.concatenate([np.full(n, np.inf), np.where(is_bounded, 0, np.inf)])
+            bounds = Bounds(np.zeros(2 * n), most)
+        result = scipy_minimize(
+            value_and_gradient,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=lambda _: bar.update(),
+            options={
+                "maxiter": max_iter,
+                "maxfun": 2 * max_iter,
+                "ftol": tolerance,
+                "gtol": 0.0,
+                "maxcor": _HISTORY,
+            },
+        )
+    best = result.x[:n] - result.x[n:] if l1 else result.x
+    weights.set_vector(best, copy=False)
+    weights.round()  # a saved model predicts the same
+    if progress:
+        seconds = time.process_time() - began
+        tqdm.write(
+            f"L-BFGS stopped after {result.nit} iterations, {seconds:.1f} CPU s, loss "
+            f"{result.fun:.2f}, {n} weights: {result.message}\n{size_of(weights)}",
+            file=sys.stderr,
+        )
+
+
+def size_of(weights: Trained) -> str:
+    """How large the model is, without features that have no weight but 0."""
+    size = weights.pruned_size()
+    return (
+        f"{size['features']:,} features, {size['weights']:,} weights, "
+        f"{size['patterns']:,} label patterns, {size['mb']:.2f} MB"
+    )

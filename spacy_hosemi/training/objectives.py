@@ -1,0 +1,252 @@
+"""Training objectives: (automaton, potentials, gold) -> loss and its gradient.
+
+The gradient has the shapes of the potentials. No weights and no Doc here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import PatternAutomaton, Potentials, marginals, viterbi
+from ..core.algorithms.viterbi import add_all_counts
+from ..errors import Errors
+from ..labels.gold import Gold
+
+Objective = Callable[[PatternAutomaton, Potentials, Gold], tuple[float, Potentials]]
+
+_DENSE = ("inside", "start", "end", "length", "tail", "pattern")
+
+
+def make_log_likelihood() -> Objective:
+    """Registered as "spacy_hosemi.log_likelihood.v1" in `misc`.
+
+    RETURNS (Callable): `log_likelihood`.
+    """
+    return log_likelihood
+
+
+def log_likelihood(
+    automaton: PatternAutomaton, potentials: Potentials, gold: Gold
+) -> tuple[float, Potentials]:
+    """Negative log-likelihood of what is known of a document.
+
+        loss = log Z - score(gold)             all tokens known
+        loss = log Z - log Z(what agrees)      some missing
+
+    Annotation that breaks the rules of a grammar is learnt from as if there were none.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens.
+    gold (Gold): Segments or constraints.
+    RETURNS (Tuple[float, Potentials]): The loss in nats, and its derivatives.
+    RAISES (ValueError): HS056 if the gold is impossible under the model.
+    """
+    if gold.n_known == 0:
+        return 0.0, no_counts(potentials)
+    if breaks_rules(automaton, gold):
+        automaton = automaton.without_grammar
+    if gold.segments is None:
+        agreeing = marginals(automaton, potentials, gold.constraints)
+        if agreeing.log_z == -np.inf and automaton.grammar is not None:
+            return log_likelihood(automaton.without_grammar, potentials, gold)
+    everything = marginals(automaton, potentials)
+    gradient = everything.gradient
+    counts = None
+    if gold.segments is not None:
+        score = everything.less(gold.segments)
+    else:
+        counts, score = agreeing.gradient, agreeing.log_z
+    _check_possible(score, gold)
+    if counts is not None:
+        for mine, other in zip(_arrays(gradient), _arrays(counts)):
+            mine -= other
+    return everything.log_z - score, gradient
+
+
+def is_smooth(objective: Objective) -> bool:
+    """Whether its gradient has no jumps, which L-BFGS cannot pass."""
+    return getattr(objective, "func", objective) is not perceptron
+
+
+def make_perceptron(margin: float = 0.0) -> Objective:
+    """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
+
+    margin (float): What each token with a wrong label adds to the score of another
+        segmentation, so that the gold must win by so much; 0: the perceptron.
+    RETURNS (Callable): `perceptron`.
+    RAISES (ValueError): HS043 margin below 0 or without end.
+    """
+    if not 0.0 <= margin < np.inf:
+        raise ValueError(
+            Errors.HS043.format(name="margin", found=margin, expected="0 or more")
+        )
+    return partial(perceptron, margin=margin)
+
+
+def perceptron(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    gold: Gold,
+    margin: float = 0.0,
+) -> tuple[float, Potentials]:
+    """What the best segmentation is ahead of the gold (Collins 2002).
+
+        loss = max over s of (score(s) + margin * wrong tokens of s) - score(gold)
+        gradient = counts(best s) - counts(gold)
+
+    Where some gold is missing, the best segmentation that agrees with the rest stands
+    for it, and a token is wrong if no such segmentation has its label. Among equals the
+    best is that of `core.viterbi`: without any weights yet it need not be the gold, and
+    then there is a gradient although the loss is 0.
+
+    Annotation that breaks the rules of a grammar is learnt from as if there were none.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens.
+    gold (Gold): Segments or constraints.
+    margin (float): Above 0: the structured hinge loss of Taskar et al. (2003).
+    RETURNS (Tuple[float, Potentials]): The loss, 0 or more, and a subgradient; all 0
+        where the best segmentation is the gold.
+    RAISES (ValueError): HS056 if the gold is impossible under the model.
+    """
+    gradient = no_counts(potentials)
+    if gold.n_known == 0:
+        return 0.0, gradient
+    if breaks_rules(automaton, gold):
+        automaton = automaton.without_grammar
+    rival = _with_costs(potentials, gold, margin) if margin else potentials
+    found, best = viterbi(automaton, rival)
+    right = gold.segments
+    if right is None:
+        right, score = viterbi(automaton, potentials, gold.constraints)
+        if score == -np.inf and automaton.grammar is not None:
+            return perceptron(automaton.without_grammar, potentials, gold, margin)
+        _check_possible(score, gold)
+    if found == right:
+        return 0.0, gradient
+    counted = [(right, -1.0), (found, 1.0)]
+    score, _ = add_all_counts(automaton, potentials, counted, gradient)
+    _check_possible(score, gold)
+    return max(best - score, 0.0), gradient
+
+
+def _with_costs(potentials: Potentials, gold: Gold, margin: float) -> Potentials:
+    """With the margin added wherever a token has a label that is known to be wrong."""
+    n_labels = len(potentials.tail)
+    is_wrong = np.zeros((potentials.n_tokens, n_labels), bool)
+    if gold.segments is not None:
+        is_wrong[:] = True
+        for start, end, y in gold.segments:
+            is_wrong[start:end, y] = False
+    elif gold.constraints is not None and gold.constraints.allowed is not None:
+        is_wrong[:] = ~gold.constraints.allowed
+    inside = potentials.inside.copy()
+    inside[:, :n_labels] += margin * is_wrong
+    return replace(potentials, inside=inside)
+
+
+def _check_possible(score: float, gold: Gold) -> None:
+    """RAISES (ValueError): HS056 if the score of the gold is -inf."""
+    if score == -np.inf:
+        raise ValueError(
+            Errors.HS056.format(
+                text=gold.text,
+                reason="a label pattern or max_length forbids it. Mend the annotation, "
+                "or raise max_length",
+            )
+        )
+
+
+def divergence(
+    automaton: PatternAutomaton, potentials: Potentials, before: Potentials
+) -> tuple[float, Potentials]:
+    """How far the distribution has moved from an earlier one.
+
+        KL(before || now) = log Z - log Z' + sum of E'[count] (score' - score)
+
+    Each has cells and entries of its own; those of the other have a score of 0 in it.
+
+    automaton (PatternAutomaton): L labels, M patterns.
+    potentials (Potentials): n tokens; of now.
+    before (Potentials): Of the same tokens, with earlier scores.
+    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by those of now; 0
+        where one of them has no segmentation that is possible.
+    """
+    mine, other = _joined(potentials, before), _joined(before, potentials, behind=False)
+    now, then = marginals(automaton, mine), marginals(automaton, other)
+    loss = now.log_z - then.log_z
+    if not np.isfinite(loss):
+        return 0.0, no_counts(potentials)
+    for count, x, y, gradient in zip(
+        *map(_arrays, (then.gradient, mine, other, now.gradient))
+    ):
+        is_seen = count > 0.0  # elsewhere scores may be -inf
+        loss += float((count[is_seen] * (y[is_seen] - x[is_seen])).sum())
+        gradient -= count
+    own = {
+        name: array[: len(getattr(potentials, name))]
+        for name, array in _records(now.gradient).items()
+    }
+    return max(loss, 0.0), replace(now.gradient, **own)
+
+
+def _joined(
+    potentials: Potentials, others: Potentials, *, behind: bool = True
+) -> Potentials:
+    """With the cells and entries of others, too, behind its own or before them, which
+    add nothing."""
+    found = {}
+    for name, own in _records(potentials).items():
+        more = getattr(others, name).copy()
+        more["score"] = 0.0
+        found[name] = np.concatenate([own, more] if behind else [more, own])
+    return replace(potentials, **found)
+
+
+def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
+    """Everything that has scores, or derivatives by them: views."""
+    arrays = [getattr(potentials, name) for name in _DENSE]
+    return [*arrays, *(found["score"] for found in _records(potentials).values())]
+
+
+def _records(potentials: Potentials) -> dict[str, NDArray[Any]]:
+    """What is sparse."""
+    if potentials.entries is None:
+        return {"cells": potentials.cells}
+    return {"cells": potentials.cells, "entries": potentials.entries}
+
+
+def is_zero(gradient: Potentials) -> bool:
+    """Whether there is nothing to learn."""
+    return not any(map(np.count_nonzero, _arrays(gradient)))  # faster than array.any()
+
+
+def breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
+    """Whether the labels of a document, all known, are not as the rules say."""
+    if gold.segments is None or automaton.grammar is None:
+        return False
+    return not automaton.grammar.permits([y for _, _, y in gold.segments])
+
+
+def no_counts(potentials: Potentials) -> Potentials:
+    """RETURNS (Potentials): Zeros in the shapes of the potentials."""
+    entries = potentials.entries
+    return Potentials(
+        **{name: np.zeros(getattr(potentials, name).shape) for name in _DENSE},
+        cells=_blank(potentials.cells),
+        entries=None if entries is None else _blank(entries),
+    )
+
+
+def _blank(records: NDArray[Any]) -> NDArray[Any]:
+    """The same places without scores: numpy copies bytes faster than fields."""
+    as_bytes = np.ascontiguousarray(records).view(np.uint8)
+    blank = as_bytes.copy().view(records.dtype)
+    blank["score"] = 0.0
+    return blank
