@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from ..errors import Errors, Warnings
 from ..features import Extractor
+from ..features.gazetteers.readers import no_entries
 
 Readers = Mapping[str, Callable[..., Iterable[Any]]]
 
@@ -41,7 +42,7 @@ def read_sources(
     _check_names("tables", tables, extractor.tables.settings, name)
     for key, read in gazetteers.items():
         lists.compile(key, _call(read, examples), nlp)
-        if not len(lists.tries[key]):
+        if not len(lists.tries[key]) and read is not no_entries:
             attr = lists.settings[key].attr
             warnings.warn(Warnings.HSW04.format(name=key, attr=attr), stacklevel=3)
     for key, read in tables.items():

@@ -34,6 +34,7 @@ def make_gazetteer_reader(
     column: str | int | None = None,
     label: str | None = None,
     encoding: str = "utf8",
+    folder: str | Path | None = "",
 ) -> Callable[[], Iterator[str]]:
     """Prepare to read a gazetteer. Nothing is opened before its entries are asked for.
 
@@ -43,11 +44,20 @@ def make_gazetteer_reader(
         in the first row, or its index from 0 if there is no such row. None is index 0.
     label (Optional[str]): Of patterns, read only those with this label; None: all.
     encoding (str): Of the file. A byte order mark is skipped.
+    folder (Optional[Union[str, Path]]): Where the path begins. None: the list is left
+        out; the reader is then `no_entries`.
     RETURNS (Callable[[], Iterator[str]]): Called without arguments, yields entries in
         the order of the file, duplicates too, white space normalized, never empty.
         Raises ValueError then: HS080 to HS088.
     """
-    return partial(_read_entries, Path(path), column, label, encoding)
+    if folder is None:
+        return no_entries
+    return partial(_read_entries, Path(folder, path), column, label, encoding)
+
+
+def no_entries() -> Iterator[str]:
+    """The reader of a list that is left out: it yields nothing."""
+    return iter(())
 
 
 def make_table_reader(
