@@ -4,6 +4,7 @@ spaCy imports this package before each of its own commands, so that only typer a
 spacy.cli are imported at the top of its modules; all else is imported where it is used.
 """
 
+from . import calibrate, gazetteers, prune, select, weights
 from .common import hosemi_cli
 
 __all__ = ["calibrate", "gazetteers", "hosemi_cli", "prune", "select", "weights"]

@@ -326,7 +326,7 @@ class HighOrderSemiCRF(TrainablePipe):
         *,
         nlp: Language | None = None,
         labels: list[str] | None = None,
-        gazetteers: dict[str, Any] | None = None,
+        gazetteers: dict[str, Any] | Callable[..., Any] | None = None,
         tables: dict[str, Any] | None = None,
         fit: Callable[..., Any] | None = None,
         hierarchy: Callable[[], dict[str, str]] | None = None,
@@ -336,9 +336,10 @@ class HighOrderSemiCRF(TrainablePipe):
         get_examples (Callable[[], Iterable[Example]]): The training corpus.
         nlp (Optional[Language]): The pipeline.
         labels (Optional[List[str]]): All labels; by default those of the examples.
-        gazetteers (Optional[Dict[str, Callable]]): For each list of the model a
-            function that gives its entries, such as spacy_hosemi.read_gazetteer.v1; if
-            it needs an argument, it is given the examples.
+        gazetteers (Optional[Union[Dict[str, Callable], Callable]]): For each list of
+            the model a function that gives its entries, such as
+            spacy_hosemi.read_gazetteer.v1; if it needs an argument, it is given the
+            examples. Or one for all lists, such as spacy_hosemi.read_gazetteers.v1.
         tables (Optional[Dict[str, Callable]]): For each table of the model a function
             that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.

@@ -19,7 +19,7 @@ Readers = Mapping[str, Callable[..., Iterable[Any]]]
 
 def read_sources(
     extractor: Extractor,
-    gazetteers: Readers,
+    gazetteers: Readers | Callable[[Iterable[str]], Readers],
     tables: Readers,
     nlp: Language,
     examples: Sequence[Example],
@@ -30,7 +30,8 @@ def read_sources(
 
     extractor (Extractor): What keeps them.
     gazetteers, tables (Mapping[str, Callable]): Their readers; one that needs an
-        argument is given the examples.
+        argument is given the examples. Or a function that makes the readers of lists
+        from their names, see `make_folder_reader`.
     nlp (Language): Its tokenizer reads entries.
     examples (Sequence[Example]): The training corpus.
     name (str): Of the component.
@@ -38,6 +39,8 @@ def read_sources(
         raise.
     """
     lists = extractor.gazetteers
+    if callable(gazetteers):
+        gazetteers = gazetteers(lists.settings)
     _check_names("gazetteers", gazetteers, lists.settings, name)
     _check_names("tables", tables, extractor.tables.settings, name)
     for key, read in gazetteers.items():

@@ -10,7 +10,10 @@ from catalogue import REGISTRY
 from confection import Config
 from spacy import registry
 
-from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
+from spacy_hosemi.features.gazetteers.readers import (
+    make_folder_reader,
+    make_gazetteer_reader,
+)
 
 APPLE = {"label": "ORG", "pattern": "Apple"}
 SF = {"label": "GPE", "pattern": [{"LOWER": "san"}, {"LOWER": "francisco"}]}
@@ -312,3 +315,25 @@ def test_quotes_that_do_not_pair(write, row):
     text = message(write("a.csv", f'Ada,1\n"two\nlines",2\n{row}\n'))
     assert "HS088" in text
     assert "begins in line 4 " in text
+
+
+def test_a_folder_has_a_file_for_each_list(tmp_path):
+    (tmp_path / "cities.txt").write_text("Rome\n")
+    with gzip.open(tmp_path / "rivers.csv.gz", "wt") as f:
+        f.write("Tiber\n")
+    read = make_folder_reader(tmp_path)(["cities", "rivers"])
+    assert {name: [*entries()] for name, entries in read.items()} == {
+        "cities": ["Rome"],
+        "rivers": ["Tiber"],
+    }
+
+
+def test_lists_are_left_out_without_a_folder():
+    read = make_folder_reader(None)(["cities"])
+    assert [*read["cities"]()] == []
+
+
+def test_error_no_file_for_a_list(tmp_path):
+    read = make_folder_reader(tmp_path)(["cities"])
+    with pytest.raises(ValueError, match=r"HS080.*cities\.txt"):
+        [*read["cities"]()]

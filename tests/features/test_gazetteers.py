@@ -138,7 +138,7 @@ def test_alnum_by_comparing_every_span(entries, tokens):
 
 
 def test_words_are_kept_between_documents(monkeypatch):
-    monkeypatch.setattr(gazetteers, "_CACHE_SIZE", 5)
+    monkeypatch.setattr("spacy_hosemi.features.gazetteers.words._CACHE_SIZE", 5)
     lists = make_lists(["w3 w4", "w7"])
     for first in (0, 3, 0, 20, 3):
         doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 9)])

@@ -62,9 +62,9 @@ def test_config_trains(path, corpus, chinese, tmp_path, capfd):
 
 def test_lists_of_names_are_read_from_their_folder(corpus, tmp_path, capfd):
     path = ROOT / "configs" / "references.cfg"
-    lists = load_config(path)["initialize"]["components"]["hosemi"]["gazetteers"]
-    for reader in lists.values():
-        (tmp_path / reader["path"]).write_text("Nature\nOxford University Press\n")
+    lists = load_config(path)["components"]["hosemi"]["model"]["gazetteers"]
+    for name in lists:
+        (tmp_path / f"{name}.txt").write_text("Nature\nOxford University Press\n")
     more = {"paths.gazetteers": str(tmp_path)}
     train(path, tmp_path, overrides=overrides(path, corpus, **more))
     nlp, _ = evaluate(tmp_path / "model-last", corpus)

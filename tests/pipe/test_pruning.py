@@ -96,7 +96,7 @@ def test_pairs_where_few_are_left(trained):
     pipe.weights.keep(np.abs(pipe.weights.matrix) > 0.3)
     before = weights_by_name(pipe)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_hosemi.model.weights.state.SPARSE", 1.0)
+        patch.setattr("spacy_hosemi.model.weights.shim.SPARSE", 1.0)
         pipe.prune(0.3)
     assert pipe.weights.matrix.shape[1] == 1 < labels
     assert weights_by_name(pipe) == {k: w for k, w in before.items() if abs(w) > 0.3}

@@ -12,7 +12,7 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -34,7 +34,6 @@ def make_gazetteer_reader(
     column: str | int | None = None,
     label: str | None = None,
     encoding: str = "utf8",
-    folder: str | Path | None = "",
 ) -> Callable[[], Iterator[str]]:
     """Prepare to read a gazetteer. Nothing is opened before its entries are asked for.
 
@@ -44,15 +43,47 @@ def make_gazetteer_reader(
         in the first row, or its index from 0 if there is no such row. None is index 0.
     label (Optional[str]): Of patterns, read only those with this label; None: all.
     encoding (str): Of the file. A byte order mark is skipped.
-    folder (Optional[Union[str, Path]]): Where the path begins. None: the list is left
-        out; the reader is then `no_entries`.
     RETURNS (Callable[[], Iterator[str]]): Called without arguments, yields entries in
         the order of the file, duplicates too, white space normalized, never empty.
         Raises ValueError then: HS080 to HS088.
     """
+    return partial(_read_entries, Path(path), column, label, encoding)
+
+
+def make_folder_reader(
+    folder: str | Path | None, encoding: str = "utf8"
+) -> Callable[[Iterable[str]], dict[str, Callable[[], Iterator[str]]]]:
+    """Prepare to read all lists of a model from one folder.
+
+    Registered as "spacy_hosemi.read_gazetteers.v1" in `readers`.
+
+    folder (Optional[Union[str, Path]]): Has a file for each list, named after the list,
+        such as journals.txt; see `make_gazetteer_reader` for other endings. None: the
+        lists are left out, as if they had no entries.
+    encoding (str): Of the files.
+    RETURNS (Callable): From the names of the lists to the reader of each. Raises
+        ValueError then: HS080 a file is not there.
+    """
+    return partial(_folder_readers, folder, encoding)
+
+
+def _folder_readers(
+    folder: str | Path | None, encoding: str, names: Iterable[str]
+) -> dict[str, Callable[[], Iterator[str]]]:
     if folder is None:
-        return no_entries
-    return partial(_read_entries, Path(folder, path), column, label, encoding)
+        return dict.fromkeys(names, no_entries)
+    paths = {name: _path_of(Path(folder), name) for name in names}
+    return {
+        name: make_gazetteer_reader(path, encoding=encoding)
+        for name, path in paths.items()
+    }
+
+
+def _path_of(folder: Path, name: str) -> Path:
+    """The file of a list; if there is none, the one that would be looked for first."""
+    endings = [suffix + gz for gz in ("", ".gz") for suffix in SUFFIXES]
+    paths = [folder / f"{name}{ending}" for ending in endings]
+    return next((path for path in paths if path.exists()), paths[0])
 
 
 def no_entries() -> Iterator[str]:
