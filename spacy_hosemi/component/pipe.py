@@ -22,7 +22,7 @@ from ..core import Marginals, PatternAutomaton, Potentials, log_partition
 from ..core.parallel.coroutines import Steps, finish
 from ..core.parallel.ordered import in_order
 from ..errors import Errors
-from ..features.instances import batches, units
+from ..features.instances import batches, instances
 from ..hierarchy.answers import LeafMarginals
 from ..hierarchy.coarse_to_fine import Hierarchy
 from ..hierarchy.decoder import make_predictor
@@ -483,7 +483,9 @@ class HighOrderSemiCRF(TrainablePipe):
         """Features of documents that are met first; not of a model that was pruned."""
         new = self._met.new(docs) if self.weights.grows else []
         scope = self.cfg["scope"]
-        if parts := [unit.tokens for doc in new for unit in units(doc, scope)]:
+        if parts := [
+            instance.tokens for doc in new for instance in instances(doc, scope)
+        ]:
             grow(self.weights, self._met, parts)
 
     def rehearse(
@@ -508,7 +510,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if self._rehearsal_model is None:
             return losses
         scope = self.cfg["scope"]
-        docs = [u.tokens for eg in examples for u in units(eg.predicted, scope)]
+        docs = [u.tokens for eg in examples for u in instances(eg.predicted, scope)]
         scores, backprop = self.model.begin_update(docs)
         before = self._rehearsal_model.predict(docs)
         found = [divergence(self.automaton, *pair) for pair in zip(scores, before)]
@@ -693,8 +695,8 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> Steps[list[list[Problem]]]:
         """`_problems`, given what a user has fixed."""
         given = self._presets(docs)
-        parts = [units(doc, self.cfg["scope"]) for doc in docs]
-        flat = [unit.tokens for of_doc in parts for unit in of_doc]
+        parts = [instances(doc, self.cfg["scope"]) for doc in docs]
+        flat = [instance.tokens for of_doc in parts for instance in of_doc]
         leaves, scores = yield from self._score_steps(flat)
         potentials = iter(scores)
         limits = self._tree.limits_at_top if leaves is None else leaves.limits
@@ -704,15 +706,15 @@ class HighOrderSemiCRF(TrainablePipe):
         problems = [
             [
                 make_problem(
-                    unit,
+                    instance,
                     next(potentials),
                     preset,
                     fixed,
-                    matches(unit.tokens),
+                    matches(instance.tokens),
                     labels.automaton,
                     labels.inventory,
                 )
-                for unit in of_doc
+                for instance in of_doc
             ]
             for of_doc, preset in zip(parts, presets)
         ]
@@ -757,7 +759,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if not self.weights.is_trained:
             return []
         (problems,) = self._problems([doc])
-        problems = [problem for problem in problems if len(problem.unit.tokens)]
+        problems = [problem for problem in problems if len(problem.instance.tokens)]
         labels = self._leaves or self._labelling
         for problem in problems:
             args = labels.automaton, problem.potentials, problem.constraints
@@ -766,7 +768,7 @@ class HighOrderSemiCRF(TrainablePipe):
         return problems
 
     def _distributions(self, doc: Doc) -> Sequence[Distribution]:
-        """Of each unit; none for an untrained model.
+        """Of each instance; none for an untrained model.
 
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
@@ -849,7 +851,7 @@ class HighOrderSemiCRF(TrainablePipe):
             [
                 key
                 for key, (i, j, _) in found.items()
-                if x.unit.start <= i and j <= x.unit.end
+                if x.instance.start <= i and j <= x.instance.end
             ]
             for x in problems
         ]
@@ -884,8 +886,10 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
         """
         read = self.weights.extractor.token_features
-        parts = units(doc, self.cfg["scope"])
-        return [names for unit in parts for names in read(unit.tokens, is_train)]
+        parts = instances(doc, self.cfg["scope"])
+        return [
+            names for instance in parts for names in read(instance.tokens, is_train)
+        ]
 
     def marginals(self, doc: Doc) -> Marginals | JointMarginals | LeafMarginals:
         """The distribution over segmentations of a document.

@@ -28,7 +28,7 @@ BATCH, BATCH_TOKENS = 128, 1000
 
 # Not frozen, for one is made for each document, and that takes a fifth of the time.
 @dataclass(slots=True)
-class Unit:
+class Instance:
     """What one segmentation covers.
 
     tokens (Doc): The document, or a sentence that is read like one.
@@ -66,30 +66,30 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
         yield batch
 
 
-def units(doc: Doc, scope: str) -> list[Unit]:
+def instances(doc: Doc, scope: str) -> list[Instance]:
     """The parts of a document that are segmented each for itself.
 
     doc (Doc): n tokens.
     scope (str): "doc" or "sents".
-    RETURNS (List[Unit]): From left to right; together they have all tokens.
+    RETURNS (List[Instance]): From left to right; together they have all tokens.
     RAISES (ValueError): HS067 sentence starts are not set.
     """
     if scope == "doc" or not len(doc):
-        return [Unit(doc, 0)]
+        return [Instance(doc, 0)]
     if not doc.has_annotation(SENT_START):
         raise ValueError(Errors.HS067.format(text=doc[:8].text))
     starts = [0, *sentence_starts(doc).tolist(), len(doc)]
     document = _Document(doc)
     return [
-        Unit(cast(Doc, Sentence(document, start, end)), start)
+        Instance(cast(Doc, Sentence(document, start, end)), start)
         for start, end in zip(starts, starts[1:])
     ]
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
-    """Whole documents, from what `units` made of them.
+    """Whole documents, from what `instances` made of them.
 
-    parts (Iterable[Doc]): All units of each document, one document after the other.
+    parts (Iterable[Doc]): All instances of each document, one document after the other.
     RETURNS (Tuple[List[Doc], List[int]]): The documents; where each part begins if all
         tokens are counted together, and how many there are.
     """

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.algorithms.marginals import check_segment
 from ..errors import Errors
-from ..features.instances import Unit
+from ..features.instances import Instance
 from ..labels.inventory import Segment, Span
 from .coarse_to_fine import Solved
 from .tree import LabelTree
@@ -30,13 +30,13 @@ _ROUNDING = 1e-9
 class OfLeaves:
     """See `answers.Distribution`, whose methods these are.
 
-    unit (Unit): What is segmented.
-    solved (Solved): Of the last level, for several units.
+    instance (Instance): What is segmented.
+    solved (Solved): Of the last level, for several instances.
     index (int): Which of them.
     tree (LabelTree): The labels.
     """
 
-    unit: Unit
+    instance: Instance
     solved: Solved
     index: int
     tree: LabelTree
@@ -49,7 +49,7 @@ class OfLeaves:
         here = slice(found.first[self.index], found.first[self.index + 1])
         columns = (found.start, found.end, found.node, self.solved.found[0])
         rows = zip(*(column[here].tolist() for column in columns))
-        low = self.unit.start
+        low = self.instance.start
         return {(i + low, j + low, v): min(p, 1.0) for i, j, v, p in rows}
 
     @property
@@ -108,7 +108,7 @@ class OfLeaves:
 class LeafMarginals:
     """Probabilities of all segments with leaves for labels, of one document.
 
-    units (Sequence[OfLeaves]): From left to right.
+    instances (Sequence[OfLeaves]): From left to right.
     labels (Sequence[str]): L - 1 leaves; label 0 is outside.
     n_tokens (int): n.
 
@@ -117,15 +117,15 @@ class LeafMarginals:
     """
 
     def __init__(
-        self, units: Sequence[OfLeaves], labels: Sequence[str], n_tokens: int
+        self, instances: Sequence[OfLeaves], labels: Sequence[str], n_tokens: int
     ) -> None:
-        self.log_z = math.fsum(of_unit.log_z for of_unit in units)
+        self.log_z = math.fsum(of_instance.log_z for of_instance in instances)
         self.tokens = np.zeros((n_tokens, len(labels) + 1))
         self._segments: dict[Segment, float] = {}
         index = {label: y for y, label in enumerate(labels, start=1)}
-        for of_unit in units:
-            for (start, end, v), prob in of_unit.segments.items():
-                y = 0 if v < 0 else index[of_unit.tree.names[v]]
+        for of_instance in instances:
+            for (start, end, v), prob in of_instance.segments.items():
+                y = 0 if v < 0 else index[of_instance.tree.names[v]]
                 self._segments[start, end, y] = prob
                 self.tokens[start:end, y] += prob
 

@@ -64,17 +64,21 @@ class _OfLeaves(NamedTuple):
         if not self.of_labels.wanted.needs_scores(fixed):
             unknown = self.leaves.unknown
             spans = [
-                [span for of_unit in of_doc for span in of_unit] for of_doc in found
+                [span for of_instance in of_doc for span in of_instance]
+                for of_doc in found
             ]
             return [
                 Prediction(x, None, more, [unknown[label] for *_, label in x])
                 for x, more in zip(spans, listed)
             ]
         flat = [*chain(*problems)], [*chain(*found)]
-        of_units = iter((yield from self._path_steps(*flat)))
+        of_instances = iter((yield from self._path_steps(*flat)))
         return [
             self._confident(
-                [*chain(*spans)], [*chain(*islice(of_units, len(spans)))], more, fixed
+                [*chain(*spans)],
+                [*chain(*islice(of_instances, len(spans)))],
+                more,
+                fixed,
             )
             for spans, more in zip(found, listed)
         ]
@@ -98,22 +102,24 @@ class _OfLeaves(NamedTuple):
     def _path_steps(
         self, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
     ) -> Steps[list[list[Path]]]:
-        """As `paths`; units may be of several documents. What is kept is sure as far
-        down as its name says."""
-        families = [[self.leaves.family(x) for x in of_unit] for of_unit in spans]
-        asked = [[*chain(*of_unit)] for of_unit in families]
+        """As `paths`, for instances of one document or several. What is kept is sure
+        as far down as its name says."""
+        families = [
+            [self.leaves.family(x) for x in of_instance] for of_instance in spans
+        ]
+        asked = [[*chain(*of_instance)] for of_instance in families]
         args = self.of_labels.automaton, self.of_labels.inventory
         probs = iter(chain(*(yield from confidence_steps(problems, asked, *args))))
         found = []
-        for problem, some, of_unit in zip(problems, spans, families):
-            low = problem.unit.start
+        for problem, some, of_instance in zip(problems, spans, families):
+            low = problem.instance.start
             kept = {(i + low, j + low): name for i, j, name in problem.fixed.keep}
             found.append(
                 [
                     self.leaves.path(
                         label, [*islice(probs, len(family))], kept.get((start, end))
                     )
-                    for (start, end, label), family in zip(some, of_unit)
+                    for (start, end, label), family in zip(some, of_instance)
                 ]
             )
         return found
@@ -154,12 +160,12 @@ class _OfTree(NamedTuple):
         solved, known = self._solve(docs, problems, fixed)
         args = solved, known, self.wanted.decoding, self.wanted.expected_f1
         found = iter(self.tree.best(*args))
-        units = iter(self._of_leaves(problems, solved))
+        instances = iter(self._of_leaves(problems, solved))
         predictions, least = [], self.wanted.min_confidence
         for of_doc in problems:
             spans, scores, all_paths = [], [], []
             for problem in of_doc:
-                preset, low = problem.preset, problem.unit.start
+                preset, low = problem.preset, problem.instance.start
                 for span in next(found):
                     if preset and not preset.is_free((span.start, span.end, "")):
                         continue
@@ -169,7 +175,7 @@ class _OfTree(NamedTuple):
                         scores.append(name[1])
                         all_paths.append(span.path)
             listed = None
-            own = [*islice(units, len(of_doc))]
+            own = [*islice(instances, len(of_doc))]
             if self.wanted.spans_threshold is not None:
                 listed = spans_above(own, self.wanted.spans_threshold)
             predictions.append(Prediction(spans, scores, listed, all_paths))
@@ -182,25 +188,27 @@ class _OfTree(NamedTuple):
 
     def marginals(self, doc: Doc, problems: Sequence[Problem]) -> LeafMarginals:
         """See `Predictor`."""
-        of_units = self.distributions(doc, problems)
-        return LeafMarginals(of_units, self.labelling.cfg["labels"], len(doc))
+        of_instances = self.distributions(doc, problems)
+        return LeafMarginals(of_instances, self.labelling.cfg["labels"], len(doc))
 
     def paths(
         self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
     ) -> list[list[Path]]:
         """See `Predictor`."""
-        units = self.distributions(doc, problems)
-        return [[unit.path(x) for x in some] for unit, some in zip(units, spans)]
+        instances = self.distributions(doc, problems)
+        return [
+            [instance.path(x) for x in some] for instance, some in zip(instances, spans)
+        ]
 
     def _solve(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
     ) -> tuple[Solved, list[Fixed]]:
-        """The last level of the tree, and what is fixed in each unit."""
+        """The last level of the tree, and what is fixed in each instance."""
         flat, presets, known = [], [], []
         for doc, of_doc in zip(docs, problems):
             preset = read_preset(doc, self.name)
             for problem in of_doc:
-                start, end = problem.unit.start, problem.unit.end
+                start, end = problem.instance.start, problem.instance.end
                 flat.append(problem)
                 known.append(fixed.part(start, end))
                 part = preset and preset.part(start, end)
@@ -212,8 +220,8 @@ class _OfTree(NamedTuple):
     def _of_leaves(
         self, problems: Sequence[Sequence[Problem]], solved: Solved
     ) -> list[OfLeaves]:
-        """The distribution of each unit."""
-        flat = [problem.unit for of_doc in problems for problem in of_doc]
+        """The distribution of each instance."""
+        flat = [problem.instance for of_doc in problems for problem in of_doc]
         tree = self.tree.tree
         return [OfLeaves(x, solved, d, tree) for d, x in enumerate(flat)]
 

@@ -372,7 +372,7 @@ class Refinement(Flat):
         temperature: float,
         outside: str,
     ) -> Solved:
-        """The last level of units.
+        """The last level of instances.
 
         problems (Sequence[Problem]): At the top.
         presets (Sequence[Optional[Preset]]), fixed (Sequence[Fixed]): What is preset
@@ -385,7 +385,7 @@ class Refinement(Flat):
         others = [path for path, _ in viterbi_many(automaton, potentials, limits)]
         args = automaton, potentials, limits, others, self.settings.threshold
         candidates = top_candidates(*args)
-        docs = [x.unit.tokens for x in problems]
+        docs = [x.instance.tokens for x in problems]
         readings = Readings([top.rows_together(docs)] if docs else [])
         index = {name: y for y, name in enumerate(automaton.labels)}
         # Others make a segmentation impossible: see `make_problem`.
@@ -409,9 +409,9 @@ class Refinement(Flat):
             1.0 / temperature,
         )
         is_open = [np.ones(len(doc), bool) for doc in docs]
-        for of_unit, kept in zip(is_open, spans):
+        for of_instance, kept in zip(is_open, spans):
             for i, j, _ in kept:
-                of_unit[i:j] = False
+                of_instance[i:j] = False
         if outside == "none" or not docs:
             return solved
         return replace(solved, is_open=np.concatenate(is_open))
@@ -423,8 +423,8 @@ class Refinement(Flat):
         decoding: str,
         expected_f1: float | None,
     ) -> list[list[FoundSpan]]:
-        """The best spans of each unit, in tokens of the unit; of what is kept the names
-        down to the one that it is kept with are sure.
+        """The best spans of each instance, in tokens of the instance; of what is kept
+        the names down to the one that it is kept with are sure.
 
         solved (Solved), fixed (Sequence[Fixed]): See `solved`.
         decoding (str), expected_f1 (Optional[float]): See `HighOrderSemiCRF`.
@@ -432,13 +432,13 @@ class Refinement(Flat):
         is_mbr = decoding == "mbr"
         spans = mbr_spans(solved, expected_f1) if is_mbr else solved.best_spans
         found = paths(solved, spans, self.tree)
-        for of_unit, known in zip(found, fixed):
+        for of_instance, known in zip(found, fixed):
             kept = {(i, j): name for i, j, name in known.keep}
-            for k, span in enumerate(of_unit):
+            for k, span in enumerate(of_instance):
                 name = kept.get((span.start, span.end))
                 if n_sure := self.tree.n_sure(span.label, name):
                     sure = [(name, 1.0) for name, _ in span.path[:n_sure]]
-                    of_unit[k] = replace(span, path=sure + span.path[n_sure:])
+                    of_instance[k] = replace(span, path=sure + span.path[n_sure:])
         return found
 
 

@@ -135,7 +135,7 @@ def constrain(
     """Constraints under which segmentations have the spans that are kept, and none that
     is forbidden; but tags on tokens may still mean one that is: see `best_permitted`.
 
-    fixed (Fixed): Of the unit.
+    fixed (Fixed): Of the instance.
     constraints (Optional[Constraints]): What holds anyway; where a span is kept, that
         goes before sentence starts.
     inventory (LabelInventory): Labels and encoding.

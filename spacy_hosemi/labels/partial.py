@@ -49,7 +49,7 @@ AnySpan = tuple[int, int, str | None]  # None: of any label
 
 @dataclass(frozen=True)
 class Fixed:
-    """What a user knows of a document, or of a unit of it.
+    """What a user knows of a document, or of an instance of it.
 
     keep (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
         overlap.

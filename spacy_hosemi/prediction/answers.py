@@ -1,9 +1,9 @@
 """More than the best answer: alternatives, how uncertain they are, rows of them.
 
-Units of a document do not depend on each other, so that probabilities multiply and
+Instances of a document do not depend on each other, so that probabilities multiply and
 entropies add. Everything is asked of the distribution: `decoding` and `min_confidence`
-have no say. No units at all, such as those of an untrained model, have one answer, no
-span, which is certain.
+have no say. Without instances, as of an untrained model, there is one answer: no span,
+which is certain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, entropy, kbest, log_partition
 from ..errors import Errors
-from ..features.instances import Unit, shift
+from ..features.instances import Instance, shift
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import read_segments
 from .posterior import span_probabilities
@@ -44,10 +44,10 @@ class Alternative:
 
 
 class Distribution(Protocol):
-    """Over the segmentations of one unit; spans are in tokens of its document."""
+    """Over the segmentations of one instance; spans are in tokens of its document."""
 
     @property
-    def unit(self) -> Unit: ...
+    def instance(self) -> Instance: ...
 
     def most_probable(self, k: int) -> list[Option]:
         """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
@@ -72,7 +72,7 @@ class Distribution(Protocol):
 class OfSegments:
     """The distribution of the component's own labels.
 
-    problem (Problem): The unit; some segmentation is possible.
+    problem (Problem): The instance; some segmentation is possible.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
     """
 
@@ -81,9 +81,9 @@ class OfSegments:
     inventory: LabelInventory
 
     @property
-    def unit(self) -> Unit:
-        """RETURNS (Unit): What is segmented."""
-        return self.problem.unit
+    def instance(self) -> Instance:
+        """RETURNS (Instance): What is segmented."""
+        return self.problem.instance
 
     def most_probable(self, k: int) -> list[Option]:
         """See `Distribution`; as one, where different tags mean the same spans."""
@@ -91,8 +91,8 @@ class OfSegments:
         log_z = log_partition(*args, problem.constraints)
         merged: dict[tuple[Span, ...], float] = {}
         for segments, score in kbest(*args, k, problem.constraints):
-            found = read_segments(segments, self.inventory, problem.unit.tokens)
-            spans = tuple(shift(found, problem.unit.start))
+            found = read_segments(segments, self.inventory, problem.instance.tokens)
+            spans = tuple(shift(found, problem.instance.start))
             before = merged.get(spans, -math.inf)
             merged[spans] = float(np.logaddexp(before, score - log_z))
         pairs = ((log_prob, spans) for spans, log_prob in merged.items())
@@ -105,7 +105,7 @@ class OfSegments:
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
         """See `Distribution`; of segments only."""
-        low, names = self.unit.start, self.inventory.names
+        low, names = self.instance.start, self.inventory.names
         found = self.problem.marginals(self.automaton).segments_above(p)
         return [
             ((i + low, j + low, names[y]), min(prob, 1.0))
@@ -119,10 +119,10 @@ class OfSegments:
         return span_probabilities(*args)[0]
 
 
-def most_probable(units: Iterable[Distribution], k: int) -> list[Alternative]:
+def most_probable(instances: Iterable[Distribution], k: int) -> list[Alternative]:
     """The k most probable segmentations of a document.
 
-    units (Iterable[Distribution]): Its units.
+    instances (Iterable[Distribution]): Its instances.
     k (int): How many; fewer if no more are possible.
     RETURNS (List[Alternative]): Best first.
     RAISES (ValueError): HS043 k.
@@ -130,7 +130,7 @@ def most_probable(units: Iterable[Distribution], k: int) -> list[Alternative]:
     if k < 1:
         raise ValueError(Errors.HS043.format(name="k", found=k, expected=">= 1"))
     best: list[Option] = [(0.0, ())]
-    options = (unit.most_probable(k) for unit in units)
+    options = (instance.most_probable(k) for instance in instances)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)
     return [_alternative(log_prob, parts) for log_prob, parts in best]
 
@@ -153,41 +153,45 @@ def _best_pairs(
 
 
 def _alternative(log_prob: float, parts: Any) -> Alternative:
-    """parts: () or (those before, spans of the last unit)."""
-    units: list[tuple[Span, ...]] = []
+    """parts: () or (those before, spans of the last instance)."""
+    instances: list[tuple[Span, ...]] = []
     while parts:
         parts, last = parts
-        units.append(last)
+        instances.append(last)
     log_prob = min(log_prob, 0.0)  # up to rounding
-    spans = [span for of_unit in reversed(units) for span in of_unit]
+    spans = [span for of_instance in reversed(instances) for span in of_instance]
     return Alternative(spans, math.exp(log_prob), log_prob)
 
 
-def total_entropy(units: Iterable[Distribution]) -> float:
-    """Of all units together, in nats."""
-    return math.fsum(unit.entropy() for unit in units)
+def total_entropy(instances: Iterable[Distribution]) -> float:
+    """Of all instances together, in nats."""
+    return math.fsum(instance.entropy() for instance in instances)
 
 
-def spans_above(units: Iterable[Distribution], p: float) -> list[tuple[Span, float]]:
+def spans_above(
+    instances: Iterable[Distribution], p: float
+) -> list[tuple[Span, float]]:
     """All spans of a document with at least a given probability.
 
-    units (Iterable[Distribution]): Its units, whose spans are segments.
+    instances (Iterable[Distribution]): Its instances, whose spans are segments.
     p (float): Least probability, above 0.
     RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap.
     """
-    return sorted(pair for unit in units for pair in unit.spans_above(p))
+    return sorted(pair for instance in instances for pair in instance.spans_above(p))
 
 
-def make_rows(doc: Doc, units: Sequence[Distribution], k: int) -> list[dict[str, Any]]:
+def make_rows(
+    doc: Doc, instances: Sequence[Distribution], k: int
+) -> list[dict[str, Any]]:
     """The spans of the k most probable segmentations, as rows of a table.
 
     doc (Doc): The document.
-    units (Sequence[Distribution]), k (int): See `most_probable`.
+    instances (Sequence[Distribution]), k (int): See `most_probable`.
     RETURNS (List[Dict[str, Any]]): See `HighOrderSemiCRF.to_rows`.
     """
-    found = most_probable(units, k)
+    found = most_probable(instances, k)
     spans = {span for one in found for span in one.spans}
-    confidences = dict(_confidences(units, sorted(spans)))
+    confidences = dict(_confidences(instances, sorted(spans)))
     return [
         {
             "rank": rank,
@@ -206,10 +210,10 @@ def make_rows(doc: Doc, units: Sequence[Distribution], k: int) -> list[dict[str,
 
 
 def _confidences(
-    units: Iterable[Distribution], spans: Sequence[Span]
+    instances: Iterable[Distribution], spans: Sequence[Span]
 ) -> Iterable[tuple[Span, float]]:
     """Each span with its probability."""
-    for of_unit in units:
-        start, end = of_unit.unit.start, of_unit.unit.end
+    for of_instance in instances:
+        start, end = of_instance.instance.start, of_instance.instance.end
         within = [x for x in spans if start <= x[0] and x[1] <= end]
-        yield from zip(within, of_unit.confidences(within))
+        yield from zip(within, of_instance.confidences(within))

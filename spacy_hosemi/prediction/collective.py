@@ -36,7 +36,7 @@ def agree(
     """The problems of the second pass.
 
     doc (Doc): n tokens.
-    problems (Sequence[Problem]): All units of the document.
+    problems (Sequence[Problem]): All instances of the document.
     automaton (PatternAutomaton): Of the component.
     weight (float): How much the other occurrences of a word count.
     RETURNS (List[Problem]): With more scores of tokens; those that were given where no

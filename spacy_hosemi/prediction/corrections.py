@@ -14,7 +14,7 @@ from spacy.tokens import Span as DocSpan
 
 from ..core import Constraints, PatternAutomaton, viterbi
 from ..errors import Errors
-from ..features.instances import units
+from ..features.instances import instances
 from ..labels.constraints import exactly
 from ..labels.inventory import LabelInventory, Segment
 from ..labels.partial import AnySpan, Fixed
@@ -54,7 +54,9 @@ def read_fixed(
     for span in fixed.keep:
         if fixed.forbids(span):
             raise ValueError(Errors.HS098.format(found=span))
-        if not any(x.start <= span[0] and span[1] <= x.end for x in units(doc, scope)):
+        if not any(
+            x.start <= span[0] and span[1] <= x.end for x in instances(doc, scope)
+        ):
             reason = 'which crosses a sentence start in the scope "sents"'
             raise _no_span("keep", span, reason, doc)
     return fixed
@@ -125,7 +127,7 @@ def best_permitted(
         raw = next(_forbidden_spans(problem, segments, inventory), None)
         if raw is None:
             return segments
-        split = _without(raw, constraints, inventory, len(problem.unit.tokens))
+        split = _without(raw, constraints, inventory, len(problem.instance.tokens))
 
 
 def _forbidden_spans(
@@ -133,7 +135,9 @@ def _forbidden_spans(
 ) -> Iterator[tuple[int, int, str]]:
     """Before whitespace is cut off."""
     for raw in inventory.decode(segments):
-        if any(map(problem.fixed.forbids, trim_whitespace([raw], problem.unit.tokens))):
+        if any(
+            map(problem.fixed.forbids, trim_whitespace([raw], problem.instance.tokens))
+        ):
             yield raw
 
 

@@ -27,7 +27,7 @@ from .problem import JointMarginals, Problem
 from .thresholds import Thresholds, least_of
 
 
-# Not frozen, as `Unit`.
+# Not frozen, as `Instance`.
 @dataclass(slots=True)
 class Prediction:
     """Spans of one document; probabilities where they were needed.
@@ -65,8 +65,8 @@ class Wanted(NamedTuple):
 
 
 class Predictor(Protocol):
-    """What is said of documents, given the problems of each: its units with all scores,
-    of the labels that it has or of the top of a tree."""
+    """What is said of documents, given the problems of each: its instances with all
+    scores, of the labels that it has or of the top of a tree."""
 
     def predictions(
         self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
@@ -81,7 +81,7 @@ class Predictor(Protocol):
     def distributions(
         self, doc: Doc, problems: Sequence[Problem]
     ) -> Sequence[Distribution]:
-        """Of each unit of a document."""
+        """Of each instance of a document."""
         ...
 
     def marginals(
@@ -96,8 +96,8 @@ class Predictor(Protocol):
         problems: Sequence[Problem],
         spans: Sequence[Sequence[Span]],
     ) -> list[list[Path]]:
-        """How probable spans of each unit of a document are: the names from the top of
-        the labels, and the probability of each."""
+        """How probable spans of each instance of a document are: the names from the top
+        of the labels, and the probability of each."""
         ...
 
 
@@ -117,14 +117,16 @@ class _OfLabels(NamedTuple):
     ) -> Steps[list[Prediction]]:
         """See `Predictor`."""
         wanted, found = self.wanted, (yield from self.solve(problems))
-        spans = [[span for of_unit in of_doc for span in of_unit] for of_doc in found]
+        spans = [
+            [span for of_instance in of_doc for span in of_instance] for of_doc in found
+        ]
         listed = [self.listed(of_doc) for of_doc in problems]
         if not wanted.needs_scores(fixed):
             return [Prediction(x, None, more) for x, more in zip(spans, listed)]
         flat = [*chain(*problems)], [*chain(*found)]
         args = self.automaton, self.inventory
-        of_units = iter((yield from confidence_steps(*flat, *args)))
-        scores = [[*chain(*islice(of_units, len(of_doc)))] for of_doc in problems]
+        of_instances = iter((yield from confidence_steps(*flat, *args)))
+        scores = [[*chain(*islice(of_instances, len(of_doc)))] for of_doc in problems]
         return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
 
     def distributions(self, doc: Doc, problems: Sequence[Problem]) -> list[OfSegments]:
@@ -146,14 +148,14 @@ class _OfLabels(NamedTuple):
         args = self.automaton, self.inventory
         probs = span_probabilities(problems, spans, *args)
         return [
-            [[(label, p)] for (*_, label), p in zip(*of_unit)]
-            for of_unit in zip(spans, probs)
+            [[(label, p)] for (*_, label), p in zip(*of_instance)]
+            for of_instance in zip(spans, probs)
         ]
 
     def solve(
         self, problems: Sequence[Sequence[Problem]]
     ) -> Steps[list[list[list[Span]]]]:
-        """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each unit of each
+        """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each instance of each
         document, in tokens of the document."""
         flat = [problem for of_doc in problems for problem in of_doc]
         inventory, wanted = self.inventory, self.wanted
@@ -163,15 +165,15 @@ class _OfLabels(NamedTuple):
             if spans is None:
                 raise impossible(problem, inventory, self.cfg)
             solved.append(spans)
-        of_units = iter(solved)
-        return [list(islice(of_units, len(of_doc))) for of_doc in problems]
+        of_instances = iter(solved)
+        return [list(islice(of_instances, len(of_doc))) for of_doc in problems]
 
     def listed(self, problems: Sequence[Problem]) -> list[tuple[Span, float]] | None:
         """RETURNS (Optional[List[Tuple[Span, float]]]): See `Prediction`."""
         if self.wanted.spans_threshold is None:
             return None
         args = self.automaton, self.inventory
-        some = [OfSegments(x, *args) for x in problems if len(x.unit.tokens)]
+        some = [OfSegments(x, *args) for x in problems if len(x.instance.tokens)]
         return spans_above(some, self.wanted.spans_threshold)
 
     def _confident(
@@ -192,9 +194,9 @@ def best_spans(
     decoding: str,
     expected_f1: float | None,
 ) -> Steps[list[list[Span] | None]]:
-    """The spans of units, without the preset ones.
+    """The spans of instances, without the preset ones.
 
-    problems (Sequence[Problem]): Units, of one document or several.
+    problems (Sequence[Problem]): Instances, of one document or several.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
     decoding (str), expected_f1 (Optional[float]): See `HighOrderSemiCRF`.
     RETURNS (List[Optional[List[Tuple[int, int, str]]]]): In tokens of the document of
@@ -214,10 +216,10 @@ def best_spans(
 def _read(
     problem: Problem, segments: Sequence[Segment], inventory: LabelInventory
 ) -> list[Span] | None:
-    tokens = problem.unit.tokens
+    tokens = problem.instance.tokens
     if not segments:
         return None if len(tokens) else []
     spans = read_segments(segments, inventory, tokens)
     if problem.preset:
         spans = [span for span in spans if problem.preset.is_free(span)]
-    return shift(spans, problem.unit.start)
+    return shift(spans, problem.instance.start)

@@ -1,4 +1,4 @@
-"""From scores to spans: what limits the segmentations of a unit, and the best of them.
+"""From scores to spans: the limits on segmentations of an instance, and the best one.
 
 Limits are the document's own (sentence starts, whitespace), what a user has fixed, the
 preset entities, and the matches of hard lists.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..core import Constraints, PatternAutomaton, Potentials, viterbi
 from ..errors import Errors
-from ..features.instances import Unit
+from ..features.instances import Instance
 from ..labels.constraints import constrain, exactly, leave_free, limits
 from ..labels.inventory import LabelInventory, Span
 from ..labels.partial import Fixed, Preset
@@ -23,7 +23,7 @@ from .problem import Problem
 
 
 def make_problem(
-    unit: Unit,
+    instance: Instance,
     potentials: Potentials,
     preset: Preset | None,
     fixed: Fixed,
@@ -31,27 +31,27 @@ def make_problem(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> Problem:
-    """A unit with everything that limits what may be predicted.
+    """An instance with everything that limits what may be predicted.
 
-    unit (Unit): n tokens.
+    instance (Instance): n tokens.
     potentials (Potentials): Their scores; those of whitespace are changed.
     preset (Optional[Preset]), fixed (Fixed): Of the whole document.
-    entities (Iterable[Tuple[int, int, str]]): Matches of hard lists in the unit.
+    entities (Iterable[Tuple[int, int, str]]): Matches of hard lists in the instance.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
     RETURNS (Problem): Preset entities and matches of lists that make a segmentation
         impossible, such as by rules, are not in it.
     """
     if fixed:
-        fixed = fixed.part(unit.start, unit.end)
+        fixed = fixed.part(instance.start, instance.end)
     if preset:
-        preset = preset.part(unit.start, unit.end).beside(fixed)
-    spaces = whitespace(unit.tokens)
+        preset = preset.part(instance.start, instance.end).beside(fixed)
+    spaces = whitespace(instance.tokens)
     if spaces is not None and inventory.outside != "none" and not inventory.on_tokens:
         # no span starts or ends on whitespace
         starts, ends = preset.borders() if preset else ([], [])
         potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
         potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-    base = limits(unit.tokens, inventory)
+    base = limits(instance.tokens, inventory)
     if fixed:
         base = constrain(fixed, base, inventory, potentials.n_tokens)
     kept = base
@@ -65,7 +65,7 @@ def make_problem(
         is_taken = preset.is_taken if preset else np.zeros(potentials.n_tokens, bool)
         chosen = choose_spans(matches, is_taken, base)
         kept, _ = _with_spans(chosen, kept, potentials, automaton, inventory)
-    return Problem(unit, potentials, kept, preset, fixed)
+    return Problem(instance, potentials, kept, preset, fixed)
 
 
 def _with_spans(
@@ -100,7 +100,7 @@ def impossible(
     rules, fixed, tokens = (
         cfg.get("label_rules", []),
         problem.fixed,
-        problem.unit.tokens,
+        problem.instance.tokens,
     )
     is_in_force = {
         f"keep = {list(fixed.keep)}": bool(fixed.keep),

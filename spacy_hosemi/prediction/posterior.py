@@ -22,7 +22,7 @@ def span_probabilities(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> list[list[float]]:
-    """Posterior probabilities of spans of units, all work done by this thread; see
+    """Posterior probabilities of spans of instances, all work done by this thread; see
     `confidence_steps`."""
     return finish(confidence_steps(problems, spans, automaton, inventory))
 
@@ -33,15 +33,15 @@ def confidence_steps(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> Steps[list[list[float]]]:
-    """Posterior probabilities of spans of units.
+    """Posterior probabilities of spans of instances.
 
-    problems (Sequence[Problem]): Units, of one document or several.
-    spans (Sequence[Sequence[Tuple[int, int, str]]]): Any of each unit, in tokens of its
-        document.
+    problems (Sequence[Problem]): Instances, of one document or several.
+    spans (Sequence[Sequence[Tuple[int, int, str]]]): Any of each instance, in tokens of
+        its document.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
     RETURNS (List[List[float]]): In [0, 1].
     """
-    moved = [shift(some, -x.unit.start) for x, some in zip(problems, spans)]
+    moved = [shift(some, -x.instance.start) for x, some in zip(problems, spans)]
     if inventory.on_tokens:
         pairs = zip(problems, moved)
         found = [_of_tags(*pair, automaton, inventory) for pair in pairs]
@@ -68,7 +68,7 @@ def _of_tags(
 ) -> list[float]:
     """P(span) = Z(tag sequences with it) / Z, summed over what is trimmed to it."""
     doc, potentials, limits = (
-        problem.unit.tokens,
+        problem.instance.tokens,
         problem.potentials,
         problem.constraints,
     )

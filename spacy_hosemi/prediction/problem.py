@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
-from ..features.instances import Unit
+from ..features.instances import Instance
 from ..labels.partial import NOTHING, Fixed, Preset
 
 
-# Not frozen, as `Unit`.
+# Not frozen, as `Instance`.
 @dataclass(slots=True)
 class Problem:
-    """All that decides how a unit is segmented."""
+    """All that decides how an instance is segmented."""
 
-    unit: Unit
+    instance: Instance
     potentials: Potentials
     constraints: Constraints | None
     preset: Preset | None = None
     fixed: Fixed = NOTHING
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
-        """RETURNS (Marginals): Of this unit."""
+        """RETURNS (Marginals): Of this instance."""
         return marginals(automaton, self.potentials, self.constraints)
 
     def at_temperature(self, temperature: float) -> Problem:
@@ -37,16 +37,16 @@ class Problem:
 
     def with_more(self, scores: Mapping[str, NDArray[np.float64]]) -> Problem:
         """With scores of the tokens of the whole document added, by role."""
-        unit, potentials = self.unit, self.potentials
+        instance, potentials = self.instance, self.potentials
         added = {
-            role: getattr(potentials, role) + more[unit.start : unit.end]
+            role: getattr(potentials, role) + more[instance.start : instance.end]
             for role, more in scores.items()
         }
         return replace(self, potentials=replace(potentials, **added))
 
 
 class JointMarginals:
-    """The marginals of units that follow each other and do not depend on each other.
+    """The marginals of consecutive instances, which do not depend on each other.
 
     parts (Sequence[Marginals]): One or more, from left to right.
 
@@ -72,7 +72,7 @@ class JointMarginals:
         )
 
     def segment(self, start: int, end: int, label: int) -> float:
-        """Probability of exactly this segment; 0 if it crosses the border of a unit.
+        """Probability of exactly this segment; 0 if it crosses instances.
 
         RAISES (ValueError): As `Marginals.segment`.
         """

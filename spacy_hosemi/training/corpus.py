@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..features.instances import units
+from ..features.instances import instances
 from ..labels.gold import Gold, make_gold
 from ..labels.inventory import LabelInventory
 from ..labels.partial import Annotation
@@ -18,7 +18,7 @@ from ..labels.whitespace import whitespace
 
 
 class Corpus(NamedTuple):
-    """Units, one document after the other.
+    """Instances, one document after the other.
 
     docs (List[Doc]): What is segmented.
     annotations (List[Annotation]): What is known of each.
@@ -48,8 +48,8 @@ def read_corpus(
     found = Corpus([], [], [])
     for eg, known in zip(examples, annotations):
         tree.check(known, eg.predicted, name)
-        for unit in units(eg.predicted, scope):
-            part, tokens = known.part(unit.start, unit.end), unit.tokens
+        for instance in instances(eg.predicted, scope):
+            part, tokens = known.part(instance.start, instance.end), instance.tokens
             at_top = tree.annotation_at_top(part)
             found.golds.append(make_gold(at_top, inventory, tokens, name))
             # As in `make_gold`: whitespace is not outside where nothing is.

@@ -16,7 +16,7 @@ from ..core import PatternAutomaton, Potentials, viterbi
 from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.attributes import SET_BY_COMPONENTS
-from ..features.instances import units
+from ..features.instances import instances
 from ..labels.alignment import count_misaligned
 from ..labels.gold import Gold
 from ..labels.partial import Annotation
@@ -52,10 +52,10 @@ def warn_misaligned(
 def warn_crossing(
     examples: Iterable[Example], annotations: Iterable[Annotation], scope: str
 ) -> None:
-    """HSW07: spans that cross the border of a unit."""
+    """HSW07: spans that cross the border of an instance."""
     found = total = 0
     for eg, known in zip(examples, annotations):
-        parts = [known.part(u.start, u.end) for u in units(eg.predicted, scope)]
+        parts = [known.part(u.start, u.end) for u in instances(eg.predicted, scope)]
         found += len(known.spans) - sum(len(part.spans) for part in parts)
         total += len(known.spans)
     if found:

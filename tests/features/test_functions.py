@@ -18,7 +18,7 @@ from spacy_hosemi.features import (
     make_table,
 )
 from spacy_hosemi.features.functions import functions as functions_module
-from spacy_hosemi.features.instances import units
+from spacy_hosemi.features.instances import instances
 from spacy_hosemi.model.span_scorer import build_span_scorer
 
 from ..helpers import make_doc
@@ -165,8 +165,13 @@ def test_a_document_without_tokens_is_given_to_nobody():
 def test_a_sentence_is_given_as_a_span():
     doc = make_doc(NLP, *"abc", sent_starts=[True, False, True])
     extractor = make_extractor({"f": lambda span: [[span.text, t.text] for t in span]})
-    found = [fired(extractor, unit.tokens)["inside"] for unit in units(doc, "sents")]
-    names = [[[name for name, _ in token] for token in of_unit] for of_unit in found]
+    found = [
+        fired(extractor, instance.tokens)["inside"]
+        for instance in instances(doc, "sents")
+    ]
+    names = [
+        [[name for name, _ in token] for token in of_instance] for of_instance in found
+    ]
     assert names == [[["f=a b", "f=a"], ["f=a b", "f=b"]], [["f=c", "f=c"]]]
 
 

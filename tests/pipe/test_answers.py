@@ -78,11 +78,11 @@ def joined(parts) -> Doc:
 
 
 def distributions(pipe, doc) -> list[oracles.Scores]:
-    """The scored segmentations of each unit, and its first token."""
+    """The scored segmentations of each instance, and its first token."""
     found = []
     for problem in pipe._problems([doc])[0]:
         given = as_problem(pipe.automaton, problem.potentials, problem.constraints)
-        found.append((problem.unit.start, oracles.scored(given)))
+        found.append((problem.instance.start, oracles.scored(given)))
     return found
 
 
@@ -90,13 +90,13 @@ def by_spans(pipe, doc) -> dict:
     """P(spans) of all sets of spans that a document may have."""
     whole = {(): 1.0}
     for low, scores in distributions(pipe, doc):
-        unit = {}
+        instance = {}
         for segments, p in oracles.probabilities(scores).items():
             spans = tuple(
                 (i + low, j + low, y) for i, j, y in pipe.inventory.decode(segments)
             )
-            unit[spans] = unit.get(spans, 0.0) + p
-        pairs = itertools.product(whole.items(), unit.items())
+            instance[spans] = instance.get(spans, 0.0) + p
+        pairs = itertools.product(whole.items(), instance.items())
         whole = {(*x, *y): p * q for (x, p), (y, q) in pairs}
     return whole
 

@@ -63,7 +63,7 @@ def with_others(words, counts, weight):
 
 
 def second_pass(pipe, docs):
-    """The enumerated second pass of units: (scores of segmentations, by unit)."""
+    """The second pass, enumerated: scores of segmentations, by instance."""
     problems, counts = [], []
     for doc in docs:
         (potentials,) = pipe.model.predict([doc])

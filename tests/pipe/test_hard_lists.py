@@ -70,8 +70,8 @@ def test_the_rest_is_decoded_exactly(entries, decoding):
             assert not pipe(doc).ents
             continue
         hard = {(i, j, "A") for i, j in wanted(doc, entries)}
-        ((unit,),) = free._problems([doc])
-        problem = as_problem(pipe.automaton, unit.potentials)
+        ((instance,),) = free._problems([doc])
+        problem = as_problem(pipe.automaton, instance.potentials)
         scores = {
             s: value
             for s, value in oracles.scored(problem).items()

@@ -37,12 +37,12 @@ def cooled(pipe, doc, temperature) -> dict:
     whole = {(): 1.0}
     for low, scores in distributions(pipe, doc):
         scaled = {s: score / temperature for s, score in scores.items()}
-        unit = {}
+        instance = {}
         for segments, p in oracles.probabilities(scaled).items():
             decoded = pipe.inventory.decode(segments)
             spans = tuple((i + low, j + low, y) for i, j, y in decoded)
-            unit[spans] = unit.get(spans, 0.0) + p
-        pairs = itertools.product(whole.items(), unit.items())
+            instance[spans] = instance.get(spans, 0.0) + p
+        pairs = itertools.product(whole.items(), instance.items())
         whole = {(*x, *y): p * q for (x, p), (y, q) in pairs}
     pipe.temperature = temperature
     return whole

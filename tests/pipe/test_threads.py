@@ -70,10 +70,10 @@ def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     pipe = nlp.get_pipe("hosemi")
     add_limits, failed = pipe_module.make_problem, []
 
-    def fail(unit, *args):
-        if "Nobody" in unit.tokens.text:
+    def fail(instance, *args):
+        if "Nobody" in instance.tokens.text:
             raise ValueError("Nobody")
-        return add_limits(unit, *args)
+        return add_limits(instance, *args)
 
     monkeypatch.setattr(pipe_module, "make_problem", fail)
     monkeypatch.setattr(
