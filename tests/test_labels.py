@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi.core import PatternAutomaton
-from spacy_hosemi.labels import inventory as labels
+from spacy_hosemi.labels import patterns as mining
 from spacy_hosemi.labels.inventory import ENCODINGS, OUTSIDES, LabelInventory
 from spacy_hosemi.labels.patterns import (
     check_asked,
@@ -142,7 +142,7 @@ def test_order_1_has_all_bigrams():
 
 
 def test_of_too_many_bigrams_only_those_seen(monkeypatch):
-    monkeypatch.setattr(labels, "ALL_BIGRAMS", 8)
+    monkeypatch.setattr(mining, "ALL_BIGRAMS", 8)
     inventory = LabelInventory(["A", "B"])  # 3 names: 9 bigrams
     patterns, _ = mine_patterns(inventory, [[0, 1], [1]], max_order=1)
     assert set(patterns) == {("^", "O"), ("O", "A"), ("A", "$"), ("^", "A")}

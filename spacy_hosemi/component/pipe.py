@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -28,13 +29,15 @@ from ..hierarchy.coarse_to_fine import Hierarchy
 from ..hierarchy.decoder import make_predictor
 from ..hierarchy.flatten import Leaves
 from ..hierarchy.projection import Refinement
+from ..hierarchy.tree import check_labels_in_tree
 from ..hierarchy.weights import LevelWeights, level_weights_of
 from ..labels.alignment import labels_of, read_annotation
-from ..labels.gold import Gold
+from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import LabelInventory
 from ..labels.inventory import Span as SpanTriple
-from ..labels.label_schema import Labelling
+from ..labels.label_schema import LabelSchema, read_schema
 from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed, Preset
+from ..labels.patterns import learn_patterns
 from ..labels.projection import Flat
 from ..model.span_scorer import predict_steps, weights_of
 from ..model.tok2vec import set_output
@@ -258,7 +261,7 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(Errors.HS090.format(role=role, found=names))
         if observed_order or observed_patterns:
             self.weights.observe_patterns()
-        self._labelling = Labelling(self.cfg, self._tree)
+        self._use_labels(())
         self._met = Met()
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
@@ -269,10 +272,29 @@ class HighOrderSemiCRF(TrainablePipe):
         """The labels of spans, without outside."""
         return tuple(self.cfg["labels"])
 
+    def _use(self, schema: LabelSchema) -> None:
+        """Make a schema the component's own, and what is saved."""
+        self.schema = schema
+        self.cfg.pop("tree", None)
+        self.cfg.update(schema.to_cfg())
+
+    def _use_labels(
+        self, labels: Iterable[str], parents: Mapping[str, str] | None = None
+    ) -> None:
+        """Labels without patterns. RAISES (ValueError): HS040, HS115; the schema is as
+        it was then."""
+        without: dict[str, Any] = {"patterns": [], "observed": [], "label_rules": []}
+        given = {"labels": list(labels), "tree": parents or {}}
+        self._use(self._read_schema({**self.cfg, **without, **given}))
+
+    def _read_schema(self, cfg: Mapping[str, Any]) -> LabelSchema:
+        top = self._tree.set_labels(tuple(cfg["labels"]), cfg.get("tree", {}))
+        return read_schema(cfg, None if self._tree.takes_labels else top)
+
     @property
     def inventory(self) -> LabelInventory:
         """The names that segments have."""
-        return self._labelling.inventory
+        return self.schema.inventory
 
     @property
     def has_tree(self) -> bool:
@@ -297,7 +319,7 @@ class HighOrderSemiCRF(TrainablePipe):
     @property
     def automaton(self) -> PatternAutomaton:
         """Of labels, patterns and rules."""
-        return self._labelling.automaton
+        return self.schema.automaton
 
     def add_label(self, label: str) -> int:
         """Add a label: before initialization, or to a trained model.
@@ -312,10 +334,10 @@ class HighOrderSemiCRF(TrainablePipe):
         if label in self.labels:
             return 0
         if not len(self.weights.tail):
-            self._labelling.assign([*self.labels, label], [])
+            self._use_labels([*self.labels, label], self.cfg.get("tree"))
             return 1
-        models = self.model, self._rehearsal_model
-        changes.add_label(label, self._labelling, filter(None, models))
+        models = filter(None, (self.model, self._rehearsal_model))
+        self._use(changes.add_label(label, self.schema, self.cfg, models))
         return 1
 
     # training
@@ -366,7 +388,7 @@ class HighOrderSemiCRF(TrainablePipe):
             warn_misaligned(examples, annotations)
         annotate(nlp, examples)
         warn_unset(self.weights.extractor, [eg.predicted for eg in examples])
-        self._labelling.begin(known, hierarchy)
+        self._begin(known, hierarchy)
         self._check_hard_lists()
         check_labels(self.min_confidence, self._tree.names, self.name)
         read_sources(
@@ -382,9 +404,12 @@ class HighOrderSemiCRF(TrainablePipe):
         warn_crossing(examples, annotations, self.cfg["scope"])
         self._met = Met()
         self._met.new(eg.predicted for eg in examples)
-        n_forbidden = self._labelling.find_patterns(golds)
+        sequences = label_sequences(golds)
+        schema, n_forbidden = learn_patterns(self.schema, sequences, self.cfg)
+        self._use(schema)
         warn_rules(self.automaton, golds)
-        changes.allocate(self.weights, self._labelling, docs, golds, n_forbidden)
+        self._tree.clear()
+        changes.allocate(self.weights, schema, self.cfg, docs, golds, n_forbidden)
         set_output(self.model, len(self.inventory.names))
         self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
@@ -395,6 +420,29 @@ class HighOrderSemiCRF(TrainablePipe):
             self._tree.fit(fit, self.weights, self.automaton, *corpus)
             fitted.add(self)
 
+    def _begin(
+        self, labels: Sequence[str], read_tree: Callable[[], dict[str, str]] | None
+    ) -> None:
+        """Take labels for training, without patterns yet.
+
+        RAISES (ValueError): HS117 a label that is not in the tree; HS118 a tree that
+            nothing asks for, or none that is.
+        """
+        if self._tree.needs_parents != (read_tree is not None):
+            raise ValueError(
+                Errors.HS118.format(
+                    expected="hierarchy.separator, or hierarchy in [initialize]",
+                    found="there are both" if read_tree else "there is none of them",
+                )
+            )
+        parents = self.cfg.get("tree")
+        if read_tree is not None:
+            parents = read_tree()
+            check_labels_in_tree(labels, parents)
+        self._use_labels(labels, parents)
+        if self._tree.is_needed:
+            self._use(replace(self.schema, parents=self._tree.parents))
+
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
     ) -> None:
@@ -402,7 +450,8 @@ class HighOrderSemiCRF(TrainablePipe):
         args = docs, golds, self._tree.is_needed
         fit(Batch(self.weights, self.automaton, self.objective, *args))
         if self.cfg["pattern_selection"] == "gain":
-            changes.add_patterns(self.weights, self._labelling, docs, golds)
+            known = self.weights, self.schema, self.cfg
+            self._use(changes.add_patterns(*known, docs, golds))
             fit(Batch(self.weights, self.automaton, self.objective, *args))
         self.prune()
 
@@ -587,7 +636,8 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        changes.prune(self.weights, self._labelling, values)
+        self._tree.check_prunable()
+        self._use(changes.prune(self.weights, self.schema, self.cfg, values))
 
     def _corpus(
         self,
@@ -676,8 +726,8 @@ class HighOrderSemiCRF(TrainablePipe):
             self.temperature,
             self.confidence or lists_ents,
         )
-        args = self._labelling, self._leaves, self.model, self.name
-        return make_predictor(wanted, *args)
+        args = self._tree, self.cfg, self._leaves, self.model, self.name
+        return make_predictor(wanted, self.schema, *args)
 
     @property
     def _leaves(self) -> Leaves | None:
@@ -701,7 +751,7 @@ class HighOrderSemiCRF(TrainablePipe):
         potentials = iter(scores)
         limits = self._tree.limits_at_top if leaves is None else leaves.limits
         presets, fixed = limits(given, fixed)
-        labels = leaves or self._labelling
+        labels = leaves or self.schema
         matches = self.weights.extractor.gazetteers.entities
         problems = [
             [
@@ -760,7 +810,7 @@ class HighOrderSemiCRF(TrainablePipe):
             return []
         (problems,) = self._problems([doc])
         problems = [problem for problem in problems if len(problem.instance.tokens)]
-        labels = self._leaves or self._labelling
+        labels = self._leaves or self.schema
         for problem in problems:
             args = labels.automaton, problem.potentials, problem.constraints
             if log_partition(*args) == -np.inf:
@@ -1011,7 +1061,7 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _loaded(self) -> HighOrderSemiCRF:
         check_format(self.cfg)
-        self._labelling.load()
+        self._use(self._read_schema(self.cfg))
         weights, automaton = self.weights, self.automaton
         self._tree.connect(automaton)
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -12,8 +12,9 @@ from thinc.api import Model
 from ..core import Marginals
 from ..core.parallel.coroutines import Steps, finish
 from ..labels.inventory import Span
-from ..labels.label_schema import Labelling
+from ..labels.label_schema import LabelSchema
 from ..labels.partial import NOTHING, Fixed
+from ..labels.projection import Flat
 from ..model.span_scorer import weights_of
 from ..model.weights.shim import Weights
 from ..prediction.answers import OfSegments, spans_above
@@ -30,23 +31,24 @@ from .projection import Refinement
 
 def make_predictor(
     wanted: Wanted,
-    labelling: Labelling,
+    schema: LabelSchema,
+    tree: Flat,
+    cfg: Mapping[str, Any],
     leaves: Leaves | None,
     model: Model[list[Doc], Any],
     name: str,
 ) -> Predictor:
     """The one for these labels.
 
-    wanted (Wanted), labelling (Labelling), leaves (Optional[Leaves]), model (Model),
-        name (str): Of the component, as they are now.
+    wanted (Wanted), schema (LabelSchema), tree (Flat), cfg (Mapping), leaves
+        (Optional[Leaves]), model (Model), name (str): Of the component as it is now.
     """
-    tree, cfg = labelling.tree, labelling.cfg
     if leaves is not None:
         at_leaves = _OfLabels(wanted, leaves.automaton, leaves.inventory, cfg)
         return _OfLeaves(at_leaves, leaves)
     if isinstance(tree, Refinement) and tree.is_needed:
-        return _OfTree(wanted, labelling, weights_of(model), tree, name)
-    return _OfLabels(wanted, labelling.automaton, labelling.inventory, cfg)
+        return _OfTree(wanted, schema, weights_of(model), tree, name)
+    return _OfLabels(wanted, schema.automaton, schema.inventory, cfg)
 
 
 class _OfLeaves(NamedTuple):
@@ -147,7 +149,7 @@ class _OfTree(NamedTuple):
     """With labels in a tree: what is said is that of its last level."""
 
     wanted: Wanted
-    labelling: Labelling
+    schema: LabelSchema
     weights: Weights
     tree: Refinement
     name: str
@@ -189,7 +191,7 @@ class _OfTree(NamedTuple):
     def marginals(self, doc: Doc, problems: Sequence[Problem]) -> LeafMarginals:
         """See `Predictor`."""
         of_instances = self.distributions(doc, problems)
-        return LeafMarginals(of_instances, self.labelling.cfg["labels"], len(doc))
+        return LeafMarginals(of_instances, list(self.schema.labels), len(doc))
 
     def paths(
         self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
@@ -213,8 +215,8 @@ class _OfTree(NamedTuple):
                 known.append(fixed.part(start, end))
                 part = preset and preset.part(start, end)
                 presets.append(part and part.beside(known[-1]))
-        cfg, automaton = self.labelling.cfg, self.labelling.automaton
-        args = self.weights, automaton, self.wanted.temperature, cfg["outside"]
+        schema, temperature = self.schema, self.wanted.temperature
+        args = self.weights, schema.automaton, temperature, schema.outside
         return self.tree.solved(flat, presets, known, *args), known
 
     def _of_leaves(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels.inventory import ALL_BIGRAMS, LabelInventory, Pattern
-from ..labels.patterns import mine_patterns
+from ..labels.inventory import LabelInventory, Pattern
+from ..labels.patterns import ALL_BIGRAMS, mine_patterns
 from ..model.active_features import Rows
 from ..model.weights.pairs import Pairs
 from ..training.feature_selection import MAX_WEIGHTS

@@ -23,7 +23,8 @@ from ..core import PatternAutomaton
 from ..core.algorithms.lattice import Steps
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
-from ..labels.inventory import ALL_BIGRAMS, OUTSIDE, Pattern
+from ..labels.inventory import OUTSIDE, Pattern
+from ..labels.patterns import ALL_BIGRAMS
 from ..model.weights.packing import pack_counts, pack_floats, to_single, unpack_floats
 from ..model.weights.pairs import Pairs
 from ..model.weights.storage import truncated

@@ -101,6 +101,12 @@ def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
     return outside
 
 
+def label_sequences(golds: Iterable[Gold]) -> list[list[int]]:
+    """RETURNS (List[List[int]]): Label indices of the segments of each document whose
+    tokens are all known."""
+    return [[y for _, _, y in gold.segments] for gold in golds if gold.segments]
+
+
 def known_labels(gold: Gold, n_tokens: int) -> dict[str, NDArray[np.intp]]:
     """Which label is known to cover, begin at, end at and go on at each token.
 

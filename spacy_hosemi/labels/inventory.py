@@ -27,9 +27,6 @@ OUTSIDES = ("run", "token", "none")
 SELECTIONS = ("count", "gain")  # of patterns
 SMOOTHINGS = (0, 1, 2)  # of lengths
 
-# With more label bigrams than this only those seen in training become patterns.
-ALL_BIGRAMS = 20_000
-
 
 class LabelInventory:
     """Span labels and how they appear in a segmentation.

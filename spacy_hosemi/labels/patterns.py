@@ -3,11 +3,76 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.automaton.automaton import BEGIN, END
 from ..errors import Errors
-from .inventory import ALL_BIGRAMS, ANY, LabelInventory, Pattern
+from .inventory import ANY, LabelInventory, Pattern
+from .label_schema import LabelSchema
+
+# With more label bigrams than this only those seen in training become patterns.
+ALL_BIGRAMS = 20_000
+
+
+def learn_patterns(
+    schema: LabelSchema, sequences: Sequence[Sequence[int]], cfg: Mapping[str, Any]
+) -> tuple[LabelSchema, int]:
+    """A schema with the label patterns of a training corpus, and the rules in force.
+
+    schema (LabelSchema): Labels.
+    sequences (Sequence[Sequence[int]]): Label indices of gold segmentations.
+    cfg (Mapping[str, Any]): Settings of the component.
+    RETURNS (Tuple[LabelSchema, int]): And how many patterns, which come first, are
+        forbidden.
+    RAISES (ValueError): HS112 observed_patterns.
+    """
+    by_gain = cfg["pattern_selection"] == "gain"
+    patterns, forbidden = mine_patterns(
+        schema.inventory,
+        sequences,
+        max_order=cfg["max_order"],
+        min_count=cfg["pattern_min_count"],
+        max_patterns=0 if by_gain else cfg["pattern_max"],
+    )
+    check_asked(cfg["observed_patterns"], schema.inventory)
+    observed = mine_observed(
+        schema.inventory,
+        sequences,
+        max_order=cfg["observed_order"],
+        min_count=cfg["pattern_min_count"],
+        asked=cfg["observed_patterns"],
+    )
+    rules = cfg.get("label_rules", [])
+    schema = schema.with_patterns([*forbidden, *patterns], observed, rules)
+    return schema, len(forbidden)
+
+
+def with_label(
+    schema: LabelSchema, label: str, cfg: Mapping[str, Any]
+) -> tuple[LabelSchema, NDArray[np.bool_]]:
+    """A trained schema with one more label and the label bigrams of it.
+
+    schema (LabelSchema): Not of a tree.
+    label (str): The new one.
+    cfg (Mapping[str, Any]): Settings of the component.
+    RETURNS (Tuple[LabelSchema, bool [K]]): And which of the new patterns, which come
+        last, are forbidden.
+    RAISES (ValueError): HS040 reserved name.
+    """
+    larger = replace(schema, labels=(*schema.labels, label))
+    new = {*larger.inventory.names[len(schema.inventory.names) :]}
+    mined, forbidden = mine_patterns(larger.inventory, [], max_order=cfg["max_order"])
+    more = [p for p in (*forbidden, *mined) if new.intersection(p)]
+    excluded = {*forbidden}
+    larger = larger.with_patterns(
+        [*schema.patterns, *more], schema.observed, cfg.get("label_rules", [])
+    )
+    return larger, np.array([pattern in excluded for pattern in more], bool)
 
 
 def mine_patterns(

@@ -9,8 +9,11 @@ import numpy as np
 from spacy.tokens import Doc
 from thinc.api import Model
 
-from ..labels.gold import Gold
-from ..labels.label_schema import Labelling
+from ..errors import Errors
+from ..labels.gold import Gold, label_sequences
+from ..labels.inventory import possible_lengths
+from ..labels.label_schema import LabelSchema
+from ..labels.patterns import mine_patterns, with_label
 from ..model import tok2vec as neural
 from ..model.span_scorer import weights_of
 from ..model.weights.shim import Weights
@@ -20,30 +23,30 @@ from .gains import pattern_gains
 
 def allocate(
     weights: Weights,
-    labelling: Labelling,
+    schema: LabelSchema,
+    cfg: Mapping[str, Any],
     docs: Sequence[Doc],
     golds: Sequence[Gold],
     n_forbidden: int,
 ) -> None:
     """Zero weights for the features of a training corpus, and for all patterns.
 
-    weights (Weights), labelling (Labelling): Of the component, with its patterns.
+    weights (Weights), schema (LabelSchema), cfg (Mapping): Of the component.
     docs (Sequence[Doc]), golds (Sequence[Gold]): What there is to learn from.
-    n_forbidden (int): So many patterns, which come first, are forbidden.
+    n_forbidden (int): How many patterns, which come first, are forbidden.
     """
-    cfg, on_tokens = labelling.cfg, labelling.inventory.on_tokens
+    on_tokens = schema.inventory.on_tokens
     if on_tokens:
         weights.put_features_on_tokens()
-    labelling.tree.clear()
-    pattern = np.zeros(len(cfg["patterns"]))
+    pattern = np.zeros(len(schema.patterns))
     pattern[:n_forbidden] = -np.inf
     learn_length = cfg["explicit_length"] > 1 and not on_tokens
     smoothing = cfg.get("length_smoothing", 0) if learn_length else 0
-    length, tail = labelling.possible_lengths()
+    length, tail = _lengths(schema, cfg)
     read = weights.extractor
     limits = cfg["observed_min_count"], cfg.get("observed_max")
     with read.features.functions.once():
-        selection = select_features(read, docs, golds, labelling.automaton, *limits)
+        selection = select_features(read, docs, golds, schema.automaton, *limits)
     weights.allocate(
         selection,
         pattern=pattern,
@@ -51,62 +54,92 @@ def allocate(
         tail=tail,
         learn_length=learn_length,
         length_smoothing=smoothing,
-        n_observed=len(cfg["observed"]),
+        n_observed=len(schema.observed),
     )
 
 
+def _lengths(schema: LabelSchema, cfg: Mapping[str, Any]) -> tuple[Any, Any]:
+    limits = cfg["explicit_length"], cfg["max_length"]
+    return possible_lengths(schema.inventory, *limits)
+
+
 def add_label(
-    label: str, labelling: Labelling, models: Iterable[Model[list[Doc], Any]]
-) -> None:
-    """A label more, as unlikely as the least likely one.
+    label: str,
+    schema: LabelSchema,
+    cfg: Mapping[str, Any],
+    models: Iterable[Model[list[Doc], Any]],
+) -> LabelSchema:
+    """Add a label to trained models, as unlikely as the least likely one.
 
     label (str): Its name.
-    labelling (Labelling), models (Iterable[Model]): Of the component, initialized.
+    schema (LabelSchema), cfg (Mapping): Of the component, initialized.
+    models (Iterable[Model]): Of the component.
+    RETURNS (LabelSchema): With the label.
     RAISES (ValueError): HS040 reserved name; HS118 labels in a tree.
     """
-    is_forbidden = labelling.add(label)
+    if schema.top is not None:
+        expected = "all labels when it is initialized, where they may be listed"
+        found = f"{label!r} is a new one"
+        raise ValueError(Errors.HS118.format(expected=expected, found=found))
+    schema, is_forbidden = with_label(schema, label, cfg)
     for model in models:
-        weights_of(model).add_labels(is_forbidden, *labelling.possible_lengths())
-        neural.add_labels(model, len(labelling.inventory.names))
+        weights_of(model).add_labels(is_forbidden, *_lengths(schema, cfg))
+        neural.add_labels(model, len(schema.inventory.names))
+    return schema
 
 
 def add_patterns(
-    weights: Weights, labelling: Labelling, docs: Sequence[Doc], golds: Sequence[Gold]
-) -> None:
-    """Patterns that would add most to the model as it is; their weights are 0.
+    weights: Weights,
+    schema: LabelSchema,
+    cfg: Mapping[str, Any],
+    docs: Sequence[Doc],
+    golds: Sequence[Gold],
+) -> LabelSchema:
+    """Add the patterns that would add most to the model as it is; their weights are 0.
 
-    weights (Weights), labelling (Labelling): Of the component, trained without them.
+    weights (Weights), schema (LabelSchema), cfg (Mapping): Of the component, trained
+        without them.
     docs (Sequence[Doc]), golds (Sequence[Gold]): What there is to learn from.
+    RETURNS (LabelSchema): With these patterns.
     """
-    candidates = [p for p in labelling.mine(golds, None)[0] if len(p) > 2]
+    mined, _ = mine_patterns(
+        schema.inventory,
+        label_sequences(golds),
+        max_order=cfg["max_order"],
+        min_count=cfg["pattern_min_count"],
+    )
+    candidates = [p for p in mined if len(p) > 2]
     documents = (
         (weights.potentials(weights.rows(doc, is_train=True), len(doc)), gold)
         for doc, gold in zip(docs, golds)
     )
-    gains = pattern_gains(labelling.automaton, candidates, documents)
-    cfg = labelling.cfg
+    gains = pattern_gains(schema.automaton, candidates, documents)
     best = np.argsort(-gains, kind="stable")[: cfg["pattern_max"]]
     chosen = [candidates[m] for m in sorted(best.tolist())]
     weights.set_pattern(np.concatenate([weights.pattern, np.zeros(len(chosen))]))
-    labelling.set_patterns([*cfg["patterns"], *chosen], cfg["observed"])
+    more = [*schema.patterns, *chosen]
+    return schema.with_patterns(more, schema.observed, cfg.get("label_rules", []))
 
 
-def prune(weights: Weights, labelling: Labelling, below: Mapping[str, float]) -> None:
+def prune(
+    weights: Weights,
+    schema: LabelSchema,
+    cfg: Mapping[str, Any],
+    below: Mapping[str, float],
+) -> LabelSchema:
     """Forget weights near 0, features and label patterns that have none left.
 
-    weights (Weights), labelling (Labelling): Of the component.
+    weights (Weights), schema (LabelSchema), cfg (Mapping): Of the component.
     below (Dict[str, float]): Of each family the largest absolute value of a weight that
         is forgotten.
-    RAISES (ValueError): HS118 labels in a tree.
+    RETURNS (LabelSchema): With the patterns that are left.
     """
-    labelling.tree.check_prunable()
-    cfg = labelling.cfg
     matrix = weights.matrix
     of_features = weights.by_weight(weights.row_values(below)).reshape(matrix.shape)
     weights.keep(np.abs(matrix) > of_features)
     kept = np.abs(weights.pattern) > below["pattern"]
     kept |= np.isneginf(weights.pattern)
-    patterns = [p for p, keeps in zip(cfg["patterns"], kept) if keeps]
+    patterns = [p for p, keeps in zip(schema.patterns, kept) if keeps]
     weights.set_pattern(weights.pattern[kept])
-    observed = [cfg.get("observed", [])[c] for c in weights.keep_observed()]
-    labelling.set_patterns(patterns, observed)
+    observed = [schema.observed[c] for c in weights.keep_observed()]
+    return schema.with_patterns(patterns, observed, cfg.get("label_rules", []))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import pytest
@@ -257,7 +258,7 @@ def test_k_out_of_range(k):
 def test_nothing_is_possible():
     pipe = make_pipe(outside="none", max_length=1, label_rules=["A at most once"])
     pipe.cfg["label_rules"] = rules = ["A or B at most once"]
-    pipe._labelling.assign(pipe.labels, pipe.cfg["patterns"], rules)
+    pipe.schema = replace(pipe.schema, rules=tuple(rules))
     doc = make_doc(NLP, "a", "b")
     for ask in (pipe.entropy, lambda x: pipe.kbest(x, 2), lambda x: pipe.to_rows(x)):
         with pytest.raises(ValueError, match="HS060.*'a b ?'.*label_rules"):
