@@ -40,6 +40,7 @@ from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed, Preset
 from ..labels.patterns import learn_patterns
 from ..labels.projection import Flat
 from ..model.span_scorer import predict_steps, weights_of
+from ..model.state import ModelState
 from ..model.tok2vec import set_output
 from ..model.weights.families import family_values
 from ..model.weights.shim import Weights
@@ -266,6 +267,17 @@ class HighOrderSemiCRF(TrainablePipe):
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
+        self._state: tuple[tuple[object, ...], ModelState] | None = None
+
+    @property
+    def state(self) -> ModelState:
+        """What predictions read, another object whenever labels or weights may have
+        changed. Read it once for each prediction."""
+        schema, levels = self._labelling, self.level_weights
+        versions = schema.automaton, self.weights.version, levels and levels.version
+        if self._state is None or self._state[0] != versions:
+            self._state = versions, ModelState(schema, self.weights, levels)
+        return self._state[1]
 
     @property
     def labels(self) -> tuple[str, ...]:
