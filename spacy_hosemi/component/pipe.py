@@ -273,8 +273,8 @@ class HighOrderSemiCRF(TrainablePipe):
     def state(self) -> ModelState:
         """What predictions read, another object whenever labels or weights may have
         changed. Read it once for each prediction."""
-        schema, levels = self._labelling, self.level_weights
-        versions = schema.automaton, self.weights.version, levels and levels.version
+        schema, levels = self.schema, self.level_weights
+        versions = schema, self.weights.version, levels and levels.version
         if self._state is None or self._state[0] != versions:
             self._state = versions, ModelState(schema, self.weights, levels)
         return self._state[1]

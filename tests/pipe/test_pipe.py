@@ -636,3 +636,18 @@ def test_mbr_decoding_needs_segments():
         make_nlp(decoding="mbr", encoding="BIO")
     with pytest.raises(ValueError, match="HS042.*'best'"):
         make_nlp(decoding="best")
+
+
+def test_the_state_is_another_one_when_labels_or_weights_change():
+    nlp = make_trained(fit={"max_iter": 2})
+    pipe = nlp.get_pipe("hosemi")
+    before = pipe.state
+    nlp("Anna lives here .")
+    assert pipe.state is before
+    assert before.schema is pipe.schema
+    pipe.set_weights(pipe.get_weights() + 1.0)
+    after = pipe.state
+    assert after is not before
+    pipe.add_label("NEW")
+    assert pipe.state is not after
+    assert "NEW" in pipe.state.schema.labels
