@@ -36,7 +36,7 @@ from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import LabelInventory
 from ..labels.inventory import Span as SpanTriple
 from ..labels.label_schema import LabelSchema, read_schema
-from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed, Preset
+from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed
 from ..labels.patterns import learn_patterns
 from ..labels.projection import Flat
 from ..model.span_scorer import predict_steps, weights_of
@@ -686,9 +686,7 @@ class HighOrderSemiCRF(TrainablePipe):
         YIELDS (Doc): In their order; those that fail go to the error handler.
         """
         error_handler = self.get_error_handler()
-        # New labels are added while nothing is in work, which must not see the model
-        # change.
-        args = self._prediction_steps, self.threads, self._presets
+        args = self._prediction_steps, self.threads
         for docs, found in in_order(batches(stream, batch_size), *args):
             try:
                 self.set_annotations(docs, found())
@@ -722,7 +720,7 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> Steps[list[Prediction]]:
         """Spans of each document of a batch."""
         if not self.weights.is_trained:
-            return [Prediction([], []) for _ in self._presets(docs)]
+            return [Prediction([], []) for _ in docs]
         problems = yield from self._problem_steps(docs, fixed)
         return (yield from self._predictor.predictions(docs, problems, fixed))
 
@@ -756,7 +754,7 @@ class HighOrderSemiCRF(TrainablePipe):
         self, docs: Sequence[Doc], fixed: Fixed = NOTHING
     ) -> Steps[list[list[Problem]]]:
         """`_problems`, given what a user has fixed."""
-        given = self._presets(docs)
+        given = [read_preset(doc, self.name) for doc in docs]
         parts = [instances(doc, self.cfg["scope"]) for doc in docs]
         flat = [instance.tokens for of_doc in parts for instance in of_doc]
         leaves, scores = yield from self._score_steps(flat)
@@ -799,20 +797,6 @@ class HighOrderSemiCRF(TrainablePipe):
             if leaves is self._leaves:  # else weights have changed meanwhile
                 return leaves, found
 
-    def _presets(
-        self, docs: Iterable[Doc], finish: Callable[[], object] = lambda: None
-    ) -> list[Preset | None]:
-        """What is preset in each document; labels first met there are added, once what
-        is in work is finished."""
-        presets = [read_preset(doc, self.name) for doc in docs]
-        labels = {y for preset in presets if preset for *_, y in preset.spans}
-        if not self._tree.takes_labels and len(self.weights.tail):
-            return presets  # others only take their tokens
-        if labels.difference(self.labels):
-            finish()
-            self._add_labels(labels)
-        return presets
-
     def _possible(self, doc: Doc) -> list[Problem]:
         """The problems that have answers: none for an untrained model.
 
@@ -838,7 +822,7 @@ class HighOrderSemiCRF(TrainablePipe):
         return self._predictor.distributions(doc, problems) if problems else []
 
     def _add_labels(self, found: set[str]) -> None:
-        """Labels that are first met in preset entities, or in an update."""
+        """Labels that an update is the first to have."""
         for label in sorted(found.difference(self.labels)):
             self.add_label(label)
 

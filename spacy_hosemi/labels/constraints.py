@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
-from ..core import Constraints
+from ..core import Constraints, Potentials
 from ..features.instances import sentence_starts
 from .inventory import LabelInventory, Span
 from .partial import Bools, Fixed
@@ -105,25 +105,43 @@ def exactly(
     return replace(given, allowed=allowed, boundary=boundary)
 
 
-def leave_free(
-    is_taken: Bools, inventory: LabelInventory, constraints: Constraints | None
-) -> Constraints | None:
+def block(
+    is_blocked: Bools, inventory: LabelInventory, constraints: Constraints | None
+) -> Constraints:
     """Constraints under which these tokens are outside.
 
-    is_taken (bool [n]): Of the document.
+    is_blocked (bool [n]): Of the document.
     inventory (LabelInventory): Labels and encoding.
     constraints (Optional[Constraints]): What holds anyway.
-    RETURNS (Optional[Constraints]): Both together; as they were, where nothing is ever
-        outside.
+    RETURNS (Constraints): Both together. With `outside = "none"` no other token is
+        outside; the potentials must allow these to be, see `with_outside`.
     """
-    if not is_taken.any() or inventory.outside == "none":
-        return constraints
     given = constraints or Constraints()
-    allowed = np.ones((len(is_taken), len(inventory.names)), bool)
+    n_tokens = len(is_blocked)
+    allowed = np.ones((n_tokens, len(inventory.names)), bool)
     if given.allowed is not None:
         allowed = given.allowed.copy()
-    allowed[is_taken, 1:] = False
-    return replace(given, allowed=allowed)
+    allowed[is_blocked, 1:] = False
+    if inventory.outside != "none":
+        return replace(given, allowed=allowed)
+    allowed[~is_blocked, 0] = False
+    boundary = np.zeros(n_tokens + 1, np.int8)
+    if given.boundary is not None:
+        boundary = given.boundary.copy()
+    if not inventory.on_tokens:
+        # Adjacent blocked tokens are one outside segment: one way to segment them.
+        boundary[1:-1][is_blocked[:-1] & is_blocked[1:]] = -1
+        boundary[1:-1][is_blocked[:-1] != is_blocked[1:]] = 1
+    return replace(given, allowed=allowed, boundary=boundary)
+
+
+def with_outside(potentials: Potentials, inventory: LabelInventory) -> Potentials:
+    """Potentials of a model with `outside = "none"` in which outside segments of any
+    length are possible and score nothing for their length."""
+    length, tail = potentials.length.copy(), potentials.tail.copy()
+    length[0] = 0.0
+    tail[0] = -np.inf if inventory.on_tokens else 0.0
+    return replace(potentials, length=length, tail=tail)
 
 
 def constrain(

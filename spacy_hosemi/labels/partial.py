@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,10 @@ class Preset:
         for start, end, _ in spans:
             is_taken[start:end] = True
         return Preset(spans, is_taken)
+
+    def with_labels(self, labels: Collection[str]) -> Preset:
+        """Without the entities of other labels, whose tokens stay taken."""
+        return replace(self, spans=[span for span in self.spans if span[2] in labels])
 
     def borders(self) -> tuple[list[int], list[int]]:
         """RETURNS (Tuple[List[int], List[int]]): First and last token of each span."""

@@ -65,8 +65,10 @@ class Flat:
     def limits_at_top(
         self, presets: list[Preset | None], fixed: Fixed
     ) -> tuple[list[Preset | None], Fixed]:
-        """RETURNS (Tuple[List[Optional[Preset]], Fixed]): With the names at the top."""
-        return presets, fixed
+        """RETURNS (Tuple[List[Optional[Preset]], Fixed]): What is preset beside what is
+        fixed; of entities with an unknown label their tokens stay taken."""
+        beside = [preset and preset.beside(fixed) for preset in presets]
+        return [preset and preset.with_labels(self.names) for preset in beside], fixed
 
     def at_leaves(self, fixed: Fixed) -> Fixed:
         """RETURNS (Fixed): With labels, whatever the names that were given."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..core import Constraints, PatternAutomaton, Potentials, viterbi
 from ..errors import Errors
 from ..features.instances import Instance
-from ..labels.constraints import constrain, exactly, leave_free, limits
+from ..labels.constraints import block, constrain, exactly, limits, with_outside
 from ..labels.inventory import LabelInventory, Span
 from ..labels.partial import Fixed, Preset
 from ..labels.whitespace import whitespace
@@ -57,10 +57,13 @@ def make_problem(
     kept = base
     if preset:
         kept, spans = _with_spans(preset.spans, base, potentials, automaton, inventory)
-        is_free = preset.is_taken.copy()
+        is_blocked = preset.is_taken.copy()
         for start, end, _ in spans:
-            is_free[start:end] = False
-        kept = leave_free(is_free, inventory, kept)
+            is_blocked[start:end] = False
+        if is_blocked.any():
+            potentials, kept = _with_blocked(
+                is_blocked, kept, potentials, automaton, inventory
+            )
     if matches := [span for span in entities if fixed.permits(span)]:
         is_taken = preset.is_taken if preset else np.zeros(potentials.n_tokens, bool)
         chosen = choose_spans(matches, is_taken, base)
@@ -90,6 +93,24 @@ def _with_spans(
             if len(some) == len(spans):
                 break
     return constraints, kept
+
+
+def _with_blocked(
+    is_blocked: NDArray[np.bool_],
+    constraints: Constraints | None,
+    potentials: Potentials,
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> tuple[Potentials, Constraints | None]:
+    """Potentials and constraints with these tokens outside; as they were if label rules
+    leave no such segmentation, so that spans on these tokens are dropped afterwards."""
+    blocked = block(is_blocked, inventory, constraints)
+    found = potentials
+    if inventory.outside == "none":
+        found = with_outside(potentials, inventory)
+    if automaton.grammar and not viterbi(automaton, found, blocked)[0]:
+        return potentials, constraints
+    return found, blocked
 
 
 def impossible(

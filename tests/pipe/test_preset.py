@@ -203,14 +203,6 @@ def test_a_new_label_changes_no_prediction(config, is_sparse, monkeypatch):
     assert [triples(other(doc).ents) for doc in docs] == expected
 
 
-def test_a_label_that_is_preset_is_added():
-    pipe = make_pipe()
-    doc = make_doc(NLP, "a", "b", "c")
-    write(doc, [(0, 2, "NEW")], [])
-    assert triples(pipe(doc).ents)[0] == (0, 2, "NEW")
-    assert pipe.labels == ("A", "B", "NEW")
-
-
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.filterwarnings("ignore:.*HSW0")
 def test_a_label_is_learnt_late(is_sparse, monkeypatch):

@@ -25,15 +25,12 @@ def in_order(
     stream: Iterable[Batch],
     work: Callable[[Batch], Steps[Result]],
     n_threads: int,
-    prepare: Callable[[Batch, Callable[[], object]], object],
 ) -> Iterator[tuple[Batch, Callable[[], Result]]]:
     """Batches, and how to get the result of each.
 
     stream (Iterable[Batch]): Read a little ahead, if there are several threads.
     work (Callable): Makes the result of a batch.
     n_threads (int): 1: nothing is done before the result is asked for.
-    prepare (Callable): With several threads, called with each batch before work on it
-        begins, and with a function that returns when nothing is in work.
     YIELDS (Tuple[Batch, Callable[[], Result]]): In the order of the stream; the
         function raises what was raised in the work.
     """
@@ -42,14 +39,6 @@ def in_order(
             yield batch, partial(_finished, work, batch)
         return
     in_work: deque[_InWork[Batch, Result]] = deque()
-
-    def finish_all() -> None:
-        for one in in_work:
-            one.finish()
-
-    def prepared(batch: Batch) -> Steps[Result]:
-        prepare(batch, finish_all)
-        return (yield from work(batch))
 
     def finish_first() -> _InWork[Batch, Result]:
         # Others go on meanwhile: no helper can make their steps, and without a step
@@ -61,7 +50,7 @@ def in_order(
 
     with Helpers(n_threads - 1) as helpers:
         for batch in stream:
-            in_work.append(_InWork(batch, prepared(batch), helpers))
+            in_work.append(_InWork(batch, work(batch), helpers))
             for one in in_work:
                 one.go_on()
             if len(in_work) > N_OPEN * n_threads:
@@ -118,11 +107,6 @@ class _InWork(Generic[Batch, Result]):
         assert self._job is not None
         self._helpers.finish(self._job)
         self._step()
-
-    def finish(self) -> None:
-        """Make all steps."""
-        while not self.is_over:
-            self.wait()
 
     def _step(self) -> None:
         self._job = None
