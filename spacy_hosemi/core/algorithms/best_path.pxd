@@ -2,8 +2,7 @@ from libc.stdint cimport int32_t
 
 from ..sweeps.viterbi_bounds cimport Bounds, Leaps
 from ..sweeps.backward cimport Completions
-from ..sweeps.observed.events cimport Firings
-from ..sweeps.observed.histories cimport Histories
+from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..sweeps.nonnegative cimport Ladder
 
 cdef bint has_sparse_columns(automaton, potentials)
@@ -13,14 +12,13 @@ cdef class Best(Completions):
     cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
     cdef Leaps leaps                    # None: do without bounds
     cdef Bounds bounds
-    cdef Firings firings                # room for them
-    cdef bint fires                     # whether they are all that is needed
+    cdef TokenSweep token_sweep         # its arrays, if there was need of them
+    cdef bint by_tokens                 # whether that sweep solves the document
     cdef bint is_bounded                # only what the bounds leave is known
     cdef Py_ssize_t n_segments          # of the best segmentation
     cdef Best next                      # what is solved with it
 
     cdef _set_method(self, potentials, method)
-    cdef bint _has_firings(self, Histories histories)
     cdef bint _may_pay(self)
     cdef _count(self)
     cdef Py_ssize_t _size(self)

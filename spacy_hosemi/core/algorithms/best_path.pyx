@@ -2,8 +2,8 @@
 
 The sweep of `completions` with max for +, in one of three ways that find the same:
 through all arcs; through those of `nonnegative`; or, the fastest for most models, only
-through the groups of states that `bounds` leaves at each token. If patterns have
-features and only add, there are sweeps of their own, see `firing`.
+through the groups of states that `bounds` leaves at each token. If segments are tokens
+and patterns have features and only add, there is a fourth one, see `token_sweep`.
 """
 
 import numpy as np
@@ -15,9 +15,8 @@ from ..sweeps.viterbi_bounds cimport Bounds, Leaps, find_leaps
 from ..chart.chart cimport Layout
 from ..chart.columns cimport Entry
 from ..sweeps.backward cimport Completions
-from ..sweeps.observed.segment_sweep cimport SegmentFirings
-from ..sweeps.observed.token_sweep cimport TokenFirings
-from ..sweeps.observed.histories cimport Histories, histories_of, speak_for_labels
+from ..sweeps.observed.histories cimport Histories, are_of_labels, histories_of
+from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..parallel.tasks cimport Job
 from ..sweeps.nonnegative cimport find_ladder
 from ..potentials import ENTRIES, check_automaton, check_potentials, without_entries
@@ -59,7 +58,7 @@ cdef class BestOfEach(Job):
         for k in range(len(potentials)):
             best = None
             if method in ("auto", "nonnegative"):
-                best = _room_for_firings(automaton, potentials[k], constraints[k])
+                best = _ready_for_tokens(automaton, potentials[k], constraints[k])
             if best is None:
                 best = _room(automaton, potentials[k], constraints[k])
                 best._set_method(potentials[k], method)
@@ -97,27 +96,36 @@ cdef bint has_sparse_columns(automaton, potentials):
     return True
 
 
-cdef Best _room_for_firings(automaton, potentials, constraints):
-    """The same for `firing`, which looks after patterns; None: it cannot."""
+cdef bint has_only_tokens(potentials):
+    """Whether no segment has more than one token."""
+    length, tail = potentials.length, potentials.tail
+    if getattr(length, "ndim", 0) != 2 or length.shape[1] != 1:
+        return False
+    return bool((np.asarray(tail) == -np.inf).all())
+
+
+cdef Best _ready_for_tokens(automaton, potentials, constraints):
+    """Ready to be solved by `token_sweep`. RETURNS: None where that is not possible."""
     cdef Histories histories = histories_of(automaton)
     cdef const Entry[::1] entries
     cdef Best best
     if histories is None or not has_sparse_columns(automaton, potentials):
+        return None
+    if not has_only_tokens(potentials):
         return None
     try:
         entries = potentials.entries
     except (TypeError, ValueError, BufferError):
         return None
     given = without_entries(potentials, NO_PATTERNS)
-    if speak_for_labels(entries, automaton.n_labels):
-        is_theirs = potentials.entries["column"] < automaton.n_labels
-        given.entries = potentials.entries[is_theirs]
+    if are_of_labels(entries, automaton.n_labels):
+        of_labels = potentials.entries["column"] < automaton.n_labels
+        given.entries = potentials.entries[of_labels]
     best = _room(histories.bare, given, constraints, later=False)
-    if not best._has_firings(histories):
-        kind = TokenFirings if best.are_tokens else SegmentFirings
-        best.firings = kind(histories)
-    best.fires = best.firings.load(best, entries, potentials)
-    if not best.fires:
+    if best.token_sweep is None or best.token_sweep.histories is not histories:
+        best.token_sweep = TokenSweep(histories)
+    best.by_tokens = best.token_sweep.load(best, entries, potentials)
+    if not best.by_tokens:
         _give_back(best)
         return None
     best.ladder = best.leaps = None
@@ -154,7 +162,7 @@ cdef class Best(Completions):
 
     cdef _set_method(self, potentials, method):
         self.ladder = self.leaps = None
-        self.fires = False
+        self.by_tokens = False
         if method == "bounds" or (method == "auto" and self._may_pay()):
             self.leaps = find_leaps(self)
         if self.leaps is not None:
@@ -164,12 +172,6 @@ cdef class Best(Completions):
             self.ladder = find_ladder(self, potentials, method)
             if self.ladder is not None:
                 self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
-
-    cdef bint _has_firings(self, Histories histories):
-        """Whether there is room for what fires, of the kind that the document needs."""
-        if self.firings is None or self.firings.histories is not histories:
-            return False
-        return isinstance(self.firings, TokenFirings) == self.are_tokens
 
     cdef bint _may_pay(self):
         """Whether bounds are likely to. In training, weights change from document to
@@ -192,14 +194,14 @@ cdef class Best(Completions):
     cdef Py_ssize_t _size(self):
         """RETURNS: about how many numbers there is room for."""
         cdef Py_ssize_t size = self.closing.shape[0] * self.n_states
-        return size if self.firings is None else size + self.firings.room()
+        return size if self.token_sweep is None else size + self.token_sweep.size()
 
     cdef forget(self):
         cdef Layout layout = self.automaton.layout
         self.arcs_out = layout.arcs_out
         self.ladder = self.leaps = None
-        if self.firings is not None:
-            self.firings.forget()
+        if self.token_sweep is not None:
+            self.token_sweep.forget()
         Completions.forget(self)
 
     cdef void _solve_all(self) noexcept nogil:
@@ -207,11 +209,11 @@ cdef class Best(Completions):
         self.n_segments = 0
         if self.is_late and not self.arrive():
             self.total = -INFINITY
-        elif self.fires:
+        elif self.by_tokens:
             self.is_bounded = False
-            self.total = self.firings.sweep(self)
+            self.total = self.token_sweep.sweep(self)
             if self.total > -INFINITY:
-                self.n_segments = self.firings.walk(self, self.path)
+                self.n_segments = self.token_sweep.walk(self, self.path)
         else:
             self._sweep()
             if self.total > -INFINITY:

@@ -13,7 +13,7 @@ from .best_path import N_TOGETHER, BestOfEach
 from ..chart.chart cimport Chart
 from ..chart.columns cimport Entry, entries_of
 from .path_counts cimport add_path
-from ..sweeps.observed.histories cimport Fired, Histories, histories_of
+from ..sweeps.observed.histories cimport ActiveEntries, Histories, histories_of
 from ..potentials import without_entries
 from ..parallel.coroutines import finish
 
@@ -30,9 +30,9 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
     method (str): "automaton" goes through all arcs; "bounds" looks first for labels
         that cannot be part of the best segmentation; "nonnegative" needs patterns and
         columns of observed patterns of three or more names to be >= 0 and then goes
-        through fewer arcs: where D = 1 and there are neither cells nor a grammar nor
-        dense scores of observed patterns, through those alone that fire in the
-        document; "auto" chooses what pays. All of them find the same.
+        through fewer arcs: where all segments are tokens and there are neither cells
+        nor a grammar nor dense scores of observed patterns, only through those that
+        are active in the document; "auto" chooses the fastest. All find the same.
     RETURNS (Tuple[List[Tuple[int, int, int]], float]): (start, end, label index) of
         each segment, and the score; ([], -inf) if no segmentation is possible. Ties go
         to the first segment with the smallest label index, then the greatest length,
@@ -115,7 +115,7 @@ def add_all_counts(automaton, potentials, counted, gradient):
     """
     cdef Histories histories = histories_of(automaton)
     cdef Entry[::1] counts = None
-    cdef Fired fired
+    cdef ActiveEntries active
     cdef Chart chart
     cdef double score
     _check_entry_counts(gradient, potentials, automaton)
@@ -126,7 +126,7 @@ def add_all_counts(automaton, potentials, counted, gradient):
             for segments, times in counted
         ]
     n_tokens = len(potentials.inside)
-    fired = Fired(
+    active = ActiveEntries(
         histories, entries_of(potentials, n_tokens, automaton.n_columns), n_tokens
     )
     if gradient.entries is not None:
@@ -137,11 +137,11 @@ def add_all_counts(automaton, potentials, counted, gradient):
     found = []
     for segments, times in counted:
         segments = _checked(segments, chart)
-        score = fired.find(segments)
+        score = active.find(segments)
         if score > -INFINITY:
             score += add_path(chart, segments, rest, times)
         if score > -INFINITY and counts is not None:
-            fired.add(times, counts)
+            active.add(times, counts)
         found.append(score)
     return found
 

@@ -7,6 +7,7 @@ cdef class Histories:
     cdef readonly object bare               # PatternAutomaton of the labels alone
     cdef Py_ssize_t n_labels, n_nodes
     cdef Py_ssize_t most_names              # of a node
+    cdef Py_ssize_t first_long              # nodes from here on have more than 2 names
     # by node: 0 .. L - 1 a label, L is ^, then prefixes, short before long
     cdef const int32_t[::1] parent          # without the last label
     cdef const int32_t[::1] suffix          # the longest proper one
@@ -14,7 +15,6 @@ cdef class Histories:
     cdef const int32_t[::1] before          # the last one but one; 0 if there is none
     cdef const int32_t[::1] depth           # how many names it has
     cdef const int32_t[::1] pair_at         # the last two, in an array [L + 1, L + 1]
-    cdef const uint8_t[::1] is_inner        # may be told apart, or a suffix of such
     cdef const int32_t[::1] first_deep      # [most_names + 1] room for each depth
     # columns of observed patterns: the node. Patterns: the node, or the label before
     # the last one where that is all
@@ -22,10 +22,8 @@ cdef class Histories:
     cdef const int32_t[::1] of_pattern
     cdef const int32_t[::1] pattern_last
     cdef const uint8_t[::1] is_long         # [M]
-    cdef bint has_bounded_gap
 
-    cdef take(self, Histories other)
-    cdef bint reads(
+    cdef bint is_read(
         self, const Entry* entry, const int32_t* segments, Py_ssize_t k
     ) noexcept nogil
     cdef bint is_end(
@@ -34,12 +32,12 @@ cdef class Histories:
 
 
 cdef Histories histories_of(automaton)
-cdef bint speak_for_labels(
+cdef bint are_of_labels(
     const Entry[::1] entries, Py_ssize_t n_labels
 ) noexcept nogil
 
 
-cdef class Fired:
+cdef class ActiveEntries:
     cdef Histories histories
     cdef const Entry[::1] entries
     cdef int32_t[::1] room

@@ -1,7 +1,6 @@
-"""Histories: prefixes of the label patterns that tell segmentations apart, and what
-fires along one segmentation.
+"""Histories: prefixes of label patterns, used as decoder states.
 
-Viterbi goes through them in `firing`; the counts of a segmentation are read here.
+Also lists the entries of observed patterns that one segmentation activates.
 """
 
 import numpy as np
@@ -13,21 +12,9 @@ from ...automaton.pattern_trie import Prefixes
 
 
 cdef class Histories:
-    """Prefixes of the long patterns of an automaton, and what completes which."""
+    """Prefixes of the long patterns of an automaton, and which patterns they end."""
 
-    cdef take(self, Histories other):
-        """Be the same, of the same automaton."""
-        self.bare, self.n_labels = other.bare, other.n_labels
-        self.n_nodes, self.most_names = other.n_nodes, other.most_names
-        self.has_bounded_gap = other.has_bounded_gap
-        self.parent, self.suffix, self.label = other.parent, other.suffix, other.label
-        self.depth, self.first_deep = other.depth, other.first_deep
-        self.before, self.pair_at = other.before, other.pair_at
-        self.is_inner = other.is_inner
-        self.of_observed, self.of_pattern = other.of_observed, other.of_pattern
-        self.pattern_last, self.is_long = other.pattern_last, other.is_long
-
-    cdef bint reads(
+    cdef bint is_read(
         self, const Entry* entry, const int32_t* segments, Py_ssize_t k
     ) noexcept nogil:
         """Whether segment k reads an entry at one of its tokens.
@@ -46,8 +33,8 @@ cdef class Histories:
     cdef bint is_end(
         self, Py_ssize_t node, const int32_t* label, Py_ssize_t stride, Py_ssize_t k
     ) noexcept nogil:
-        """Whether the first k segments end with a history; the label of each is so far
-        behind that of the one before."""
+        """Whether the first k segments, with labels `stride` apart, end with a
+        history."""
         while node >= 0:
             if node == self.n_labels:
                 return k == 0
@@ -59,8 +46,10 @@ cdef class Histories:
 
 
 cdef Histories histories_of(automaton):
-    """Made when they are first asked for. RETURNS (Histories): None: with a grammar, or
-    without observed patterns, there is no use for them."""
+    """Those of an automaton, made on the first call.
+
+    RETURNS (Histories): None with a grammar, or without observed patterns.
+    """
     if not automaton.observed or automaton.grammar is not None:
         return None
     if automaton.histories is None:
@@ -77,19 +66,17 @@ cdef Histories _make_histories(automaton):
     made.label, made.depth = found.label, found.depth
     made.before = np.append(found.label, np.int32(0))[found.parent]
     made.pair_at = found.label * np.int32(made.n_labels + 1) + np.asarray(made.before)
-    made.is_inner = found.is_inner.view(np.uint8)
     made.most_names = found.most_names
+    made.first_long = np.searchsorted(found.depth, 3)
     depths = np.arange(found.most_names + 1)
     made.first_deep = (np.searchsorted(found.depth, depths) + depths).astype(np.int32)
     made.of_observed = found.observed(automaton.observed)
     made.of_pattern, made.pattern_last = found.places(automaton.patterns)
-    made.has_bounded_gap = automaton.has_bounded_gap
-    is_long = automaton.pattern_length > 2
-    made.is_long = is_long.astype(np.uint8)
+    made.is_long = (automaton.pattern_length > 2).astype(np.uint8)
     return made
 
 
-cdef bint speak_for_labels(
+cdef bint are_of_labels(
     const Entry[::1] entries, Py_ssize_t n_labels
 ) noexcept nogil:
     """Whether some are in columns of labels."""
@@ -100,11 +87,11 @@ cdef bint speak_for_labels(
     return False
 
 
-cdef class Fired:
-    """What fires along segmentations of one document.
+cdef class ActiveEntries:
+    """The entries that segmentations of one document read.
 
     histories (Histories): Of the automaton.
-    entries (ENTRIES): Of all columns; sound.
+    entries (ENTRIES): Of all columns; checked.
     n_tokens (int): Of the document.
     """
 
@@ -119,7 +106,7 @@ cdef class Fired:
         self.segments = self.covers + n
 
     cdef double find(self, list segments) except? -1.0:
-        """Look for the entries that a segmentation reads.
+        """Find the entries that a segmentation reads.
 
         segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
             right, covering every token.
@@ -155,14 +142,14 @@ cdef class Fired:
                     continue
                 if before[node] != (segments[3 * k - 1] if k else n_labels):
                     continue
-            if self.histories.reads(entry, segments, k):
+            if self.histories.is_read(entry, segments, k):
                 self.found[self.n_found] = <int32_t>e
                 self.n_found += 1
                 score += entry.score
         return score
 
     cdef add(self, double times, Entry[::1] counts):
-        """Add to the scores of those that were found."""
+        """Add `times` to the scores of those that were found."""
         cdef Py_ssize_t k
         for k in range(self.n_found):
             counts[self.found[k]].score += times

@@ -1,17 +1,17 @@
-"""`firing` where every segment is a token.
+"""Viterbi decoding where every segment is a token and long patterns only add.
 
-Nothing is read but at the start, so a history is told apart only at the boundaries
-where a pattern that fires farther on begins with it:
+Nothing is read but at the start of a token, so a history is told apart only at the
+boundaries where a pattern that is active farther on begins with it:
 
     beta[j, p] = max(beta[j, suffix(p)],
-                     max over p y that fire at token j, or are told apart behind it,
+                     max over p y active at token j, or told apart behind it,
                          of pair[last(p), y] + B[j, p y])
     B[j, q]    = start[j, q] + inside[j, q] + end[j, q] + length + beta[j + 1, q]
     beta[j, y] = max(max over labels z of pair[y, z] + B[j, z], the same)
 
 where suffix(p) is the longest proper suffix that is told apart, or the last label; it
 stands for a history that is not. Start, inside and end are those of the last label, and
-start that of all suffixes of q that fire at the token, too.
+start that of all suffixes of q that are active at the token, too.
 """
 
 import numpy as np
@@ -23,14 +23,14 @@ from libc.stdint cimport int32_t, int64_t
 from ...simd cimport simd as kernels
 from ...chart.chart cimport Chart
 from ...chart.columns cimport Entry
-from .events cimport Firings
+from .events cimport Events
 from .events import ROOM
 from .histories cimport Histories
 
 
 @cython.final
-cdef class TokenFirings(Firings):
-    """What fires in one document, token by token.
+cdef class TokenSweep:
+    """The best segmentation of one document, token by token.
 
     histories (Histories): Of the automaton.
     """
@@ -38,25 +38,46 @@ cdef class TokenFirings(Firings):
     def __init__(self, Histories histories):
         cdef Py_ssize_t n = histories.n_labels + 1, k
         cdef Place* place
-        Firings.__init__(self, histories)
-        depths = np.asarray(self.depth)
-        at_end = depths[histories.of_pattern][np.greater(self.pattern_last, n - 1)]
-        self.most_told = max(self.most_names - 1, 2, at_end.max(initial=0))
-        self.first_long = np.searchsorted(depths, 3)
+        self.histories, self.events = histories, Events(histories)
+        self.n_labels = histories.n_labels
+        self.depth, self.label = &histories.depth[0], &histories.label[0]
+        self.first_deep = &histories.first_deep[0]
+        self.n_tokens, self.n_passed = 0, 1
+        depths = np.asarray(histories.depth)
+        is_final = np.greater(histories.pattern_last, n - 1)
+        at_end = depths[np.asarray(histories.of_pattern)[is_final]]
+        self.most_told = max(histories.most_names - 1, 2, at_end.max(initial=0))
         self.first_last = np.searchsorted(depths, self.most_told + 1)
         size = max(sizeof(Place), sizeof(Follower))
-        self.bytes = np.zeros((2, self.n_nodes * size), np.uint8)
+        self.bytes = np.zeros((2, histories.n_nodes * size), np.uint8)
         self.places = <Place*>&self.bytes[0, 0]
         self.nodes = <Follower*>&self.bytes[1, 0]
-        for k in range(self.n_nodes):
+        for k in range(histories.n_nodes):
             place = &self.places[k]
-            place.suffix, place.parent = self.suffix[k], self.parent[k]
-            place.before, place.pair_at = self.before[k], self.pair_at[k]
-        self.fired, self.always, self.at_end = np.zeros((3, self.n_nodes))
-        self.opens, self.gains = np.empty((2, n))
-        self.last = np.empty(self.n_nodes, np.int32)
+            place.suffix, place.parent = histories.suffix[k], histories.parent[k]
+            place.before, place.pair_at = histories.before[k], histories.pair_at[k]
+        self.active = np.zeros(histories.n_nodes)
+        self.opens, self.gains, self.begun = np.empty((3, n))
+        self.last = np.empty(histories.n_nodes, np.int32)
+        # a list may be written one behind its last one
+        n_here = histories.n_nodes + histories.most_names + 1
+        self.here = np.empty((2, n_here), np.int32)
+        self.n_here = np.zeros((2, histories.most_names + 1), np.int32)
         self.betas = np.empty((0, n))
-        self.listed_beta = np.empty(0)
+        self.after_listed = np.empty(0, np.int64)
+        self.listed, self.listed_beta = np.empty(0, np.int32), np.empty(0)
+
+    cdef bint load(self, Chart chart, const Entry[::1] entries, potentials):
+        """Take a document of tokens without cells; see `Events.load`."""
+        self.n_passed += self.n_tokens + 1
+        self.n_tokens = chart.n_tokens
+        if chart.n_cells or not self.events.load(chart, entries, potentials):
+            return False
+        self._make_room()
+        return True
+
+    cdef forget(self):
+        self.events.forget()
 
     cdef _make_room(self):
         cdef Py_ssize_t n = self.n_tokens, size
@@ -65,56 +86,31 @@ cdef class TokenFirings(Firings):
             self.after_listed = np.empty(n + ROOM, np.int64)
         # an entry needs its history at as many boundaries as it has names, a pattern
         # without one at all of them
-        size = (n + 1) * self.n_marked + self.entries.shape[0] * self.most_names
+        size = self.events.entries.shape[0] * self.histories.most_names
+        size += (n + 1) * self.events.n_marked
         if self.listed.shape[0] < size:
             size += ROOM
             self.listed, self.listed_beta = np.empty(size, np.int32), np.empty(size)
 
-    cdef Py_ssize_t room(self):
-        return 2 * self.listed.shape[0] + self.betas.size + 9 * self.n_nodes
-
-    cdef void _forget_steady(self) noexcept nogil:
-        cdef Py_ssize_t m
-        for m in range(self.n_steady):
-            self.always[self.steady[m]] = self.at_end[self.steady[m]] = 0.0
-
-    cdef void _keep_steady(
-        self, Py_ssize_t node, double weight, bint is_end
-    ) noexcept nogil:
-        if is_end:
-            self.at_end[node] = weight
-        else:
-            self.always[node] = weight
-
-    cdef bint _find(self) noexcept nogil:
-        cdef Py_ssize_t e, n_labels = self.n_labels
-        cdef const Entry* entry
-        self.has_pairs = False
-        for e in range(self.entries.shape[0]):
-            entry = &self.entries[e]
-            if entry.column < n_labels or entry.score == 0.0:
-                continue
-            if self.of_observed[entry.column - n_labels] < self.first_long:
-                self.has_pairs = True
-            elif entry.score < 0.0:
-                return False
-        return True
+    cdef Py_ssize_t size(self):
+        """About how many numbers the arrays have."""
+        return 2 * self.listed.shape[0] + self.betas.size + 9 * self.histories.n_nodes
 
     cdef double sweep(self, Chart chart) noexcept nogil:
         cdef Py_ssize_t i, width = self.n_labels + 1
         cdef const double* pair
         self._tell_apart_at_end()
         for i in range(self.n_tokens - 1, -1, -1):
-            pair = self._pairs(i)
-            self._fire(i)
-            self._open(chart, i)
+            pair = self.events.pairs_at(i)
+            self._activate(i)
+            self._score_labels(chart, i)
             self.betas[i, :] = -INFINITY
             kernels.relax_max(
                 pair, &self.begun[0], self.n_labels, width, &self.betas[i, 0]
             )
             self._begin_longer(i, pair)
             self._begin_last(i, pair)
-            self._fall(i)
+            self._inherit(i)
         return self.betas[0, self.n_labels]
 
     cdef void _tell_apart_at_end(self) noexcept nogil:
@@ -122,14 +118,14 @@ cdef class TokenFirings(Firings):
         cdef Py_ssize_t m, n = self.n_tokens
         self.n_listed = self.after_listed[n + 1] = 0
         self.n_here[:, :] = 0
-        self.betas[n, :] = self.pair[self.n_labels, :]
-        for m in range(self.n_steady):
-            if self.at_end[self.steady[m]] > 0.0:
-                self._tell_apart(self.steady[m], n, -INFINITY)
-        self._fall(n)
+        self.betas[n, :] = self.events.pair[self.n_labels, :]
+        for m in range(self.events.n_weighted):
+            if self.events.final_weight[self.events.weighted[m]] > 0.0:
+                self._tell_apart(self.events.weighted[m], n, -INFINITY)
+        self._inherit(n)
 
     cdef inline void _put(self, Py_ssize_t k, Py_ssize_t j) noexcept nogil:
-        """Among the histories that are complete, or told apart, at a boundary."""
+        """Add to the histories that are active, or told apart, at a boundary."""
         cdef Py_ssize_t depth = self.depth[k]
         cdef int32_t* n_here = &self.n_here[j & 1, depth]
         self.here[j & 1, self.first_deep[depth] + n_here[0]] = <int32_t>k
@@ -140,8 +136,8 @@ cdef class TokenFirings(Firings):
     ) noexcept nogil:
         """At a boundary, where something of this value may follow."""
         cdef Follower* one = &self.nodes[k]
-        if one.is_at != self.n_passed + j:
-            one.is_at, one.beta = self.n_passed + j, value
+        if one.apart_at != self.n_passed + j:
+            one.apart_at, one.beta = self.n_passed + j, value
             self._put(k, j)
         elif value > one.beta:
             one.beta = value
@@ -149,34 +145,34 @@ cdef class TokenFirings(Firings):
     cdef inline void _add(
         self, Py_ssize_t k, double score, Py_ssize_t j
     ) noexcept nogil:
-        """To what is complete before a boundary."""
-        if self.fired[k] == 0.0:
+        """To the active entries of a history before a boundary."""
+        if self.active[k] == 0.0:
             if k >= self.first_last:
                 self.last[self.n_last] = <int32_t>k
                 self.n_last += 1
-            elif self.nodes[k].is_at != self.n_passed + j:
+            elif self.nodes[k].apart_at != self.n_passed + j:
                 self._put(k, j)
-        self.fired[k] += score
+        self.active[k] += score
 
-    cdef void _fire(self, Py_ssize_t i) noexcept nogil:
-        """What is complete at a token."""
+    cdef void _activate(self, Py_ssize_t i) noexcept nogil:
+        """Add up active entries and weights of long patterns at a token."""
         cdef Py_ssize_t e, m, node, j = i + 1, n_labels = self.n_labels
-        cdef const int32_t* of_observed = &self.of_observed[0]
+        cdef const int32_t* of_observed = &self.histories.of_observed[0]
         cdef const Entry* entry
         self.n_last = 0
-        for m in range(self.n_steady):
-            node = self.steady[m]
-            if self.always[node] > 0.0:
-                self._add(node, self.always[node], j)
-        for e in range(self.first_event[i], self.first_event[j]):
-            entry = &self.entries[e]
+        for m in range(self.events.n_weighted):
+            node = self.events.weighted[m]
+            if self.events.weight[node] > 0.0:
+                self._add(node, self.events.weight[node], j)
+        for e in range(self.events.first[i], self.events.first[j]):
+            entry = &self.events.entries[e]
             if entry.column < n_labels or entry.score == 0.0:
                 continue
             node = of_observed[entry.column - n_labels]
-            if node >= self.first_long:
+            if node >= self.histories.first_long:
                 self._add(node, entry.score, j)
 
-    cdef void _open(self, Chart chart, Py_ssize_t i) noexcept nogil:
+    cdef void _score_labels(self, Chart chart, Py_ssize_t i) noexcept nogil:
         """What labels bring at a token, and B: that and what follows."""
         cdef Py_ssize_t y
         cdef const double* first = &chart.first[i, 0]
@@ -195,6 +191,8 @@ cdef class TokenFirings(Firings):
         cdef int64_t now = self.n_passed + j
         cdef int32_t* n_here = &self.n_here[j & 1, 0]
         cdef const int32_t* here = &self.here[j & 1, 0]
+        cdef const int32_t* label = self.label
+        cdef const double* opens = &self.opens[0]
         cdef double* beta = &self.betas[i, 0]
         cdef const Place* place
         cdef Follower* one
@@ -204,18 +202,18 @@ cdef class TokenFirings(Firings):
             for t in range(first, first + n_here[depth]):
                 k = here[t]
                 place, one = &self.places[k], &self.nodes[k]
-                one.gain, one.is_begun = self.fired[k], now
+                one.gain, one.begun_at = self.active[k], now
                 other = place.suffix
-                while other > n_labels and self.nodes[other].is_begun != now:
+                while other > n_labels and self.nodes[other].begun_at != now:
                     other = self.places[other].suffix
                 if other > n_labels:
                     one.begun = self.nodes[other].begun + one.gain
                     one.gain += self.nodes[other].gain
                 else:
                     one.begun = self.begun[other] + one.gain
-                if one.is_at == now:
-                    one.begun = self.opens[self.label[k]] + (one.gain + one.beta)
-                self.fired[k] = 0.0
+                if one.apart_at == now:
+                    one.begun = opens[label[k]] + (one.gain + one.beta)
+                self.active[k] = 0.0
                 value = pair[place.pair_at] + one.begun
                 # all that follows a label alone is known after the first depth
                 if depth == 2:
@@ -231,22 +229,22 @@ cdef class TokenFirings(Firings):
         cdef const int32_t* last = &self.last[0]
         cdef const double* begun = &self.begun[0]
         cdef const double* beta = &self.betas[i, 0]
-        cdef double* fired = &self.fired[0]
+        cdef double* active = &self.active[0]
         cdef const Place* places = self.places
         cdef const Follower* nodes = self.nodes
         cdef double value
         for t in range(self.n_last):
             k = last[t]
             other = places[k].suffix
-            while other > n_labels and nodes[other].is_begun != now:
+            while other > n_labels and nodes[other].begun_at != now:
                 other = places[other].suffix
             value = begun[other] if other < n_labels else nodes[other].begun
-            value = pair[places[k].pair_at] + (value + fired[k])
-            fired[k] = 0.0
+            value = pair[places[k].pair_at] + (value + active[k])
+            active[k] = 0.0
             if value > beta[places[k].before]:
                 self._tell_apart(places[k].parent, i, value)
 
-    cdef void _fall(self, Py_ssize_t j) noexcept nogil:
+    cdef void _inherit(self, Py_ssize_t j) noexcept nogil:
         """beta is that of a suffix, where that is better; it is listed."""
         cdef Py_ssize_t t, depth, first, b, k, n_labels = self.n_labels
         cdef int64_t now = self.n_passed + j
@@ -259,12 +257,12 @@ cdef class TokenFirings(Firings):
                 k = self.here[j & 1, t]
                 one = nodes + k
                 b = self.places[k].suffix
-                while b > n_labels and nodes[b].is_at != now:
+                while b > n_labels and nodes[b].apart_at != now:
                     b = self.places[b].suffix
                 value = self.betas[j, b] if b < n_labels else nodes[b].beta
                 one.beta = value if value > one.beta else one.beta
                 if j == self.n_tokens:
-                    one.beta += self.at_end[k]
+                    one.beta += self.events.final_weight[k]
                 self.listed[self.n_listed] = <int32_t>k
                 self.listed_beta[self.n_listed] = one.beta
                 self.n_listed += 1
@@ -276,33 +274,34 @@ cdef class TokenFirings(Firings):
         cdef Py_ssize_t stride = path.shape[1]
         cdef const int32_t* labels = &path[0, 2] if self.n_tokens else NULL
         cdef const Entry* entry
-        cdef const int32_t* before = &self.before[0]
-        cdef const int32_t* parent = &self.parent[0]
+        cdef const int32_t* before = &self.histories.before[0]
+        cdef const int32_t* parent = &self.histories.parent[0]
+        cdef const int32_t* of_observed = &self.histories.of_observed[0]
         cdef const double* pair
         cdef double* begun = &self.begun[0]
         cdef double* gains = &self.gains[0]
         cdef double value, top
         for u in range(self.n_tokens):
-            pair = self._pairs(u)
-            self._open(chart, u)
+            pair = self.events.pairs_at(u)
+            self._score_labels(chart, u)
             self.gains[:] = 0.0
             for t in range(self.after_listed[u + 2], self.after_listed[u + 1]):
                 node, y = self.listed[t], self.label[self.listed[t]]
                 if before[node] == last:
-                    if self.is_end(parent[node], labels, stride, u):
+                    if self.histories.is_end(parent[node], labels, stride, u):
                         begun[y] = max(begun[y], self.opens[y] + self.listed_beta[t])
-            for m in range(self.n_steady):
-                node = self.steady[m]
+            for m in range(self.events.n_weighted):
+                node = self.events.weighted[m]
                 if before[node] == last:
-                    if self.is_end(parent[node], labels, stride, u):
-                        gains[self.label[node]] += self.always[node]
-            for e in range(self.first_event[u], self.first_event[u + 1]):
-                entry = &self.entries[e]
+                    if self.histories.is_end(parent[node], labels, stride, u):
+                        gains[self.label[node]] += self.events.weight[node]
+            for e in range(self.events.first[u], self.events.first[u + 1]):
+                entry = &self.events.entries[e]
                 if entry.column < n_labels:
                     continue
-                node = self.of_observed[entry.column - n_labels]
-                if before[node] == last and node >= self.first_long:
-                    if self.is_end(parent[node], labels, stride, u):
+                node = of_observed[entry.column - n_labels]
+                if before[node] == last and node >= self.histories.first_long:
+                    if self.histories.is_end(parent[node], labels, stride, u):
                         gains[self.label[node]] += entry.score
             best, top = 0, -INFINITY
             for y in range(n_labels):
