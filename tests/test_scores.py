@@ -9,8 +9,6 @@ from thinc.api import Adam
 
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
-from spacy_hosemi.features import Kept
-from spacy_hosemi.features.word_cache import words_of
 from spacy_hosemi.model.weights.token_scores import TokenScores
 from spacy_hosemi.training import feature_selection as selection
 
@@ -179,30 +177,3 @@ def test_memory_zone():
             assert_same(found, summed(pipe, doc))
             expected = expected or found
             assert_same(found, expected)
-
-
-# --- what is kept -----------------------------------------------------------------
-
-
-def hashes(vocab, orths):
-    """Rows that tell which words were asked for."""
-    assert len(set(orths.tolist())) == len(orths)
-    hashes.n_made += len(orths)
-    return np.stack([orths, orths + np.uint64(1)], axis=1)
-
-
-@given(st.lists(words_n, max_size=6), st.integers(0, 300))
-def test_kept_rows(docs, n_bytes):
-    nlp = make_nlp()
-    hashes.n_made = largest = 0
-    kept = Kept(hashes, n_bytes)
-    for words in docs:
-        doc = make_doc(nlp, *words)
-        numbers, table = kept.find(doc.vocab, words_of([doc])[0])
-        expected = [[t.orth, t.orth + 1] for t in doc]
-        assert table[numbers].tolist() == expected
-        n_known = len(kept._now.numbering)
-        largest = max(largest, len(set(words)))
-        assert n_known * 16 <= max(n_bytes, largest * 16)
-    n_distinct = len({word for words in docs for word in words})
-    assert hashes.n_made == n_distinct or n_distinct * 16 > n_bytes

@@ -15,7 +15,7 @@ from .functions.functions import Functions, Listed
 from .gazetteers.gazetteers import Gazetteer, Gazetteers, make_gazetteer
 from .segment_features import Segments
 from .tables.tables import Table, Tables, make_table
-from .word_cache import Kept
+from .word_cache import WordCache
 
 __all__ = [
     "ROLES",
@@ -27,7 +27,7 @@ __all__ = [
     "Functions",
     "Gazetteer",
     "Gazetteers",
-    "Kept",
+    "WordCache",
     "Listed",
     "Reading",
     "Segments",

@@ -42,7 +42,7 @@ from .segment_features import (
     kind_of_unit,
 )
 from .tables.tables import Tables, reads_table
-from .word_cache import Kept, words_of
+from .word_cache import WordCache, words_of
 
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
@@ -310,7 +310,7 @@ class Extractor:
 
     def clear(self) -> None:
         """Forget what is kept of words, after a table was replaced."""
-        self._kept = Kept(self.lexical_values, CACHE_BYTES)
+        self._kept = WordCache(self.lexical_values, CACHE_BYTES)
 
     def _with_others(
         self,

@@ -1,4 +1,4 @@
-"""What was computed of a word once, kept for the next time."""
+"""A cache of what was computed from a word, so that each word is computed once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Make = Callable[[Vocab, Keys], NDArray[Any]]
 
 
 def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
-    """The words of documents, one behind the other.
+    """The words of concatenated documents.
 
     docs (Sequence[Doc]): One or more, of n tokens together.
     RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token; the first token
@@ -31,32 +31,38 @@ def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
 
 
 def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
-    """RETURNS (int32 [D + 1]): The first token of each document, where they stand one
-    behind the other, and how many there are."""
+    """RETURNS (int32 [D + 1]): Where each of some concatenated documents begins, in
+    tokens, and how many tokens there are."""
     first = np.zeros(len(docs) + 1, np.int32)
     np.cumsum([*map(len, docs)], out=first[1:])
     return first
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """RETURNS (int32 [K]): In which document some tokens are.
+    """RETURNS (int32 [K]): The number of the document that each token belongs to.
 
-    start (int [K]): Tokens of documents that stand one behind the other.
+    start (int [K]): Tokens of concatenated documents.
     first (int32 [D + 1]): See `borders_of`.
     """
     return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 
-class Kept:
-    """Rows of numbers that depend on the word of a token alone.
+class WordCache:
+    """Rows of numbers, each computed from one word.
 
-    Words are known by their hash, which stays the same where the vocabulary forgets
-    them. Several threads may ask.
+    A word is known by its hash, so rows stay right where a vocabulary forgets words.
+    Any number of threads may call `find`: rows and numbers of words are added under a
+    lock, and never changed.
 
     make (Callable): (vocab, ORTH of K distinct words) -> array [K, ..].
-    n_bytes (int): At most so much is kept: rows beyond it begin anew. Those that are
-        asked for at once are there in any case.
+    n_bytes (int): The most that is cached. A call whose new words need more starts an
+        empty cache with all words of that call, which may be more than `n_bytes`.
+
+    is_on (bool): False: compute all rows anew in each call. Tests set it, to see that
+        the results are the same.
     """
+
+    is_on = True
 
     def __init__(self, make: Make, n_bytes: int) -> None:
         self._make = make
@@ -67,22 +73,25 @@ class Kept:
     def find(self, vocab: Vocab, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """Rows of all words of some documents.
 
-        vocab (Vocab): It knows the words.
+        vocab (Vocab): It has the words.
         orths (uint64 [n]): See `words_of`.
-        RETURNS (Tuple[int32 [n], array [K, ..]]): Which row is that of each token.
+        RETURNS (Tuple[int32 [n], array [K, ..]]): For each token its row in the array.
         """
+        if not self.is_on:
+            words, numbers = np.unique(orths, return_inverse=True)
+            return numbers.reshape(-1).astype(np.int32), self._make(vocab, words)
         now = self._now
         numbers, n_unknown = now.numbering.find(orths)
         if n_unknown or now.table is None:
             with self._lock:
                 now = self._add(vocab, orths)
             numbers, _ = now.numbering.find(orths)
-        # Read after the numbers: the table may have grown with them.
+        # The table is read after the numbers: another thread may just have added words.
         assert now.table is not None
         return numbers, now.table
 
     def _add(self, vocab: Vocab, orths: Keys) -> _Generation:
-        """RETURNS (_Generation): One that knows all these words."""
+        """RETURNS (_Generation): One that has all these words."""
         now = self._now
         numbers, _ = now.numbering.find(orths)
         words = np.unique(orths[numbers < 0])
@@ -96,13 +105,14 @@ class Kept:
 
 
 class _Generation:
-    """Words and their rows, until there are too many."""
+    """Words and their rows since the cache was last emptied."""
 
     def __init__(self) -> None:
         self.numbering = Numbering()
         self.table: NDArray[Any] | None = None
 
     def append(self, words: NDArray[np.uint64], rows: NDArray[Any]) -> None:
+        """Write the rows first: a word that has a number may be read at once."""
         n, table = len(self.numbering), self.table
         if table is None:
             table = np.zeros((16, *rows.shape[1:]), rows.dtype)
@@ -111,4 +121,4 @@ class _Generation:
             table = np.concatenate([table, more])
         table[n : n + len(words)] = rows
         self.table = table
-        self.numbering.add(words)  # last: from now on the rows are read
+        self.numbering.add(words)

@@ -4,6 +4,7 @@ import pickle
 
 import hypothesis.strategies as st
 import numpy as np
+import pytest
 from hypothesis import given
 
 from spacy_hosemi.features.kernels.key_table import RowTable, template_keys
@@ -67,6 +68,26 @@ def test_a_table_that_is_extended_is_one_of_all_keys(keys, sizes):
         assert table.find(keys[:j]).tolist() == list(range(j))
         assert table.find(keys[j:]).tolist() == [-1] * (len(keys) - j)
     assert table.keys.tolist() == keys.tolist()
+
+
+@given(keys_R, keys_R)
+def test_a_copy_is_extended_alone(keys, others):
+    keys, others = np.array(keys, np.uint64), np.array(others, np.uint64)
+    others = others[~np.isin(others, keys)]
+    table = RowTable(keys)
+    copy = table.copy()
+    copy.extend(others)
+    assert copy.keys.tolist() == [*keys, *others]
+    assert table.keys.tolist() == keys.tolist()
+    assert table.find(others).tolist() == [-1] * len(others)
+    assert copy.find(others).tolist() == [*range(len(keys), len(copy))]
+    assert copy.find(keys).tolist() == table.find(keys).tolist() == [*range(len(keys))]
+
+
+def test_keys_are_read_only():
+    table = RowTable(np.array([7, 3], np.uint64))
+    with pytest.raises(ValueError, match="read-only"):
+        table.keys[0] = 1
 
 
 def test_find_reads_read_only_arrays():

@@ -20,10 +20,10 @@ def template_keys(
     const int32_t[::1] offsets,         # IN  [atoms] read how far from the token
     const int32_t[::1] first=None,      # IN  [D + 1] of each document, and n; None: one
 ):
-    """Keys of all templates at all tokens of documents that follow each other.
+    """Keys of all templates at all tokens of concatenated documents.
 
-    Before the first and after the last token of a document every attribute has a value
-    of its own.
+    Before the first token of a document every attribute has the value 1, after the last
+    token the value 2.
     RETURNS (uint64 [n, T]): Keys; 0 where an attribute is absent.
     """
     keys = np.zeros((values.shape[0], seeds.shape[0]), np.uint64)
@@ -55,7 +55,11 @@ def template_keys(
 cdef class RowTable:
     """Exact dictionary from keys to rows, by open addressing.
 
+    Any number of threads may read a table that nobody extends: who extends one that
+    others may read takes a `copy` first.
+
     keys (uint64 [R]): Distinct keys, none of them 0; the position of a key is its row.
+        Read-only.
     """
 
     def __init__(self, keys):
@@ -64,18 +68,18 @@ cdef class RowTable:
         self.extend(keys)
 
     def extend(self, keys):
-        """Add keys, whose rows come last; the table is built anew when it is half full.
+        """Add keys, whose rows come last. A table that is half full is built anew.
 
         keys (uint64 [K]): Distinct and not in the table, none of them 0.
         """
         cdef Py_ssize_t n_old = len(self.keys)
         self.keys = np.concatenate([self.keys, np.asarray(keys, np.uint64)])
+        self.keys.setflags(write=False)
         cdef Py_ssize_t size = max(16, self._mask + 1)
         while size < 2 * len(self.keys):
             size *= 2
         if size > self._mask + 1:
-            # Key and row side by side: of a large table each access is a wait for
-            # memory.
+            # Key and row side by side: each access to a large table waits for memory.
             self._slots = np.zeros((size, 2), np.uint64)
             self._mask = size - 1
             n_old = 0
@@ -89,6 +93,13 @@ cdef class RowTable:
                     slot = (slot + 1) & self._mask
                 self._slots[slot, 0], self._slots[slot, 1] = keys_[row], row
 
+    def copy(self):
+        """RETURNS (RowTable): One with the same rows, to be extended on its own."""
+        cdef RowTable other = RowTable.__new__(RowTable)
+        other.keys, other._mask = self.keys, self._mask
+        other._slots = np.array(self._slots)
+        return other
+
     def __len__(self):
         return len(self.keys)
 
@@ -96,7 +107,7 @@ cdef class RowTable:
         return RowTable, (self.keys,)
 
     def rows(self, const uint64_t[:, ::1] keys):
-        """Rows of the keys that are known, token by token.
+        """Rows of all known keys, token by token.
 
         keys (uint64 [n, T]): Keys; 0 is never known.
         RETURNS (Tuple[int32 [n + 1], int32 [K]]): The rows of token i are

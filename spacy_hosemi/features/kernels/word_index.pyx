@@ -8,6 +8,9 @@ from libc.stdint cimport int32_t, uint64_t
 cdef class Numbering:
     """Dictionary that numbers keys 0, 1, 2, .. as they are added.
 
+    Any number of threads may call `find` while one calls `add`: no other thread runs
+    while a key is entered, or while larger arrays replace those that are full.
+
     keys (uint64 [K]): In this order; distinct.
     """
 
@@ -18,8 +21,7 @@ cdef class Numbering:
 
     def __init__(self, keys=()):
         self._n = 0
-        self._keys = np.zeros(8, np.uint64)
-        self._hash_all()
+        self._resize(8)
         self.add(np.asarray(keys, np.uint64))
 
     def __len__(self):
@@ -32,10 +34,9 @@ cdef class Numbering:
             if self._find(keys[k]) >= 0:
                 continue
             if self._n == self._keys.shape[0]:
-                self._keys = np.concatenate([self._keys, np.zeros_like(self._keys)])
-                self._hash_all()
+                self._resize(2 * self._n)
             self._keys[self._n] = keys[k]
-            self._enter(self._n)
+            _enter(self._keys, self._slots, self._mask, self._n)
             self._n += 1
 
     def find(self, const uint64_t[::1] keys):
@@ -49,18 +50,16 @@ cdef class Numbering:
             n_unknown += numbers_[k] < 0
         return numbers, n_unknown
 
-    cdef _hash_all(self):
+    cdef _resize(self, Py_ssize_t size):
+        """Make room for `size` keys, a power of 2."""
+        cdef uint64_t[::1] keys = np.zeros(size, np.uint64)
+        cdef int32_t[::1] slots = np.full(4 * size, -1, np.int32)
         cdef Py_ssize_t k
-        self._slots = np.full(4 * self._keys.shape[0], -1, np.int32)
-        self._mask = self._slots.shape[0] - 1
         for k in range(self._n):
-            self._enter(k)
-
-    cdef void _enter(self, Py_ssize_t number) noexcept nogil:
-        cdef uint64_t slot = self._keys[number] & self._mask
-        while self._slots[slot] >= 0:
-            slot = (slot + 1) & self._mask
-        self._slots[slot] = <int32_t>number
+            keys[k] = self._keys[k]
+            _enter(keys, slots, 4 * size - 1, k)
+        # Only now, and without Python code in between: other threads may be reading.
+        self._keys, self._slots, self._mask = keys, slots, 4 * size - 1
 
     cdef int32_t _find(self, uint64_t key) noexcept nogil:
         cdef uint64_t slot = key & self._mask
@@ -69,3 +68,15 @@ cdef class Numbering:
             slot = (slot + 1) & self._mask
             number = self._slots[slot]
         return number
+
+
+cdef void _enter(
+    const uint64_t[::1] keys,       # IN  [K]
+    int32_t[::1] slots,             # OUT [mask + 1] the number of a key; -1: free
+    uint64_t mask,
+    Py_ssize_t number,              # of the key that is entered
+) noexcept nogil:
+    cdef uint64_t slot = keys[number] & mask
+    while slots[slot] >= 0:
+        slot = (slot + 1) & mask
+    slots[slot] = <int32_t>number

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.parallel.coroutines import Steps
-from ...features import Extractor, Kept, Template, Values
+from ...features import Extractor, Template, Values, WordCache
 from ...features.kernels.key_table import RowTable
 from ..kernels.token_scores import BlockScores, Scoring, TemplateScores
 from .pairs import Pairs
@@ -36,7 +36,7 @@ class TokenScores:
     matrix (float64 [R, L] or [N, 1]): Weights; a copy in single precision is made.
     pairs (Optional[Pairs]): Which weights, if not all.
     n_labels (int): L.
-    n_bytes (int): See `Kept`.
+    n_bytes (int): See `WordCache`.
 
     roles (Tuple[str, ...]): What there are scores for.
     """
@@ -82,7 +82,7 @@ class TokenScores:
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
-        self._kept = Kept(
+        self._kept = WordCache(
             lambda vocab, orths: self._blocks_of(
                 extractor.lexical_values(vocab, orths)
             ),

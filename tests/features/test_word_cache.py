@@ -1,0 +1,96 @@
+"""Cached rows of words equal those that are computed anew, in any number of threads."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given
+
+from spacy_hosemi.features import Extractor, WordCache, make_features
+from spacy_hosemi.features.word_cache import words_of
+
+from ..helpers import make_doc, make_trained, triples
+
+NLP = spacy.blank("en")
+words_n = st.lists(st.sampled_from(["a", "b", "New", "1999", " ", "x-y"]), max_size=9)
+
+
+class Hashes:
+    """Rows that tell which words were asked for, and how many rows were computed."""
+
+    def __init__(self):
+        self.n_made = 0
+
+    def __call__(self, vocab, orths):
+        assert len(set(orths.tolist())) == len(orths)
+        self.n_made += len(orths)
+        return np.stack([orths, orths + np.uint64(1)], axis=1)
+
+
+def rows(cache, doc):
+    numbers, table = cache.find(doc.vocab, words_of([doc])[0])
+    return table[numbers]
+
+
+@given(st.lists(words_n, max_size=6), st.integers(0, 300))
+def test_rows_of_words(docs, n_bytes):
+    hashes, largest = Hashes(), 0
+    cache = WordCache(hashes, n_bytes)
+    for words in docs:
+        doc = make_doc(NLP, *words)
+        assert rows(cache, doc).tolist() == [[t.orth, t.orth + 1] for t in doc]
+        largest = max(largest, len(set(words)))
+        assert len(cache._now.numbering) * 16 <= max(n_bytes, largest * 16)
+    n_distinct = len({word for words in docs for word in words})
+    assert hashes.n_made == n_distinct or n_distinct * 16 > n_bytes
+
+
+@given(words_n)
+def test_without_a_cache(words):
+    cache, off = WordCache(hashes := Hashes(), 10**6), WordCache(Hashes(), 10**6)
+    off.is_on = False
+    doc = make_doc(NLP, *words)
+    for _ in range(2):
+        assert rows(cache, doc).tolist() == rows(off, doc).tolist()
+    assert hashes.n_made == len(set(words))
+    assert off._make.n_made == 2 * len(set(words))
+
+
+@given(st.lists(words_n.filter(len), min_size=1, max_size=4))
+def test_values_without_a_cache(words):
+    docs = [make_doc(NLP, *of_doc) for of_doc in words]
+    extractor = Extractor(make_features("default"))
+    expected = [extractor.values_of(docs).values for _ in range(2)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WordCache, "is_on", False)
+        np.testing.assert_array_equal(extractor.values_of(docs).values, expected[0])
+    np.testing.assert_array_equal(*expected)
+
+
+def test_predictions_without_a_cache(monkeypatch):
+    """The scores of a word are summed in one order, so that they have the same bits."""
+    nlp = make_trained(features={"preset": "names"})
+    pipe = nlp.get_pipe("hosemi")
+
+    def predict():
+        docs = [nlp.make_doc(x) for x in ("Ada met Mary in Rome.", "London, 1999")]
+        return [
+            (triples(doc.ents), pipe.marginals(doc).log_z) for doc in pipe.pipe(docs)
+        ]
+
+    found = [predict() for _ in range(2)]
+    monkeypatch.setattr(WordCache, "is_on", False)
+    assert found == [predict()] * 2
+
+
+@pytest.mark.parametrize("n_bytes", [10**6, 2000])
+def test_threads(n_bytes):
+    """Many short documents with new words, also where the cache is emptied often."""
+    docs = [make_doc(NLP, *(f"w{i * k % 997}" for k in range(9))) for i in range(1000)]
+    cache = WordCache(Hashes(), n_bytes)
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(lambda doc: rows(cache, doc), docs)]
+    for doc, of_doc in zip(docs, found):
+        assert of_doc.tolist() == [[t.orth, t.orth + 1] for t in doc]
