@@ -67,7 +67,7 @@ def limits(doc: Doc, inventory: LabelInventory) -> Constraints | None:
         return None
     if inventory.on_tokens:
         allowed = np.ones((len(doc), len(inventory.names)), bool)
-        allowed[np.ix_(starts, np.array(inventory.tags_that("IL")))] = False
+        allowed[np.ix_(starts, np.array(inventory.tags_that("IL"), np.intp))] = False
         return Constraints(allowed=allowed)
     boundary = np.zeros(len(doc) + 1, np.int8)
     boundary[starts] = 2
@@ -151,7 +151,7 @@ def constrain(
     n_tokens: int,
 ) -> Constraints | None:
     """Constraints under which segmentations have the spans that are kept, and none that
-    is forbidden; but tags on tokens may still mean one that is: see `best_permitted`.
+    is forbidden; but tags on tokens may still mean one that is: see `permitted_tags`.
 
     fixed (Fixed): Of the instance.
     constraints (Optional[Constraints]): What holds anyway; where a span is kept, that

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
-from heapq import heappop, heappush
-from itertools import count, pairwise
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
-from ..core import Constraints, PatternAutomaton, viterbi
 from ..errors import Errors
 from ..features.instances import instances
-from ..labels.constraints import exactly
-from ..labels.inventory import LabelInventory, Segment
+from ..labels.inventory import LabelInventory
 from ..labels.partial import AnySpan, Fixed
-from ..labels.whitespace import trim_whitespace
-from .problem import Problem
 
 Given = DocSpan | Sequence[Any]  # a span of the document, or (start, end, label)
 
@@ -98,61 +92,3 @@ def _wrong_place(start: Any, end: Any, doc: Doc) -> str:
     if not all(isinstance(x, (int, np.integer)) for x in (start, end)):
         return "where start and end are no whole numbers"
     return "" if 0 <= start < end <= len(doc) else "which is out of range"
-
-
-def best_permitted(
-    problem: Problem, automaton: PatternAutomaton, inventory: LabelInventory
-) -> list[Segment]:
-    """The most probable tags that do not mean a span that is forbidden.
-
-    Where the best tags mean one, all others are split by the first tag in which they
-    differ from those of that span, and the best part is searched next. A part is not
-    better than what it is part of, so what is found first is the best.
-
-    problem (Problem): Its segments are tags on tokens.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
-    RETURNS (List[Tuple[int, int, int]]): As `viterbi`; [] if nothing is possible.
-    """
-    ticket = count()
-    parts: list[tuple[float, int, list[Segment], Constraints | None]] = []
-    split: Iterable[Constraints | None] = [problem.constraints]
-    while True:
-        for constraints in split:
-            segments, score = viterbi(automaton, problem.potentials, constraints)
-            if segments:
-                heappush(parts, (-score, next(ticket), segments, constraints))
-        if not parts:
-            return []
-        _, _, segments, constraints = heappop(parts)
-        raw = next(_forbidden_spans(problem, segments, inventory), None)
-        if raw is None:
-            return segments
-        split = _without(raw, constraints, inventory, len(problem.instance.tokens))
-
-
-def _forbidden_spans(
-    problem: Problem, segments: Sequence[Segment], inventory: LabelInventory
-) -> Iterator[tuple[int, int, str]]:
-    """Before whitespace is cut off."""
-    for raw in inventory.decode(segments):
-        if any(
-            map(problem.fixed.forbids, trim_whitespace([raw], problem.instance.tokens))
-        ):
-            yield raw
-
-
-def _without(
-    span: tuple[int, int, str],
-    constraints: Constraints | None,
-    inventory: LabelInventory,
-    n_tokens: int,
-) -> Iterator[Constraints]:
-    """Parts that together hold all tags that do not mean the span, without overlap."""
-    given = exactly([], inventory, constraints, n_tokens)
-    with_span = exactly([span], inventory, constraints, n_tokens)
-    assert given.allowed is not None and with_span.allowed is not None
-    for i in np.flatnonzero((given.allowed != with_span.allowed).any(axis=1)).tolist():
-        allowed = given.allowed.copy()
-        allowed[:i] = with_span.allowed[:i]
-        allowed[i] &= ~with_span.allowed[i]
-        yield replace(given, allowed=allowed)

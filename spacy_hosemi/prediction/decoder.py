@@ -20,8 +20,8 @@ from ..labels.inventory import LabelInventory, Segment, Span
 from ..labels.partial import Fixed
 from ..labels.whitespace import read_segments
 from .answers import Distribution, OfSegments, spans_above
-from .corrections import best_permitted
 from .limits import impossible
+from .permitted_tags import best_permitted
 from .posterior import confidence_steps, span_probabilities
 from .problem import JointMarginals, Problem
 from .thresholds import Thresholds, least_of

@@ -3,12 +3,21 @@
 import itertools
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from spacy.tokens import Span
 
+from spacy_hosemi.core import CELLS, Constraints, PatternAutomaton, Potentials
+from spacy_hosemi.features.instances import Instance
+from spacy_hosemi.labels.inventory import LabelInventory
+from spacy_hosemi.labels.partial import Fixed
+from spacy_hosemi.labels.whitespace import trim_whitespace
+from spacy_hosemi.prediction.permitted_tags import best_permitted
+from spacy_hosemi.prediction.problem import Problem as SegmentationProblem
+
 from .. import oracles
-from ..helpers import initialize, make_doc, make_nlp, make_trained, triples
+from ..helpers import as_problem, initialize, make_doc, make_nlp, make_trained, triples
 from .test_answers import (
     CONFIGS,
     MARKED,
@@ -302,3 +311,123 @@ def test_what_is_kept_is_never_dropped():
             keep = [(k - 1, k, "A"), (k, k + 1, "B")]
             assert triples(pipe.redecode(doc, keep).ents) == keep
             assert [ent._.confidence for ent in doc.ents] == [1.0, 1.0]
+
+
+# --- tags on tokens, by the component's own code alone --------------------------------
+
+
+def tag_problem(rng, encoding, n_tokens, *, n_labels=2, order=2, is_ended=True):
+    """Tags with random scores, label patterns and whitespace; spans are excluded."""
+    words = ["\n" if rng.random() < 0.25 else "x" for _ in range(n_tokens)]
+    inventory = LabelInventory(["A", "B-2", "I"][:n_labels], encoding)
+    forbidden = inventory.forbidden()
+    names = ("^", *inventory.names)
+    longer = {tuple(rng.choice(names[1:], size=order + 1)) for _ in range(order and 6)}
+    longer |= {("^", *z[:order]) for z in [*longer][:2] if order}
+    longer |= {(*z[1:], "$") for z in [*longer][:2] if is_ended and order}
+    observed = [z for z in longer if z[-1] != "$"][:2]
+    learnt = sorted(longer.difference(forbidden))
+    patterns = [*forbidden, *learnt]
+    automaton = PatternAutomaton(inventory.names, patterns, observed=observed)
+    potentials = Potentials.zeros(automaton, n_tokens)
+    for role in ("inside", "start", "end"):
+        array = getattr(potentials, role)
+        array[:] = rng.normal(size=array.shape)
+    potentials.pattern[: len(forbidden)] = -np.inf
+    potentials.pattern[len(forbidden) :] = rng.normal(size=len(learnt))
+    potentials.length[:] = rng.normal(size=potentials.length.shape)
+    cells = [(i, i + 1, int(rng.integers(automaton.n_columns)), 1.0) for i in (0, 0)]
+    potentials.cells = np.array(cells[:n_tokens], CELLS)
+    doc = make_doc(NLP, *words)
+    forbid = []
+    for _ in range(int(rng.integers(1, 6))):
+        i, j = sorted(rng.choice(n_tokens + 1, size=2, replace=False).tolist())
+        forbid.append((i, j, rng.choice([*inventory.labels, None])))
+    allowed = rng.random((n_tokens, len(inventory.names))) < 0.9
+    constraints = Constraints(allowed) if rng.random() < 0.5 else None
+    fixed = Fixed((), tuple(forbid))
+    problem = SegmentationProblem(
+        Instance(doc, 0), potentials, constraints, None, fixed
+    )
+    return problem, automaton, inventory
+
+
+def spans_meant(tags, words):
+    """The spans that tags mean, by the definition of BIO and of IO, without the
+    whitespace at their ends."""
+    found, last = set(), None
+    for i, tag in enumerate([*tags, "O"]):
+        is_same = tag[0] in "IL" and last is not None and tag[2:] == last[1]
+        if last is not None and not is_same:
+            inner = [k for k in range(last[0], i) if not words[k].isspace()]
+            if inner:
+                found.add((inner[0], inner[-1] + 1, last[1]))
+            last = None
+        if tag != "O" and last is None:
+            last = (i, tag[2:])
+    return found
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_the_best_tags_without_some_spans_equal_enumeration(encoding):
+    n_excluded = n_empty = 0
+    for seed in range(70):
+        rng = np.random.default_rng(seed)
+        n_tokens = int(rng.integers(1, 5 if encoding == "IO" else 4))
+        order = int(rng.integers(3))
+        problem, automaton, inventory = tag_problem(
+            rng, encoding, n_tokens, order=order
+        )
+        words = [token.text for token in problem.instance.tokens]
+        scores = oracles.scored(
+            as_problem(automaton, problem.potentials, problem.constraints)
+        )
+        excluded = {*problem.fixed.forbid}
+        left = {}
+        for segments, score in scores.items():
+            tags = [inventory.names[y] for _, _, y in segments]
+            spans = spans_meant(tags, words) if len(tags) == n_tokens else set()
+            if not excluded & {*spans, *((i, j, None) for i, j, _ in spans)}:
+                left[segments] = score
+            elif score == max(scores.values()):
+                n_excluded += 1
+        found = best_permitted(problem, automaton, inventory)
+        best = max(left.values(), default=-np.inf)
+        if best == -np.inf:
+            n_empty += 1
+            assert found == []
+        else:
+            assert left[tuple(found)] == pytest.approx(best, abs=1e-9)
+    assert n_excluded > 15 and n_empty < 20
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_equal_scores_without_some_spans_go_by_label(encoding):
+    """The rule of `viterbi`: the first tag of the smallest index."""
+    inventory = LabelInventory(["A", "B"], encoding)
+    automaton = PatternAutomaton(inventory.names, inventory.forbidden())
+    potentials = Potentials.zeros(automaton, 3)
+    potentials.pattern[:] = -np.inf
+    potentials.inside[:, 1:] = 1.0
+    doc = make_doc(NLP, *"abc")
+    fixed = Fixed((), ((0, 3, None), (0, 2, "A"), (0, 1, "A")))
+    problem = SegmentationProblem(Instance(doc, 0), potentials, None, None, fixed)
+    found = inventory.decode(best_permitted(problem, automaton, inventory))
+    expected = {"IO": [(0, 1, "B"), (1, 3, "A")], "BIO": [(0, 1, "B"), (1, 2, "A")]}
+    assert found[:2] == expected.get(encoding, [(0, 2, "B"), (2, 3, "A")])
+
+
+@pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
+def test_thirty_spans_of_twenty_tokens(encoding):
+    """Splitting what is left of all tags did not end for these in a minute."""
+    rng = np.random.default_rng(0)
+    problem, automaton, inventory = tag_problem(rng, encoding, 20, n_labels=3)
+    problem.constraints = None
+    forbid, found = [], [(0, 0, "")]
+    while len(forbid) < 30 and found:
+        problem.fixed = Fixed((), tuple(forbid))
+        found = inventory.decode(best_permitted(problem, automaton, inventory))
+        found = trim_whitespace(found, problem.instance.tokens)
+        assert not {*found} & {*forbid}
+        forbid += found[: 30 - len(forbid)]
+    assert len(forbid) == 30

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 from .. import oracles
-from ..helpers import as_problem, make_doc, make_trained, triples
+from ..helpers import as_problem, make_doc, make_nlp, make_trained, triples
 from .test_answers import CONFIGS, NLP, make_pipe
 from .test_hierarchy import make_tree_nlp
 from .test_leaves import levels
@@ -240,3 +241,26 @@ def test_saved_models(line):
     for ent, p in zip(doc.ents, given["confidences"], strict=True):
         expected = None if p is None else pytest.approx(p, abs=1e-9)
         assert ent._.confidence == expected
+
+
+@pytest.mark.parametrize("scope", ["doc", "sents"])
+@pytest.mark.parametrize("outside", ["run", "token"])
+@pytest.mark.parametrize("encoding", ["segments", "IO", "BIO", "BILUO"])
+def test_a_model_without_labels(encoding, outside, scope):
+    """Trained on documents without entities, it answers whatever it is asked."""
+    nlp = make_nlp(encoding=encoding, outside=outside, scope=scope)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.confidence = True
+    doc = make_doc(nlp, *"abc\nd", sent_starts=[True, False, True, False, False])
+    eg = Example(doc.copy(), doc.copy())
+    eg.reference.set_ents([], default="outside")
+    nlp.initialize(lambda: [eg])
+    nlp.update([eg], sgd=nlp.create_optimizer())
+    pipe.set_weights(pipe.get_weights() + 0.5)
+    assert pipe.weights.is_trained and pipe.labels == ()
+    assert triples(pipe(doc.copy()).ents) == []
+    doc.set_ents([Span(doc, 1, 2, NEW)], blocked=[doc[4:5]], default="missing")
+    assert triples(pipe(doc.copy()).ents) == [(1, 2, NEW)]
+    assert [one.spans for one in pipe.kbest(doc, 3)] == [[]] * len(pipe.kbest(doc, 3))
+    assert pipe.entropy(doc) >= 0.0 and pipe.marginals(doc).tokens.shape == (5, 1)
+    assert triples(pipe.redecode(doc, forbid=[(1, 2, None)]).ents) == []

@@ -1,0 +1,165 @@
+"""The best tags on tokens that mean none of the spans that a user has excluded.
+
+Dynamic programming over pairs of a state of the automaton and a *tracker*, which says
+what the tokens so far have left open:
+
+    0                  no span
+    1 .. Y             a span of label y, which cannot become an excluded one any more
+    Y + 1 .. Y + K     a span of label y from token i on, where spans (i, j, y) are
+                       excluded for one or more j still to come
+
+A span is checked where it is closed. Pairs that cannot be reached are not visited, so
+the time is at most that of all states with all excluded spans open, for each token.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import PatternAutomaton, Potentials, viterbi
+from ..core.algorithms.lattice import Steps
+from ..core.potentials import ROLES
+from ..labels.inventory import LabelInventory, Segment
+from ..labels.whitespace import trim_whitespace
+from .problem import Problem
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+Bools = NDArray[np.bool_]
+
+
+def best_permitted(
+    problem: Problem, automaton: PatternAutomaton, inventory: LabelInventory
+) -> list[Segment]:
+    """The most probable tags that do not mean an excluded span.
+
+    problem (Problem): Its segments are tags on tokens.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    RETURNS (List[Tuple[int, int, int]]): As `viterbi`, with the same rule for ties; []
+        if nothing is possible.
+    """
+    potentials, constraints = problem.potentials, problem.constraints
+    free, _ = viterbi(automaton, potentials, constraints)
+    spans = trim_whitespace(inventory.decode(free), problem.instance.tokens)
+    if not any(map(problem.fixed.forbids, spans)):
+        return free
+    n_tokens = potentials.n_tokens
+    steps, trackers = Steps(automaton), _Trackers(problem, inventory)
+    on_step, at_end = steps.weights(potentials.pattern)
+    scores = _scores_of_groups(potentials, automaton)
+    if constraints is not None and constraints.allowed is not None:
+        is_allowed = np.asarray(constraints.allowed, bool)
+    else:
+        is_allowed = np.ones((n_tokens, automaton.n_labels), bool)
+
+    def arcs(p: int, pairs: Ints) -> tuple[Ints, Floats]:
+        """Where each tag at token p leads from each pair, -1: nowhere; its score."""
+        state, tracker = np.divmod(pairs, trackers.n)
+        after = steps.next[state]
+        then, is_possible = trackers.after(p, tracker)
+        score = on_step[state] + scores[p][automaton.state_group[after]]
+        is_possible &= (after >= 0) & is_allowed[p] & (score > -np.inf)
+        return np.where(is_possible, after * trackers.n + then, -1), score
+
+    # From left to right what can be reached, from right to left its best score.
+    reached = [np.zeros(1, np.intp)]  # state 0 is the beginning
+    for p in range(n_tokens):
+        reached.append(np.setdiff1d(arcs(p, reached[-1])[0], -1))
+    state, tracker = np.divmod(reached[-1], trackers.n)
+    best = np.where(trackers.closes_excluded(n_tokens)[tracker], -np.inf, at_end[state])
+    choices: list[tuple[Ints, Ints]] = []
+    for p in range(n_tokens - 1, -1, -1):
+        to, score = arcs(p, reached[p])
+        at = np.searchsorted(reached[p + 1], to.clip(min=0)).clip(max=len(best) - 1)
+        total = np.where(to < 0, -np.inf, score + best[at] if len(best) else -np.inf)
+        chosen = total.argmax(axis=1)  # of equal ones the first
+        every = np.arange(len(chosen))
+        best = total[every, chosen]
+        choices.append((chosen, to[every, chosen]))
+    if not len(best) or best[0] == -np.inf:
+        return []
+    found, pair = [], 0
+    for p, (chosen, to) in enumerate(reversed(choices)):
+        k = int(np.searchsorted(reached[p], pair))
+        found.append((p, p + 1, int(chosen[k])))
+        pair = int(to[k])
+    return found
+
+
+class _Trackers:
+    """What tokens so far have left open, and how each tag changes that.
+
+    n (int): How many trackers there are, see above.
+    """
+
+    def __init__(self, problem: Problem, inventory: LabelInventory) -> None:
+        tokens = problem.instance.tokens
+        is_space = np.array([token.is_space for token in tokens], bool)
+        n_tokens = len(is_space)
+        index = {label: y for y, label in enumerate(inventory.labels, start=1)}
+        # Where a span from token i on, or up to i, begins or ends without whitespace.
+        self._first = np.arange(n_tokens + 1)
+        self._last = np.arange(n_tokens + 1)
+        for i in range(n_tokens):
+            if is_space[n_tokens - 1 - i]:
+                self._first[n_tokens - 1 - i] = self._first[n_tokens - i]
+            if is_space[i]:
+                self._last[i + 1] = self._last[i]
+        ends: dict[tuple[int, int], set[int]] = {}
+        for i, j, name in problem.fixed.forbid:
+            if is_space[i] or is_space[j - 1]:
+                continue  # what is predicted has no whitespace at its ends
+            for y in index.values() if name is None else [index[name]]:
+                ends.setdefault((i, y), set()).add(j)
+        n_labels = len(index)
+        self.n = 1 + n_labels + len(ends)
+        self._ends: list[set[int]] = [set()] * (1 + n_labels) + [*ends.values()]
+        self._of_start = {key: 1 + n_labels + k for k, key in enumerate(ends)}
+        self._label = np.array([*range(1 + n_labels), *(y for _, y in ends)])
+        # By tag: the label, and whether the tag goes on with a span of that label.
+        pairs = [name.split("-", 1) for name in inventory.names[1:]]
+        self._tag_label = np.array([0, *(index[label] for _, label in pairs)])
+        goes_on = np.array([False, *(prefix in ("I", "L") for prefix, _ in pairs)])
+        self._goes_on = goes_on & (self._label[:, None] == self._tag_label)
+
+    def closes_excluded(self, p: int) -> Bools:
+        """RETURNS (bool [n]): Whether a span that ends before token p is excluded."""
+        end = int(self._last[p])
+        return np.array([end in ends for ends in self._ends], bool)
+
+    def after(self, p: int, tracker: Ints) -> tuple[Ints, Bools]:
+        """The tracker behind each tag at token p, and whether the tag is possible.
+
+        tracker (int [K]): Before the token.
+        RETURNS (Tuple[int [K, L], bool [K, L]])
+        """
+        goes_on = self._goes_on[tracker]
+        is_possible = goes_on | ~self.closes_excluded(p)[tracker][:, None]
+        # A span that is longer than all excluded ones need not be tracked any more.
+        last = int(self._last[p + 1])
+        is_open = np.array([max(ends, default=-1) >= last for ends in self._ends], bool)
+        stays = np.where(is_open, np.arange(self.n), self._label)[tracker]
+        first = int(self._first[p])
+        begins = [self._of_start.get((first, y), y) for y in self._tag_label.tolist()]
+        then = np.where(goes_on, stays[:, None], np.array(begins))
+        return then, is_possible
+
+
+def _scores_of_groups(potentials: Potentials, automaton: PatternAutomaton) -> Floats:
+    """RETURNS (float64 [n, G + 1]): Of each token, as a segment that enters a state of
+    each group; 0 for the beginning, which has none."""
+    n_tokens, n_labels = potentials.n_tokens, automaton.n_labels
+    columns = np.zeros((n_tokens, automaton.n_columns))
+    columns[:, :n_labels] = potentials.length[:, 0]
+    for role in ROLES:
+        dense = getattr(potentials, role)
+        columns[:, : dense.shape[1]] += dense
+    if (entries := potentials.entries) is not None:
+        where = entries["position"], entries["column"]
+        np.add.at(columns, where, entries["score"])
+    cells = potentials.cells[potentials.cells["end"] == potentials.cells["start"] + 1]
+    np.add.at(columns, (cells["start"], cells["column"]), cells["score"])
+    first = automaton.first_column[:-1]
+    found = np.add.reduceat(columns[:, automaton.group_column], first, axis=1)
+    return np.hstack([found, np.zeros((n_tokens, 1))])
