@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,17 +17,21 @@ from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 
-from ..core import Marginals, PatternAutomaton, Potentials, log_partition
+from ..core import Marginals, PatternAutomaton, Potentials
 from ..core.parallel.coroutines import Steps, finish
 from ..core.parallel.ordered import in_order
 from ..errors import Errors
 from ..features.instances import batches, instances
 from ..hierarchy.answers import LeafMarginals
-from ..hierarchy.coarse_to_fine import Hierarchy
-from ..hierarchy.decoder import make_predictor
-from ..hierarchy.flatten import Leaves
-from ..hierarchy.projection import Refinement
-from ..hierarchy.tree import check_labels_in_tree
+from ..hierarchy.coarse_to_fine import Hierarchy, check_hierarchy
+from ..hierarchy.decoder import make_decoder
+from ..hierarchy.projection import (
+    has_levels,
+    make_projection,
+    read_parents,
+    scored_tree,
+)
+from ..hierarchy.trainer import LevelTrainer
 from ..hierarchy.weights import LevelWeights, level_weights_of
 from ..labels.alignment import labels_of, read_annotation
 from ..labels.gold import Gold, label_sequences
@@ -38,8 +40,7 @@ from ..labels.inventory import Span as SpanTriple
 from ..labels.label_schema import LabelSchema, read_schema
 from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed
 from ..labels.patterns import learn_patterns
-from ..labels.projection import Flat
-from ..model.span_scorer import predict_steps, weights_of
+from ..model.span_scorer import weights_of
 from ..model.state import ModelState
 from ..model.tok2vec import set_output
 from ..model.weights.families import family_values
@@ -47,23 +48,20 @@ from ..model.weights.shim import Weights
 from ..model.weights.state import Floats
 from ..prediction.answers import (
     Alternative,
-    Distribution,
     make_rows,
     most_probable,
+    posteriors,
     total_entropy,
 )
-from ..prediction.collective import agree
 from ..prediction.corrections import read_fixed
-from ..prediction.decoder import Prediction, Predictor, Wanted
+from ..prediction.decoder import Decoder, DecodingOptions, Prediction
 from ..prediction.existing_entities import (
     copy_tokens,
     is_blocked,
     preset_entities,
-    read_preset,
     remember,
 )
-from ..prediction.limits import impossible, make_problem
-from ..prediction.problem import JointMarginals, Problem
+from ..prediction.problem import JointMarginals
 from ..prediction.records import find_span, key_at, leave_record, register_component
 from ..prediction.thresholds import ThresholdsConfig, check_labels, read_thresholds
 from ..training import edits as changes
@@ -248,13 +246,14 @@ class HighOrderSemiCRF(TrainablePipe):
         self.min_confidence = read_thresholds(min_confidence)
         self.temperature = temperature
         self.threads = threads
-        self._tree = Flat()
+        self.hierarchy = hierarchy
         if hierarchy is not None:
+            check_hierarchy(hierarchy)
             check_beside_tree(
                 {**self.cfg, "decoding": decoding, "smooth": is_smooth(objective)},
                 self.weights.extractor.gazetteers.settings,
             )
-            self._tree = Refinement(hierarchy, level_weights_of(model))
+            level_weights_of(model)
         features = self.weights.extractor.features
         if features.transition_roles and not (observed_order or observed_patterns):
             role = features.transition_roles[0]
@@ -268,6 +267,7 @@ class HighOrderSemiCRF(TrainablePipe):
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
         self._state: tuple[tuple[object, ...], ModelState] | None = None
+        self._decoder: Decoder | None = None
 
     @property
     def state(self) -> ModelState:
@@ -300,18 +300,13 @@ class HighOrderSemiCRF(TrainablePipe):
         self._use(self._read_schema({**self.cfg, **without, **given}))
 
     def _read_schema(self, cfg: Mapping[str, Any]) -> LabelSchema:
-        top = self._tree.set_labels(tuple(cfg["labels"]), cfg.get("tree", {}))
-        return read_schema(cfg, None if self._tree.takes_labels else top)
+        parents = cfg.get("tree", {})
+        return read_schema(cfg, make_projection(self.hierarchy, cfg["labels"], parents))
 
     @property
     def inventory(self) -> LabelInventory:
         """The names that segments have."""
         return self.schema.inventory
-
-    @property
-    def has_tree(self) -> bool:
-        """Whether labels are in a tree of several levels."""
-        return self._tree.is_needed
 
     @property
     def label_data(self) -> list[str]:
@@ -326,7 +321,17 @@ class HighOrderSemiCRF(TrainablePipe):
     @property
     def level_weights(self) -> LevelWeights | None:
         """Those below the top, where labels are in a tree of several levels."""
-        return self._tree.weights if self._tree.is_needed else None
+        if not has_levels(self.schema.projection):
+            return None
+        return level_weights_of(self.model)
+
+    @property
+    def _levels(self) -> LevelTrainer | None:
+        """What trains them."""
+        projection = self.schema.projection
+        if self.hierarchy is None or not has_levels(projection):
+            return None
+        return LevelTrainer(self.hierarchy, projection, level_weights_of(self.model))
 
     @property
     def automaton(self) -> PatternAutomaton:
@@ -400,9 +405,10 @@ class HighOrderSemiCRF(TrainablePipe):
             warn_misaligned(examples, annotations)
         annotate(nlp, examples)
         warn_unset(self.weights.extractor, [eg.predicted for eg in examples])
-        self._begin(known, hierarchy)
+        parents = read_parents(self.hierarchy, known, hierarchy)
+        self._use_labels(known, parents)
         self._check_hard_lists()
-        check_labels(self.min_confidence, self._tree.names, self.name)
+        check_labels(self.min_confidence, self.schema.projection.names(), self.name)
         read_sources(
             self.weights.extractor,
             gazetteers or {},
@@ -420,46 +426,26 @@ class HighOrderSemiCRF(TrainablePipe):
         schema, n_forbidden = learn_patterns(self.schema, sequences, self.cfg)
         self._use(schema)
         warn_rules(self.automaton, golds)
-        self._tree.clear()
+        if self.hierarchy is not None:
+            level_weights_of(self.model).allocate([], [])
         changes.allocate(self.weights, schema, self.cfg, docs, golds, n_forbidden)
         set_output(self.model, len(self.inventory.names))
         self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
         if fit is not None:
             self._fit(fit, docs, golds)
-        self._initialize_levels(corpus)
+        if levels := self._levels:
+            self._initialize_levels(levels, corpus)
+            if fit is not None:
+                levels.fit(fit, self.weights, self.automaton, *corpus)
         if fit is not None:
-            self._tree.fit(fit, self.weights, self.automaton, *corpus)
             fitted.add(self)
-
-    def _begin(
-        self, labels: Sequence[str], read_tree: Callable[[], dict[str, str]] | None
-    ) -> None:
-        """Take labels for training, without patterns yet.
-
-        RAISES (ValueError): HS117 a label that is not in the tree; HS118 a tree that
-            nothing asks for, or none that is.
-        """
-        if self._tree.needs_parents != (read_tree is not None):
-            raise ValueError(
-                Errors.HS118.format(
-                    expected="hierarchy.separator, or hierarchy in [initialize]",
-                    found="there are both" if read_tree else "there is none of them",
-                )
-            )
-        parents = self.cfg.get("tree")
-        if read_tree is not None:
-            parents = read_tree()
-            check_labels_in_tree(labels, parents)
-        self._use_labels(labels, parents)
-        if self._tree.is_needed:
-            self._use(replace(self.schema, parents=self._tree.parents))
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
     ) -> None:
         """Train; once more, with the patterns that are chosen by gain."""
-        args = docs, golds, self._tree.is_needed
+        args = docs, golds, self._levels is not None
         fit(Batch(self.weights, self.automaton, self.objective, *args))
         if self.cfg["pattern_selection"] == "gain":
             known = self.weights, self.schema, self.cfg
@@ -467,9 +453,9 @@ class HighOrderSemiCRF(TrainablePipe):
             fit(Batch(self.weights, self.automaton, self.objective, *args))
         self.prune()
 
-    def _initialize_levels(self, corpus: Corpus) -> None:
+    def _initialize_levels(self, levels: LevelTrainer, corpus: Corpus) -> None:
         """What is below the top of a label tree."""
-        self._tree.allocate(
+        levels.allocate(
             self.weights,
             *corpus,
             self.cfg["outside"],
@@ -477,7 +463,12 @@ class HighOrderSemiCRF(TrainablePipe):
             min_count=self.cfg["pattern_min_count"],
             max_patterns=self.cfg["pattern_max"],
         )
-        self._tree.connect(self.automaton)
+        self._connect_levels()
+
+    def _connect_levels(self) -> None:
+        projection, weights = self.schema.projection, self.level_weights
+        if has_levels(projection) and weights and weights.pairs:
+            weights.connect(projection.tree, self.automaton)
 
     def _check_hard_lists(self) -> None:
         """RAISES (ValueError): HS029 a list has a label that is none of ours."""
@@ -529,12 +520,14 @@ class HighOrderSemiCRF(TrainablePipe):
         if not any(map(len, docs)):
             return losses
         self._grow([eg.predicted for eg in examples])
-        self._tree.grow(self.weights, docs, known)
+        if levels := self._levels:
+            levels.grow(self.weights, docs, known)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
-        loss += self._tree.accumulate(self.weights, self.automaton, *corpus, scores)
+        if levels:
+            loss += levels.accumulate(self.weights, self.automaton, *corpus, scores)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -648,7 +641,8 @@ class HighOrderSemiCRF(TrainablePipe):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        self._tree.check_prunable()
+        if levels := self._levels:
+            levels.check_prunable()
         self._use(changes.prune(self.weights, self.schema, self.cfg, values))
 
     def _corpus(
@@ -658,7 +652,8 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> Corpus:
         """What is segmented, documents or sentences, and what is known of each."""
         known = annotations or self._annotations(examples)
-        args = self.inventory, self._tree, self.cfg["scope"], self.name
+        projection = self.schema.projection
+        args = self.inventory, projection, self.cfg["scope"], self.name
         return read_corpus(examples, known, *args)
 
     def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
@@ -671,7 +666,8 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (Dict[str, Any]): See `score_entities`.
         """
         examples = list(examples)
-        kwargs = {**self._tree.of_scorer(examples), **kwargs}
+        tree = scored_tree(self.hierarchy, self.schema.projection, examples)
+        kwargs = {**({"tree": tree} if tree else {}), **kwargs}
         found: dict[str, Any] = super().score(examples, **kwargs)
         return found
 
@@ -712,114 +708,39 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (List[Prediction]): Nothing for an untrained model.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
-        found = (finish(self._prediction_steps(some)) for some in batches(docs))
-        return [prediction for of_batch in found for prediction in of_batch]
+        return self.decoder.predict(docs)
 
     def _prediction_steps(
-        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
+        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
     ) -> Steps[list[Prediction]]:
         """Spans of each document of a batch."""
-        if not self.weights.is_trained:
-            return [Prediction([], []) for _ in docs]
-        problems = yield from self._problem_steps(docs, fixed)
-        return (yield from self._predictor.predictions(docs, problems, fixed))
+        return self.decoder.steps(docs, corrections)
 
     @property
-    def _predictor(self) -> Predictor:
-        """With the settings as they are now."""
+    def decoder(self) -> Decoder:
+        """Of the state and the settings as they are now."""
+        state, options, decoder = self.state, self._decoding_options, self._decoder
+        if decoder is None or decoder.state is not state or decoder.options != options:
+            decoder = make_decoder(state, options, self.model, decoder)
+            self._decoder = decoder
+        return decoder
+
+    @property
+    def _decoding_options(self) -> DecodingOptions:
         lists_ents = bool(self.spans_key) and self.spans_threshold is None
-        wanted = Wanted(
+        return DecodingOptions(
+            self.name,
+            self.cfg["scope"],
+            self.cfg["max_length"],
             self.decoding,
             self.expected_f1,
+            self.collective,
             self.spans_threshold,
             self.min_confidence,
             self.temperature,
             self.confidence or lists_ents,
+            self.hierarchy,
         )
-        args = self._tree, self.cfg, self._leaves, self.model, self.name
-        return make_predictor(wanted, self.schema, *args)
-
-    @property
-    def _leaves(self) -> Leaves | None:
-        """What takes the place of the labels of the top of a tree in prediction."""
-        if self.model.layers:
-            return None  # a tok2vec has scores for the top
-        return self._tree.leaves(self.weights, self.labels, self.cfg["outside"])
-
-    def _problems(self, docs: Sequence[Doc]) -> list[list[Problem]]:
-        """What there is to segment in each document, with all scores."""
-        return finish(self._problem_steps(docs))
-
-    def _problem_steps(
-        self, docs: Sequence[Doc], fixed: Fixed = NOTHING
-    ) -> Steps[list[list[Problem]]]:
-        """`_problems`, given what a user has fixed."""
-        given = [read_preset(doc, self.name) for doc in docs]
-        parts = [instances(doc, self.cfg["scope"]) for doc in docs]
-        flat = [instance.tokens for of_doc in parts for instance in of_doc]
-        leaves, scores = yield from self._score_steps(flat)
-        potentials = iter(scores)
-        limits = self._tree.limits_at_top if leaves is None else leaves.limits
-        presets, fixed = limits(given, fixed)
-        labels = leaves or self.schema
-        matches = self.weights.extractor.gazetteers.entities
-        problems = [
-            [
-                make_problem(
-                    instance,
-                    next(potentials),
-                    preset,
-                    fixed,
-                    matches(instance.tokens),
-                    labels.automaton,
-                    labels.inventory,
-                )
-                for instance in of_doc
-            ]
-            for of_doc, preset in zip(parts, presets)
-        ]
-        if self.collective:
-            pairs = zip(docs, problems)
-            args = labels.automaton, self.collective
-            problems = [agree(*pair, *args) for pair in pairs]
-        return [[x.at_temperature(self.temperature) for x in some] for some in problems]
-
-    def _score_steps(
-        self, docs: list[Doc]
-    ) -> Steps[tuple[Leaves | None, list[Potentials]]]:
-        """The labels that have scores, if not those of the top, and the scores."""
-        while True:
-            leaves = self._leaves
-            if leaves is None:
-                found = yield from predict_steps(self.model, docs)
-            else:
-                found = yield from leaves.weights.potentials_of(docs)
-            if leaves is self._leaves:  # else weights have changed meanwhile
-                return leaves, found
-
-    def _possible(self, doc: Doc) -> list[Problem]:
-        """The problems that have answers: none for an untrained model.
-
-        RAISES (ValueError): HS060 if no segmentation is possible.
-        """
-        if not self.weights.is_trained:
-            return []
-        (problems,) = self._problems([doc])
-        problems = [problem for problem in problems if len(problem.instance.tokens)]
-        labels = self._leaves or self.schema
-        for problem in problems:
-            args = labels.automaton, problem.potentials, problem.constraints
-            if log_partition(*args) == -np.inf:
-                raise impossible(problem, labels.inventory, self.cfg)
-        return problems
-
-    def _distributions(self, doc: Doc) -> Sequence[Distribution]:
-        """Of each instance; none for an untrained model.
-
-        RAISES (ValueError): HS060 if no segmentation is possible.
-        """
-        problems = self._possible(doc)
-        return self._predictor.distributions(doc, problems) if problems else []
 
     def _add_labels(self, found: set[str]) -> None:
         """Labels that an update is the first to have."""
@@ -887,26 +808,15 @@ class HighOrderSemiCRF(TrainablePipe):
         predicted = self._as_predicted(doc, whole.get("given"))
         if predicted is None:
             return
-        doc, record = predicted, whole["spans"]
-        spans = {key: find_span(doc, key) for key in record}
-        # a model that was loaded since may have other labels
-        labels = {*self.labels}
-        found = {key: x for key, x in spans.items() if x and x[2] in labels}
-        (problems,) = self._problems([doc])
-        within = [
-            [
-                key
-                for key, (i, j, _) in found.items()
-                if x.instance.start <= i and j <= x.instance.end
-            ]
-            for x in problems
-        ]
-        spans_of = [[found[key] for key in keys] for keys in within]
-        paths = self._predictor.paths(doc, problems, spans_of)
-        for key, path in zip(chain(*within), chain(*paths)):
-            record[key] = path[-1][1]
-            if "paths" in whole:
-                whole["paths"][key] = path
+        record = whole["spans"]
+        spans = {key: find_span(predicted, key) for key in record}
+        found = {key: span for key, span in spans.items() if span}
+        paths = self.decoder.posterior(predicted).paths([*found.values()])
+        for key, path in zip(found, paths):
+            if path is not None:
+                record[key] = path[-1][1]
+                if "paths" in whole:
+                    whole["paths"][key] = path
 
     def _as_predicted(self, doc: Doc, given: dict[str, Any] | None) -> Doc | None:
         """A document with the sentence starts and entities of before prediction,
@@ -946,8 +856,7 @@ class HighOrderSemiCRF(TrainablePipe):
             labels in a tree that of the leaves, level by level without a gradient, else
             with one that for label patterns of the same weight is right in sum.
         """
-        (problems,) = self._problems([doc])
-        return self._predictor.marginals(doc, problems)
+        return self.decoder.posterior(doc).marginals()
 
     def kbest(self, doc: Doc, k: int) -> list[Alternative]:
         """The k most probable segmentations of a document.
@@ -964,7 +873,7 @@ class HighOrderSemiCRF(TrainablePipe):
             first. Of an untrained model no spans, with probability 1.
         RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
         """
-        return most_probable(self._distributions(doc), k)
+        return most_probable(posteriors(self.decoder, doc), k)
 
     def entropy(self, doc: Doc) -> float:
         """How uncertain the segmentation of a document is.
@@ -975,7 +884,7 @@ class HighOrderSemiCRF(TrainablePipe):
             over sequences of tags. Of an untrained model 0.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
-        return total_entropy(self._distributions(doc))
+        return total_entropy(posteriors(self.decoder, doc))
 
     def redecode(
         self,
@@ -1000,11 +909,10 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
             possible; the document is as it was then.
         """
-        args = self.inventory, self.cfg["scope"], self._tree.names
-        fixed = self._tree.at_leaves(read_fixed(doc, keep, forbid, *args))
-        prediction = Prediction(list(fixed.keep), [1.0] * len(fixed.keep))
-        if self.weights.is_trained:
-            (prediction,) = finish(self._prediction_steps([doc], fixed))
+        decoder, projection = self.decoder, self.schema.projection
+        args = self.inventory, self.cfg["scope"], projection.names()
+        fixed = projection.lift(read_fixed(doc, keep, forbid, *args))
+        (prediction,) = finish(decoder.steps([doc], fixed))
         self._forget(doc, fixed)
         self.set_annotations([doc], [prediction])
         return doc
@@ -1026,7 +934,7 @@ class HighOrderSemiCRF(TrainablePipe):
             without spans has no row.
         RAISES (ValueError): As `kbest`.
         """
-        return make_rows(doc, self._distributions(doc), k)
+        return make_rows(doc, posteriors(self.decoder, doc), k)
 
     # state
 
@@ -1059,14 +967,14 @@ class HighOrderSemiCRF(TrainablePipe):
         check_format(self.cfg)
         self._use(self._read_schema(self.cfg))
         weights, automaton = self.weights, self.automaton
-        self._tree.connect(automaton)
+        self._connect_levels()
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
             weights.observe_patterns()
         if self.inventory.on_tokens:
             weights.put_features_on_tokens()
         if weights.is_trained:
             self._check_hard_lists()
-            check_labels(self.min_confidence, self._tree.names, self.name)
+            check_labels(self.min_confidence, self.schema.projection.names(), self.name)
             check_shapes(weights, automaton)
         fitted.discard(self)
         self._met = Met(knows_all=False)

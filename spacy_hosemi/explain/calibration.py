@@ -221,7 +221,7 @@ def calibrate(
     if not len(judged.labels):
         raise ValueError(Errors.HS092.format(name=pipe.name, found=len(examples)))
     by_label: dict[str, tuple[float, Point]] = {}
-    if with_threshold and pipe.has_tree:
+    if with_threshold and pipe.level_weights is not None:
         notes.append(
             "Labels are in a tree: what is less sure gets a label above its own, and "
             "counts as dropped here."

@@ -1,7 +1,8 @@
-"""The distribution over the leaves of a label tree, as answers of the component.
+"""The posterior over the leaves of a label tree, level by level.
 
-It is that of the last level: over all segmentations of what is left there. With a
-threshold of 0 nothing is missing; else what is less probable than it has probability 0.
+It is that of the last level: over all segmentations that the candidates of this level
+can make. With a threshold of 0 these are all segmentations; otherwise those that need a
+pruned candidate have probability 0.
 """
 
 from __future__ import annotations
@@ -17,22 +18,21 @@ from ..core.algorithms.marginals import check_segment
 from ..errors import Errors
 from ..features.instances import Instance
 from ..labels.inventory import Segment, Span
+from ..prediction.posterior import Option, Path, by_instance
 from .coarse_to_fine import Solved
 from .tree import LabelTree
 
-Option = tuple[float, tuple[Span, ...]]
-
-# Two sums of the same numbers may differ so much.
+# Two sums of the same numbers may differ by this share.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class OfLeaves:
-    """See `answers.Distribution`, whose methods these are.
+class LeafPosterior:
+    """See `InstancePosterior`.
 
     instance (Instance): What is segmented.
-    solved (Solved): Of the last level, for several instances.
-    index (int): Which of them.
+    solved (Solved): The last level, of several instances.
+    index (int): The place of this one among them.
     tree (LabelTree): The labels.
     """
 
@@ -43,8 +43,8 @@ class OfLeaves:
 
     @cached_property
     def segments(self) -> dict[Segment, float]:
-        """RETURNS (Dict[Tuple[int, int, int], float]): Start, end, node (-1: outside)
-        of what is left, in tokens of the document; its probability."""
+        """RETURNS (Dict[Tuple[int, int, int], float]): The probability of each
+        candidate: start and end in tokens of the document, node (-1: outside)."""
         found = self.solved.candidates
         here = slice(found.first[self.index], found.first[self.index + 1])
         columns = (found.start, found.end, found.node, self.solved.found[0])
@@ -54,11 +54,11 @@ class OfLeaves:
 
     @property
     def log_z(self) -> float:
-        """RETURNS (float): Of what is left."""
+        """RETURNS (float): Log of the summed scores of all segmentations."""
         return float(self.solved.log_z[self.index])
 
     def most_probable(self, k: int) -> list[Option]:
-        """The k most probable segmentations."""
+        """See `InstancePosterior`."""
         found, names = self.solved.candidates, self.tree.names
         first, segments = int(found.first[self.index]), [*self.segments]
         answers = []
@@ -70,11 +70,11 @@ class OfLeaves:
         return answers
 
     def entropy(self) -> float:
-        """In nats."""
+        """See `InstancePosterior`."""
         return float(self.solved.entropies[self.index])
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """All spans with at least this probability of their leaf."""
+        """See `InstancePosterior`; of spans with leaves."""
         return [
             ((i, j, self.tree.names[v]), prob)
             for (i, j, v), prob in self.segments.items()
@@ -82,18 +82,16 @@ class OfLeaves:
         ]
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """Of each span; with the name of an inner node that of all leaves below it."""
-        return [self._confidence(*span) for span in spans]
+        """See `InstancePosterior`; an inner node has the summed probability of the
+        leaves below it."""
+        nodes = ((i, j, self.tree.node_of(name)) for i, j, name in spans)
+        return [0.0 if v is None else self._at_node(i, j, v) for i, j, v in nodes]
 
-    def path(self, span: Span) -> list[tuple[str, float]]:
-        """Names from the top to the leaf of a span, and the confidence in each."""
+    def path(self, span: Span) -> Path:
+        """RETURNS (Path): Of a span with a leaf."""
         start, end, label = span
         ways = self.tree.path(self.tree.leaf[label])
         return [(name, self._at_node(start, end, node)) for name, node in ways]
-
-    def _confidence(self, start: int, end: int, label: str) -> float:
-        node = self.tree.node_of(label)
-        return 0.0 if node is None else self._at_node(start, end, node)
 
     def _at_node(self, start: int, end: int, node: int) -> float:
         at = self.tree.at_level(int(self.tree.level[node]))
@@ -105,27 +103,66 @@ class OfLeaves:
         return min(math.fsum(same), 1.0)
 
 
+@dataclass(frozen=True)
+class LevelPosterior:
+    """See `Posterior`.
+
+    parts (Sequence[LeafPosterior]): Of the instances of a document.
+    labels (Sequence[str]): All leaves.
+    n_tokens (int): n.
+    """
+
+    parts: Sequence[LeafPosterior]
+    labels: Sequence[str]
+    n_tokens: int
+
+    def n_bytes(self) -> int:
+        """See `Posterior`."""
+        return sum(part.solved.n_bytes() for part in self.parts[:1])
+
+    def check(self) -> None:
+        """Does nothing: the top was checked when this was made."""
+
+    def instances(self) -> Sequence[LeafPosterior]:
+        """See `Posterior`."""
+        return self.parts
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        """See `Posterior`."""
+        instances = [part.instance for part in self.parts]
+        labels = frozenset(self.labels)
+
+        def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
+            return [[*map(part.path, x)] for part, x in zip(self.parts, some)]
+
+        return by_instance(spans, instances, labels, of_instances)
+
+    def marginals(self) -> LeafMarginals:
+        """See `Posterior`."""
+        return LeafMarginals(self.parts, self.labels, self.n_tokens)
+
+
 class LeafMarginals:
     """Probabilities of all segments with leaves for labels, of one document.
 
-    instances (Sequence[OfLeaves]): From left to right.
+    parts (Sequence[LeafPosterior]): Of the instances, from left to right.
     labels (Sequence[str]): L - 1 leaves; label 0 is outside.
     n_tokens (int): n.
 
-    log_z (float): Of what is left on the last level.
+    log_z (float): Of the last level.
     tokens (float64 [n, L]): Probability of each label at each token.
     """
 
     def __init__(
-        self, instances: Sequence[OfLeaves], labels: Sequence[str], n_tokens: int
+        self, parts: Sequence[LeafPosterior], labels: Sequence[str], n_tokens: int
     ) -> None:
-        self.log_z = math.fsum(of_instance.log_z for of_instance in instances)
+        self.log_z = math.fsum(part.log_z for part in parts)
         self.tokens = np.zeros((n_tokens, len(labels) + 1))
         self._segments: dict[Segment, float] = {}
         index = {label: y for y, label in enumerate(labels, start=1)}
-        for of_instance in instances:
-            for (start, end, v), prob in of_instance.segments.items():
-                y = 0 if v < 0 else index[of_instance.tree.names[v]]
+        for part in parts:
+            for (start, end, v), prob in part.segments.items():
+                y = 0 if v < 0 else index[part.tree.names[v]]
                 self._segments[start, end, y] = prob
                 self.tokens[start:end, y] += prob
 

@@ -92,6 +92,13 @@ def make_hierarchy(
     return Hierarchy(separator, threshold, l2_growth, exact_up_to)
 
 
+def check_hierarchy(settings: object) -> None:
+    """RAISES (ValueError): HS118 if they are not those of `make_hierarchy`."""
+    if not isinstance(settings, Hierarchy):
+        expected, found = "spacy_hosemi.hierarchy.v1", f"it is {settings!r}"
+        raise ValueError(Errors.HS118.format(expected=expected, found=found))
+
+
 class Readings:
     """The features of documents, as the nodes of a tree read them.
 
@@ -221,6 +228,12 @@ class Solved:
         order = self.candidates.node + 1
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
         return prob, best
+
+    def n_bytes(self) -> int:
+        """RETURNS (int): The memory that candidates and their probabilities take."""
+        found = self.candidates
+        arrays = found.start, found.end, found.node, found.score, *self.found
+        return sum(array.nbytes for array in arrays)
 
     @property
     def best_spans(self) -> Ints:

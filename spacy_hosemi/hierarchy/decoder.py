@@ -1,246 +1,332 @@
-"""Decoders for labels in a tree."""
+"""Decoders for labels in a tree, and the choice between these and the flat one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any, cast
 
+import numpy as np
 from spacy.tokens import Doc
 from thinc.api import Model
 
-from ..core import Marginals
+from ..core import viterbi_many
 from ..core.parallel.coroutines import Steps, finish
-from ..labels.inventory import Span
-from ..labels.label_schema import LabelSchema
-from ..labels.partial import NOTHING, Fixed
-from ..labels.projection import Flat
-from ..model.span_scorer import weights_of
-from ..model.weights.shim import Weights
-from ..prediction.answers import OfSegments, spans_above
-from ..prediction.decoder import Prediction, Predictor, Wanted, _OfLabels
+from ..labels.inventory import Segment, Span
+from ..labels.partial import NOTHING, Fixed, Preset
+from ..model.span_scorer import predict_steps
+from ..model.state import ModelState
+from ..prediction.answers import spans_above
+from ..prediction.decoder import (
+    Decoder,
+    DecodingOptions,
+    FlatDecoder,
+    Prediction,
+    Score,
+    untrained,
+)
 from ..prediction.existing_entities import read_preset
-from ..prediction.posterior import confidence_steps
-from ..prediction.problem import JointMarginals, Problem
+from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_steps
+from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
-from .answers import LeafMarginals, OfLeaves
-from .coarse_to_fine import Solved
-from .flatten import Leaves, Path
-from .projection import Refinement
+from .answers import LeafPosterior, LevelPosterior
+from .candidates import Known, Place, top_candidates
+from .coarse_to_fine import FoundSpan, Hierarchy, Readings, Solved, descend, paths
+from .flatten import FlatTree, flatten
+from .mbr import mbr_spans
+from .projection import TreeProjection
 
 
-def make_predictor(
-    wanted: Wanted,
-    schema: LabelSchema,
-    tree: Flat,
-    cfg: Mapping[str, Any],
-    leaves: Leaves | None,
+def make_decoder(
+    state: ModelState,
+    options: DecodingOptions,
     model: Model[list[Doc], Any],
-    name: str,
-) -> Predictor:
-    """The one for these labels.
+    before: Decoder | None = None,
+) -> Decoder:
+    """The decoder for the labels of a state.
 
-    wanted (Wanted), schema (LabelSchema), tree (Flat), cfg (Mapping), leaves
-        (Optional[Leaves]), model (Model), name (str): Of the component as it is now.
+    state (ModelState), options (DecodingOptions): What decides the predictions.
+    model (Model): The span scorer of the component.
+    before (Optional[Decoder]): The decoder of the state before; what does not depend on
+        weights is taken from it.
     """
-    if leaves is not None:
-        at_leaves = _OfLabels(wanted, leaves.automaton, leaves.inventory, cfg)
-        return _OfLeaves(at_leaves, leaves)
-    if isinstance(tree, Refinement) and tree.is_needed:
-        return _OfTree(wanted, schema, weights_of(model), tree, name)
-    return _OfLabels(wanted, schema.automaton, schema.inventory, cfg)
+    weights, settings = state.weights, options.hierarchy
+    if model.layers:
+        score: Score = partial(predict_steps, model)
+    else:
+        score = weights.potentials_of
+    if state.levels is None:
+        return FlatDecoder(state, options, score)
+    if not model.layers and len(state.schema.labels) <= settings.exact_up_to:
+        known = before.flat if isinstance(before, FlattenedDecoder) else None
+        is_same = before is not None and before.state is state
+        flat = known if is_same and known else flatten(state, known)
+        if flat is not None:
+            return FlattenedDecoder(state, options, flat)
+    return LevelDecoder(state, options, score)
 
 
-class _OfLeaves(NamedTuple):
-    """With few labels in a tree: all of them at once, and what is above them."""
+class FlattenedDecoder(Decoder):
+    """For trees with few labels: all of them at once, as labels without a tree."""
 
-    of_labels: _OfLabels
-    leaves: Leaves
+    def __init__(
+        self, state: ModelState, options: DecodingOptions, flat: FlatTree
+    ) -> None:
+        self.state, self.options, self.flat = state, options, flat
+        self._decoder = FlatDecoder(state, options, flat.weights.potentials_of, flat)
 
-    def predictions(
-        self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
+    def steps(
+        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
     ) -> Steps[list[Prediction]]:
-        """See `Predictor`."""
-        found = yield from self.of_labels.solve(problems)
-        listed = [self.of_labels.listed(of_doc) for of_doc in problems]
-        if not self.of_labels.wanted.needs_scores(fixed):
-            unknown = self.leaves.unknown
-            spans = [
-                [span for of_instance in of_doc for span in of_instance]
-                for of_doc in found
+        """See `Decoder`."""
+        if not self.state.weights.is_trained:
+            return [untrained(corrections) for _ in docs]
+        decoder, flat = self._decoder, self.flat
+        problems = yield from decoder.problem_steps(docs, corrections)
+        found = yield from decoder.best_steps(problems)
+        listed = [decoder.listed(of_doc) for of_doc in problems]
+        spans = [[*chain(*of_doc)] for of_doc in found]
+        if not self.options.needs_scores(corrections):
+            names = [[flat.unknown[label] for *_, label in some] for some in spans]
+            left = [FlattenedPosterior(decoder, some, flat) for some in problems]
+            columns = zip(spans, listed, names, left)
+            return [Prediction(x, None, *others) for x, *others in columns]
+        args = [*chain(*problems)], [*chain(*found)], decoder, flat
+        of_instances = iter((yield from path_steps(*args)))
+        least, predictions = self.options.min_confidence, []
+        for some, more, of_doc in zip(spans, listed, problems):
+            ways = chain(*islice(of_instances, len(of_doc)))
+            predictions.append(_confident(zip(some, ways), least, corrections, more))
+        return predictions
+
+    def posterior(self, doc: Doc) -> FlattenedPosterior:
+        """See `Decoder`."""
+        left = self._decoder.posterior(doc)
+        return FlattenedPosterior(left.decoder, left.problems, self.flat)
+
+
+# Not frozen: one is made for each document.
+@dataclass(slots=True)
+class FlattenedPosterior(FlatPosterior):
+    """That of the leaves, and of the names above them.
+
+    flat (FlatTree): The tree.
+    """
+
+    flat: FlatTree
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        """See `Posterior`."""
+        instances = [problem.instance for problem in self.problems]
+        labels = self.decoder.inventory.labels
+        return by_instance(
+            spans,
+            instances,
+            labels,
+            lambda some: finish(
+                path_steps(self.problems, some, self.decoder, self.flat)
+            ),
+        )
+
+
+def path_steps(
+    problems: Sequence[Problem],
+    spans: Sequence[Sequence[Span]],
+    decoder: FlatDecoder,
+    flat: FlatTree,
+) -> Steps[list[list[Path]]]:
+    """The probabilities of all names above spans of instances, of one document or
+    several. Of kept spans the names down to the one that was given are certain."""
+    families = [[flat.family(x) for x in of_instance] for of_instance in spans]
+    asked = [[*chain(*of_instance)] for of_instance in families]
+    args = problems, asked, decoder.automaton, decoder.inventory
+    probs = iter(chain(*(yield from confidence_steps(*args))))
+    found: list[list[Path]] = []
+    for problem, some, of_instance in zip(problems, spans, families):
+        low = problem.instance.start
+        kept = {(i + low, j + low): name for i, j, name in problem.fixed.keep}
+        found.append(
+            [
+                flat.path(label, [*islice(probs, len(family))], kept.get((start, end)))
+                for (start, end, label), family in zip(some, of_instance)
             ]
-            return [
-                Prediction(x, None, more, [unknown[label] for *_, label in x])
-                for x, more in zip(spans, listed)
-            ]
-        flat = [*chain(*problems)], [*chain(*found)]
-        of_instances = iter((yield from self._path_steps(*flat)))
-        return [
-            self._confident(
-                [*chain(*spans)],
-                [*chain(*islice(of_instances, len(spans)))],
-                more,
-                fixed,
-            )
-            for spans, more in zip(found, listed)
-        ]
+        )
+    return found
 
-    def distributions(self, doc: Doc, problems: Sequence[Problem]) -> list[OfSegments]:
-        """See `Predictor`."""
-        return self.of_labels.distributions(doc, problems)
 
-    def marginals(
-        self, doc: Doc, problems: Sequence[Problem]
-    ) -> Marginals | JointMarginals:
-        """See `Predictor`."""
-        return self.of_labels.marginals(doc, problems)
+class LevelDecoder(Decoder):
+    """For trees of any size, from the top down to the last level, see `descend`."""
 
-    def paths(
-        self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
-    ) -> list[list[Path]]:
-        """See `Predictor`."""
-        return finish(self._path_steps(problems, spans))
+    def __init__(
+        self, state: ModelState, options: DecodingOptions, score: Score
+    ) -> None:
+        self.state, self.options = state, options
+        self._settings: Hierarchy = options.hierarchy
+        self._projection = cast(TreeProjection, state.schema.projection)
+        self._tree = self._projection.tree
+        self._top = FlatDecoder(state, options, score)
 
-    def _path_steps(
-        self, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
-    ) -> Steps[list[list[Path]]]:
-        """As `paths`, for instances of one document or several. What is kept is sure
-        as far down as its name says."""
-        families = [
-            [self.leaves.family(x) for x in of_instance] for of_instance in spans
-        ]
-        asked = [[*chain(*of_instance)] for of_instance in families]
-        args = self.of_labels.automaton, self.of_labels.inventory
-        probs = iter(chain(*(yield from confidence_steps(problems, asked, *args))))
+    def steps(
+        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
+    ) -> Steps[list[Prediction]]:
+        """See `Decoder`."""
+        if not self.state.weights.is_trained:
+            return [untrained(corrections) for _ in docs]
+        problems = yield from self._top.problem_steps(docs, corrections)
+        solved, fixed = self._solve(docs, problems, corrections)
+        found = iter(self._best(solved, fixed))
+        posteriors = iter(self._posteriors(problems, solved))
+        least, predictions = self.options.min_confidence, []
+        for of_doc in problems:
+            own = [*islice(posteriors, len(of_doc))]
+            pairs: list[tuple[Span, Path]] = []
+            for problem in of_doc:
+                preset, low = problem.preset, problem.instance.start
+                for x in next(found):
+                    if not preset or preset.is_free((x.start, x.end, x.label)):
+                        pairs.append(((x.start + low, x.end + low, x.label), x.path))
+            threshold = self.options.spans_threshold
+            more = None if threshold is None else spans_above(own, threshold)
+            predictions.append(_confident(pairs, least, corrections, more))
+        return predictions
+
+    def posterior(self, doc: Doc) -> LevelPosterior:
+        """See `Decoder`."""
+        top = self._top.posterior(doc)
+        top.check()
+        problems = [x for x in top.problems if len(x.instance.tokens)]
+        solved, _ = self._solve([doc], [problems], NOTHING)
+        own = self._posteriors([problems], solved)
+        return LevelPosterior(own, self.state.schema.labels, len(doc))
+
+    def _solve(
+        self,
+        docs: Sequence[Doc],
+        problems: Sequence[Sequence[Problem]],
+        corrections: Fixed,
+    ) -> tuple[Solved, list[Fixed]]:
+        """RETURNS (Tuple[Solved, List[Fixed]]): The last level, and the corrections of
+        each instance."""
+        flat, presets, fixed = [], [], []
+        for doc, of_doc in zip(docs, problems):
+            preset = read_preset(doc, self.options.name)
+            for problem in of_doc:
+                start, end = problem.instance.start, problem.instance.end
+                flat.append(problem)
+                fixed.append(corrections.part(start, end))
+                part = preset and preset.part(start, end)
+                presets.append(part and part.beside(fixed[-1]))
+        weights, automaton = self.state.weights, self.state.schema.automaton
+        potentials = [x.potentials for x in flat]
+        limits = [x.constraints for x in flat]
+        best = [path for path, _ in viterbi_many(automaton, potentials, limits)]
+        threshold, scale = self._settings.threshold, 1.0 / self.options.temperature
+        candidates = top_candidates(automaton, potentials, limits, best, threshold)
+        tokens = [x.instance.tokens for x in flat]
+        readings = Readings([weights.rows_together(tokens)] if tokens else [])
+        spans = self._required(presets, fixed, best)
+        wrong = [self._projection.excluded(x.forbid) for x in fixed]
+        solved = descend(
+            self.state.levels,
+            candidates,
+            weights.pattern * scale,
+            readings,
+            Known(spans, None, wrong),
+            threshold,
+            scale,
+        )
+        if self.state.schema.outside == "none" or not tokens:
+            return solved, fixed
+        is_open = [np.ones(len(doc), bool) for doc in tokens]
+        for of_instance, some in zip(is_open, spans):
+            for i, j, _ in some:
+                of_instance[i:j] = False
+        return replace(solved, is_open=np.concatenate(is_open)), fixed
+
+    def _required(
+        self,
+        presets: Sequence[Preset | None],
+        fixed: Sequence[Fixed],
+        best: Sequence[Sequence[Segment]],
+    ) -> list[list[Place]]:
+        """RETURNS (List[List[Tuple[int, int, int]]]): Preset and kept spans of each
+        instance, with nodes. `make_problem` dropped those that make a segmentation
+        impossible: they are not in the best one."""
+        index, node_of = self._top.inventory.index, self._tree.node_of
         found = []
-        for problem, some, of_instance in zip(problems, spans, families):
-            low = problem.instance.start
-            kept = {(i + low, j + low): name for i, j, name in problem.fixed.keep}
+        for preset, known, segments in zip(presets, fixed, best):
+            spans = [*(preset.spans if preset else ()), *known.keep]
+            nodes = [(i, j, y, node_of(y)) for i, j, y in spans]
+            there = [(i, j, y, node) for i, j, y, node in nodes if node is not None]
+            at_top = self._projection.spans_at_top((i, j, y) for i, j, y, _ in there)
             found.append(
                 [
-                    self.leaves.path(
-                        label, [*islice(probs, len(family))], kept.get((start, end))
-                    )
-                    for (start, end, label), family in zip(some, of_instance)
+                    (i, j, node)
+                    for (i, j, _, node), (*_, y) in zip(there, at_top)
+                    if (i, j, index[y]) in segments
                 ]
             )
         return found
 
-    def _confident(
-        self,
-        spans: Sequence[Span],
-        paths: Sequence[Path],
-        listed: list[tuple[Span, float]] | None,
-        fixed: Fixed,
-    ) -> Prediction:
-        found, least = [], self.of_labels.wanted.min_confidence
-        for (start, end, _), path in zip(spans, paths):
-            if name := surest((start, end), path, least, fixed):
-                found.append(((start, end, name[0]), name[1], path))
-        return Prediction(
-            [span for span, _, _ in found],
-            [p for _, p, _ in found],
-            listed,
-            [path for _, _, path in found],
-        )
+    def _best(self, solved: Solved, fixed: Sequence[Fixed]) -> list[list[FoundSpan]]:
+        """RETURNS (List[List[FoundSpan]]): The best spans of each instance, in its
+        tokens. Of kept spans the names down to the one that was given are certain."""
+        is_mbr = self.options.decoding == "mbr"
+        f1 = self.options.expected_f1
+        spans = mbr_spans(solved, f1) if is_mbr else solved.best_spans
+        found = paths(solved, spans, self._tree)
+        for of_instance, known in zip(found, fixed):
+            kept = {(i, j): name for i, j, name in known.keep}
+            for k, span in enumerate(of_instance):
+                name = kept.get((span.start, span.end))
+                if n_sure := self._tree.n_sure(span.label, name):
+                    sure = [(name, 1.0) for name, _ in span.path[:n_sure]]
+                    of_instance[k] = replace(span, path=sure + span.path[n_sure:])
+        return found
 
-
-class _OfTree(NamedTuple):
-    """With labels in a tree: what is said is that of its last level."""
-
-    wanted: Wanted
-    schema: LabelSchema
-    weights: Weights
-    tree: Refinement
-    name: str
-
-    def predictions(
-        self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
-    ) -> Steps[list[Prediction]]:
-        """See `Predictor`."""
-        yield from ()  # all of it needs the GIL now and then
-        solved, known = self._solve(docs, problems, fixed)
-        args = solved, known, self.wanted.decoding, self.wanted.expected_f1
-        found = iter(self.tree.best(*args))
-        instances = iter(self._of_leaves(problems, solved))
-        predictions, least = [], self.wanted.min_confidence
-        for of_doc in problems:
-            spans, scores, all_paths = [], [], []
-            for problem in of_doc:
-                preset, low = problem.preset, problem.instance.start
-                for span in next(found):
-                    if preset and not preset.is_free((span.start, span.end, "")):
-                        continue
-                    place = span.start + low, span.end + low
-                    if name := surest(place, span.path, least, fixed):
-                        spans.append((*place, name[0]))
-                        scores.append(name[1])
-                        all_paths.append(span.path)
-            listed = None
-            own = [*islice(instances, len(of_doc))]
-            if self.wanted.spans_threshold is not None:
-                listed = spans_above(own, self.wanted.spans_threshold)
-            predictions.append(Prediction(spans, scores, listed, all_paths))
-        return predictions
-
-    def distributions(self, doc: Doc, problems: Sequence[Problem]) -> list[OfLeaves]:
-        """See `Predictor`."""
-        solved, _ = self._solve([doc], [problems], NOTHING)
-        return self._of_leaves([problems], solved)
-
-    def marginals(self, doc: Doc, problems: Sequence[Problem]) -> LeafMarginals:
-        """See `Predictor`."""
-        of_instances = self.distributions(doc, problems)
-        return LeafMarginals(of_instances, list(self.schema.labels), len(doc))
-
-    def paths(
-        self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
-    ) -> list[list[Path]]:
-        """See `Predictor`."""
-        instances = self.distributions(doc, problems)
-        return [
-            [instance.path(x) for x in some] for instance, some in zip(instances, spans)
-        ]
-
-    def _solve(
-        self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
-    ) -> tuple[Solved, list[Fixed]]:
-        """The last level of the tree, and what is fixed in each instance."""
-        flat, presets, known = [], [], []
-        for doc, of_doc in zip(docs, problems):
-            preset = read_preset(doc, self.name)
-            for problem in of_doc:
-                start, end = problem.instance.start, problem.instance.end
-                flat.append(problem)
-                known.append(fixed.part(start, end))
-                part = preset and preset.part(start, end)
-                presets.append(part and part.beside(known[-1]))
-        schema, temperature = self.schema, self.wanted.temperature
-        args = self.weights, schema.automaton, temperature, schema.outside
-        return self.tree.solved(flat, presets, known, *args), known
-
-    def _of_leaves(
+    def _posteriors(
         self, problems: Sequence[Sequence[Problem]], solved: Solved
-    ) -> list[OfLeaves]:
-        """The distribution of each instance."""
+    ) -> list[LeafPosterior]:
+        """RETURNS (List[LeafPosterior]): That of each instance."""
         flat = [problem.instance for of_doc in problems for problem in of_doc]
-        tree = self.tree.tree
-        return [OfLeaves(x, solved, d, tree) for d, x in enumerate(flat)]
+        return [LeafPosterior(x, solved, d, self._tree) for d, x in enumerate(flat)]
+
+
+def _confident(
+    pairs: Iterable[tuple[Span, Path]],
+    least: Thresholds,
+    corrections: Fixed,
+    listed: list[tuple[Span, float]] | None,
+) -> Prediction:
+    """Spans with the deepest name of their path that is probable enough.
+
+    pairs (Iterable[Tuple[Span, Path]]): Spans with a leaf, and their paths.
+    """
+    found = Prediction([], [], listed, [])
+    for (start, end, _), path in pairs:
+        if name := surest((start, end), path, least, corrections):
+            found.spans.append((start, end, name[0]))
+            found.scores.append(name[1])
+            found.paths.append(path)
+    return found
 
 
 def surest(
     place: tuple[int, int],
-    path: Sequence[tuple[str, float]],
+    path: Path,
     least: Thresholds,
     fixed: Fixed = NOTHING,
 ) -> tuple[str, float] | None:
     """The deepest name of a span that is probable enough.
 
     place (Tuple[int, int]): Of the span, in tokens of the document.
-    path (Sequence[Tuple[str, float]]): Names from the top.
+    path (Path): Names from the top, with probabilities.
     least (Union[float, Dict[str, float]]): See `min_confidence`.
     fixed (Fixed): A label that is forbidden there may be above another one, too.
-    RETURNS (Optional[Tuple[str, float]]): And its probability; None: not even the top.
+    RETURNS (Optional[Tuple[str, float]]): The name and its probability; None if not
+        even that at the top is probable enough.
     """
     for name, probability in reversed(path):
         is_sure = probability >= least_of(least, name)

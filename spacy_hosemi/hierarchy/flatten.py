@@ -1,17 +1,16 @@
 """A label tree with few labels, as labels without a tree.
 
-    weight[row, leaf] = sum of weight[row, node] over the nodes on its way from the top
+    weight[row, leaf] = sum of weight[row, node] over the nodes from the top to the leaf
 
-and so for label patterns: the distribution is the one that `hierarchy` has on the last
-level with threshold 0, but it is found as that of any labels is. Most pairs of leaves
-have the weight of the pair above them and no more, so they are tied.
+and the same for label patterns. The distribution is that of the last level with
+threshold 0, but it is computed as that of any labels is. Most pairs of leaves have no
+weight of their own but that of the pair above them: these weights are tied.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,20 +18,20 @@ from numpy.typing import NDArray
 
 from ..core import PatternAutomaton
 from ..labels.inventory import OUTSIDE, LabelInventory, Span
-from ..labels.partial import Fixed, Preset
+from ..model.state import ModelState
 from ..model.weights.pairs import MAX_PAIRS
 from ..model.weights.shim import Weights
+from ..prediction.posterior import Path
+from .projection import LeafProjection
 from .tree import LabelTree
 from .weights import LevelWeights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-Path = list[tuple[str, float]]
-
 
 class LeafInventory(LabelInventory):
-    """The labels of a tree, which its other names stand for.
+    """The leaves of a tree; other names of the tree stand for all leaves below them.
 
     labels (Sequence[str]): The leaves.
     outside (str): See `LabelInventory`.
@@ -44,24 +43,21 @@ class LeafInventory(LabelInventory):
         self._tree = tree
 
     def names_within(self, span: Span) -> Bools:
-        """With the name of an inner node any label below it."""
+        """See `LabelInventory`; with the name of an inner node all labels below it."""
         start, end, name = span
-        found = np.zeros((end - start, len(self.names)), bool)
-        found[:, [self._index[label] for label in self.below(name)]] = True
-        return found
-
-    def below(self, name: str) -> list[str]:
-        """RETURNS (List[str]): Labels at or below a name of the tree."""
         node = self._tree.node_of(name)
-        return [] if node is None else self._tree.leaves(node)
+        below = [] if node is None else self._tree.leaves(node)
+        found = np.zeros((end - start, len(self.names)), bool)
+        found[:, [self.index[label] for label in below]] = True
+        return found
 
 
 class _Way(NamedTuple):
-    """How the probability of each name on the way to a leaf is added up.
+    """How the probability of each name from the top to a leaf is summed.
 
     family (List[str]): All leaves below the same top.
     names (Tuple[str, ...]): From the top.
-    below (List[List[int]]): For each of them, which of the family are below.
+    below (List[List[int]]): For each name, the members of the family below it.
     """
 
     family: list[str]
@@ -79,16 +75,17 @@ def _way(tree: LabelTree, label: str) -> _Way:
     )
 
 
-class Leaves:
-    """The leaves of a tree as the labels of a component.
+class FlatTree:
+    """The leaves of a tree as the labels of segments.
 
-    tree (LabelTree): Whose last level has an automaton of its own.
+    tree (LabelTree): Its last level has an automaton of its own.
     labels (Sequence[str]): Its leaves, in the order of the component.
     outside (str): See `LabelInventory`.
     automaton (PatternAutomaton): Of the leaves in this order.
     weights (Weights): For these labels.
-    unknown (Dict[str, Tuple[Tuple[str, None], ...]]): For each leaf the names from the
-        top, as a path without probabilities.
+
+    unknown (Dict[str, Path]): For each leaf the names from the top, without
+        probabilities.
     """
 
     def __init__(
@@ -100,29 +97,15 @@ class Leaves:
         weights: Weights,
     ) -> None:
         self._tree = tree
+        self.projection = LeafProjection(labels, tree)
         self.inventory = LeafInventory(labels, outside, tree)
         self.automaton = automaton
         self.weights = weights
         self._ways = {label: _way(tree, label) for label in labels}
-        self.unknown = {
+        self.unknown: dict[str, Path] = {
             label: tuple((name, None) for name in way.names)
             for label, way in self._ways.items()
         }
-
-    def limits(
-        self, presets: Iterable[Preset | None], fixed: Fixed
-    ) -> tuple[list[Preset | None], Fixed]:
-        """RETURNS (Tuple[List[Optional[Preset]], Fixed]): What is preset beside what is
-        fixed, without names that are not in the tree, whose tokens stay taken; and what
-        is fixed, whose forbidden spans are of leaves."""
-        limited = [preset and self._known(preset.beside(fixed)) for preset in presets]
-        labels = {None, *self.inventory.labels}
-        forbid = tuple(x for x in fixed.forbid if x[2] in labels)
-        return limited, Fixed(fixed.keep, forbid)
-
-    def _known(self, preset: Preset) -> Preset:
-        known = [x for x in preset.spans if self._tree.node_of(x[2]) is not None]
-        return replace(preset, spans=known)
 
     def family(self, span: Span) -> list[Span]:
         """RETURNS (List[Tuple[int, int, str]]): The same tokens with each leaf that is
@@ -133,10 +116,10 @@ class Leaves:
     def path(
         self, label: str, probabilities: Sequence[float], kept: str | None
     ) -> Path:
-        """Names from the top to a leaf, and how probable each is.
+        """The names from the top to a leaf.
 
         probabilities (Sequence[float]): Of its `family`.
-        kept (Optional[str]): Down to this name it is sure.
+        kept (Optional[str]): A name that a user gave: down to it all are certain.
         """
         way = self._ways[label]
         sums = [math.fsum([probabilities[k] for k in below]) for below in way.below]
@@ -147,36 +130,38 @@ class Leaves:
         ]
 
 
-def can_be_flat(top: Weights, levels: LevelWeights) -> bool:
-    """Whether the last level has an automaton of its own, and there are few enough
-    weights for each feature to have one for each leaf."""
-    n_weights = len(top.table) * (1 + len(levels.tree.leaf))
-    is_own = bool(levels.levels) and levels.levels[-1].is_own
-    return is_own and n_weights <= MAX_PAIRS
+def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | None:
+    """The leaves of the tree of a state as the labels of segments.
+
+    state (ModelState): With levels.
+    before (Optional[FlatTree]): That of another state; its automaton is taken again if
+        it has the same label patterns, which depend on no weight.
+    RETURNS (Optional[FlatTree]): None if the last level has no automaton of its own, or
+        if each feature had too many weights with one for each leaf.
+    """
+    schema, levels = state.schema, state.levels
+    labels, tree = schema.labels, schema.projection.tree
+    n_weights = len(state.weights.table) * (1 + len(tree.leaf))
+    if not levels.levels or not levels.levels[-1].is_own or n_weights > MAX_PAIRS:
+        return None
+    automaton = _leaf_automaton(levels, labels, before and before.automaton)
+    weights = _leaf_weights(state.weights, levels, labels)
+    return FlatTree(tree, labels, schema.outside, automaton, weights)
 
 
-def leaf_automaton(
-    levels: LevelWeights, labels: Sequence[str], known: PatternAutomaton | None = None
+def _leaf_automaton(
+    levels: LevelWeights, labels: Sequence[str], known: PatternAutomaton | None
 ) -> PatternAutomaton:
-    """Of the label patterns of the last level, and what ties them.
-
-    labels (Sequence[str]): Their order.
-    known (Optional[PatternAutomaton]): That of before, when weights were others: it is
-        taken again if nothing else has changed.
-    """
+    """That of the last level, with labels in another order."""
     last = levels.levels[-1].steps.automaton
-    wanted = (OUTSIDE, *labels), last.patterns, last.tied
-    if known is not None and wanted == (known.labels, known.patterns, known.tied):
+    asked = (OUTSIDE, *labels), last.patterns, last.tied
+    if known is not None and asked == (known.labels, known.patterns, known.tied):
         return known
-    return PatternAutomaton(*wanted[:2], tied=last.tied)
+    return PatternAutomaton(*asked[:2], tied=last.tied)
 
 
-def leaf_weights(top: Weights, levels: LevelWeights, labels: Sequence[str]) -> Weights:
-    """Weights of leaves, from those of all nodes.
-
-    top (Weights), levels (LevelWeights): Of the nodes.
-    labels (Sequence[str]): The leaves, in the order of the columns behind outside.
-    """
+def _leaf_weights(top: Weights, levels: LevelWeights, labels: Sequence[str]) -> Weights:
+    """Weights of leaves, in the order of labels, from those of all nodes."""
     tree = levels.tree
     leaf = np.array([tree.leaf[label] for label in labels])
     at_top = np.concatenate([[0], tree.at_level(1)[leaf] + 1])
@@ -191,7 +176,8 @@ def leaf_weights(top: Weights, levels: LevelWeights, labels: Sequence[str]) -> W
 def _add_level(
     levels: LevelWeights, level: int, leaf: NDArray[np.intp], matrix: Floats
 ) -> None:
-    """Add the weights of the nodes of a level to those of the leaves below them."""
+    """Add the weights of the nodes of a level to those of the leaves below them: matrix
+    [R, 1 + leaves] changes in place."""
     pairs, weights = levels.pairs[level - 2], levels.matrix[level - 2]
     at = levels.tree.at_level(level)[leaf]
     order = np.argsort(at, kind="stable")
@@ -200,5 +186,5 @@ def _add_level(
     row = np.arange(len(pairs.sizes)).repeat(pairs.sizes).repeat(counts)
     place = np.arange(counts.sum()) - (np.cumsum(counts) - counts).repeat(counts)
     column = order[place + first.repeat(counts)] + 1
-    # A leaf has one node of a level above it, so that no place comes twice.
+    # Each leaf has one node of a level above it, so that no place occurs twice.
     matrix[row, column] += weights.repeat(counts)

@@ -1,44 +1,215 @@
 """Training of a label tree, level by level (after Deschacht and Moens 2006).
 
-The weights of a level are fitted to the likelihood of the gold among what the levels
-above have left, whose weights stay as they are:
+The weights of a level are fitted to the likelihood of the gold among the candidates
+that the levels above have left; the weights of these levels stay as they are:
 
-    loss = sum over documents of log Z(what is left) - log Z(what agrees with the gold)
+    loss = sum over documents of log Z(candidates) - log Z(those that agree with gold)
 
-The gold is always left.
+Candidates that agree with the gold are never pruned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from ..core import PatternAutomaton, Potentials, viterbi
+from ..errors import Errors
 from ..labels.gold import Gold
 from ..labels.partial import Annotation
+from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom
+from ..model.weights.pairs import Pairs
 from ..model.weights.shim import Weights
-from .candidates import Candidates, Known
-from .coarse_to_fine import (
-    Hierarchy,
-    Readings,
-    Step,
-    make_step,
-)
+from ..training.progress import watched
+from .candidates import Candidates, Known, Place, top_candidates
+from .coarse_to_fine import Hierarchy, Readings, Step, make_step
 from .level_vector import OneLevel
+from .mining import mine_levels, mine_nodes
+from .projection import TreeProjection
 from .weights import LevelWeights
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int32]
 
+_NO_ROWS = np.zeros(0, np.int32)
+
+
+class LevelTrainer:
+    """Trains the levels below the top of a label tree; the component's own weights are
+    those of the top.
+
+    settings (Hierarchy): Of the component.
+    projection (TreeProjection): Of a tree of two levels or more.
+    weights (LevelWeights): Of the levels below the top.
+    """
+
+    def __init__(
+        self, settings: Hierarchy, projection: TreeProjection, weights: LevelWeights
+    ) -> None:
+        self._settings = settings
+        self._projection = projection
+        self._tree = projection.tree
+        self.weights = weights
+
+    def allocate(
+        self,
+        top: Weights,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+        outside: str,
+        **settings: Any,
+    ) -> None:
+        """Zero weights for the features and label patterns of training data.
+
+        top (Weights): The component's own.
+        docs, annotations, golds (Sequence[Doc], Sequence[Annotation], Sequence[Gold]):
+            Instances, their labels, and those projected to the top.
+        outside (str), **settings: See `mine_levels`.
+        """
+        known = [
+            (len(doc), spans)
+            for doc, spans, gold in zip(docs, self._places(annotations), golds)
+            if gold.segments is not None
+        ]
+        pairs = self._pairs(top, docs, annotations)
+        patterns = mine_levels(self._tree, known, outside, **settings)
+        self.weights.allocate(pairs, patterns)
+        self.weights.mined.update(_keys(top, docs, annotations))
+
+    def grow(
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    ) -> None:
+        """Weights of 0 for pairs of a feature and a node that an update brings: of new
+        documents, of known ones with other spans, and of features that had no weights
+        when the document came before."""
+        if not top.grows:
+            return
+        mined, keys = self.weights.mined, _keys(top, docs, annotations)
+        new = [k for k, key in enumerate(keys) if key not in mined]
+        if new:
+            args = [docs[k] for k in new], [annotations[k] for k in new]
+            self.weights.add_pairs(self._pairs(top, *args))
+        mined.update(keys)
+
+    def fit(
+        self,
+        fit: Callable[[Any], None],
+        top: Weights,
+        automaton: PatternAutomaton,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+    ) -> None:
+        """Train all levels below the top; the weights of the top stay as they are.
+
+        fit (Callable): Trains one `LevelBatch`, such as spacy_hosemi.lbfgs.v1.
+        """
+        given = _informative(docs, annotations, golds)
+        rows = [top.rows(docs[k], is_train=True) for k in given]
+
+        def score(k: int) -> Potentials:
+            return top.potentials(rows[k], len(docs[given[k]]))
+
+        known = [(annotations[k], golds[k]) for k in given]
+        self._train(fit, top, automaton, rows, known, score)
+
+    def accumulate(
+        self,
+        top: Weights,
+        automaton: PatternAutomaton,
+        docs: Sequence[Doc],
+        annotations: Sequence[Annotation],
+        golds: Sequence[Gold],
+        potentials: Sequence[Potentials],
+    ) -> float:
+        """Add the gradient of all levels below the top, for the next step.
+
+        potentials (Sequence[Potentials]): Of the top, of each document.
+        RETURNS (float): The summed loss of these levels, in nats.
+        """
+        given = _informative(docs, annotations, golds)
+        rows = [top.rows(docs[k], is_train=True) for k in given]
+        active = [_NO_ROWS, *(part for x in rows for part in x.fired)]
+        touched = np.unique(np.concatenate(active))
+        loss = 0.0
+
+        def visit(batch: LevelBatch) -> None:
+            nonlocal loss
+            loss += batch.accumulate(touched, len(given))
+
+        known = [(annotations[k], golds[k]) for k in given]
+        scores = [potentials[k] for k in given]
+        self._train(visit, top, automaton, rows, known, scores.__getitem__)
+        return loss
+
+    def check_prunable(self) -> None:
+        """RAISES (ValueError): HS118 rows of the top are those of the levels."""
+        if self.weights.pairs:
+            expected, found = "all features of the top", "this is prune"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
+
+    def _train(
+        self,
+        visit: Callable[[Any], None],
+        top: Weights,
+        automaton: PatternAutomaton,
+        rows: Sequence[Rows],
+        known: Sequence[tuple[Annotation, Gold]],
+        score: Callable[[int], Potentials],
+    ) -> None:
+        """Visit all levels below the top.
+
+        rows, known (Sequence[Rows], Sequence[Tuple[Annotation, Gold]]): Of documents.
+        score (Callable): Gives the potentials of the document of this index.
+        """
+        # Never pruned: the gold, or the best segmentation that agrees with it.
+        always = [
+            [(i, j, y) for i, j, y in gold.segments]
+            if gold.segments is not None
+            else viterbi(automaton, score(k), gold.constraints)[0]
+            for k, (_, gold) in enumerate(known)
+        ]
+        annotations = [annotation for annotation, _ in known]
+        of_gold = Known(
+            self._places(annotations),
+            [x.is_missing for x in annotations],
+            [self._projection.excluded(x.incorrect) for x in annotations],
+        )
+        candidates = top_candidates(
+            automaton,
+            (score(k) for k in range(len(rows))),
+            repeat(None),
+            always,
+            self._settings.threshold,
+        )
+        args = candidates, top.pattern, Readings(rows), of_gold, self._settings
+        train_levels(visit, self.weights, top, *args)
+
+    def _pairs(
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    ) -> list[Pairs]:
+        shown = watched(docs, "Reading features")
+        rows = [top.rows(doc, is_train=True) for doc in shown]
+        n_known = sum(len(x.columns) for x in self.weights.pairs)
+        args = self._tree, len(top.table), n_known
+        return mine_nodes(rows, self._places(annotations), *args)
+
+    def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
+        return [self._projection.places(x.spans) for x in annotations]
+
 
 class LevelBatch:
-    """One level of a corpus: value and gradient for any weights of that level.
+    """One level of a corpus: value and gradient at any weights of that level.
 
-    step (Step): Its candidates.
+    step (Step): Its K candidates.
     agreed (bool [K]): Those that agree with the gold.
     level_weights (LevelWeights): Where weights are written to.
     top (Weights): The component's own, which know the family of each feature.
@@ -87,14 +258,14 @@ class LevelBatch:
         gradient[split:] += self.weights.learnt(d_pattern)
         return float((log_z - gold_z).sum())
 
-    def accumulate(self, fired: Ints, n_docs: int) -> float:
+    def accumulate(self, active: Ints, n_docs: int) -> float:
         """As `add_gradient`, for the next step of online training.
 
-        fired (int32): Rows that the documents read.
-        n_docs (int): How many these are.
+        active (int32): Rows of the features that are active in the documents.
+        n_docs (int): The number of documents.
         """
         steps = self._levels.steps(self.weights)
-        steps.touch(fired, n_docs)
+        steps.touch(active, n_docs)
         return self.add_gradient(steps.gradient)
 
 
@@ -110,9 +281,9 @@ def train_levels(
 ) -> None:
     """Train level by level.
 
-    visit (Callable): What trains a level, such as spacy_hosemi.lbfgs.v1.
-    weights (LevelWeights): With pairs and patterns, which get weights.
-    top (Weights): The component's own, which stay as they are.
+    visit (Callable): Trains one level, such as spacy_hosemi.lbfgs.v1.
+    weights (LevelWeights): With pairs and patterns; changed in place.
+    top (Weights): The component's own; not changed.
     candidates (Candidates): Of the top, the gold among them.
     pattern (float64): The top's weights of label patterns.
     readings (Readings): The features of the same documents.
@@ -130,13 +301,11 @@ def train_levels(
             pattern = solved.pattern
 
 
-_NO_ROWS = np.zeros(0, np.int32)
-
-
 def _keys(
     top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
 ) -> list[int]:
-    """Of documents with these spans, and with as many features as there are."""
+    """RETURNS (List[int]): For each document a hash of its words, its spans and the
+    number of features that have weights."""
     size = len(top.table)
     return [
         hash((size, doc.to_array("ORTH").tobytes(), *known.spans))
@@ -144,10 +313,10 @@ def _keys(
     ]
 
 
-def _given(
+def _informative(
     docs: Sequence[Doc], annotations: Sequence[Annotation], golds: Sequence[Gold]
 ) -> list[int]:
-    """Which documents say anything."""
+    """RETURNS (List[int]): Documents with annotation."""
     return [
         k
         for k, (doc, known, gold) in enumerate(zip(docs, annotations, golds))

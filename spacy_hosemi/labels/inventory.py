@@ -36,6 +36,10 @@ class LabelInventory:
     outside (str): "run": outside segments are maximal; "token": they are single tokens;
         "none": there are none.
     RAISES (ValueError): HS040 reserved label; HS042 encoding or outside.
+
+    names (Tuple[str, ...]): Of the automaton's labels; outside is the first one.
+    index (Dict[str, int]): The place of each of them.
+    on_tokens (bool): Whether all segments are single tokens.
     """
 
     def __init__(
@@ -51,12 +55,8 @@ class LabelInventory:
             encoding, ["B-", "I-", "L-", "U-"]
         )
         self.names = (OUTSIDE, *(p + label for label in self.labels for p in prefixes))
-        self._index = {name: y for y, name in enumerate(self.names)}
-
-    @property
-    def on_tokens(self) -> bool:
-        """Whether every segment is one token."""
-        return self.encoding != "segments"
+        self.index = {name: y for y, name in enumerate(self.names)}
+        self.on_tokens = encoding != "segments"
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
         """The segmentation that stands for these spans.
@@ -123,7 +123,7 @@ class LabelInventory:
 
     def _inside(self, start: int, end: int, label: str) -> list[Segment]:
         if not self.on_tokens:
-            return [(start, end, self._index[label])]
+            return [(start, end, self.index[label])]
         tags = {
             "IO": ["I"] * (end - start),
             "BIO": ["B"] + ["I"] * (end - start - 1),
@@ -132,7 +132,7 @@ class LabelInventory:
         if self.encoding == "BILUO" and end - start == 1:
             tags = ["U"]
         return [
-            (start + i, start + i + 1, self._index[f"{tag}-{label}"])
+            (start + i, start + i + 1, self.index[f"{tag}-{label}"])
             for i, tag in enumerate(tags)
         ]
 

@@ -7,13 +7,14 @@ it stands beside the settings of the component, under the keys of `to_cfg`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from threading import RLock
 from typing import Any
 
 from ..core import PatternAutomaton, compile_grammar
 from .inventory import LabelInventory, Pattern
+from .projection import IdentityProjection, Projection
 
 # Shared by all schemas, because a lock in the object could not be pickled: the first
 # thread that needs the automaton of a schema compiles it, others wait.
@@ -24,34 +25,32 @@ _COMPILING = RLock()
 class LabelSchema:
     """Labels, and everything that says how segmentations have them.
 
-    labels (Tuple[str, ...]): Of spans, without outside.
+    projection (Projection): From the labels of documents to those of segments.
     encoding (str), outside (str): See `LabelInventory`.
     patterns, observed (Tuple[Tuple[str, ...], ...]): See `PatternAutomaton`.
     rules (Tuple[str, ...]): Those in force, see `compile_grammar`.
-    parents (Mapping[str, str]): The parent of each name in a tree of labels; empty
-        without a tree.
-    top (Optional[Tuple[str, ...]]): The names at the top of that tree; segments have
-        these labels. None: they have `labels` themselves.
+    RAISES (ValueError): HS040 reserved name; HS042 encoding or outside.
     """
 
-    labels: tuple[str, ...] = ()
+    projection: Projection = IdentityProjection(())
     encoding: str = "segments"
     outside: str = "run"
     patterns: tuple[Pattern, ...] = ()
     observed: tuple[Pattern, ...] = ()
     rules: tuple[str, ...] = ()
-    parents: Mapping[str, str] = field(default_factory=dict)
-    top: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """RAISES (ValueError): HS040 reserved name; HS042 encoding or outside."""
         _ = self.inventory
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Those of spans in documents, without outside."""
+        return self.projection.labels
 
     @cached_property
     def inventory(self) -> LabelInventory:
         """The names that segments have."""
-        names = self.labels if self.top is None else self.top
-        return LabelInventory(names, self.encoding, self.outside)
+        return LabelInventory(self.projection.top, self.encoding, self.outside)
 
     @cached_property
     def _compiled(self) -> PatternAutomaton:
@@ -94,23 +93,18 @@ class LabelSchema:
             "patterns": [list(pattern) for pattern in self.patterns],
             "observed": [list(pattern) for pattern in self.observed],
         }
-        return {**found, "tree": dict(self.parents)} if self.parents else found
+        parents = self.projection.parents
+        return {**found, "tree": dict(parents)} if parents else found
 
 
-def read_schema(cfg: Mapping[str, Any], top: Sequence[str] | None) -> LabelSchema:
+def read_schema(cfg: Mapping[str, Any], projection: Projection) -> LabelSchema:
     """The schema of a saved component.
 
     cfg (Mapping[str, Any]): Its settings and what `to_cfg` gave. Models of version 0.1
         have neither rules nor observed patterns.
-    top (Optional[Sequence[str]]): See `LabelSchema`.
+    projection (Projection): Of its labels.
     """
-    schema = LabelSchema(
-        tuple(cfg["labels"]),
-        cfg["encoding"],
-        cfg["outside"],
-        parents={**cfg.get("tree", {})},
-        top=None if top is None else tuple(top),
-    )
+    schema = LabelSchema(projection, cfg["encoding"], cfg["outside"])
     # Rules may name labels, of which an untrained component has none yet.
     rules = cfg.get("label_rules", []) if cfg["labels"] else []
     return schema.with_patterns(cfg["patterns"], cfg.get("observed", []), rules)

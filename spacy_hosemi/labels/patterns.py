@@ -14,6 +14,7 @@ from ..core.automaton.automaton import BEGIN, END
 from ..errors import Errors
 from .inventory import ANY, LabelInventory, Pattern
 from .label_schema import LabelSchema
+from .projection import IdentityProjection
 
 # With more label bigrams than this only those seen in training become patterns.
 ALL_BIGRAMS = 20_000
@@ -64,7 +65,8 @@ def with_label(
         last, are forbidden.
     RAISES (ValueError): HS040 reserved name.
     """
-    larger = replace(schema, labels=(*schema.labels, label))
+    projection = IdentityProjection([*schema.labels, label])
+    larger = replace(schema, projection=projection)
     new = {*larger.inventory.names[len(schema.inventory.names) :]}
     mined, forbidden = mine_patterns(larger.inventory, [], max_order=cfg["max_order"])
     more = [p for p in (*forbidden, *mined) if new.intersection(p)]

@@ -1,140 +1,86 @@
-"""Labels without a tree: the top of one that has nothing below.
+"""Projections: from the labels of documents to those that segments have.
 
-The component asks the same of all labels; `refinement` answers where there is a tree.
+Without a tree the two are the same. With one, `hierarchy.projection` puts the names at
+the top of the tree in the place of the labels below them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Protocol, TypeVar
 
 from spacy.tokens import Doc
-from spacy.training import Example
 
-from ..core import PatternAutomaton, Potentials
-from ..hierarchy.flatten import Leaves
-from ..hierarchy.weights import LevelWeights
-from ..model.weights.shim import Weights
-from .gold import Gold
 from .inventory import check_names
 from .partial import Annotation, Fixed, Preset
 
+Known = TypeVar("Known", Annotation, Preset, Fixed)
 
-class Flat:
-    """Labels each of which is its own top.
 
-    takes_labels (bool): Whether a trained model may get more of them.
-    needs_parents (bool): Whether somebody must say what is above them.
-    weights (Optional[LevelWeights]): Of what is below the top.
-    names (Sequence[str]): All labels, and what is above them.
-    parents (Mapping[str, str]): What stands above each name.
+class Projection(Protocol):
+    """What stands between the labels of documents and those that segments have.
+
+    labels (Tuple[str, ...]): Those of documents.
+    top (Tuple[str, ...]): Those that segments have.
+    parents (Mapping[str, str]): The parent of each name that has one.
     """
 
-    takes_labels = True
-    needs_parents = False
-    weights: LevelWeights | None = None
-    names: Sequence[str] = ()
-    parents: Mapping[str, str] = MappingProxyType({})
+    @property
+    def labels(self) -> tuple[str, ...]: ...
 
     @property
-    def is_needed(self) -> bool:
-        """Whether anything is below the top."""
-        return False
+    def top(self) -> tuple[str, ...]: ...
 
-    def set_labels(
-        self, labels: Sequence[str], parents: Mapping[str, str]
-    ) -> Sequence[str]:
-        """RETURNS (Sequence[str]): The names at the top.
+    @property
+    def parents(self) -> Mapping[str, str]: ...
 
-        RAISES (ValueError): HS040 reserved name; the labels are as they were then.
-        """
-        check_names(labels)
-        self.names = tuple(labels)
-        return self.names
-
-    # from labels to those of the top
+    def names(self) -> Sequence[str]:
+        """RETURNS (Sequence[str]): All labels, and the names above them."""
+        ...
 
     def check(self, annotation: Annotation, doc: Doc, name: str) -> None:
-        """Whether it has known labels: `make_gold` sees to that at the top."""
+        """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
+        incorrect."""
+        ...
 
-    def annotation_at_top(self, annotation: Annotation) -> Annotation:
-        """RETURNS (Annotation): With the names at the top."""
-        return annotation
+    def project(self, known: Known) -> Known:
+        """RETURNS (Known): What is known of a document, with the labels that segments
+        have. Of preset entities with another label only their tokens stay."""
+        ...
 
-    def limits_at_top(
-        self, presets: list[Preset | None], fixed: Fixed
-    ) -> tuple[list[Preset | None], Fixed]:
-        """RETURNS (Tuple[List[Optional[Preset]], Fixed]): What is preset beside what is
-        fixed; of entities with an unknown label their tokens stay taken."""
-        beside = [preset and preset.beside(fixed) for preset in presets]
-        return [preset and preset.with_labels(self.names) for preset in beside], fixed
+    def lift(self, corrections: Fixed) -> Fixed:
+        """RETURNS (Fixed): What a user corrected, with labels instead of names above
+        them."""
+        ...
 
-    def at_leaves(self, fixed: Fixed) -> Fixed:
-        """RETURNS (Fixed): With labels, whatever the names that were given."""
-        return fixed
 
-    # training
+class IdentityProjection:
+    """Segments have the labels of documents.
 
-    def clear(self) -> None:
-        """Forget all weights below the top."""
+    labels (Sequence[str]): All of them.
+    RAISES (ValueError): HS040 a reserved name.
+    """
 
-    def connect(self, automaton: PatternAutomaton) -> None:
-        """What follows from the automaton of the top."""
+    parents: Mapping[str, str] = MappingProxyType({})
 
-    def allocate(
-        self,
-        top: Weights,
-        docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
-        golds: Sequence[Gold],
-        outside: str,
-        **settings: Any,
-    ) -> None:
-        """Zero weights for what is seen in training."""
+    def __init__(self, labels: Sequence[str]) -> None:
+        check_names(labels)
+        self.labels = self.top = tuple(labels)
 
-    def grow(
-        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
-    ) -> None:
-        """Weights of 0 for what documents of an update bring."""
+    def names(self) -> Sequence[str]:
+        """See `Projection`."""
+        return self.top
 
-    def fit(
-        self,
-        fit: Callable[[Any], None],
-        top: Weights,
-        automaton: PatternAutomaton,
-        docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
-        golds: Sequence[Gold],
-    ) -> None:
-        """Train all levels below the top."""
+    def check(self, annotation: Annotation, doc: Doc, name: str) -> None:
+        """Does nothing: `make_gold` checks the labels that segments have."""
 
-    def accumulate(
-        self,
-        top: Weights,
-        automaton: PatternAutomaton,
-        docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
-        golds: Sequence[Gold],
-        potentials: Sequence[Potentials],
-    ) -> float:
-        """RETURNS (float): The summed loss of all levels below the top."""
-        return 0.0
+    def project(self, known: Known) -> Known:
+        """See `Projection`."""
+        if not isinstance(known, Preset):
+            return known
+        return known.with_labels(self.top)
 
-    def check_prunable(self) -> None:
-        """Whether features of the top may be forgotten."""
-
-    # prediction
-
-    def leaves(
-        self, top: Weights, labels: Sequence[str], outside: str
-    ) -> Leaves | None:
-        """RETURNS (Optional[Leaves]): What takes the place of the labels of the top in
-        prediction, if anything does."""
-        return None
-
-    # evaluation
-
-    def of_scorer(self, examples: Iterable[Example]) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What `score_entities` must know of the labels."""
-        return {}
+    def lift(self, corrections: Fixed) -> Fixed:
+        """See `Projection`."""
+        return corrections

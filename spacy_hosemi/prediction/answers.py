@@ -1,9 +1,9 @@
-"""More than the best answer: alternatives, how uncertain they are, rows of them.
+"""Answers beyond the best segmentation: alternatives, uncertainty, rows of a table.
 
+All follow from posteriors: `decoding` and `min_confidence` do not matter here.
 Instances of a document do not depend on each other, so that probabilities multiply and
-entropies add. Everything is asked of the distribution: `decoding` and `min_confidence`
-have no say. Without instances, as of an untrained model, there is one answer: no span,
-which is certain.
+entropies add. Of an untrained model there are no posteriors: then the only answer, with
+probability 1, is that there is no span.
 """
 
 from __future__ import annotations
@@ -13,20 +13,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from spacy.tokens import Doc
 
-from ..core import PatternAutomaton, entropy, kbest, log_partition
 from ..errors import Errors
-from ..features.instances import Instance, shift
-from ..labels.inventory import LabelInventory, Span
-from ..labels.whitespace import read_segments
-from .posterior import span_probabilities
-from .problem import Problem
+from ..labels.inventory import Span
+from .posterior import InstancePosterior, Option
 
-Option = tuple[float, Any]  # log probability, and of what
+if TYPE_CHECKING:
+    from .decoder import Decoder
+
+Posteriors = Sequence[InstancePosterior]
 
 
 @dataclass(frozen=True)
@@ -34,8 +32,8 @@ class Alternative:
     """One of the segmentations of a document.
 
     spans (List[Tuple[int, int, str]]): Tokens and label, from left to right.
-    probability (float): In [0, 1]; 0 if it is too small for a number above.
-    log_probability (float): In nats, up to 0.
+    probability (float): In [0, 1]; 0 if it is below the smallest positive float.
+    log_probability (float): In nats, at most 0.
     """
 
     spans: list[Span]
@@ -43,86 +41,22 @@ class Alternative:
     log_probability: float
 
 
-class Distribution(Protocol):
-    """Over the segmentations of one instance; spans are in tokens of its document."""
+def posteriors(decoder: Decoder, doc: Doc) -> Posteriors:
+    """RETURNS (Sequence[InstancePosterior]): One for each instance of a document.
 
-    @property
-    def instance(self) -> Instance: ...
-
-    def most_probable(self, k: int) -> list[Option]:
-        """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
-        the k most probable ones, best first, no spans twice."""
-        ...
-
-    def entropy(self) -> float:
-        """RETURNS (float): In nats."""
-        ...
-
-    def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """RETURNS (List[Tuple[Span, float]]): All spans with at least this probability,
-        above 0, in any order."""
-        ...
-
-    def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """RETURNS (List[float]): Of each span, in [0, 1]."""
-        ...
-
-
-@dataclass(frozen=True)
-class OfSegments:
-    """The distribution of the component's own labels.
-
-    problem (Problem): The instance; some segmentation is possible.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    RAISES (ValueError): HS060 no segmentation is possible.
     """
-
-    problem: Problem
-    automaton: PatternAutomaton
-    inventory: LabelInventory
-
-    @property
-    def instance(self) -> Instance:
-        """RETURNS (Instance): What is segmented."""
-        return self.problem.instance
-
-    def most_probable(self, k: int) -> list[Option]:
-        """See `Distribution`; as one, where different tags mean the same spans."""
-        problem, args = self.problem, (self.automaton, self.problem.potentials)
-        log_z = log_partition(*args, problem.constraints)
-        merged: dict[tuple[Span, ...], float] = {}
-        for segments, score in kbest(*args, k, problem.constraints):
-            found = read_segments(segments, self.inventory, problem.instance.tokens)
-            spans = tuple(shift(found, problem.instance.start))
-            before = merged.get(spans, -math.inf)
-            merged[spans] = float(np.logaddexp(before, score - log_z))
-        pairs = ((log_prob, spans) for spans, log_prob in merged.items())
-        return sorted(pairs, key=lambda pair: -pair[0])
-
-    def entropy(self) -> float:
-        """See `Distribution`; with tags on tokens that over sequences of tags."""
-        problem = self.problem
-        return entropy(self.automaton, problem.potentials, problem.constraints)
-
-    def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """See `Distribution`; of segments only."""
-        low, names = self.instance.start, self.inventory.names
-        found = self.problem.marginals(self.automaton).segments_above(p)
-        return [
-            ((i + low, j + low, names[y]), min(prob, 1.0))
-            for i, j, y, prob in found
-            if y
-        ]
-
-    def confidences(self, spans: Sequence[Span]) -> list[float]:
-        """See `Distribution`."""
-        args = [self.problem], [spans], self.automaton, self.inventory
-        return span_probabilities(*args)[0]
+    if not decoder.state.weights.is_trained:
+        return []
+    posterior = decoder.posterior(doc)
+    posterior.check()
+    return posterior.instances()
 
 
-def most_probable(instances: Iterable[Distribution], k: int) -> list[Alternative]:
+def most_probable(posteriors: Posteriors, k: int) -> list[Alternative]:
     """The k most probable segmentations of a document.
 
-    instances (Iterable[Distribution]): Its instances.
+    posteriors (Sequence[InstancePosterior]): Of its instances.
     k (int): How many; fewer if no more are possible.
     RETURNS (List[Alternative]): Best first.
     RAISES (ValueError): HS043 k.
@@ -130,7 +64,7 @@ def most_probable(instances: Iterable[Distribution], k: int) -> list[Alternative
     if k < 1:
         raise ValueError(Errors.HS043.format(name="k", found=k, expected=">= 1"))
     best: list[Option] = [(0.0, ())]
-    options = (instance.most_probable(k) for instance in instances)
+    options = (one.most_probable(k) for one in posteriors)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)
     return [_alternative(log_prob, parts) for log_prob, parts in best]
 
@@ -138,8 +72,8 @@ def most_probable(instances: Iterable[Distribution], k: int) -> list[Alternative
 def _best_pairs(
     left: Sequence[Option], right: Sequence[Option], k: int
 ) -> list[Option]:
-    """The k best of all pairs, both sides best first; (i, j) comes after (i, j - 1), or
-    after (i - 1, 0), so that few of them are looked at."""
+    """The k best of all pairs; both sides are sorted, best first. The pair (i, j) is a
+    candidate once (i, j - 1) was taken, or (i - 1, 0) if j is 0: at most 2 k are."""
     candidates = [(-left[0][0] - right[0][0], 0, 0)]
     found: list[Option] = []
     while candidates and len(found) < k:
@@ -153,45 +87,41 @@ def _best_pairs(
 
 
 def _alternative(log_prob: float, parts: Any) -> Alternative:
-    """parts: () or (those before, spans of the last instance)."""
-    instances: list[tuple[Span, ...]] = []
+    """parts: (), or (parts of the instances before, spans of the last one)."""
+    of_instances: list[tuple[Span, ...]] = []
     while parts:
         parts, last = parts
-        instances.append(last)
+        of_instances.append(last)
     log_prob = min(log_prob, 0.0)  # up to rounding
-    spans = [span for of_instance in reversed(instances) for span in of_instance]
+    spans = [span for some in reversed(of_instances) for span in some]
     return Alternative(spans, math.exp(log_prob), log_prob)
 
 
-def total_entropy(instances: Iterable[Distribution]) -> float:
-    """Of all instances together, in nats."""
-    return math.fsum(instance.entropy() for instance in instances)
+def total_entropy(posteriors: Posteriors) -> float:
+    """RETURNS (float): The entropy of a document in nats."""
+    return math.fsum(one.entropy() for one in posteriors)
 
 
-def spans_above(
-    instances: Iterable[Distribution], p: float
-) -> list[tuple[Span, float]]:
+def spans_above(posteriors: Posteriors, p: float) -> list[tuple[Span, float]]:
     """All spans of a document with at least a given probability.
 
-    instances (Iterable[Distribution]): Its instances, whose spans are segments.
+    posteriors (Sequence[InstancePosterior]): Of its instances; not with tags on tokens.
     p (float): Least probability, above 0.
     RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap.
     """
-    return sorted(pair for instance in instances for pair in instance.spans_above(p))
+    return sorted(pair for one in posteriors for pair in one.spans_above(p))
 
 
-def make_rows(
-    doc: Doc, instances: Sequence[Distribution], k: int
-) -> list[dict[str, Any]]:
+def make_rows(doc: Doc, posteriors: Posteriors, k: int) -> list[dict[str, Any]]:
     """The spans of the k most probable segmentations, as rows of a table.
 
     doc (Doc): The document.
-    instances (Sequence[Distribution]), k (int): See `most_probable`.
+    posteriors (Sequence[InstancePosterior]), k (int): See `most_probable`.
     RETURNS (List[Dict[str, Any]]): See `HighOrderSemiCRF.to_rows`.
     """
-    found = most_probable(instances, k)
+    found = most_probable(posteriors, k)
     spans = {span for one in found for span in one.spans}
-    confidences = dict(_confidences(instances, sorted(spans)))
+    confidences = dict(_confidences(posteriors, sorted(spans)))
     return [
         {
             "rank": rank,
@@ -210,10 +140,10 @@ def make_rows(
 
 
 def _confidences(
-    instances: Iterable[Distribution], spans: Sequence[Span]
+    posteriors: Posteriors, spans: Sequence[Span]
 ) -> Iterable[tuple[Span, float]]:
-    """Each span with its probability."""
-    for of_instance in instances:
-        start, end = of_instance.instance.start, of_instance.instance.end
+    """Pairs of a span and its probability."""
+    for one in posteriors:
+        start, end = one.instance.start, one.instance.end
         within = [x for x in spans if start <= x[0] and x[1] <= end]
-        yield from zip(within, of_instance.confidences(within))
+        yield from zip(within, one.confidences(within))

@@ -1,180 +1,261 @@
-"""From scored documents to what the component says of them, with labels or a tree."""
+"""Decoders: from documents to predictions, as a function of model state and options.
+
+A decoder never changes, and nothing that it reads does: any number of threads may use
+it while others train a new state.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple, Protocol
 
+from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
-from ..core import Marginals, PatternAutomaton
+from ..core import Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.viterbi import viterbi_steps
-from ..core.parallel.coroutines import Steps
-from ..features.instances import shift
-from ..hierarchy.answers import LeafMarginals
-from ..hierarchy.flatten import Path
-from ..labels.inventory import LabelInventory, Segment, Span
-from ..labels.partial import Fixed
-from ..labels.whitespace import read_segments
-from .answers import Distribution, OfSegments, spans_above
-from .limits import impossible
+from ..core.parallel.coroutines import Steps, finish
+from ..features.instances import batches, instances, shift
+from ..labels.inventory import Segment, Span
+from ..labels.partial import NOTHING, Fixed, Preset
+from ..labels.projection import Projection
+from ..labels.whitespace import trim_whitespace
+from ..model.state import ModelState
+from .answers import spans_above
+from .collective import agree
+from .existing_entities import read_preset
+from .limits import impossible, make_problem
 from .permitted_tags import best_permitted
-from .posterior import confidence_steps, span_probabilities
-from .problem import JointMarginals, Problem
+from .posterior import FlatPosterior, Path, Posterior, confidence_steps
+from .problem import Problem
 from .thresholds import Thresholds, least_of
 
+Score = Callable[[list[Doc]], Steps[list[Potentials]]]
 
-# Not frozen, as `Instance`.
+
+class DecodingOptions(NamedTuple):
+    """Settings of a component that decide what it predicts, see `HighOrderSemiCRF`.
+
+    name (str): Of the component: entities that it wrote itself are no preset ones.
+    has_scores (bool): Whether probabilities of spans are computed at once.
+    hierarchy (Any): Settings of a label tree.
+    """
+
+    name: str
+    scope: str
+    max_length: int | None
+    decoding: str
+    expected_f1: float | None
+    collective: float
+    spans_threshold: float | None
+    min_confidence: Thresholds
+    temperature: float
+    has_scores: bool
+    hierarchy: Any = None
+
+    def needs_scores(self, corrections: Fixed) -> bool:
+        """Whether probabilities of spans are computed at once. With corrections they
+        are: a later computation would not know these."""
+        return bool(self.has_scores or self.min_confidence or corrections)
+
+
+# Not frozen: one is made for each document.
 @dataclass(slots=True)
 class Prediction:
-    """Spans of one document; probabilities where they were needed.
+    """Spans of one document.
 
+    scores (Optional[List[float]]): Their probabilities, if they were needed.
     listed (Optional[List[Tuple[Span, float]]]): What the span group has, if that is not
         the spans.
-    paths (Optional[List[List[Tuple[str, Optional[float]]]]]): With labels in a tree, of
-        each span the names from the top, and how probable each is, where that was
-        needed.
+    paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
+        from the top; with probabilities if they were needed.
+    posterior (Optional[Posterior]): Where there are no scores: what gives them.
     """
 
     spans: list[Span]
     scores: list[float] | None
     listed: list[tuple[Span, float]] | None = None
-    paths: Sequence[Sequence[tuple[str, float | None]]] | None = None
+    paths: Sequence[Path] | None = None
+    posterior: Posterior | None = None
 
 
-class Wanted(NamedTuple):
-    """What is asked for, see `HighOrderSemiCRF`.
+class Decoder(Protocol):
+    """From documents to predictions.
 
-    has_scores (bool): Whether probabilities of spans are, too.
+    state (ModelState), options (DecodingOptions): What decides the predictions. Whoever
+        keeps a decoder compares them with the present ones.
     """
 
-    decoding: str
-    expected_f1: float | None
-    spans_threshold: float | None
-    min_confidence: Thresholds
-    temperature: float
-    has_scores: bool
+    state: ModelState
+    options: DecodingOptions
 
-    def needs_scores(self, fixed: Fixed) -> bool:
-        """Whether probabilities of spans are computed at once: what is later would not
-        know what is fixed."""
-        return bool(fixed or self.has_scores or self.min_confidence)
+    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
+        """Spans of each document; none for an untrained model.
 
+        RAISES (ValueError): HS060 no segmentation is possible; HS067 sentence starts
+            are not set.
+        """
+        found = (finish(self.steps(batch)) for batch in batches(docs))
+        return [prediction for of_batch in found for prediction in of_batch]
 
-class Predictor(Protocol):
-    """What is said of documents, given the problems of each: its instances with all
-    scores, of the labels that it has or of the top of a tree."""
-
-    def predictions(
-        self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
+    def steps(
+        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
     ) -> Steps[list[Prediction]]:
-        """Spans of each document.
+        """`predict` for documents of one vocabulary; jobs without the GIL are given
+        away.
 
-        fixed (Fixed): What a user has fixed, if it is one document.
-        RAISES (ValueError): HS060 no segmentation is possible.
+        corrections (Fixed): What a user has corrected in the only document.
         """
         ...
 
-    def distributions(
-        self, doc: Doc, problems: Sequence[Problem]
-    ) -> Sequence[Distribution]:
-        """Of each instance of a document."""
+    def posterior(self, doc: Doc) -> Posterior:
+        """What decoding this document leaves; the model is trained."""
         ...
 
-    def marginals(
-        self, doc: Doc, problems: Sequence[Problem]
-    ) -> Marginals | JointMarginals | LeafMarginals:
-        """Of a document."""
-        ...
 
-    def paths(
+class FlatDecoder(Decoder):
+    """See `Decoder`; for labels with nothing below them.
+
+    state (ModelState), options (DecodingOptions): See `Decoder`.
+    score (Callable): Gives the potentials of instances.
+    automaton (PatternAutomaton), inventory (LabelInventory), projection (Projection):
+        Of the labels that segments have; by default those of the state.
+    """
+
+    def __init__(
         self,
-        doc: Doc,
-        problems: Sequence[Problem],
-        spans: Sequence[Sequence[Span]],
-    ) -> list[list[Path]]:
-        """How probable spans of each instance of a document are: the names from the top
-        of the labels, and the probability of each."""
-        ...
+        state: ModelState,
+        options: DecodingOptions,
+        score: Score,
+        labels: Any = None,
+    ) -> None:
+        labels = labels or state.schema
+        self.state, self.options = state, options
+        self.automaton, self.inventory = labels.automaton, labels.inventory
+        self.projection: Projection = labels.projection
+        self._score = score
 
-
-# Tuples, since one is made for each call, and of all classes they are made fastest.
-
-
-class _OfLabels(NamedTuple):
-    """Without a tree: what is said is that of the problems themselves."""
-
-    wanted: Wanted
-    automaton: PatternAutomaton
-    inventory: LabelInventory
-    cfg: Mapping[str, Any]
-
-    def predictions(
-        self, docs: Sequence[Doc], problems: Sequence[Sequence[Problem]], fixed: Fixed
+    def steps(
+        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
     ) -> Steps[list[Prediction]]:
-        """See `Predictor`."""
-        wanted, found = self.wanted, (yield from self.solve(problems))
+        """See `Decoder`."""
+        if not self.state.weights.is_trained:
+            return [untrained(corrections) for _ in docs]
+        problems = yield from self.problem_steps(docs, corrections)
+        found = yield from self.best_steps(problems)
         spans = [
             [span for of_instance in of_doc for span in of_instance] for of_doc in found
         ]
         listed = [self.listed(of_doc) for of_doc in problems]
-        if not wanted.needs_scores(fixed):
-            return [Prediction(x, None, more) for x, more in zip(spans, listed)]
+        if not self.options.needs_scores(corrections):
+            return [
+                Prediction(some, None, more, posterior=FlatPosterior(self, of_doc))
+                for some, more, of_doc in zip(spans, listed, problems)
+            ]
         flat = [*chain(*problems)], [*chain(*found)]
         args = self.automaton, self.inventory
         of_instances = iter((yield from confidence_steps(*flat, *args)))
         scores = [[*chain(*islice(of_instances, len(of_doc)))] for of_doc in problems]
         return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
 
-    def distributions(self, doc: Doc, problems: Sequence[Problem]) -> list[OfSegments]:
-        """See `Predictor`."""
-        args = self.automaton, self.inventory
-        return [OfSegments(problem, *args) for problem in problems]
+    def posterior(self, doc: Doc) -> FlatPosterior:
+        """See `Decoder`."""
+        (problems,) = finish(self.problem_steps([doc]))
+        return FlatPosterior(self, problems)
 
-    def marginals(
-        self, doc: Doc, problems: Sequence[Problem]
-    ) -> Marginals | JointMarginals:
-        """See `Predictor`."""
-        found = [problem.marginals(self.automaton) for problem in problems]
-        return found[0] if self.cfg["scope"] == "doc" else JointMarginals(found)
-
-    def paths(
-        self, doc: Doc, problems: Sequence[Problem], spans: Sequence[Sequence[Span]]
-    ) -> list[list[Path]]:
-        """See `Predictor`."""
-        args = self.automaton, self.inventory
-        probs = span_probabilities(problems, spans, *args)
-        return [
-            [[(label, p)] for (*_, label), p in zip(*of_instance)]
-            for of_instance in zip(spans, probs)
+    def problem_steps(
+        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
+    ) -> Steps[list[list[Problem]]]:
+        """RETURNS (List[List[Problem]]): The instances of each document, with scores
+        and all that limits their segmentations."""
+        options = self.options
+        parts = [instances(doc, options.scope) for doc in docs]
+        flat = [instance.tokens for of_doc in parts for instance in of_doc]
+        potentials = iter((yield from self._score(flat)))
+        presets = [self.preset(doc, corrections) for doc in docs]
+        corrections = self.projection.project(corrections)
+        matches = self.state.weights.extractor.gazetteers.entities
+        problems = [
+            [
+                make_problem(
+                    instance,
+                    next(potentials),
+                    preset,
+                    corrections,
+                    matches(instance.tokens),
+                    self.automaton,
+                    self.inventory,
+                )
+                for instance in of_doc
+            ]
+            for of_doc, preset in zip(parts, presets)
         ]
+        if options.collective:
+            args = self.automaton, options.collective
+            problems = [agree(*pair, *args) for pair in zip(docs, problems)]
+        if options.temperature != 1.0:
+            problems = [
+                [problem.at_temperature(options.temperature) for problem in of_doc]
+                for of_doc in problems
+            ]
+        return problems
 
-    def solve(
+    def preset(self, doc: Doc, corrections: Fixed) -> Preset | None:
+        """RETURNS (Optional[Preset]): What is preset in a document beside corrections,
+        with the labels that segments have."""
+        if not doc.has_annotation(ENT_IOB):
+            return None
+        preset = read_preset(doc, self.options.name)
+        if preset and corrections:
+            preset = preset.beside(corrections)
+        return preset and self.projection.project(preset)
+
+    def best_steps(
         self, problems: Sequence[Sequence[Problem]]
     ) -> Steps[list[list[list[Span]]]]:
-        """RETURNS (List[List[List[Tuple[int, int, str]]]]): Of each instance of each
-        document, in tokens of the document."""
+        """RETURNS (List[List[List[Tuple[int, int, str]]]]): The best spans of each
+        instance of each document, without the preset ones, in tokens of the document.
+
+        RAISES (ValueError): HS060 no segmentation is possible.
+        """
         flat = [problem for of_doc in problems for problem in of_doc]
-        inventory, wanted = self.inventory, self.wanted
-        args = self.automaton, inventory, wanted.decoding, wanted.expected_f1
-        solved = []
-        for problem, spans in zip(flat, (yield from best_spans(flat, *args))):
-            if spans is None:
-                raise impossible(problem, inventory, self.cfg)
-            solved.append(spans)
-        of_instances = iter(solved)
+        given = [x.potentials for x in flat], [x.constraints for x in flat]
+        automaton, inventory, options = self.automaton, self.inventory, self.options
+        if options.decoding == "mbr":
+            found = yield from mbr_steps(automaton, *given, options.expected_f1)
+        elif inventory.on_tokens and any(x.fixed.forbid for x in flat):
+            found = [best_permitted(x, automaton, inventory) for x in flat]
+        else:
+            found = yield from viterbi_steps(automaton, *given)
+            found = [segments for segments, _ in found]
+        of_instances = map(self._spans, flat, found)
         return [list(islice(of_instances, len(of_doc))) for of_doc in problems]
+
+    def _spans(self, problem: Problem, segments: Sequence[Segment]) -> list[Span]:
+        instance = problem.instance
+        if not segments and len(instance.tokens):
+            raise self.impossible(problem)
+        spans = self.inventory.decode(segments)
+        if self.inventory.on_tokens:  # tags may run on over whitespace
+            spans = trim_whitespace(spans, instance.tokens)
+        if problem.preset:
+            spans = [span for span in spans if problem.preset.is_free(span)]
+        return shift(spans, instance.start) if instance.start else spans
 
     def listed(self, problems: Sequence[Problem]) -> list[tuple[Span, float]] | None:
         """RETURNS (Optional[List[Tuple[Span, float]]]): See `Prediction`."""
-        if self.wanted.spans_threshold is None:
+        threshold = self.options.spans_threshold
+        if threshold is None:
             return None
-        args = self.automaton, self.inventory
-        some = [OfSegments(x, *args) for x in problems if len(x.instance.tokens)]
-        return spans_above(some, self.wanted.spans_threshold)
+        return spans_above(FlatPosterior(self, problems).instances(), threshold)
+
+    def impossible(self, problem: Problem) -> ValueError:
+        """RETURNS (ValueError): HS060."""
+        max_length, rules = self.options.max_length, self.state.schema.rules
+        return impossible(problem, self.inventory, rules, max_length)
 
     def _confident(
         self,
@@ -182,44 +263,11 @@ class _OfLabels(NamedTuple):
         scores: Sequence[float],
         listed: list[tuple[Span, float]] | None,
     ) -> Prediction:
-        least = (least_of(self.wanted.min_confidence, label) for *_, label in spans)
+        least = (least_of(self.options.min_confidence, label) for *_, label in spans)
         kept = [i for i, pair in enumerate(zip(scores, least)) if pair[0] >= pair[1]]
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
 
-def best_spans(
-    problems: Sequence[Problem],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-    decoding: str,
-    expected_f1: float | None,
-) -> Steps[list[list[Span] | None]]:
-    """The spans of instances, without the preset ones.
-
-    problems (Sequence[Problem]): Instances, of one document or several.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
-    decoding (str), expected_f1 (Optional[float]): See `HighOrderSemiCRF`.
-    RETURNS (List[Optional[List[Tuple[int, int, str]]]]): In tokens of the document of
-        each; None if no segmentation is possible.
-    """
-    given = [x.potentials for x in problems], [x.constraints for x in problems]
-    if decoding == "mbr":
-        found = yield from mbr_steps(automaton, *given, expected_f1)
-    elif any(x.fixed.forbid for x in problems) and inventory.on_tokens:
-        found = [best_permitted(x, automaton, inventory) for x in problems]
-    else:
-        scored = yield from viterbi_steps(automaton, *given)
-        found = [segments for segments, _ in scored]
-    return [_read(*pair, inventory) for pair in zip(problems, found)]
-
-
-def _read(
-    problem: Problem, segments: Sequence[Segment], inventory: LabelInventory
-) -> list[Span] | None:
-    tokens = problem.instance.tokens
-    if not segments:
-        return None if len(tokens) else []
-    spans = read_segments(segments, inventory, tokens)
-    if problem.preset:
-        spans = [span for span in spans if problem.preset.is_free(span)]
-    return shift(spans, problem.instance.start)
+def untrained(corrections: Fixed) -> Prediction:
+    """RETURNS (Prediction): Of an untrained model: the spans that a user gave."""
+    return Prediction(list(corrections.keep), [1.0] * len(corrections.keep))

@@ -6,8 +6,7 @@ preset entities, and the matches of hard lists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,22 +113,21 @@ def _with_blocked(
 
 
 def impossible(
-    problem: Problem, inventory: LabelInventory, cfg: Mapping[str, Any]
+    problem: Problem,
+    inventory: LabelInventory,
+    rules: Sequence[str],
+    max_length: int | None,
 ) -> ValueError:
-    """RETURNS (ValueError): HS060, with all in force that can make a segmentation
-    impossible."""
-    rules, fixed, tokens = (
-        cfg.get("label_rules", []),
-        problem.fixed,
-        problem.instance.tokens,
-    )
+    """RETURNS (ValueError): HS060, which names everything in force that can make a
+    segmentation impossible."""
+    fixed, tokens = problem.fixed, problem.instance.tokens
     is_in_force = {
         f"keep = {list(fixed.keep)}": bool(fixed.keep),
         f"forbid = {list(fixed.forbid)}": bool(fixed.forbid),
         "sentence starts": limits(tokens, inventory) is not None,
-        f"max_length = {cfg['max_length']}": cfg["max_length"] is not None,
-        f"label_rules = {rules}": bool(rules),
-        'outside = "none"': cfg["outside"] == "none",
+        f"max_length = {max_length}": max_length is not None,
+        f"label_rules = {list(rules)}": bool(rules),
+        'outside = "none"': inventory.outside == "none",
     }
     names = [name for name, holds in is_in_force.items() if holds]
     reasons = " and ".join(names) or "weights of -inf"

@@ -1,35 +1,213 @@
-"""Posterior probabilities of spans."""
+"""Posteriors: the distribution over segmentations that decoding a document leaves."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..core import PatternAutomaton, log_partition
+import numpy as np
+
+from ..core import Marginals, PatternAutomaton, entropy, kbest, log_partition
 from ..core.parallel.coroutines import Steps, finish
 from ..core.sweeps.scaled_x4 import probability_steps
-from ..features.instances import shift
+from ..features.instances import Instance, shift
 from ..labels.constraints import exactly
-from ..labels.inventory import LabelInventory
-from ..labels.inventory import Span as SpanTriple
-from ..labels.whitespace import before_trimming
-from .problem import Problem
+from ..labels.inventory import LabelInventory, Span
+from ..labels.whitespace import before_trimming, read_segments
+from .problem import JointMarginals, Problem
+
+if TYPE_CHECKING:
+    from .decoder import FlatDecoder
+
+Option = tuple[float, Any]  # log probability, and what has it
+
+# The names from the top of a label tree to a label, with the posterior of each; without
+# a tree the label alone.
+Path = Sequence[tuple[str, float | None]]
 
 
-def span_probabilities(
-    problems: Sequence[Problem],
-    spans: Sequence[Sequence[SpanTriple]],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-) -> list[list[float]]:
-    """Posterior probabilities of spans of instances, all work done by this thread; see
-    `confidence_steps`."""
-    return finish(confidence_steps(problems, spans, automaton, inventory))
+class InstancePosterior(Protocol):
+    """Over the segmentations of one instance; spans are in tokens of its document."""
+
+    @property
+    def instance(self) -> Instance: ...
+
+    def most_probable(self, k: int) -> list[Option]:
+        """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
+        the k most probable segmentations, best first; no two have the same spans."""
+        ...
+
+    def entropy(self) -> float:
+        """RETURNS (float): In nats."""
+        ...
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """RETURNS (List[Tuple[Span, float]]): All spans with at least this probability,
+        above 0, in any order."""
+        ...
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """RETURNS (List[float]): The probability of each span, in [0, 1]."""
+        ...
+
+
+class Posterior(Protocol):
+    """Over the segmentations of one document."""
+
+    def n_bytes(self) -> int:
+        """RETURNS (int): The memory that its arrays take."""
+        ...
+
+    def check(self) -> None:
+        """RAISES (ValueError): HS060 no segmentation is possible."""
+        ...
+
+    def instances(self) -> Sequence[InstancePosterior]:
+        """RETURNS (Sequence[InstancePosterior]): From left to right, no empty ones."""
+        ...
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        """RETURNS (List[Optional[Path]]): For each span the names from the top to its
+        label; None if no instance has all its tokens, or its label is unknown."""
+        ...
+
+    def marginals(self) -> Any:
+        """RETURNS (Any): See `HighOrderSemiCRF.marginals`."""
+        ...
+
+
+# Not frozen: one is made for each document.
+@dataclass(slots=True)
+class FlatPosterior:
+    """See `Posterior`; of labels that segments have themselves.
+
+    decoder (FlatDecoder): What decoded the document.
+    problems (Sequence[Problem]): Its instances.
+    """
+
+    decoder: FlatDecoder
+    problems: Sequence[Problem]
+
+    def n_bytes(self) -> int:
+        """See `Posterior`."""
+        return sum(problem.n_bytes() for problem in self.problems)
+
+    def instances(self) -> list[SegmentPosterior]:
+        """See `Posterior`."""
+        problems = [x for x in self.problems if len(x.instance.tokens)]
+        return [SegmentPosterior(self.decoder, problem) for problem in problems]
+
+    def check(self) -> None:
+        """RAISES (ValueError): HS060 no segmentation is possible."""
+        for problem in self.problems:
+            args = self.decoder.automaton, problem.potentials, problem.constraints
+            if len(problem.instance.tokens) and log_partition(*args) == -np.inf:
+                raise self.decoder.impossible(problem)
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        """See `Posterior`."""
+        automaton, inventory = self.decoder.automaton, self.decoder.inventory
+
+        def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
+            steps = confidence_steps(self.problems, some, automaton, inventory)
+            pairs = zip(some, finish(steps))
+            return [[[(x[2], p)] for x, p in zip(*pair)] for pair in pairs]
+
+        instances = [problem.instance for problem in self.problems]
+        return by_instance(spans, instances, inventory.labels, of_instances)
+
+    def marginals(self) -> Marginals | JointMarginals:
+        """See `Posterior`."""
+        found = [problem.marginals(self.decoder.automaton) for problem in self.problems]
+        is_whole = self.decoder.options.scope == "doc"
+        return found[0] if is_whole else JointMarginals(found)
+
+
+@dataclass(slots=True)
+class SegmentPosterior:
+    """See `InstancePosterior`; by sweeps over the scores of one instance.
+
+    decoder (FlatDecoder): What decoded the document.
+    problem (Problem): The instance; some segmentation is possible.
+    """
+
+    decoder: FlatDecoder
+    problem: Problem
+
+    @property
+    def instance(self) -> Instance:
+        """See `InstancePosterior`."""
+        return self.problem.instance
+
+    def most_probable(self, k: int) -> list[Option]:
+        """See `InstancePosterior`; tags that mean the same spans are added up."""
+        problem, inventory = self.problem, self.decoder.inventory
+        args = self.decoder.automaton, problem.potentials
+        log_z = log_partition(*args, problem.constraints)
+        merged: dict[tuple[Span, ...], float] = {}
+        for segments, score in kbest(*args, k, problem.constraints):
+            found = read_segments(segments, inventory, problem.instance.tokens)
+            spans = tuple(shift(found, problem.instance.start))
+            before = merged.get(spans, -math.inf)
+            merged[spans] = float(np.logaddexp(before, score - log_z))
+        pairs = ((log_prob, spans) for spans, log_prob in merged.items())
+        return sorted(pairs, key=lambda pair: -pair[0])
+
+    def entropy(self) -> float:
+        """See `InstancePosterior`; with tags on tokens that over sequences of tags."""
+        problem = self.problem
+        return entropy(self.decoder.automaton, problem.potentials, problem.constraints)
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """See `InstancePosterior`; not with tags on tokens."""
+        low, names = self.instance.start, self.decoder.inventory.names
+        found = self.problem.marginals(self.decoder.automaton).segments_above(p)
+        return [
+            ((i + low, j + low, names[y]), min(prob, 1.0))
+            for i, j, y, prob in found
+            if y
+        ]
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """See `InstancePosterior`."""
+        args = self.decoder.automaton, self.decoder.inventory
+        return finish(confidence_steps([self.problem], [spans], *args))[0]
+
+
+def by_instance(
+    spans: Sequence[Span],
+    instances: Sequence[Instance],
+    labels: Container[str],
+    paths: Callable[[Sequence[Sequence[Span]]], Sequence[Sequence[Path]]],
+) -> list[Path | None]:
+    """Paths of spans of a document.
+
+    spans (Sequence[Tuple[int, int, str]]): Any.
+    instances (Sequence[Instance]): The instances of the document.
+    labels (Container[str]): Those that have paths.
+    paths (Callable): Gives the paths of some spans of each instance.
+    RETURNS (List[Optional[Path]]): See `Posterior.paths`.
+    """
+    starts = [instance.start for instance in instances]
+    asked: list[list[int]] = [[] for _ in instances]
+    for k, (start, end, label) in enumerate(spans):
+        d = bisect_right(starts, start) - 1
+        if end <= instances[d].end and label in labels:
+            asked[d].append(k)
+    found: list[Path | None] = [None] * len(spans)
+    of_instances = paths([[spans[k] for k in some] for some in asked])
+    for some, of_instance in zip(asked, of_instances):
+        for k, path in zip(some, of_instance):
+            found[k] = path
+    return found
 
 
 def confidence_steps(
     problems: Sequence[Problem],
-    spans: Sequence[Sequence[SpanTriple]],
+    spans: Sequence[Sequence[Span]],
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> Steps[list[list[float]]]:
@@ -38,7 +216,7 @@ def confidence_steps(
     problems (Sequence[Problem]): Instances, of one document or several.
     spans (Sequence[Sequence[Tuple[int, int, str]]]): Any of each instance, in tokens of
         its document.
-    automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
+    automaton (PatternAutomaton), inventory (LabelInventory): Of the problems.
     RETURNS (List[List[float]]): In [0, 1].
     """
     moved = [shift(some, -x.instance.start) for x, some in zip(problems, spans)]
@@ -46,7 +224,7 @@ def confidence_steps(
         pairs = zip(problems, moved)
         found = [_of_tags(*pair, automaton, inventory) for pair in pairs]
     else:
-        index = {name: y for y, name in enumerate(inventory.names)}
+        index = inventory.index
         found = yield from probability_steps(
             automaton,
             [problem.potentials for problem in problems],
@@ -54,7 +232,7 @@ def confidence_steps(
             [problem.constraints for problem in problems],
         )
     for problem, some, probs in zip(problems, moved, found):
-        # What is kept has 1 up to rounding, which min_confidence = 1 would see.
+        # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
         if kept := problem.fixed.keep:
             probs[:] = [1.0 if x in kept else p for x, p in zip(some, probs)]
     return [[min(p, 1.0) for p in probs] for probs in found]
@@ -62,20 +240,18 @@ def confidence_steps(
 
 def _of_tags(
     problem: Problem,
-    spans: Sequence[SpanTriple],
+    spans: Sequence[Span],
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> list[float]:
-    """P(span) = Z(tag sequences with it) / Z, summed over what is trimmed to it."""
-    doc, potentials, limits = (
-        problem.instance.tokens,
-        problem.potentials,
-        problem.constraints,
-    )
-    log_z = log_partition(automaton, potentials, limits) if spans else 0.0
+    """P(span) = Z(tag sequences with the span) / Z(all), summed over all spans that
+    `trim_whitespace` makes it of."""
+    doc, args = problem.instance.tokens, (automaton, problem.potentials)
+    limits = problem.constraints
+    log_z = log_partition(*args, limits) if spans else 0.0
     return [
         sum(
-            math.exp(log_partition(automaton, potentials, given) - log_z)
+            math.exp(log_partition(*args, given) - log_z)
             for raw in before_trimming(span, doc)
             for given in [exactly([raw], inventory, limits, len(doc))]
         )

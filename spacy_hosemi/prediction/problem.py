@@ -29,6 +29,14 @@ class Problem:
         """RETURNS (Marginals): Of this instance."""
         return marginals(automaton, self.potentials, self.constraints)
 
+    def n_bytes(self) -> int:
+        """RETURNS (int): The memory that scores and constraints take."""
+        scores, limits = self.potentials, self.constraints
+        arrays = [scores.inside, scores.start, scores.end, scores.cells, scores.entries]
+        if limits is not None:
+            arrays += [limits.allowed, limits.boundary]
+        return sum(array.nbytes for array in arrays if array is not None)
+
     def at_temperature(self, temperature: float) -> Problem:
         """With all scores divided by it; what is forbidden stays forbidden."""
         if temperature == 1.0:

@@ -13,7 +13,7 @@ from ..features.instances import instances
 from ..labels.gold import Gold, make_gold
 from ..labels.inventory import LabelInventory
 from ..labels.partial import Annotation
-from ..labels.projection import Flat
+from ..labels.projection import Projection
 from ..labels.whitespace import whitespace
 
 
@@ -34,23 +34,24 @@ def read_corpus(
     examples: Iterable[Example],
     annotations: Iterable[Annotation],
     inventory: LabelInventory,
-    tree: Flat,
+    projection: Projection,
     scope: str,
     name: str,
 ) -> Corpus:
     """What there is to learn from.
 
     examples (Iterable[Example]), annotations (Iterable[Annotation]): Documents.
-    inventory (LabelInventory), tree (Flat), scope (str), name (str): Of the component.
+    inventory (LabelInventory), projection (Projection), scope (str), name (str): Of the
+        component.
     RETURNS (Corpus): Of all of them.
     RAISES (ValueError): HS067 sentence starts are not set; see `make_gold`.
     """
     found = Corpus([], [], [])
     for eg, known in zip(examples, annotations):
-        tree.check(known, eg.predicted, name)
+        projection.check(known, eg.predicted, name)
         for instance in instances(eg.predicted, scope):
             part, tokens = known.part(instance.start, instance.end), instance.tokens
-            at_top = tree.annotation_at_top(part)
+            at_top = projection.project(part)
             found.golds.append(make_gold(at_top, inventory, tokens, name))
             # As in `make_gold`: whitespace is not outside where nothing is.
             if inventory.outside == "none" and (at := whitespace(tokens)) is not None:

@@ -14,6 +14,7 @@ from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import possible_lengths
 from ..labels.label_schema import LabelSchema
 from ..labels.patterns import mine_patterns, with_label
+from ..labels.projection import IdentityProjection
 from ..model import tok2vec as neural
 from ..model.span_scorer import weights_of
 from ..model.weights.shim import Weights
@@ -77,7 +78,7 @@ def add_label(
     RETURNS (LabelSchema): With the label.
     RAISES (ValueError): HS040 reserved name; HS118 labels in a tree.
     """
-    if schema.top is not None:
+    if not isinstance(schema.projection, IdentityProjection):
         expected = "all labels when it is initialized, where they may be listed"
         found = f"{label!r} is a new one"
         raise ValueError(Errors.HS118.format(expected=expected, found=found))

@@ -12,7 +12,8 @@ from spacy.tokens import Span
 from thinc.api import Adam
 
 from spacy_hosemi.core.parallel.coroutines import finish
-from spacy_hosemi.hierarchy import flatten as leaves
+from spacy_hosemi.hierarchy import flatten
+from spacy_hosemi.hierarchy.decoder import FlattenedDecoder
 
 from ..helpers import make_doc, triples
 from .test_bags import BAG
@@ -45,9 +46,12 @@ CONFIGS = [
 def levels(pipe):
     """The same component, which goes level by level, and leaves nothing out."""
     other = copy.deepcopy(pipe)
-    settings = pipe._tree.settings
-    other._tree.settings = replace(settings, threshold=0.0, exact_up_to=0)
+    other.hierarchy = replace(pipe.hierarchy, threshold=0.0, exact_up_to=0)
     return other
+
+
+def is_flat(pipe) -> bool:
+    return isinstance(pipe.decoder, FlattenedDecoder)
 
 
 def random_pipe(seed, **config):
@@ -75,7 +79,7 @@ def above(pipe, doc) -> dict[tuple, float]:
 def test_level_by_level_says_the_same(seed, config):
     nlp, pipe = random_pipe(seed, **config)
     other = levels(pipe)
-    assert pipe._leaves is not None and other._leaves is None
+    assert is_flat(pipe) and not is_flat(other)
     # of words that occur twice the second pass has other scores at the leaves
     texts = TEXTS if "collective" not in config else TEXTS[1:3]
     for words in (text.replace("_", "\n").split(" ") for text in texts):
@@ -105,7 +109,7 @@ def test_what_limits_it_says_the_same(seed):
     """Preset entities and what a user fixes, with names of all levels."""
     nlp, pipe = random_pipe(seed)
     other = levels(pipe)
-    names = [*pipe._tree.names, "unknown"]
+    names = [*pipe.schema.projection.names(), "unknown"]
     rng = np.random.default_rng(seed)
     for name in names:
         start = int(rng.integers(0, 5))
@@ -154,13 +158,13 @@ def test_what_training_changes_counts_at_once():
     train(nlp, n_passes=1)
     pipe = nlp.get_pipe("hosemi")
     found = probabilities(pipe, nlp)
-    automaton = pipe._leaves.automaton
+    automaton = pipe.decoder.flat.automaton
     for line in ("[PER/first Grace] met [LOC/city Ada] .", *MARKED[:2]):
         nlp.update([example(nlp, line)], sgd=Adam(0.2))
         found = assert_new(pipe, nlp, found)
     pipe.set_weights(pipe.get_weights() / 2)
     found = assert_new(pipe, nlp, found)
-    assert pipe._leaves.automaton is automaton  # it depends on no weight
+    assert pipe.decoder.flat.automaton is automaton  # it depends on no weight
     below = pipe.level_weights
     below.allocate(below.pairs, below.patterns)
     assert_new(pipe, nlp, found)
@@ -178,21 +182,22 @@ def test_averages():
 
 
 def test_features_that_are_added_while_a_job_is_done():
-    """What was scored is of weights that are no more: it is scored again."""
+    """A prediction ends with the weights that it began with."""
     features = {"@misc": "spacy_hosemi.features.v1", "whole": ["LOWER", "SHAPE"]}
     nlp, _ = make_online(model={"features": features})
     train(nlp, n_passes=1)
     pipe = nlp.get_pipe("hosemi")
     doc = make_doc(nlp, "Zed", "met", "Zod")
-    steps = pipe._prediction_steps([doc])
+    expected = pipe.predict([doc])[0].spans
+    steps = pipe.decoder.steps([doc])
     job = next(steps)
     line = "[PER/first Zed] met [LOC/city Zod]"
     for _ in range(20):
         nlp.update([example(nlp, line)], sgd=Adam(0.5))
     job.do()
     (found,) = finish(steps)
-    assert found.spans == pipe.predict([doc])[0].spans
-    assert found.spans == [(0, 1, "PER/first"), (2, 3, "LOC/city")]
+    assert found.spans == expected
+    assert pipe.predict([doc])[0].spans == [(0, 1, "PER/first"), (2, 3, "LOC/city")]
 
 
 # --- where it does not go ---------------------------------------------------------
@@ -201,12 +206,12 @@ def test_features_that_are_added_while_a_job_is_done():
 def test_more_labels_or_weights_go_level_by_level(monkeypatch):
     nlp = make_tree_nlp()
     pipe = nlp.get_pipe("hosemi")
-    assert pipe._leaves is pipe._leaves is not None  # made once
-    for at_most, is_flat in ((len(LABELS), True), (len(LABELS) - 1, False)):
+    assert pipe.decoder is pipe.decoder  # made once
+    for at_most, expected in ((len(LABELS), True), (len(LABELS) - 1, False)):
         other = make_tree_nlp(tree={"exact_up_to": at_most}).get_pipe("hosemi")
-        assert (other._leaves is not None) == is_flat
-    monkeypatch.setattr(leaves, "MAX_PAIRS", 10)
-    assert copy.deepcopy(pipe).from_bytes(pipe.to_bytes())._leaves is None
+        assert is_flat(other) == expected
+    monkeypatch.setattr(flatten, "MAX_PAIRS", 10)
+    assert not is_flat(copy.deepcopy(pipe).from_bytes(pipe.to_bytes()))
     with pytest.raises(ValueError, match="HS043"):
         make_tree_nlp(tree={"exact_up_to": -1})
 

@@ -84,7 +84,7 @@ def test_the_rest_is_decoded_exactly(outside, order):
     ):
         spans, blocked = draw_preset(rng, n_tokens)
         n_preset += len(spans)
-        ((problem,),) = free._problems([doc])
+        (problem,) = free.decoder.posterior(doc).problems
         problem = as_problem(free.automaton, problem.potentials)
         names = free.inventory.names
         scores = {

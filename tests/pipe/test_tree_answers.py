@@ -151,8 +151,7 @@ def test_mbr_takes_no_span_for_want_of_outside(nlp, pipe):
     """The threshold leaves it out where labels are probable together."""
     other = copy.deepcopy(pipe)
     other.decoding, other.expected_f1 = "mbr", 1.0
-    settings = other._tree.settings
-    other._tree.settings = replace(settings, threshold=0.2, exact_up_to=0)
+    other.hierarchy = replace(other.hierarchy, threshold=0.2, exact_up_to=0)
     for words in ("London .", "London met", "France Paris"):
         doc = make_doc(nlp, *words.split())
         labels = other.marginals(doc).tokens[0]

@@ -101,7 +101,8 @@ def test_equals_enumeration(name):
         doc, walls = draw_doc(rng, name, n_tokens)
         bare = doc.copy()
         bare.set_ents([], default="missing")
-        given = [(x.instance, x.potentials) for x in pipe._problems([bare])[0]]
+        problems = pipe.decoder.posterior(bare).problems
+        given = [(x.instance, x.potentials) for x in problems]
         expected = distribution(pipe, doc, walls, given)
         if not all(any(np.isfinite([*x.values()])) for _, x in expected):
             continue  # the rules leave nothing
