@@ -38,23 +38,24 @@ class Errors(metaclass=_Coded):
     )
     # core: potentials and constraints
     HS010 = (
-        "potentials.{name} has shape {found}, expected {expected}. Was it made for "
+        "{name} has shape {found}, expected {expected}. Was it made for "
         "another automaton or another document?"
     )
     HS011 = (
-        "potentials.{name} has {found} at {where}; scores are finite or -inf, which "
-        "forbids."
+        "{name} has {found} at {where}; expected numbers from -{highest:g} to "
+        "{highest:g}, or -inf, which forbids. Divide all scores by a number, or put "
+        "-inf where a large negative score should forbid."
     )
     HS012 = (
-        "potentials.{name} has type {found}; expected {expected}. Convert it with "
+        "{name} has type {found}; expected {expected}. Convert it with "
         "numpy.asarray(..., dtype=...)."
     )
     HS013 = (
         "cell ({start}, {end}) with column {column} does not fit a document of "
         "{n_tokens} tokens and {n_columns} columns; expected 0 <= start < end <= n."
     )
-    HS014 = "max_length is {found}; expected 1 or more."
-    HS015 = "n_tokens is {found}; expected 0 or more."
+    HS014 = "max_length is {found}; expected {expected}."
+    HS015 = "n_tokens is {found}; expected {expected}."
     HS016 = "constraints.{name} has shape {found}, expected {expected}."
     HS017 = (
         "constraints.boundary has the value {found}; expected -1 (no boundary), 0 "
@@ -64,7 +65,7 @@ class Errors(metaclass=_Coded):
         "constraints.forbidden has {found}; expected (start, end, label) with 0 <= "
         "start < end <= {n_tokens} and label from -1 (any but outside) to {last}."
     )
-    HS019 = "automaton is {found}; expected a PatternAutomaton."
+    HS019 = "{name} is {found}; expected {expected}."
     # core: segmentations and probabilities
     HS020 = (
         "segments {found} do not cover {n_tokens} tokens from left to right; expected "
@@ -72,7 +73,7 @@ class Errors(metaclass=_Coded):
     )
     HS021 = "label is {found}; expected a label index from 0 to {last}."
     HS022 = "probability is {found}; expected a number above 0 and at most 1."
-    HS023 = "{name} is {found!r}; expected one of {expected}."
+    HS023 = "{name} is {found}; expected one of {expected}."
     HS104 = (
         'method is "nonnegative" and {name} has {found} for {pattern}; expected 0 or '
         "more for all label patterns of three or more names, observed ones included. "

@@ -28,6 +28,7 @@ ORDER = {
         "cli",
     ],
     "core": [
+        "arguments",
         {"simd", "parallel"},
         "automaton",
         "potentials",

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
+from .arguments import check_kind, check_list, check_whole, shown
 from .automaton.automaton import PatternAutomaton
 
 CELLS = np.dtype(
@@ -28,10 +30,16 @@ ENTRIES = np.dtype(
     [("position", "i4"), ("role", "u1"), ("column", "i4"), ("score", "f8")], align=True
 )
 
-# What an entry adds to: its role is an index of this.
+# An entry has the index of its role.
 ROLES = ("inside", "start", "end")
 
 Floats = NDArray[np.float64]
+
+# The greatest score but for its sign: no sum of scores overflows.
+HIGHEST = 1e200
+
+# Numbers in one array of `Potentials.zeros`: 2 GiB.
+MOST_NUMBERS = 2**28
 
 
 @dataclass
@@ -47,10 +55,10 @@ class Potentials:
         duplicates add.
     pattern (float64 [M]): Added each time a segment completes the pattern.
     entries (Optional[ENTRIES]): Added to single places of inside (role 0), start (1)
-        and end (2), in any order; duplicates add. For observed columns: memory is what
-        fires.
+        and end (2), in any order; duplicates add. For observed columns: they take
+        memory where there is an entry, not for each token and column.
 
-    Scores are finite or -inf, which forbids.
+    Scores are numbers from -1e200 to 1e200, or -inf, which forbids.
     """
 
     inside: Floats
@@ -73,12 +81,12 @@ class Potentials:
         max_length (int): D.
         RETURNS (Potentials): Writable, freshly allocated.
         RAISES (ValueError): HS014 max_length; HS015 n_tokens.
+        RAISES (TypeError): HS019 automaton; HS014, HS015 no whole number.
         """
-        if max_length < 1:
-            raise ValueError(Errors.HS014.format(found=max_length))
-        if n_tokens < 0:
-            raise ValueError(Errors.HS015.format(found=n_tokens))
+        check_automaton(automaton)
         columns, n_labels = automaton.n_columns, automaton.n_labels
+        check_whole("", n_tokens, 0, MOST_NUMBERS // columns, Errors.HS015)
+        check_whole("", max_length, 1, MOST_NUMBERS // n_labels, Errors.HS014)
         return cls(
             inside=np.zeros((n_tokens, columns)),
             start=np.zeros((n_tokens, columns)),
@@ -94,7 +102,7 @@ class Potentials:
         return len(self.inside)
 
     def times(self, factor: float) -> Potentials:
-        """All scores times a number above 0. RETURNS (Potentials): New arrays."""
+        """RETURNS (Potentials): New arrays: all scores times a number above 0."""
         cells, entries = self.cells.copy(), self.entries
         cells["score"] *= factor
         if entries is not None:
@@ -106,8 +114,7 @@ class Potentials:
 
 
 def without_entries(potentials: Potentials, pattern: Floats) -> Potentials:
-    """RETURNS (Potentials): The same scores, but for entries and patterns (`replace`
-    takes longer)."""
+    """Without entries and with other weights of patterns; `replace` is slower."""
     return Potentials(
         potentials.inside,
         potentials.start,
@@ -136,9 +143,9 @@ class Constraints:
 
 
 def check_automaton(automaton: object) -> PatternAutomaton:
-    """RAISES (TypeError): HS019 if it is something else."""
-    if not isinstance(automaton, PatternAutomaton):
-        raise TypeError(Errors.HS019.format(found=type(automaton).__name__))
+    """RAISES (TypeError): HS019 another object."""
+    check_kind("automaton", automaton, PatternAutomaton)
+    assert isinstance(automaton, PatternAutomaton)
     return automaton
 
 
@@ -146,12 +153,13 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
     """Shapes, types and numbers, as C-contiguous float64; copies only what it must.
 
     RETURNS (Potentials): Ready for the kernels, which only read it.
-    RAISES (ValueError): HS010 shape; HS011 NaN or +inf; HS013 cells.
-    RAISES (TypeError): HS012 type.
+    RAISES (ValueError): HS010 shape; HS011 a score that is out of range; HS013 cells.
+    RAISES (TypeError): HS012 type; HS019 another object.
     """
+    check_kind("potentials", potentials, Potentials)
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     arrays = {
-        name: _as_floats(name, getattr(potentials, name))
+        name: _as_floats(f"potentials.{name}", getattr(potentials, name))
         for name in (*ROLES, "length", "tail", "pattern")
     }
     n_tokens = len(arrays["inside"]) if arrays["inside"].ndim else 0
@@ -163,13 +171,8 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
         "pattern": (len(automaton.patterns),),
     }
     for name, array in arrays.items():
-        if array.shape != expected[name]:
-            raise ValueError(
-                Errors.HS010.format(
-                    name=name, found=array.shape, expected=expected[name]
-                )
-            )
-        _check_numbers(name, array)
+        _check_shape(f"potentials.{name}", array, expected[name])
+        _check_scores(f"potentials.{name}", array)
     cells = check_cells(potentials.cells, n_tokens, n_columns)
     entries = potentials.entries
     if entries is not None:
@@ -178,53 +181,68 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
 
 
 def _n_columns(array: Floats, automaton: PatternAutomaton) -> int:
-    """Those that an array has, if it may: one for each label, or all."""
+    """The columns that an array has, if it may: one for each label, or all."""
     found = array.shape[1] if array.ndim == 2 else 0
     return found if found == automaton.n_labels else automaton.n_columns
 
 
 def _as_floats(name: str, value: object) -> Floats:
+    array = _as_array(name, value, "fiub", "an array of numbers")
+    return np.ascontiguousarray(array, np.float64).reshape(array.shape)
+
+
+def _as_array(name: str, value: object, kinds: str, expected: object) -> NDArray[Any]:
+    """RAISES (TypeError): HS012 no array of the kinds of `numpy.dtype.kind`."""
     try:
         array = np.asarray(value)
-        if array.dtype == np.float64 and array.flags.c_contiguous:
-            return array
-        if array.dtype.kind not in "fiub":
-            raise TypeError(array.dtype)
-        return np.ascontiguousarray(array, np.float64).reshape(array.shape)
-    except (TypeError, ValueError) as e:
+    except Exception as e:  # whatever the object does when it is read
         raise TypeError(
-            Errors.HS012.format(name=name, found=e, expected="an array of numbers")
+            Errors.HS012.format(name=name, found=shown(e), expected=expected)
         ) from None
+    if array.dtype.kind not in kinds or np.ma.is_masked(value):
+        found = f"{array.dtype} with masked values" if array is value else array.dtype
+        raise TypeError(Errors.HS012.format(name=name, found=found, expected=expected))
+    return array
 
 
-def _check_numbers(name: str, array: Floats) -> None:
-    # NaN and +inf are the values for which `x < inf` is false; max passes NaN on.
-    if array.size and not array.max() < np.inf:
-        bad = ~(array < np.inf)
-        where = tuple(int(i) for i in np.argwhere(bad)[0])
+def _check_scores(name: str, array: Floats) -> None:
+    if not array.size:
+        return
+    fits = (np.abs(array) <= HIGHEST) | np.isneginf(array)  # not NaN
+    if not fits.all():
+        where = tuple(int(i) for i in np.argwhere(~fits)[0])
         raise ValueError(
-            Errors.HS011.format(name=name, found=array[where], where=list(where))
+            Errors.HS011.format(
+                name=name, found=array[where], where=list(where), highest=HIGHEST
+            )
+        )
+
+
+def _check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> None:
+    if array.shape != expected:
+        raise ValueError(
+            Errors.HS010.format(name=name, found=array.shape, expected=expected)
         )
 
 
 def _as_records(name: str, value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
-    array = np.asarray(value)
-    if array.dtype == dtype and not array.size and array.ndim == 1:
-        return array
+    array = _as_array(name, value, "V", dtype)
     if array.dtype.names is None or set(array.dtype.names) != set(dtype.names or ()):
         raise TypeError(
             Errors.HS012.format(name=name, found=array.dtype, expected=dtype)
         )
-    if array.ndim != 1:
-        raise ValueError(
-            Errors.HS010.format(name=name, found=array.shape, expected="(K,)")
-        )
-    _check_numbers(name, np.asarray(array["score"], np.float64))
-    return array[list(dtype.names or ())]  # in this order
+    _check_shape(name, array, (array.size,))
+    for x in array.dtype.names:
+        kinds, where = "fiu" if x == "score" else "iu", f"{name}[{x!r}]"
+        column = _as_array(where, array[x], kinds, dtype)
+        _check_shape(where, column, (array.size,))
+    _check_scores(name, np.asarray(array["score"], np.float64))
+    return array
 
 
 def check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
-    array = _as_records("entries", entries, ENTRIES)
+    """RETURNS (ENTRIES): Contiguous. RAISES: HS010 to HS012; HS025 places."""
+    array = _as_records("potentials.entries", entries, ENTRIES)
     position, role, column = array["position"], array["role"], array["column"]
     bad = (position < 0) | (position >= n_tokens) | (role < 0) | (role >= len(ROLES))
     bad |= (column < 0) | (column >= n_columns)
@@ -239,13 +257,12 @@ def check_entries(entries: object, n_tokens: int, n_columns: int) -> NDArray[Any
                 n_columns=n_columns,
             )
         )
-    return array
+    return _as_type(array, ENTRIES)
 
 
 def check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
-    array = _as_records("cells", cells, CELLS)
-    if not array.size:
-        return array
+    """RETURNS (CELLS): Contiguous. RAISES: HS010 to HS012; HS013 places."""
+    array = _as_records("potentials.cells", cells, CELLS)
     start, end, column = array["start"], array["end"], array["column"]
     bad = (start < 0) | (end <= start) | (end > n_tokens)
     bad |= (column < 0) | (column >= n_columns)
@@ -260,36 +277,57 @@ def check_cells(cells: object, n_tokens: int, n_columns: int) -> NDArray[Any]:
                 n_columns=n_columns,
             )
         )
-    return array
+    return _as_type(array, CELLS)
+
+
+def _as_type(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Records with these fields, in this order, one after the other in memory."""
+    return np.ascontiguousarray(array[list(dtype.names or ())], dtype)
 
 
 def check_constraints(
     automaton: PatternAutomaton, constraints: Constraints, n_tokens: int
 ) -> Constraints:
-    """RAISES (ValueError): HS016 shape; HS017 boundary; HS018 forbidden."""
+    """RAISES (ValueError): HS016 shape; HS017 boundary; HS018 forbidden.
+    RAISES (TypeError): HS012 type; HS019 another object."""
+    check_kind("constraints", constraints, Constraints)
     n_labels = automaton.n_labels
     allowed, boundary = constraints.allowed, constraints.boundary
     if allowed is not None:
-        allowed = np.asarray(allowed, bool)
-        _check_shape("allowed", allowed, (n_tokens, n_labels))
+        allowed = _as_array("constraints.allowed", allowed, "biu", "an array of bool")
+        if allowed.shape != (n_tokens, n_labels):
+            raise ValueError(
+                Errors.HS016.format(
+                    name="allowed", found=allowed.shape, expected=(n_tokens, n_labels)
+                )
+            )
+        allowed = allowed.astype(bool)
     if boundary is not None:
-        boundary = np.asarray(boundary)
-        _check_shape("boundary", boundary, (n_tokens + 1,))
+        boundary = _as_array(
+            "constraints.boundary", boundary, "biuf", "an array of int8"
+        )
+        if boundary.shape != (n_tokens + 1,):
+            raise ValueError(
+                Errors.HS016.format(
+                    name="boundary", found=boundary.shape, expected=(n_tokens + 1,)
+                )
+            )
         strange = ~np.isin(boundary, (-1, 0, 1, 2))
         if strange.any():
             found = boundary[int(np.argmax(strange))]
             raise ValueError(Errors.HS017.format(found=found))
-    for segment in constraints.forbidden:
-        start, end, label = segment if len(segment) == 3 else (-1, -1, -1)
-        if not (0 <= start < end <= n_tokens and -1 <= label < n_labels):
+    forbidden = check_list("constraints.forbidden", constraints.forbidden, "a list")
+    for k, segment in enumerate(forbidden):
+        try:
+            start, end, label = map(index, segment)
+            is_sound = 0 <= start < end <= n_tokens and -1 <= label < n_labels
+        except (TypeError, ValueError):  # no three whole numbers
+            is_sound = False
+        if not is_sound:
             raise ValueError(
-                Errors.HS018.format(found=segment, n_tokens=n_tokens, last=n_labels - 1)
+                Errors.HS018.format(
+                    found=shown(segment), n_tokens=n_tokens, last=n_labels - 1
+                )
             )
-    return Constraints(allowed, boundary, constraints.forbidden)
-
-
-def _check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> None:
-    if array.shape != expected:
-        raise ValueError(
-            Errors.HS016.format(name=name, found=array.shape, expected=expected)
-        )
+        forbidden[k] = start, end, label
+    return Constraints(allowed, boundary, forbidden)

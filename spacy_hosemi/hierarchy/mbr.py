@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import PatternAutomaton
-from ..core.algorithms.lattice import Lattice, Steps
+from ..core.algorithms.lattice import Lattice
+from ..core.algorithms.lattice_graph import StateTable
 from ..labels.inventory import OUTSIDE
 from .coarse_to_fine import Solved
 
@@ -16,7 +17,7 @@ Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
 # What tells segmentations apart here: nothing but where spans are.
-_STEPS = Steps(PatternAutomaton([OUTSIDE, "span"], []))
+_TABLE = StateTable(PatternAutomaton([OUTSIDE, "span"], []))
 _NO_WEIGHTS = np.zeros(0)
 
 # A ratio that differs by less has not grown.
@@ -105,7 +106,7 @@ class _Gains:
         first = np.searchsorted(doc[at], np.arange(self.n_docs + 1)).astype(np.int32)
         label = (of >= 0).astype(np.int32)
         places = first, self._sizes, start[at], end[at], label
-        lattice = Lattice(_STEPS, _NO_WEIGHTS, *places)
+        lattice = Lattice(_TABLE, _NO_WEIGHTS, *places)
         order = np.where(of < 0, 0, self._node[of] + 1).astype(np.int32)
         best = of[lattice.solve(score, order)[1]]
         return best[best >= 0].astype(np.int32)

@@ -254,7 +254,7 @@ class LevelBatch:
         for rows in self._step.rows:
             rows.scatter(d_score, gradient[:split])
         differences = (x - y for x, y in zip(counts, gold_counts))
-        d_pattern = lattice.steps.counts(*differences)
+        d_pattern = lattice.table.counts(*differences)
         gradient[split:] += self.weights.learnt(d_pattern)
         return float((log_z - gold_z).sum())
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from thinc.api import Model, Optimizer, Shim
 
 from ..core import PatternAutomaton
-from ..core.algorithms.lattice import Steps
+from ..core.algorithms.lattice_graph import StateTable
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 from ..labels.inventory import OUTSIDE, Pattern
@@ -41,14 +41,14 @@ Ints = NDArray[np.int32]
 class Level:
     """What tells the segmentations of a level apart.
 
-    steps (Steps): Of the automaton of its label patterns.
+    steps (StateTable): Of the automaton of its label patterns.
     symbol (int32 [V + 1]): The automaton's label of each node; last: that of outside.
     carried (int32 [M]): Which pattern of the level above each of its patterns is part
         of, -1: none.
     is_own (bool): Whether its automaton has its own names, or those of the level above.
     """
 
-    steps: Steps
+    steps: StateTable
     symbol: Ints
     carried: Ints
     is_own: bool
@@ -110,7 +110,7 @@ class LevelWeights(Shim):
         self.tree, self._automaton = tree, automaton
         symbol = np.append(tree.at_level(1) + 1, 0).astype(np.int32)
         every = np.arange(len(automaton.patterns), dtype=np.int32)
-        above = Level(Steps(automaton), symbol, every, is_own=False)
+        above = Level(StateTable(automaton), symbol, every, is_own=False)
         self.levels = []
         for level, patterns in enumerate(self.patterns, start=2):
             if patterns or _can_be_own(tree, level, above):
@@ -290,7 +290,7 @@ def _own_level(
     at = np.array(carried, np.int32)[kept]
     tied = _ties(len(patterns), at.tolist(), above)
     automaton = PatternAutomaton(own, [every[m] for m in kept], tied=tied)
-    return Level(Steps(automaton), symbol, at, is_own=True)
+    return Level(StateTable(automaton), symbol, at, is_own=True)
 
 
 def _ties(n_own: int, carried: Sequence[int], above: Level) -> list[int]:

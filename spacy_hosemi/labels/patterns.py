@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.automaton.automaton import BEGIN, END
+from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 from .inventory import ANY, LabelInventory, Pattern
 from .label_schema import LabelSchema

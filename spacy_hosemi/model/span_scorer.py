@@ -111,7 +111,7 @@ def forward(
 def predict_steps(
     model: Model[list[Doc], list[Potentials]], docs: list[Doc]
 ) -> Steps[list[Potentials]]:
-    """`model.predict`, but the jobs without the GIL are given away."""
+    """`model.predict`, but the tasks without the GIL are given away."""
     potentials = yield from weights_of(model).potentials_of(docs)
     if model.layers:
         add_scores(model, docs, potentials, is_train=False)

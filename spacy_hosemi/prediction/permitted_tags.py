@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import PatternAutomaton, Potentials, viterbi
-from ..core.algorithms.lattice import Steps
+from ..core.algorithms.lattice_graph import StateTable
 from ..core.potentials import ROLES
 from ..labels.inventory import LabelInventory, Segment
 from ..labels.whitespace import trim_whitespace
@@ -45,7 +45,7 @@ def best_permitted(
     if not any(map(problem.fixed.forbids, spans)):
         return free
     n_tokens = potentials.n_tokens
-    steps, trackers = Steps(automaton), _Trackers(problem, inventory)
+    steps, trackers = StateTable(automaton), _Trackers(problem, inventory)
     on_step, at_end = steps.weights(potentials.pattern)
     scores = _scores_of_groups(potentials, automaton)
     if constraints is not None and constraints.allowed is not None:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.automaton.sum_schedule import Schedule
+from spacy_hosemi.core.automaton.sum_schedule import SumSchedule
 
 INF = float("inf")
 HEADER = Path(core.__file__).parent / "simd" / "simd.h"
@@ -274,7 +274,7 @@ def schedules(forbidden=0.0):
         matrix = np.full((n_slots, n_slots), math.nan)
         weight = numbers(rng, len(rows), forbidden=forbidden)
         matrix[reads] = weight
-        schedule = Schedule(
+        schedule = SumSchedule(
             np.arange(n_given, n_slots),
             first,
             columns,

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import viterbi
-from spacy_hosemi.core.algorithms.lattice import Lattice, Steps
+from spacy_hosemi.core.algorithms.lattice import Lattice
+from spacy_hosemi.core.algorithms.lattice_graph import StateTable
 
 from .. import oracles
 from ..strategies import random_problem
@@ -37,7 +38,7 @@ def make_lattice(automaton, pattern, *documents):
     )
     first = np.cumsum([0, *sizes]).astype(np.int32)
     n_tokens = np.array([n for n, _ in documents], np.int32)
-    steps = Steps(automaton)
+    steps = StateTable(automaton)
     return Lattice(steps, pattern, first, n_tokens, starts, ends, labels)
 
 
@@ -67,7 +68,7 @@ def test_sums_equal_enumeration(seed):
     for k, segment in enumerate(segments):
         total = sum(p for s, p in probabilities.items() if segment in s)
         assert prob[k] == pytest.approx(total, abs=1e-9)
-    counts = lattice.steps.counts(steps, ends)
+    counts = lattice.table.counts(steps, ends)
     for m, pattern in enumerate(problem.patterns):
         total = sum(
             p * oracles.n_fired(pattern, oracles.labels_of(s))

@@ -117,7 +117,7 @@ def test_sums_are_formed_once():
     plain, found = make_automaton(12, pairs), make_automaton(12, pairs, tied=tied)
     assert len(plain.arc_edge) == 12 * 13  # ^ has none
     assert len(found.arc_edge) == 12 * 3
-    assert len(found.circuit.input) < 30  # twice six, and what pads them
+    assert len(found.suffix_sums.input) < 30  # twice six, and what pads them
 
 
 @pytest.mark.parametrize("tied", [[0], [0, 1, 2, 3], [0, 0, 1], [0, 2, 2], [-1, 1, 2]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.automaton.pattern_trie import Prefixes
+from spacy_hosemi.core.automaton.pattern_trie import PatternTrie
 
 from .. import oracles
 from ..strategies import EXACT, KINDS, random_observed, random_problem
@@ -250,7 +250,7 @@ def test_counts_of_a_segmentation_give_its_score():
 def test_prefixes_by_hand():
     patterns = [(0, 1), (1, "$"), (0, 0, "$")]
     automaton = make_automaton(2, patterns, observed=[("^", 0, 1), (1, 0)])
-    found = Prefixes(automaton)
+    found = PatternTrie(automaton)
     # O, A, ^, O O, A O, ^ O, ^ O A
     assert found.parent.tolist() == [-1, -1, -1, 0, 1, 2, 5]
     assert found.suffix.tolist() == [-1, -1, -1, 0, 0, 0, 1]

@@ -190,11 +190,11 @@ def test_features_that_are_added_while_a_job_is_done():
     doc = make_doc(nlp, "Zed", "met", "Zod")
     expected = pipe.predict([doc])[0].spans
     steps = pipe.decoder.steps([doc])
-    job = next(steps)
+    task = next(steps)
     line = "[PER/first Zed] met [LOC/city Zod]"
     for _ in range(20):
         nlp.update([example(nlp, line)], sgd=Adam(0.5))
-    job.do()
+    task.do()
     (found,) = finish(steps)
     assert found.spans == expected
     assert pipe.predict([doc])[0].spans == [(0, 1, "PER/first"), (2, 3, "LOC/city")]

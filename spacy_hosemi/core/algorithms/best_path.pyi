@@ -1,10 +1,10 @@
 from ..automaton.automaton import PatternAutomaton
-from ..parallel.tasks import Job
+from ..parallel.tasks import Task
 from ..potentials import Constraints, Potentials
 
 N_TOGETHER: int
 
-class BestOfEach(Job):
+class BestOfEach(Task):
     def __init__(
         self,
         automaton: PatternAutomaton,

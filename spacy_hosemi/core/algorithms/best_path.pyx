@@ -17,14 +17,14 @@ from ..chart.columns cimport Entry
 from ..sweeps.backward cimport Completions
 from ..sweeps.observed.histories cimport Histories, are_of_labels, histories_of
 from ..sweeps.observed.token_sweep cimport TokenSweep
-from ..parallel.tasks cimport Job
+from ..parallel.tasks cimport Task
 from ..sweeps.nonnegative cimport find_ladder
 from ..potentials import ENTRIES, check_automaton, check_potentials, without_entries
 
 NO_PATTERNS = np.zeros(0)
 
-# So many documents make a job: enough for what handing it over costs, so few that their
-# rooms stay in the cache of the processor.
+# Documents in a task: enough to outweigh the cost of handing it over, few enough for
+# their tables to stay in the cache of the processor.
 N_TOGETHER = 8
 
 # Rooms of finished documents are kept for others, for some threads, if they have no
@@ -44,8 +44,8 @@ cdef Py_ssize_t N_TRIED = 16
 N_FEW = 16
 
 
-cdef class BestOfEach(Job):
-    """The best segmentations of a few documents, as a job; see `viterbi`."""
+cdef class BestOfEach(Task):
+    """The best segmentations of a few documents, as a task; see `viterbi`."""
 
     cdef list rooms, potentials
     cdef Best last

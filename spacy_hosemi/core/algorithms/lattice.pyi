@@ -1,26 +1,17 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automaton.automaton import PatternAutomaton
+from .lattice_graph import StateTable
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Mask = NDArray[np.uint8]
 
-class Steps:
-    automaton: PatternAutomaton
-    next: Ints
-    edge: Ints
-    final_edge: Ints
-    def __init__(self, automaton: PatternAutomaton) -> None: ...
-    def weights(self, pattern: Floats) -> tuple[Floats, Floats]: ...
-    def counts(self, steps: Floats, final: Floats) -> Floats: ...
-
 class Lattice:
-    steps: Steps
+    table: StateTable
     def __init__(
         self,
-        steps: Steps,
+        table: StateTable,
         pattern: Floats,
         first: Ints,
         sizes: Ints,

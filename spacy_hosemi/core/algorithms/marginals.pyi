@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
-from ..parallel.tasks import Job
+from ..parallel.tasks import Task
 from ..potentials import Constraints, Potentials
 
 Answer = TypeVar("Answer")
@@ -40,7 +40,7 @@ class Marginals:
         self, p: float
     ) -> tuple[list[tuple[int, int, int, float]], float]: ...
 
-class MarginalsOfEach(Job):
+class MarginalsOfEach(Task):
     def __init__(
         self,
         automaton: PatternAutomaton,

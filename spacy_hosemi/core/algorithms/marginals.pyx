@@ -10,13 +10,13 @@ from ..sweeps cimport scaled as linear, logspace
 from ..chart.columns import columns_of_groups
 from .path_counts cimport add_path
 from ..sweeps.expectations cimport Expectations
-from ..parallel.tasks cimport Job
+from ..parallel.tasks cimport Task
 from ..chart.span_lists cimport Listing, Open
 from ..chart.arc_entries cimport Starts, starts_of
 from ..chart.dp_tables cimport Tables
 
-# So many documents make a job: their rows stay in the cache of the processor.
-PER_JOB = 4
+# So many documents make a task: their rows stay in the cache of the processor.
+PER_TASK = 4
 
 
 def log_partition(automaton, potentials, constraints=None):
@@ -77,18 +77,18 @@ def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     asked (List[int]): Which documents.
     answer (Callable): (document, Marginals) -> anything.
-    p (float): If above 0, jobs make what `Marginals.spans_above` says of it.
-    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    p (float): If above 0, tasks make what `Marginals.spans_above` says of it.
+    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List): The answer for each document that is asked for.
     RAISES: As `log_partition`.
     """
     found = []
-    for at in range(0, len(asked), PER_JOB):
-        some = asked[at : at + PER_JOB]
+    for at in range(0, len(asked), PER_TASK):
+        some = asked[at : at + PER_TASK]
         given = [potentials[k] for k in some], [constraints[k] for k in some]
-        job = MarginalsOfEach(automaton, *given, p)
-        yield job
-        found += [answer(k, posterior) for k, posterior in zip(some, job.found())]
+        task = MarginalsOfEach(automaton, *given, p)
+        yield task
+        found += [answer(k, posterior) for k, posterior in zip(some, task.found())]
     return found
 
 
@@ -115,7 +115,7 @@ cdef class Marginals(Expectations):
 
     cdef bint is_in_range               # of linear arithmetic
     cdef Marginals next                 # of another document of a `MarginalsOfEach`
-    # Without counts, what a job lists
+    # Without counts, what a task lists
     cdef Listing listing
     cdef double[:, ::1] start_prob      # [n, G] P(a segment starts at a token)
     cdef Py_ssize_t first_listed, after_listed
@@ -206,7 +206,7 @@ cdef class Marginals(Expectations):
         return sorted(listing.spans(0, listing.n))
 
     def spans_above(self, p):
-        """What `core.mbr` decides from, at hand where a job has listed it.
+        """What `core.mbr` decides from, at hand where a task has listed it.
 
         p (float): Least probability, above 0.
         RETURNS (Tuple[List[Tuple[int, int, int, float]], float]): `segments_above`
@@ -347,13 +347,13 @@ cdef class Marginals(Expectations):
         )
 
     cdef _make_room_for(self, Listing listing):
-        """Let a job list spans, where its label alone tells the group of each."""
+        """Let a task list spans, where its label alone tells the group of each."""
         if self.n_groups == self.n_labels:
             self.listing = listing
             self.start_prob = np.zeros((self.n_tokens, self.n_groups))
 
-cdef class MarginalsOfEach(Job):
-    """`marginals` of a few documents, without counts, as a job.
+cdef class MarginalsOfEach(Task):
+    """`marginals` of a few documents, without counts, as a task.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.

@@ -89,13 +89,13 @@ def mbr_steps(
     constraints: Sequence[Constraints | None],
     expected_f1: float | None,
 ) -> Steps[list[Segments]]:
-    """`mbr` of each document, with "f1", but the jobs without the GIL are given away.
+    """`mbr` of each document, with "f1", but the tasks without the GIL are given away.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (Sequence[Potentials]), constraints (Sequence[Optional[Constraints]]): Of
         each.
     expected_f1 (Optional[float]): Of all, or None, see `mbr`.
-    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List[List[Tuple[int, int, int]]]): In the order of the documents.
     RAISES (ValueError): HS026 expected_f1; and as `log_partition`.
     """

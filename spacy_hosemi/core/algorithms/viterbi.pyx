@@ -57,20 +57,20 @@ def viterbi_each(automaton, potentials, constraints):
 
 
 def viterbi_steps(automaton, potentials, constraints, method="auto"):
-    """`viterbi` of each document, but the jobs without the GIL are given away.
+    """`viterbi` of each document, but the tasks without the GIL are given away.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     method (str): As for `viterbi`.
-    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List[Tuple[segments, score]]): In the order of the documents.
     """
     found = []
     for at in range(0, len(potentials), N_TOGETHER):
         some = slice(at, at + N_TOGETHER)
-        job = BestOfEach(automaton, potentials[some], constraints[some], method)
-        yield job
-        found += job.found()
+        task = BestOfEach(automaton, potentials[some], constraints[some], method)
+        yield task
+        found += task.found()
     return found
 
 

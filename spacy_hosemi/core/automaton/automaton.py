@@ -29,18 +29,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Errors
-from .grammar import BEGIN, END, LabelGrammar, check_labels, compile_grammar
-from .suffix_sums import Circuit, Key
-from .sum_schedule import Schedule
+from .compile import (
+    SuffixTree,
+    compile_edges,
+    compile_states,
+    compile_sums,
+    observed_endings,
+    pattern_keys,
+)
+from .grammar import END, LabelGrammar, check_labels, compile_grammar
+from .suffix_sums import Key
+from .sum_schedule import SumSchedule
 
-# States with a grammar: beyond that no document could be decoded in reasonable time.
-MAX_STATES = 100_000
+Ints = NDArray[np.int32]
 
 
 class PatternAutomaton:
@@ -59,6 +65,32 @@ class PatternAutomaton:
         HS122 tied.
     """
 
+    # A history is numbered as in `SuffixTree.keys`; the root, (), is number K.
+    edge_pattern: Ints  # [E] the pattern that is complete there, or -1
+    edge_suffix: Ints  # [E] the edge of the longest suffix, or -1
+    edge_target: Ints  # [E] the history that follows, -1 behind $
+    suffix_key: Ints  # [K] the longest proper suffix of a history
+    first_owned: Ints  # [K + 2] history k owns first_owned[k:k + 1] of ..
+    owned_label: Ints  # .. labels ..
+    owned_edge: Ints  # .. and their edges
+    group_label: Ints  # [G]
+    first_column: Ints  # [G + 1] group g reads first_column[g:g + 1] of ..
+    group_column: Ints  # .. columns
+    state_key: Ints  # [P] the history of a state; state 0 is ^
+    state_rule: Ints  # [P] its state of the grammar
+    state_group: Ints  # [P] -1 for ^
+    first_state: Ints  # [G + 1] group g has states first_state[g:g + 1]
+    state_of: Ints  # [K, S] by history and state of the grammar, or -1
+    final_edge: Ints  # [P] the edge for $, or -1
+    is_final: NDArray[np.uint8]  # [P] whether a document may end there
+    arc_target: Ints  # [A] the state that an arc leads to, ascending
+    arc_edge: Ints  # [A] the edge whose weight it has
+    arc_node: Ints  # [A] the node that it starts from
+    n_nodes: int  # P states, then the sums of `suffix_sums`
+    suffix_sums: SumSchedule
+    arcs_in: SumSchedule  # into each state
+    arcs_out: SumSchedule  # what follows each node
+
     def __init__(
         self,
         labels: Iterable[str],
@@ -73,22 +105,27 @@ class PatternAutomaton:
         self.observed = tuple(tuple(pattern) for pattern in observed)
         self.grammar = grammar
         self.tied = check_tied(tied, len(self.patterns))
-        self.layout: object = None  # the kernels' view of the arrays below
-        self.histories: object = None  # see there
-        self.arcs_of: object = None  # those of `starts`
+        # What others derive from the arrays and leave here
+        self.layout: object = None
+        self.histories: object = None
+        self.arcs_of: object = None
         check_labels(self.labels)
-        keys = _pattern_keys(self.labels, self.patterns)
-        observed_keys = _pattern_keys(self.labels, self.observed)
+        keys = pattern_keys(self.labels, self.patterns)
+        observed_keys = pattern_keys(self.labels, self.observed)
         for pattern in self.observed:
             if pattern[-1] == END:
                 raise ValueError(Errors.HS006.format(found=pattern))
-        self._set_rules()
-        self._build_keys(keys, observed_keys)
-        self._build_edges(keys)
-        self._build_states(observed_keys)
-        self._build_circuit()
-        # Pattern lengths, for the bound on how much a longer history can change: by the
-        # weights of patterns alone, if that is all that a history decides.
+        self.rule_next, self.rule_accepts = _rules(grammar, self.labels)
+        self._tree = SuffixTree(len(self.labels), keys, observed_keys)
+        arrays = compile_edges(self._tree, keys)
+        rules = self.rule_next, self.rule_accepts
+        arrays |= compile_states(
+            self._tree, observed_keys, arrays["edge_target"], *rules
+        )
+        arrays |= compile_sums(self._tree, arrays, self.rule_next, self.tied)
+        vars(self).update(arrays)
+        # Viterbi's bounds need a limit to what a longer history can change: they have
+        # one, from the lengths of patterns, if histories decide nothing but weights.
         self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
         self.has_bounded_gap = grammar is None and all(
             len(pattern) < 3 for pattern in self.observed
@@ -232,14 +269,14 @@ class PatternAutomaton:
         found: list[int] = []
         state: Key = (self.n_labels,)
         for y in (*labels, self.n_labels + 1):
-            edge = self._owner(state, y)
+            edge = self._tree.edge(state, y)
             target = -1 if edge < 0 else int(self.edge_target[edge])
             while edge >= 0:
                 if self.edge_pattern[edge] >= 0:
                     found.append(int(self.edge_pattern[edge]))
                 edge = int(self.edge_suffix[edge])
             if target >= 0:
-                state = self._keys[target]
+                state = self._tree.keys[target]
         return found
 
     def observed_read(
@@ -275,244 +312,7 @@ class PatternAutomaton:
     def _endings(
         self,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Observed patterns from their last name on.
-
-        RETURNS (Tuple[int64 [A], int64 [A], int64 [A + 1]]): Of each arc node * (L + 1)
-            + label, ascending, and the node where it goes; of each node the column of
-            the pattern that begins there, -1 if none does. Node 0 is the end.
-        """
-        index = {name: y for y, name in enumerate((*self.labels, BEGIN))}
-        arcs: dict[int, int] = {}
-        columns = [-1]
-        for column, pattern in enumerate(self.observed, self.n_labels):
-            node = 0
-            for name in reversed(pattern):
-                arc = node * (self.n_labels + 1) + index[name]
-                node = arcs.setdefault(arc, len(columns))
-                columns += [-1] * (node == len(columns))
-            columns[node] = column
-        keys = np.array(sorted(arcs), np.int64)
-        target = np.array([arcs[key] for key in keys.tolist()], np.int64)
-        return keys, target, np.array(columns, np.int64)
-
-    def _set_rules(self) -> None:
-        """The grammar's tables; without one, a single state that permits all."""
-        grammar = self.grammar
-        if grammar is not None and grammar.labels != self.labels:
-            raise ValueError(
-                Errors.HS075.format(found=grammar.labels, expected=self.labels)
-            )
-        self.rule_next = np.zeros((1, self.n_labels), np.int32)
-        self.rule_accepts = np.ones(1, bool)
-        if grammar is not None:
-            self.rule_next, self.rule_accepts = grammar.transitions, grammar.accepting
-
-    def _build_keys(self, keys: list[Key], observed_keys: list[Key]) -> None:
-        """Label histories that patterns tell apart, short before long."""
-        begin = self.n_labels
-        histories: set[Key] = {(begin,), *observed_keys}
-        histories |= {(y,) for y in range(self.n_labels)}
-        for key in [*keys, *observed_keys]:
-            histories.update(key[:k] for k in range(1, len(key)))
-        self._keys = sorted(histories, key=lambda key: (len(key), key))
-        self._key_ids = {key: i for i, key in enumerate(self._keys)}
-
-    def _suffix(self, key: Key) -> Key:
-        """The longest proper suffix that is a history, or () for the root."""
-        return next(
-            (key[i:] for i in range(1, len(key)) if key[i:] in self._key_ids), ()
-        )
-
-    def _build_edges(self, keys: list[Key]) -> None:
-        pattern_ids = {key: m for m, key in enumerate(keys)}
-        own = {key for key in self._keys if len(key) > 1} | set(keys)
-        own |= {(y,) for y in range(self.n_labels)}
-        # Short before long: the edge that a suffix owns is always made earlier.
-        ordered = sorted(own, key=lambda key: (len(key), key))
-        self._edge_ids = {key: e for e, key in enumerate(ordered)}
-        end = self.n_labels + 1
-        n_edges = len(ordered)
-        self.edge_pattern = np.full(n_edges, -1, np.int32)
-        self.edge_suffix = np.full(n_edges, -1, np.int32)
-        target = np.full(n_edges, -1, np.int32)
-        for e, key in enumerate(ordered):
-            self.edge_pattern[e] = pattern_ids.get(key, -1)
-            if len(key) > 1:
-                self.edge_suffix[e] = self._owner(self._suffix(key[:-1]), key[-1])
-            if key in self._key_ids:
-                target[e] = self._key_ids[key]
-            elif key[-1] != end:
-                target[e] = target[self.edge_suffix[e]]
-        self.edge_target = target
-        # The edges that a history owns, for walking from left to right: the edge of
-        # (p, y) is the first one found on the way p, suffix of p, .., root (id K).
-        ids = {key: i for i, key in enumerate([*self._keys, ()])}
-        self.suffix_key = np.array([ids[self._suffix(p)] for p in self._keys], np.int32)
-        owned = sorted((ids[k[:-1]], k[-1], e) for k, e in self._edge_ids.items())
-        owned = [triple for triple in owned if triple[1] != end]
-        self.first_owned = np.searchsorted(
-            [p for p, _, _ in owned], np.arange(len(self._keys) + 2)
-        ).astype(np.int32)
-        self.owned_label = np.array([y for _, y, _ in owned], np.int32)
-        self.owned_edge = np.array([e for _, _, e in owned], np.int32)
-
-    def _owner(self, state: Key, y: int) -> int:
-        """The edge for label y that `state` uses: its own or that of a suffix."""
-        while True:
-            edge = self._edge_ids.get((*state, y))
-            if edge is not None or not state:
-                return -1 if edge is None else edge
-            state = self._suffix(state)
-
-    def _build_states(self, observed_keys: list[Key]) -> None:
-        """Histories times states of the grammar, group by group."""
-        reads = {
-            key: tuple(c for c, z in enumerate(observed_keys) if key[-len(z) :] == z)
-            for key in self._keys
-        }
-        begin = (self.n_labels,)
-        groups = sorted({(key[-1], reads[key]) for key in self._keys if key != begin})
-        group_ids = {group: g for g, group in enumerate(groups)}
-        self.group_label = np.array([y for y, _ in groups], np.int32)
-        # columns that group g reads: group_column[first_column[g]:first_column[g + 1]]
-        columns = [[y, *(self.n_labels + c for c in found)] for y, found in groups]
-        self.first_column = np.cumsum([0, *map(len, columns)]).astype(np.int32)
-        self.group_column = np.array([c for found in columns for c in found], np.int32)
-
-        def place(pair: tuple[int, int]) -> tuple[int, int, int]:
-            key = self._keys[pair[0]]
-            group = -1 if key == begin else group_ids[key[-1], reads[key]]
-            return group, *pair
-
-        pairs = sorted(self._reachable(), key=place)
-        self.state_key = np.array([k for k, _ in pairs], np.int32)
-        self.state_rule = np.array([d for _, d in pairs], np.int32)
-        # states of group g: first_state[g]:first_state[g + 1]; state 0 is ^
-        self.first_state = np.searchsorted(
-            [place(pair)[0] for pair in pairs], np.arange(len(groups) + 1)
-        ).astype(np.int32)
-        self.state_group = np.array([place(pair)[0] for pair in pairs], np.int32)
-        # state of a history and a state of the grammar, -1 where there is none
-        self.state_of = np.full((len(self._keys), len(self.rule_next)), -1, np.int32)
-        self.state_of[self.state_key, self.state_rule] = np.arange(len(pairs))
-        # state p ends a document through this edge (-1: no pattern ends in $ there)
-        final = [self._owner(key, self.n_labels + 1) for key in self._keys]
-        self.final_edge = np.array(final, np.int32)[self.state_key]
-        self.is_final = self.rule_accepts[self.state_rule].astype(np.uint8)
-
-    def _reachable(self) -> list[tuple[int, int]]:
-        """Pairs of a history and a state of the grammar that can occur together."""
-        if self.grammar is None:
-            return [(k, 0) for k in range(len(self._keys))]
-        targets = [
-            [int(self.edge_target[self._owner(key, y)]) for y in range(self.n_labels)]
-            for key in self._keys
-        ]
-        found = [(self._key_ids[(self.n_labels,)], 0)]
-        known = set(found)
-        for k, d in found:  # grows while it is read
-            for y, target in enumerate(targets[k]):
-                pair = target, int(self.rule_next[d, y])
-                if pair[1] >= 0 and pair not in known:
-                    known.add(pair)
-                    found.append(pair)
-            if len(found) > MAX_STATES:
-                raise ValueError(
-                    Errors.HS076.format(
-                        found=len(self._keys),
-                        rules=len(self.rule_next),
-                        limit=MAX_STATES,
-                    )
-                )
-        return found
-
-    def _build_circuit(self) -> None:
-        suffixes = [self._suffix(key) for key in self._keys]
-        circuit = Circuit(self._keys, suffixes, self.n_states)
-        owners: dict[int, list[Key]] = {y: [] for y in range(self.n_labels)}
-        for key in self._edge_ids:
-            if len(key) > 1 and key[-1] in owners:
-                owners[key[-1]].append(key[:-1])
-        for y, keys in owners.items():
-            circuit.mark(keys, y)
-        arcs: list[tuple[int, int, int]] = []  # (target state, edge, node)
-        for d, follows in enumerate(self.rule_next):
-            states = np.flatnonzero(self.state_rule == d)
-            circuit.select({self._keys[self.state_key[q]]: int(q) for q in states})
-            for key, edge in self._edge_ids.items():
-                target = self.edge_target[edge]
-                if target < 0 or follows[key[-1]] < 0:
-                    continue
-                node = circuit.mass(key[:-1], key[-1], self._edge_ids)
-                if node is not None:
-                    to = self.state_of[target, follows[key[-1]]]
-                    arcs.append((int(to), edge, node))
-        if self.tied is not None:
-            arcs = self._tie(arcs, self.tied, circuit)
-        arcs.sort()
-        target, edge, node = np.array(arcs, np.int32).reshape(-1, 3).T.copy()
-        self.arc_edge, self.arc_node, self.arc_target = edge, node, target
-        self._schedule_sums(circuit.inputs)
-
-    def _tie(
-        self, arcs: list[tuple[int, int, int]], tied: Sequence[int], circuit: Circuit
-    ) -> list[tuple[int, int, int]]:
-        """One arc for those to the same state that have the same weight."""
-        first: dict[tuple[int, int], int] = {}  # edge, by what it completes
-        same: list[int] = []
-        completed = zip(self.edge_pattern.tolist(), self.edge_suffix.tolist())
-        for e, (m, suffix) in enumerate(completed):
-            found = -1 if m < 0 else tied[m], -1 if suffix < 0 else same[suffix]
-            same.append(first.setdefault(found, e))
-        nodes: dict[tuple[int, int], list[int]] = {}
-        for target, edge, node in arcs:
-            nodes.setdefault((target, same[edge]), []).append(node)
-        return [(*arc, circuit.sum_of(some)) for arc, some in nodes.items()]
-
-    def _schedule_sums(self, inputs: list[tuple[int, ...]]) -> None:
-        """The circuit and the arcs as the kernels work them off.
-
-        Forward slots: N nodes (the first P are alpha), then A. Backward slots: B, then
-        what follows each node (the first P are beta).
-        """
-        n_arcs, n_states = len(self.arc_edge), self.n_states
-        n_nodes = n_states + len(inputs)
-        self.n_nodes = n_nodes
-        n_slots = n_nodes + n_states
-        node_input = np.array([v for nodes in inputs for v in nodes], np.int32)
-        sizes = [len(nodes) for nodes in inputs]
-        inner = np.repeat(np.arange(n_states, n_nodes), sizes)
-        plain = np.full(len(node_input), n_arcs)
-        self.circuit = Schedule(
-            np.arange(n_states, n_nodes),
-            _firsts(sizes),
-            node_input,
-            plain,
-            n_slots,
-            n_arcs,
-        )
-        into = np.bincount(self.arc_target, minlength=n_states)
-        self.arcs_in = Schedule(
-            np.arange(n_nodes, n_slots),
-            _firsts(into),
-            self.arc_node,
-            np.arange(n_arcs),
-            n_slots,
-            n_arcs,
-        )
-        # Transposed: a node's arcs and the inner nodes that it is an input of. Inner
-        # nodes come after their inputs, so here they go first.
-        node = np.concatenate([self.arc_node, node_input])
-        order = np.argsort(-node, kind="stable")
-        out = np.bincount(node, minlength=n_nodes)[::-1]
-        self.arcs_out = Schedule(
-            n_states + np.arange(n_nodes)[::-1],
-            _firsts(out),
-            np.concatenate([self.arc_target, n_states + inner])[order],
-            np.concatenate([np.arange(n_arcs), plain])[order],
-            n_slots,
-            n_arcs,
-        )
+        return observed_endings(self.labels, self.observed)
 
 
 def check_tied(tied: Sequence[int] | None, n_patterns: int) -> tuple[int, ...] | None:
@@ -527,31 +327,12 @@ def check_tied(tied: Sequence[int] | None, n_patterns: int) -> tuple[int, ...] |
     return found
 
 
-def _firsts(sizes: Any) -> NDArray[np.int64]:
-    """Where each of several lists begins in their concatenation, and its end."""
-    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-
-
-def _pattern_keys(
-    labels: tuple[str, ...], patterns: tuple[tuple[str, ...], ...]
-) -> list[Key]:
-    ids = {label: y for y, label in enumerate(labels)}
-    ids[BEGIN], ids[END] = len(labels), len(labels) + 1
-    keys: list[Key] = []
-    seen: set[Key] = set()
-    for pattern in patterns:
-        if len(pattern) < 2:
-            raise ValueError(Errors.HS002.format(pattern=pattern, found=len(pattern)))
-        for i, name in enumerate(pattern):
-            if name not in ids:
-                raise ValueError(
-                    Errors.HS003.format(pattern=pattern, found=name, expected=labels)
-                )
-            if (name == BEGIN and i > 0) or (name == END and i < len(pattern) - 1):
-                raise ValueError(Errors.HS004.format(pattern=pattern, found=name))
-        key = tuple(ids[name] for name in pattern)
-        if key in seen:
-            raise ValueError(Errors.HS005.format(pattern=pattern))
-        seen.add(key)
-        keys.append(key)
-    return keys
+def _rules(
+    grammar: LabelGrammar | None, labels: tuple[str, ...]
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """The tables of a grammar; without one, a single state that permits all."""
+    if grammar is None:
+        return np.zeros((1, len(labels)), np.int32), np.ones(1, np.bool_)
+    if grammar.labels != labels:
+        raise ValueError(Errors.HS075.format(found=grammar.labels, expected=labels))
+    return grammar.transitions, grammar.accepting

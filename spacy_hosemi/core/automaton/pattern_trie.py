@@ -1,4 +1,4 @@
-"""Prefixes of label patterns, numbered, as `histories` reads them."""
+"""PatternTrie of label patterns, numbered, as `histories` reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .suffix_sums import Key
 Ints = NDArray[np.int32]
 
 
-class Prefixes:
+class PatternTrie:
     """The labels, ^, the prefixes of patterns of three or more names, observed pairs.
 
     automaton (PatternAutomaton): L labels.

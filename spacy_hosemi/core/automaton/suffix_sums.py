@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 Key = tuple[int, ...]
 
 
-class Circuit:
+class SuffixSums:
     """Sums over subtrees of the suffix tree, each written down once.
 
     keys (Sequence[Key]): The tree: label histories.

@@ -18,7 +18,7 @@ WIDTH = 4
 Ints = NDArray[np.int32]
 
 
-class Schedule:
+class SumSchedule:
     """slot[output[i]] = sum over the terms k of sum i of slot[input[k]] * weight[k].
 
     output (Ints): [S] The slot of each sum; no sum reads what a later one writes.

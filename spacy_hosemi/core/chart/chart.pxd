@@ -5,7 +5,7 @@ from .arc_entries cimport Starts
 
 
 cdef struct Sums:
-    # a Schedule
+    # a SumSchedule
     Py_ssize_t n_quads, n_terms
     const int32_t* fan
     const int32_t* output

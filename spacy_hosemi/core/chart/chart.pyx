@@ -50,7 +50,7 @@ cdef class Layout:
         self.arc_node = automaton.arc_node
         self.arc_edge = automaton.arc_edge
         self.arc_target = automaton.arc_target
-        self.circuit = sums_of(automaton.circuit)
+        self.circuit = sums_of(automaton.suffix_sums)
         self.arcs_in = sums_of(automaton.arcs_in)
         self.arcs_out = sums_of(automaton.arcs_out)
         self.edge_suffix = automaton.edge_suffix

@@ -1,4 +1,4 @@
-"""Lists of segments that jobs fill without the GIL."""
+"""Lists of segments that tasks fill without the GIL."""
 
 import numpy as np
 

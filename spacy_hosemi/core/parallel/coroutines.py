@@ -1,20 +1,20 @@
-"""Work in steps: a generator that gives away jobs and in the end has a result."""
+"""Work in steps: a generator that yields tasks and in the end returns a result."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from typing import TypeVar
 
-from .tasks import Job
+from .tasks import Task
 
 Result = TypeVar("Result")
 
-# Yields what does not need the GIL, and goes on when that is done.
-Steps = Generator[Job, None, Result]
+# Yields each task that needs no GIL, and goes on when the task is done.
+Steps = Generator[Task, None, Result]
 
 
 def finish(steps: Steps[Result]) -> Result:
-    """RETURNS (Any): The result of steps, all of whose jobs are done by this thread."""
+    """RETURNS (Any): The result of steps; this thread does all of their tasks."""
     try:
         while True:
             next(steps).do()

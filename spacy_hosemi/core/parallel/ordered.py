@@ -1,7 +1,7 @@
-"""Work on batches by several threads, whose results come in order.
+"""Batches that several threads work on at the same time, with results in order.
 
-One thread does all that needs the GIL, in steps: where one batch has given away a job,
-it goes on with another one.
+One thread does all that needs the GIL, in steps. While a task of one batch is under
+way, that thread goes on with another batch.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from .coroutines import Steps, finish
-from .tasks import Helpers, Job
+from .tasks import Task, Workers
 
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 
-# So many batches are in work for each thread: enough for none to wait.
+# Batches under way for each thread: with 4, no thread waits for a task.
 N_OPEN = 4
 
 
@@ -38,25 +38,24 @@ def in_order(
         for batch in stream:
             yield batch, partial(_finished, work, batch)
         return
-    in_work: deque[_InWork[Batch, Result]] = deque()
+    under_way: deque[_UnderWay[Batch, Result]] = deque()
 
-    def finish_first() -> _InWork[Batch, Result]:
-        # Others go on meanwhile: no helper can make their steps, and without a step
-        # there is no job for them.
-        while not in_work[0].is_over:
-            if not sum([one.go_on() for one in in_work]):
-                in_work[0].wait()
-        return in_work.popleft()
+    def finish_first() -> _UnderWay[Batch, Result]:
+        # Advance the others meanwhile: without their steps the workers have no tasks.
+        while not under_way[0].is_over:
+            if not sum([one.advance() for one in under_way]):
+                under_way[0].wait()
+        return under_way.popleft()
 
-    with Helpers(n_threads - 1) as helpers:
+    with Workers(n_threads - 1) as workers:
         for batch in stream:
-            in_work.append(_InWork(batch, work(batch), helpers))
-            for one in in_work:
-                one.go_on()
-            if len(in_work) > N_OPEN * n_threads:
+            under_way.append(_UnderWay(batch, work(batch), workers))
+            for one in under_way:
+                one.advance()
+            if len(under_way) > N_OPEN * n_threads:
                 first = finish_first()
                 yield first.batch, first.result
-        while in_work:
+        while under_way:
             first = finish_first()
             yield first.batch, first.result
 
@@ -65,56 +64,48 @@ def _finished(work: Callable[[Batch], Steps[Result]], batch: Batch) -> Result:
     return finish(work(batch))
 
 
-class _InWork(Generic[Batch, Result]):
-    """A batch, and the steps that have been made.
+class _UnderWay(Generic[Batch, Result]):
+    """A batch, and the steps of its work that have been made."""
 
-    batch (Any): The batch.
-    steps (Steps): What is to be done.
-    helpers (Helpers): Who does the jobs.
-    """
-
-    def __init__(self, batch: Batch, steps: Steps[Result], helpers: Helpers) -> None:
+    def __init__(self, batch: Batch, steps: Steps[Result], workers: Workers) -> None:
         self.batch = batch
-        self._helpers = helpers
+        self._workers = workers
         self._steps = steps
-        self._job: Job | None = None
+        self._task: Task | None = None
         self._found: Result
         self._error: Exception | None = None
         self._step()
 
     @property
     def is_over(self) -> bool:
-        """Whether all steps have been made."""
-        return self._job is None
+        return self._task is None
 
     def result(self) -> Result:
-        """RETURNS (Any): The result of all steps, or raises what one of them raised;
-        they have been made."""
+        """RETURNS (Any): The result of all steps, or raises what one of them raised."""
         if self._error is not None:
             raise self._error
         return self._found
 
-    def go_on(self) -> bool:
-        """Make the step that nothing stands in the way of. RETURNS (bool): Whether
-        there was one."""
-        if self._job is None or not self._helpers.forget_if_done(self._job):
+    def advance(self) -> bool:
+        """Make a step if the task is done. RETURNS (bool): Whether it was."""
+        if self._task is None or not self._workers.forget_if_done(self._task):
             return False
         self._step()
         return True
 
     def wait(self) -> None:
-        """Make the next step as soon as its job is done; do jobs meanwhile."""
-        assert self._job is not None
-        self._helpers.finish(self._job)
+        """Make a step as soon as the task is done; do other tasks meanwhile."""
+        assert self._task is not None
+        self._workers.finish(self._task)
         self._step()
 
     def _step(self) -> None:
-        self._job = None
+        self._task = None
         try:
-            self._job = next(self._steps)
+            self._task = next(self._steps)
         except StopIteration as e:
             self._found = e.value
-        except Exception as e:  # for whoever asks for the result
+        except Exception as e:  # raised again by `result`
             self._error = e
         else:
-            self._helpers.add(self._job)
+            self._workers.add(self._task)

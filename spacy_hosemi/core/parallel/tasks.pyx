@@ -1,9 +1,9 @@
-"""Work without the GIL, by threads that never take it.
+"""Threads that do work without the GIL and never take it.
 
 A thread that has the GIL keeps it for milliseconds while others wait, and each change
-costs as much as some documents do. So one thread does all that needs the GIL; what does
-not is a *job*, and helpers do jobs alone: they learn of them by locks of the operating
-system. Whoever waits for a job does those that nobody has begun meanwhile.
+costs as much as some documents do. So one thread does all that needs the GIL. What does
+not is a *task*, and *workers* only do tasks: locks of the operating system wake them. A
+thread that waits for a task does those that have not begun meanwhile.
 """
 
 from os import getpid
@@ -20,8 +20,8 @@ from cpython.pythread cimport (
 from cpython.ref cimport PyObject
 
 
-cdef class Job:
-    """Something that needs no GIL and fails never; what it reads stands still."""
+cdef class Task:
+    """Work that needs no GIL and cannot fail. Nobody changes what it reads."""
 
     cdef void run(self) noexcept nogil:
         pass
@@ -33,16 +33,16 @@ cdef class Job:
         self.is_done = True
 
 
-cdef class Helpers:
-    """Threads for jobs, in a `with` statement.
+cdef class Workers:
+    """Threads for tasks, in a `with` statement.
 
-    n_threads (int): How many; 0: jobs are run by whoever waits for them. One thread
-        beside them may use this object.
+    n_threads (int): How many; 0: the thread that waits for a task runs it. Only one
+        other thread may use this object.
     """
 
     def __cinit__(self, Py_ssize_t n_threads):
         cdef Py_ssize_t k
-        self.threads, self.jobs = [], set()
+        self.threads, self.tasks = [], set()
         self.n_threads = n_threads
         self.n_working = self.n_asleep = self.first = self.n_waiting = 0
         self.awaited = NULL
@@ -61,8 +61,8 @@ cdef class Helpers:
             if not self.wake[k]:
                 raise MemoryError
             PyThread_acquire_lock(self.wake[k], WAIT_LOCK)
-            # Of a stream that nobody reads to its end they must not keep Python alive.
-            thread = Thread(None, self._serve, "hosemi-helper", (k,), daemon=True)
+            # A stream that is not read to its end must not keep Python alive.
+            thread = Thread(None, self._serve, "hosemi-worker", (k,), daemon=True)
             self.threads.append(thread)
 
     def __enter__(self):
@@ -76,7 +76,7 @@ cdef class Helpers:
         return self
 
     def __exit__(self, *exc):
-        """Jobs that nobody has begun are forgotten."""
+        """Forget tasks that have not begun."""
         cdef Py_ssize_t k
         if getpid() != self.process:  # a copy by `fork` has no such threads
             return
@@ -90,18 +90,18 @@ cdef class Helpers:
             PyThread_release_lock(self.lock)
             if k:
                 PyThread_acquire_lock(self.finished, WAIT_LOCK)
-        self.jobs.clear()
+        self.tasks.clear()
 
-    def add(self, Job job not None):
-        """A job that is to be done; nobody else adds one meanwhile."""
+    def add(self, Task task not None):
+        """Have a task done. Not to be called by two threads at the same time."""
         cdef Py_ssize_t asleep = -1
-        job.is_done = False
-        if self.n_waiting == MOST_JOBS:
-            job.do()
+        task.is_done = False
+        if self.n_waiting == MOST_TASKS:
+            task.do()
             return
-        self.jobs.add(job)
+        self.tasks.add(task)
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        self.waiting[(self.first + self.n_waiting) % MOST_JOBS] = <PyObject*>job
+        self.waiting[(self.first + self.n_waiting) % MOST_TASKS] = <PyObject*>task
         self.n_waiting += 1
         if self.n_asleep:
             self.n_asleep -= 1
@@ -110,23 +110,23 @@ cdef class Helpers:
         if asleep >= 0:
             PyThread_release_lock(self.wake[asleep])
 
-    def forget_if_done(self, Job job not None):
-        """RETURNS (bool): Whether a job that was added is done."""
-        if not job.is_done:
+    def forget_if_done(self, Task task not None):
+        """RETURNS (bool): Whether a task that was added is done."""
+        if not task.is_done:
             return False
-        # What it has written is seen by whoever takes the lock behind it.
+        # A thread that takes the lock after the task sees what the task has written.
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         PyThread_release_lock(self.lock)
-        self.jobs.discard(job)
+        self.tasks.discard(task)
         return True
 
-    def finish(self, Job job not None):
-        """Return when a job that was added is done; do others meanwhile."""
+    def finish(self, Task task not None):
+        """Return when a task that was added is done; do other tasks meanwhile."""
         with nogil:
             PyThread_acquire_lock(self.lock, WAIT_LOCK)
-            self._wait(<PyObject*>job)
+            self._wait(<PyObject*>task)
             PyThread_release_lock(self.lock)
-        self.jobs.discard(job)
+        self.tasks.discard(task)
 
     def _serve(self, Py_ssize_t k):
         with nogil:
@@ -135,7 +135,7 @@ cdef class Helpers:
     # with the lock
 
     cdef void _work(self, Py_ssize_t k) noexcept nogil:
-        """What a helper does until all is over."""
+        """The loop of a worker."""
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
         if self.is_over:
             PyThread_release_lock(self.lock)
@@ -155,28 +155,28 @@ cdef class Helpers:
         PyThread_release_lock(self.lock)
 
     cdef bint _do_next(self) noexcept nogil:
-        """Run the oldest job that nobody has begun, without the lock. RETURNS: whether
+        """Run the oldest task that has not begun, without the lock. RETURNS: Whether
         there was one."""
-        cdef PyObject* job
+        cdef PyObject* task
         if self.n_waiting == 0:
             return False
-        job = self.waiting[self.first]
-        self.first = (self.first + 1) % MOST_JOBS
+        task = self.waiting[self.first]
+        self.first = (self.first + 1) % MOST_TASKS
         self.n_waiting -= 1
         PyThread_release_lock(self.lock)
-        (<Job>job).run()
+        (<Task>task).run()
         PyThread_acquire_lock(self.lock, WAIT_LOCK)
-        (<Job>job).is_done = True
-        if self.awaited == job:
+        (<Task>task).is_done = True
+        if self.awaited == task:
             self.awaited = NULL
             PyThread_release_lock(self.finished)
         return True
 
-    cdef void _wait(self, PyObject* job) noexcept nogil:
-        while not (<Job>job).is_done:
+    cdef void _wait(self, PyObject* task) noexcept nogil:
+        while not (<Task>task).is_done:
             if self._do_next():
                 continue
-            self.awaited = job
+            self.awaited = task
             PyThread_release_lock(self.lock)
             PyThread_acquire_lock(self.finished, WAIT_LOCK)
             PyThread_acquire_lock(self.lock, WAIT_LOCK)

@@ -34,7 +34,7 @@ import numpy as np
 from ...errors import Errors
 from ..chart.chart cimport Chart, Layout, sums_of
 from ..potentials import ROLES
-from ..automaton.sum_schedule import Schedule
+from ..automaton.sum_schedule import SumSchedule
 from ..chart.dp_tables cimport Tables
 
 
@@ -105,7 +105,7 @@ def _make_schedule(Chart chart):
     for q in states.tolist():
         _add_terms(chart, q, slots, edges)
         first.append(len(slots))
-    return Schedule(
+    return SumSchedule(
         n_states + states,
         first,
         slots,

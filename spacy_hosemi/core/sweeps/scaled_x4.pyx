@@ -18,7 +18,7 @@ depends on what stands beside it. If a number leaves the range of float64, each 
 is done again alone, and where that fails, by `marginals`; so are all others: those with
 cells, with longer explicit segments, and very long ones.
 
-The job that fills the tables also reads them, while they are in the cache of its core.
+The task that fills the tables also reads them, while they are in the cache of its core.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ from ..simd cimport simd as kernels
 from . cimport scaled as linear
 from ..chart.chart cimport Layout, Sums
 from ..algorithms.marginals import check_segment, marginal_steps, marginals
-from ..parallel.tasks cimport Job
+from ..parallel.tasks cimport Task
 from ..simd.simd cimport N_LANES
 from ..chart.span_lists cimport Listed, Listing
 from ..potentials import check_automaton
@@ -58,9 +58,9 @@ def segment_probabilities(automaton, potentials, segments, constraints):
 
 
 def probability_steps(automaton, potentials, segments, constraints):
-    """`segment_probabilities`, but the jobs without the GIL are given away.
+    """`segment_probabilities`, but the tasks without the GIL are given away.
 
-    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List[List[float]]): In [0, 1].
     """
     check_automaton(automaton)
@@ -113,7 +113,7 @@ def decision_steps(automaton, potentials, constraints, double p, decide):
     decide (Callable): (n_tokens, spans, expected number of spans) -> segmentations, of
         which the first that is possible is taken; a span is (start, end, label index,
         probability), label 0 is none.
-    YIELDS (Job): One after the other; whoever gets one sees to it that it is done.
+    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
     RETURNS (List[Optional[List[Tuple[int, int, int]]]]): The segments; None: nothing is
         decided or possible so, or the document cannot stand beside others.
     RAISES (ValueError): As `log_partition`.
@@ -130,9 +130,9 @@ def decision_steps(automaton, potentials, constraints, double p, decide):
 def _side_by_side(
     automaton, potentials, segments, constraints, asked, Listing listing
 ):
-    """YIELDS: jobs. RETURNS: Of each document that is asked for what `Lanes` has found,
-    in a list of one where something was to be decided; [] if it has to be done alone;
-    None: it is not asked for."""
+    """YIELDS: tasks. RETURNS: Of each document that is asked for what `Lanes` has
+    found, in a list of one where something was to be decided; [] if it has to be done
+    alone; None: it is not asked for."""
     cdef Lanes lanes = None
     cdef Layout layout
     cdef list found = [None] * len(potentials)
@@ -186,7 +186,7 @@ cdef Lanes _room(automaton):
     return Lanes(automaton)
 
 
-cdef class Lanes(Job):
+cdef class Lanes(Task):
     """Up to four documents, and room for them."""
 
     cdef object automaton

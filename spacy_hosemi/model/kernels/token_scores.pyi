@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.parallel.tasks import Job
+from ...core.parallel.tasks import Task
 from ...features.kernels.key_table import RowTable
 
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ class TemplateScores:
         weights: Singles,
     ) -> None: ...
 
-class Scoring(Job):
+class Scoring(Task):
     def __init__(
         self,
         first: Ints,

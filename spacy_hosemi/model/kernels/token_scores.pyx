@@ -16,7 +16,7 @@ import numpy as np
 from libc.stdint cimport int32_t, uint64_t
 
 from ...core.simd cimport simd as kernels
-from ...core.parallel.tasks cimport Job
+from ...core.parallel.tasks cimport Task
 from ...core.simd.simd cimport mix, prefetch
 from ...features.kernels.key_table cimport RowTable
 
@@ -182,7 +182,7 @@ cdef class TemplateScores:
         return h
 
 
-cdef class Scoring(Job):
+cdef class Scoring(Task):
     """Add the scores of documents, of n tokens together, to others.
 
     blocks (BlockScores), words (int32 [n]), kept (float32 [K, B, L]): The word of each

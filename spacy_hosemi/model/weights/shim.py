@@ -215,7 +215,7 @@ class Weights(Shim):
         if not docs:
             return []
         kept = None
-        # Once more, if the weights change while the job is done.
+        # Once more, if the weights change while the task is done.
         while kept is None or kept is not self._scores:
             self._scores = kept = self._scores or self._token_scores()
             found = self.extractor.values_of(docs)

@@ -8,7 +8,7 @@ import numpy as np
 from libc.stdint cimport int32_t
 
 from ...chart.columns cimport Entry
-from ...automaton.pattern_trie import Prefixes
+from ...automaton.pattern_trie import PatternTrie
 
 
 cdef class Histories:
@@ -59,7 +59,7 @@ cdef Histories histories_of(automaton):
 
 cdef Histories _make_histories(automaton):
     cdef Histories made = Histories()
-    found = Prefixes(automaton)
+    found = PatternTrie(automaton)
     made.bare = type(automaton)(automaton.labels)
     made.n_labels, made.n_nodes = automaton.n_labels, len(found.parent)
     made.parent, made.suffix = found.parent, found.suffix

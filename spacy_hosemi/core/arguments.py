@@ -1,0 +1,76 @@
+"""Checks of arguments that are no arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ..errors import Errors
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: its repr, cut after 100 characters."""
+    try:
+        text = repr(value)
+    except Exception:  # such as a number of more than 4,300 digits
+        return f"of type {type(value).__name__}"
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def check_whole(
+    name: str, value: object, low: int, high: int, message: str = Errors.HS026
+) -> int:
+    """RETURNS (int): The value. RAISES (TypeError, ValueError): HS026, or the message
+    given, if it is no whole number from low to high."""
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if is_whole and low <= value <= high:  # type: ignore[operator]
+        return int(value)  # type: ignore[call-overload]
+    kind = ValueError if is_whole else TypeError
+    expected = f"a whole number from {low:,} to {high:,}"
+    raise kind(message.format(name=name, found=shown(value), expected=expected))
+
+
+def check_number(
+    name: str, value: object, low: float, high: float, message: str = Errors.HS026
+) -> float:
+    """RETURNS (float): The value. RAISES (TypeError, ValueError): HS026, or the message
+    given, if it is no number from low to high."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and low <= value <= high:  # type: ignore[operator]
+        return float(value)  # type: ignore[arg-type]
+    kind = ValueError if is_number else TypeError
+    expected = f"a number from {low:g} to {high:g}"
+    raise kind(message.format(name=name, found=shown(value), expected=expected))
+
+
+def check_word(name: str, value: object, expected: Sequence[str]) -> str:
+    """RAISES (ValueError): HS023 not one of those expected."""
+    if not isinstance(value, str) or value not in expected:
+        raise ValueError(
+            Errors.HS023.format(name=name, found=shown(value), expected=expected)
+        )
+    return value
+
+
+def check_kind(name: str, value: object, kind: type[Any]) -> None:
+    """RAISES (TypeError): HS019 an object of another class."""
+    if not isinstance(value, kind):
+        found = f"{shown(value)}, of type {type(value).__name__}"
+        raise TypeError(
+            Errors.HS019.format(name=name, found=found, expected=kind.__name__)
+        )
+
+
+def check_list(name: str, value: object, expected: str) -> list[Any]:
+    """RAISES (TypeError): HS019 nothing that can be iterated, or a string."""
+    if not isinstance(value, (str, bytes, bytearray)):
+        try:
+            return list(value)  # type: ignore[call-overload]
+        except TypeError:
+            pass
+    raise TypeError(
+        Errors.HS019.format(name=name, found=shown(value), expected=expected)
+    )
