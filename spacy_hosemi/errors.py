@@ -511,6 +511,11 @@ class Warnings(metaclass=_Coded):
         "more than {limit}; no more features are added. Give all training documents to "
         "nlp.initialize, which chooses the frequent ones, or raise features.min_count."
     )
+    HSW11 = (
+        "spans_threshold = {threshold}: more than {limit} spans of a document are that "
+        "probable; it begins with {text!r}. Only the {limit} most probable ones are "
+        "listed. Raise spans_threshold to have all that are above it."
+    )
     HSW07 = (
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '
         "Their tokens are treated as missing; set sentence starts that no span "

@@ -9,6 +9,7 @@ probability 1, is that there is no span.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.tokens import Doc
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..labels.inventory import Span
-from .posterior import InstancePosterior, Option
+from .posterior import InstancePosterior, Option, max_listed
 
 if TYPE_CHECKING:
     from .decoder import Decoder
@@ -107,9 +108,17 @@ def spans_above(posteriors: Posteriors, p: float) -> list[tuple[Span, float]]:
 
     posteriors (Sequence[InstancePosterior]): Of its instances; not with tags on tokens.
     p (float): Least probability, above 0.
-    RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap.
+    RETURNS (List[Tuple[Tuple[int, int, str], float]]): Sorted; they may overlap. Where
+        there are more than `max_listed`, HSW11 and the most probable ones.
     """
-    return sorted(pair for one in posteriors for pair in one.spans_above(p))
+    found = [pair for one in posteriors for pair in one.spans_above(p)]
+    limit = max_listed(sum(len(one.instance.tokens) for one in posteriors))
+    if len(found) > limit:
+        text = posteriors[0].instance.tokens[:8].text
+        message = Warnings.HSW11.format(threshold=p, text=text, limit=limit)
+        warnings.warn(message, stacklevel=2)
+        found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return sorted(found)
 
 
 def make_rows(doc: Doc, posteriors: Posteriors, k: int) -> list[dict[str, Any]]:

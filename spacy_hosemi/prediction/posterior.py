@@ -22,11 +22,21 @@ from .problem import JointMarginals, Problem
 if TYPE_CHECKING:
     from .decoder import FlatDecoder
 
+# Of all spans of a document at most this many are listed for each token, and in all.
+LISTED_PER_TOKEN, LISTED = 20, 1000
+
 Option = tuple[float, Any]  # log probability, and what has it
 
 # The names from the top of a label tree to a label, with the posterior of each; without
 # a tree the label alone.
 Path = Sequence[tuple[str, float | None]]
+
+
+def max_listed(n_tokens: int) -> int:
+    """RETURNS (int): How many spans of a document of n tokens are listed at most. With
+    p >= 1 / LISTED_PER_TOKEN there are never more: the probabilities of all spans that
+    begin at one token sum up to 1 at most."""
+    return max(LISTED, LISTED_PER_TOKEN * n_tokens)
 
 
 class InstancePosterior(Protocol):
@@ -45,8 +55,8 @@ class InstancePosterior(Protocol):
         ...
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """RETURNS (List[Tuple[Span, float]]): All spans with at least this probability,
-        above 0, in any order."""
+        """RETURNS (List[Tuple[Span, float]]): Spans with at least this probability,
+        above 0, in any order: all, or more than `max_listed` with the most probable."""
         ...
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
@@ -164,12 +174,9 @@ class SegmentPosterior:
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
         """See `InstancePosterior`; not with tags on tokens."""
         low, names = self.instance.start, self.decoder.inventory.names
-        found = self.problem.marginals(self.decoder.automaton).segments_above(p)
-        return [
-            ((i + low, j + low, names[y]), min(prob, 1.0))
-            for i, j, y, prob in found
-            if y
-        ]
+        marginals = self.problem.marginals(self.decoder.automaton)
+        found, _ = marginals.best_above(p, max_listed(len(self.instance.tokens)) + 1)
+        return [((i + low, j + low, names[y]), min(q, 1.0)) for i, j, y, q in found]
 
     def confidences(self, spans: Sequence[Span]) -> list[float]:
         """See `InstancePosterior`."""

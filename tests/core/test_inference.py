@@ -1110,6 +1110,24 @@ def test_segments_above_of_a_long_document():
     assert [row[:3] for row in rows] == expected
 
 
+@pytest.mark.parametrize("limit", [1, 2, 7, 30, 100])
+def test_the_most_probable_segments_above(limit):
+    """With ties, and more than twice as many as are listed."""
+    rng = np.random.default_rng(limit)
+    automaton = core.PatternAutomaton(["O", "A", "B"])
+    potentials = core.Potentials.zeros(automaton, 12)
+    potentials.tail[:] = 0.0
+    potentials.inside[:, 1:] = rng.integers(-1, 2, size=(12, 1))
+    found = core.marginals(automaton, potentials)
+    every = found.segments_above(1e-12, outside=False)
+    assert len(every) == 12 * 13
+    by_rank = sorted(every, key=lambda row: (-row[3], row[1], row[0], row[2]))
+    listed, is_cut = found.best_above(1e-12, limit)
+    assert (listed, is_cut) == (sorted(by_rank[:limit]), True)
+    assert found.best_above(1e-12, len(every)) == (every, False)
+    assert found.best_above(1e-12, 0) == (every, False)
+
+
 def test_segments_above_is_sorted_and_has_plain_numbers():
     automaton, potentials = zeros(4, 3, tail=0.0)
     rows = core.marginals(automaton, potentials).segments_above(1e-12)

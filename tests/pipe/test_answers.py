@@ -10,6 +10,8 @@ import spacy
 from hypothesis import assume, given, settings
 from spacy.tokens import Doc
 
+from spacy_hosemi.prediction import posterior
+
 from .. import oracles
 from ..helpers import (
     SMALL,
@@ -21,6 +23,7 @@ from ..helpers import (
     random_pipe,
     triples,
 )
+from .test_hierarchy import make_tree_nlp
 
 NLP = spacy.blank("en")
 MARKED = ("[A a b] c [B b] .", "a [B b a] c - [A c]", "c [A c c] a [B a]")
@@ -323,6 +326,36 @@ def test_the_threshold_of_a_pipeline():
     assert len(nlp("").spans["all"]) == 0
     untrained = make_nlp(**config).get_pipe("hosemi")
     assert len(untrained(make_doc(nlp, "Ada")).spans["all"]) == 0
+
+
+@pytest.mark.parametrize("name", ["segments", "sents", "tree"])
+def test_a_threshold_that_nearly_all_spans_have(name, monkeypatch):
+    """The most probable spans are listed, with a warning; else the same as before."""
+    monkeypatch.setattr(posterior, "LISTED", 10)
+    monkeypatch.setattr(posterior, "LISTED_PER_TOKEN", 2)
+    if name == "tree":
+        pipe = make_tree_nlp(max_order=0, tree={"exact_up_to": 0, "threshold": 0.0})
+        pipe = pipe.get_pipe("hosemi")
+        doc = make_doc(pipe, *"Ada met Mary in London .".split())
+    else:
+        pipe, doc = pipe_of(name), joined([["a", "b", "c", "-"], ["b", "c"]])
+    limit = 2 * len(doc)
+    monkeypatch.setattr(pipe, "spans_key", "all")
+    monkeypatch.setattr(pipe, "spans_threshold", 1e-9)
+    with monkeypatch.context() as patch:
+        patch.setattr(posterior, "LISTED", 1000)
+        whole = pipe(doc.copy())
+    group = whole.spans["all"]
+    every = dict(zip(triples(group), group.attrs["scores"].tolist()))
+    assert len(every) > limit
+    words = "Ada met" if name == "tree" else "a b c"
+    with pytest.warns(UserWarning, match=f"HSW11.*1e-09.*{limit} spans.*'{words}"):
+        group = pipe(doc).spans["all"]
+    listed = triples(group)
+    assert listed == sorted(listed) and len(listed) == limit
+    assert group.attrs["scores"].tolist() == [every[span] for span in listed]
+    others = [p for span, p in every.items() if span not in listed]
+    assert max(others) <= min(group.attrs["scores"])
 
 
 @pytest.mark.parametrize("value", [0.0, -0.1, 1.1])

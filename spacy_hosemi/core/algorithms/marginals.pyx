@@ -196,14 +196,27 @@ cdef class Marginals(Expectations):
             that its segment has not ended yet is at least p.
         RAISES (ValueError): HS022 if p is not above 0 and at most 1.
         """
+        return self.best_above(p, 0, outside)[0]
+
+    def best_above(self, p, limit, bint outside=False):
+        """`segments_above`, in memory for `limit` segments: the most probable ones.
+
+        p (float), outside (bool): See there.
+        limit (int): At most this many, if it is above 0. Of equally probable ones
+            those go first that end first, then those that begin first.
+        RETURNS (Tuple[List[Tuple[int, int, int, float]], bool]): Sorted by position;
+            and whether any were left out.
+        RAISES (ValueError): HS022 if p is not above 0 and at most 1.
+        """
         if not 0.0 < p <= 1.0:
             raise ValueError(Errors.HS022.format(found=p))
-        cdef Listing listing = Listing(p)
+        cdef Listing listing = Listing(p, None, limit)
         cdef const double[:, :] starts = self._starts()
         with nogil:
             self._list(starts, listing, outside)
+            listing.cut()
         listing.check()
-        return sorted(listing.spans(0, listing.n))
+        return sorted(listing.spans(0, listing.n)), bool(listing.is_cut)
 
     def spans_above(self, p):
         """What `core.mbr` decides from, at hand where a task has listed it.

@@ -22,10 +22,14 @@ cdef class Listing:
     cdef Open* open                     # [open_room], of which there are n_open
     cdef Py_ssize_t n_open, open_room
     cdef bint is_complete               # False: there was no memory for more
+    cdef Py_ssize_t limit               # only the best so many are kept; 0: all
+    cdef double least                   # the least score that is one of them
+    cdef bint is_cut                    # whether any were left out
 
     cdef void clear(self) noexcept nogil
     cdef check(self)
     cdef bint _grow(self) noexcept nogil
+    cdef void cut(self) noexcept nogil
     cdef void add(
         self, Py_ssize_t k, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double score
     ) noexcept nogil

@@ -4,7 +4,20 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, qsort, realloc
+
+
+cdef int _compare(const void* a, const void* b) noexcept nogil:
+    """Best first; of equal ones those that end, begin or stand first."""
+    cdef const Listed* x = <const Listed*>a
+    cdef const Listed* y = <const Listed*>b
+    if x.score != y.score:
+        return -1 if x.score > y.score else 1
+    if x.end != y.end:
+        return -1 if x.end < y.end else 1
+    if x.start != y.start:
+        return -1 if x.start < y.start else 1
+    return (x.label > y.label) - (x.label < y.label)
 
 
 cdef class Listing:
@@ -14,10 +27,11 @@ cdef class Listing:
     p (float): See `probable_segments`.
     decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how
         probable they are.
+    limit (int): At most this many are listed, the best ones; 0: all.
     """
 
-    def __cinit__(self, p=0.0, decide=None):
-        self.p, self.decide = p, decide
+    def __cinit__(self, p=0.0, decide=None, limit=0):
+        self.p, self.decide, self.limit = p, decide, limit
         self.rows, self.room = NULL, 0
         self.open, self.open_room = NULL, 0
         self.clear()
@@ -30,6 +44,7 @@ cdef class Listing:
 
     cdef void clear(self) noexcept nogil:
         self.n, self.n_open, self.is_complete = 0, 0, True
+        self.least, self.is_cut = -INFINITY, False
 
     cdef check(self):
         if not self.is_complete:
@@ -50,6 +65,9 @@ cdef class Listing:
         cdef Listed* row
         if score == -INFINITY:
             return
+        if score < self.least:
+            self.is_cut = True
+            return
         if self.n == self.room and not self._grow():
             self.is_complete = False
             return
@@ -57,6 +75,15 @@ cdef class Listing:
         row.doc, row.start, row.end = <int32_t>k, <int32_t>u, <int32_t>j
         row.label, row.score = <int32_t>y, score
         self.n += 1
+        if self.limit and self.n == 2 * self.limit:
+            self.cut()
+
+    cdef void cut(self) noexcept nogil:
+        """Leave out what is beyond the limit."""
+        if self.limit and self.n > self.limit:
+            qsort(self.rows, self.n, sizeof(Listed), _compare)
+            self.n, self.is_cut = self.limit, True
+            self.least = self.rows[self.n - 1].score
 
     cdef void begin(
         self, Py_ssize_t u, Py_ssize_t y, Py_ssize_t g, double left
