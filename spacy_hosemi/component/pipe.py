@@ -18,7 +18,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, set_dropout_rate
 
 from ..core import Marginals, PatternAutomaton, Potentials
-from ..core.parallel.coroutines import Steps, finish
+from ..core.parallel.coroutines import finish
 from ..core.parallel.ordered import in_order
 from ..errors import Errors
 from ..features.instances import batches, instances
@@ -38,7 +38,7 @@ from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import LabelInventory
 from ..labels.inventory import Span as SpanTriple
 from ..labels.label_schema import LabelSchema, read_schema
-from ..labels.partial import NOTHING, Annotation, AnySpan, Fixed
+from ..labels.partial import Annotation, AnySpan, Fixed
 from ..labels.patterns import learn_patterns
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState
@@ -682,7 +682,8 @@ class HighOrderSemiCRF(TrainablePipe):
         YIELDS (Doc): In their order; those that fail go to the error handler.
         """
         error_handler = self.get_error_handler()
-        args = self._prediction_steps, self.threads
+        # The decoder is that of the moment when a batch is begun.
+        args = lambda docs: self.decoder.steps(docs), self.threads
         for docs, found in in_order(batches(stream, batch_size), *args):
             try:
                 self.set_annotations(docs, found())
@@ -709,12 +710,6 @@ class HighOrderSemiCRF(TrainablePipe):
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         return self.decoder.predict(docs)
-
-    def _prediction_steps(
-        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
-    ) -> Steps[list[Prediction]]:
-        """Spans of each document of a batch."""
-        return self.decoder.steps(docs, corrections)
 
     @property
     def decoder(self) -> Decoder:
@@ -912,7 +907,7 @@ class HighOrderSemiCRF(TrainablePipe):
         decoder, projection = self.decoder, self.schema.projection
         args = self.inventory, self.cfg["scope"], projection.names()
         fixed = projection.lift(read_fixed(doc, keep, forbid, *args))
-        (prediction,) = finish(decoder.steps([doc], fixed))
+        (prediction,) = finish(decoder.steps([doc], fixed or None))
         self._forget(doc, fixed)
         self.set_annotations([doc], [prediction])
         return doc

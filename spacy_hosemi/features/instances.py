@@ -6,9 +6,10 @@ borders of everything that looks at neighbours, and nothing crosses them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -84,6 +85,21 @@ def instances(doc: Doc, scope: str) -> list[Instance]:
         Instance(cast(Doc, Sentence(document, start, end)), start)
         for start, end in zip(starts, starts[1:])
     ]
+
+
+def split(docs: Sequence[Doc], scope: str) -> tuple[list[Instance], Sequence[int]]:
+    """The instances of several documents.
+
+    docs (Sequence[Doc]), scope (str): See `instances`.
+    RETURNS (Tuple[List[Instance], Sequence[int]]): One document after the other; those
+        of document d are the ones from borders[d] to borders[d + 1].
+    RAISES (ValueError): HS067 sentence starts are not set.
+    """
+    if scope == "doc":
+        return [Instance(doc, 0) for doc in docs], range(len(docs) + 1)
+    parts = [instances(doc, scope) for doc in docs]
+    borders = [0, *accumulate(map(len, parts))]
+    return [instance for of_doc in parts for instance in of_doc], borders
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:

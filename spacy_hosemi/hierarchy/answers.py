@@ -129,13 +129,12 @@ class LevelPosterior:
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
         """See `Posterior`."""
-        instances = [part.instance for part in self.parts]
         labels = frozenset(self.labels)
 
         def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
             return [[*map(part.path, x)] for part, x in zip(self.parts, some)]
 
-        return by_instance(spans, instances, labels, of_instances)
+        return by_instance(spans, self.parts, labels, of_instances)
 
     def marginals(self) -> LeafMarginals:
         """See `Posterior`."""

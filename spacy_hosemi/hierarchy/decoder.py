@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..prediction.decoder import (
     DecodingOptions,
     FlatDecoder,
     Prediction,
+    Problems,
     Score,
     untrained,
 )
@@ -78,27 +79,29 @@ class FlattenedDecoder(Decoder):
         self._decoder = FlatDecoder(state, options, flat.weights.potentials_of, flat)
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
+        self, docs: Sequence[Doc], corrections: Fixed | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
-        decoder, flat = self._decoder, self.flat
+        decoder, flat, options = self._decoder, self.flat, self.options
         problems = yield from decoder.problem_steps(docs, corrections)
-        found = yield from decoder.best_steps(problems)
-        listed = [decoder.listed(of_doc) for of_doc in problems]
-        spans = [[*chain(*of_doc)] for of_doc in found]
-        if not self.options.needs_scores(corrections):
-            names = [[flat.unknown[label] for *_, label in some] for some in spans]
-            left = [FlattenedPosterior(decoder, some, flat) for some in problems]
-            columns = zip(spans, listed, names, left)
-            return [Prediction(x, None, *others) for x, *others in columns]
-        args = [*chain(*problems)], [*chain(*found)], decoder, flat
-        of_instances = iter((yield from path_steps(*args)))
-        least, predictions = self.options.min_confidence, []
-        for some, more, of_doc in zip(spans, listed, problems):
-            ways = chain(*islice(of_instances, len(of_doc)))
-            predictions.append(_confident(zip(some, ways), least, corrections, more))
+        found = yield from decoder.best_steps(problems.flat)
+        ways = None
+        if options.has_scores or options.min_confidence or corrections:
+            ways = yield from path_steps(problems.flat, found, decoder, flat)
+        predictions = []
+        for i, j in pairwise(problems.borders):
+            own, spans = problems.flat[i:j], [*chain(*found[i:j])]
+            listed = decoder.listed(own)
+            if ways is None:
+                names = [flat.unknown[label] for *_, label in spans]
+                left = FlattenedPosterior(decoder, own, flat)
+                prediction = Prediction(spans, None, listed, names, left)
+            else:
+                pairs, least = zip(spans, chain(*ways[i:j])), options.min_confidence
+                prediction = _confident(pairs, least, corrections, listed)
+            predictions.append(prediction)
         return predictions
 
     def posterior(self, doc: Doc) -> FlattenedPosterior:
@@ -119,11 +122,10 @@ class FlattenedPosterior(FlatPosterior):
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
         """See `Posterior`."""
-        instances = [problem.instance for problem in self.problems]
         labels = self.decoder.inventory.labels
         return by_instance(
             spans,
-            instances,
+            self.problems,
             labels,
             lambda some: finish(
                 path_steps(self.problems, some, self.decoder, self.flat)
@@ -169,52 +171,52 @@ class LevelDecoder(Decoder):
         self._top = FlatDecoder(state, options, score)
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
+        self, docs: Sequence[Doc], corrections: Fixed | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         problems = yield from self._top.problem_steps(docs, corrections)
-        solved, fixed = self._solve(docs, problems, corrections)
-        found = iter(self._best(solved, fixed))
-        posteriors = iter(self._posteriors(problems, solved))
-        least, predictions = self.options.min_confidence, []
-        for of_doc in problems:
-            own = [*islice(posteriors, len(of_doc))]
+        solved, fixed = self._solve(docs, problems, corrections or NOTHING)
+        found = self._best(solved, fixed)
+        posteriors = self._posteriors(problems, solved)
+        least, threshold = self.options.min_confidence, self.options.spans_threshold
+        predictions = []
+        for i, j in pairwise(problems.borders):
             pairs: list[tuple[Span, Path]] = []
-            for problem in of_doc:
+            for problem, some in zip(problems.flat[i:j], found[i:j]):
                 preset, low = problem.preset, problem.instance.start
-                for x in next(found):
+                for x in some:
                     if not preset or preset.is_free((x.start, x.end, x.label)):
                         pairs.append(((x.start + low, x.end + low, x.label), x.path))
-            threshold = self.options.spans_threshold
-            more = None if threshold is None else spans_above(own, threshold)
-            predictions.append(_confident(pairs, least, corrections, more))
+            own = posteriors[i:j]
+            listed = None if threshold is None else spans_above(own, threshold)
+            predictions.append(_confident(pairs, least, corrections, listed))
         return predictions
 
     def posterior(self, doc: Doc) -> LevelPosterior:
         """See `Decoder`."""
         top = self._top.posterior(doc)
         top.check()
-        problems = [x for x in top.problems if len(x.instance.tokens)]
-        solved, _ = self._solve([doc], [problems], NOTHING)
-        own = self._posteriors([problems], solved)
+        some = [x for x in top.problems if len(x.instance.tokens)]
+        problems = Problems(some, (0, len(some)))
+        solved, _ = self._solve([doc], problems, NOTHING)
+        own = self._posteriors(problems, solved)
         return LevelPosterior(own, self.state.schema.labels, len(doc))
 
     def _solve(
         self,
         docs: Sequence[Doc],
-        problems: Sequence[Sequence[Problem]],
+        problems: Problems,
         corrections: Fixed,
     ) -> tuple[Solved, list[Fixed]]:
         """RETURNS (Tuple[Solved, List[Fixed]]): The last level, and the corrections of
         each instance."""
-        flat, presets, fixed = [], [], []
-        for doc, of_doc in zip(docs, problems):
+        flat, presets, fixed = problems.flat, [], []
+        for doc, of_doc in zip(docs, problems.by_doc(flat)):
             preset = read_preset(doc, self.options.name)
             for problem in of_doc:
                 start, end = problem.instance.start, problem.instance.end
-                flat.append(problem)
                 fixed.append(corrections.part(start, end))
                 part = preset and preset.part(start, end)
                 presets.append(part and part.beside(fixed[-1]))
@@ -286,31 +288,33 @@ class LevelDecoder(Decoder):
                     of_instance[k] = replace(span, path=sure + span.path[n_sure:])
         return found
 
-    def _posteriors(
-        self, problems: Sequence[Sequence[Problem]], solved: Solved
-    ) -> list[LeafPosterior]:
+    def _posteriors(self, problems: Problems, solved: Solved) -> list[LeafPosterior]:
         """RETURNS (List[LeafPosterior]): That of each instance."""
-        flat = [problem.instance for of_doc in problems for problem in of_doc]
-        return [LeafPosterior(x, solved, d, self._tree) for d, x in enumerate(flat)]
+        return [
+            LeafPosterior(problem.instance, solved, d, self._tree)
+            for d, problem in enumerate(problems.flat)
+        ]
 
 
 def _confident(
     pairs: Iterable[tuple[Span, Path]],
     least: Thresholds,
-    corrections: Fixed,
+    corrections: Fixed | None,
     listed: list[tuple[Span, float]] | None,
 ) -> Prediction:
     """Spans with the deepest name of their path that is probable enough.
 
     pairs (Iterable[Tuple[Span, Path]]): Spans with a leaf, and their paths.
     """
-    found = Prediction([], [], listed, [])
+    spans: list[Span] = []
+    scores: list[float] = []
+    ways: list[Path] = []
     for (start, end, _), path in pairs:
-        if name := surest((start, end), path, least, corrections):
-            found.spans.append((start, end, name[0]))
-            found.scores.append(name[1])
-            found.paths.append(path)
-    return found
+        if name := surest((start, end), path, least, corrections or NOTHING):
+            spans.append((start, end, name[0]))
+            scores.append(name[1])
+            ways.append(path)
+    return Prediction(spans, scores, listed, ways)
 
 
 def surest(
@@ -329,6 +333,7 @@ def surest(
         even that at the top is probable enough.
     """
     for name, probability in reversed(path):
+        assert probability is not None
         is_sure = probability >= least_of(least, name)
         if is_sure and not fixed.forbids((*place, name)):
             return name, probability

@@ -144,7 +144,7 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
     n_weights = len(state.weights.table) * (1 + len(tree.leaf))
     if not levels.levels or not levels.levels[-1].is_own or n_weights > MAX_PAIRS:
         return None
-    automaton = _leaf_automaton(levels, labels, before and before.automaton)
+    automaton = _leaf_automaton(levels, labels, before.automaton if before else None)
     weights = _leaf_weights(state.weights, levels, labels)
     return FlatTree(tree, labels, schema.outside, automaton, weights)
 

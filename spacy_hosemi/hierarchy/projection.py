@@ -57,12 +57,12 @@ class TreeProjection:
             known = known.with_labels(self._top_of)
             return replace(known, spans=self.spans_at_top(known.spans))
         if isinstance(known, Annotation):
-            wrong = self._excluded_at_top(known.incorrect)
+            incorrect = self._excluded_at_top(known.incorrect)
             spans = self.spans_at_top(known.spans)
-            return Annotation(spans, known.is_missing, wrong)
-        whole = [span for span in known.forbid if span[2] is None]
-        wrong = self._excluded_at_top(_with_label(known.forbid))
-        return Fixed(tuple(self.spans_at_top(known.keep)), (*whole, *wrong))
+            return Annotation(spans, known.is_missing, incorrect)
+        forbid: list[AnySpan] = [span for span in known.forbid if span[2] is None]
+        forbid += self._excluded_at_top(_with_label(known.forbid))
+        return Fixed(tuple(self.spans_at_top(known.keep)), tuple(forbid))
 
     def spans_at_top(self, spans: Iterable[Span]) -> list[Span]:
         """RETURNS (List[Tuple[int, int, str]]): With the names at the top."""

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
-from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
+from spacy.attrs import (  # type: ignore[import-not-found]
+    ENT_IOB,
+    IS_SPACE,
+    SENT_START,
+)
 from spacy.tokens import Doc
 
 from ..core import Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.viterbi import viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
-from ..features.instances import batches, instances, shift
-from ..labels.inventory import Segment, Span
+from ..features.instances import Instance, batches, shift, split
+from ..labels.inventory import Span
 from ..labels.partial import NOTHING, Fixed, Preset
 from ..labels.projection import Projection
 from ..labels.whitespace import trim_whitespace
@@ -55,11 +59,6 @@ class DecodingOptions(NamedTuple):
     temperature: float
     has_scores: bool
     hierarchy: Any = None
-
-    def needs_scores(self, corrections: Fixed) -> bool:
-        """Whether probabilities of spans are computed at once. With corrections they
-        are: a later computation would not know these."""
-        return bool(self.has_scores or self.min_confidence or corrections)
 
 
 # Not frozen: one is made for each document.
@@ -98,16 +97,18 @@ class Decoder(Protocol):
         RAISES (ValueError): HS060 no segmentation is possible; HS067 sentence starts
             are not set.
         """
-        found = (finish(self.steps(batch)) for batch in batches(docs))
-        return [prediction for of_batch in found for prediction in of_batch]
+        found: list[Prediction] = []
+        for batch in batches(docs):
+            found += finish(self.steps(batch))
+        return found
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
+        self, docs: Sequence[Doc], corrections: Fixed | None = None
     ) -> Steps[list[Prediction]]:
         """`predict` for documents of one vocabulary; jobs without the GIL are given
         away.
 
-        corrections (Fixed): What a user has corrected in the only document.
+        corrections (Optional[Fixed]): What a user has corrected in the only document.
         """
         ...
 
@@ -116,13 +117,29 @@ class Decoder(Protocol):
         ...
 
 
+class Problems(NamedTuple):
+    """The instances of some documents, ready to be decoded.
+
+    flat (List[Problem]): One document after the other.
+    borders (Sequence[int]): Those of document d are the ones from borders[d] to
+        borders[d + 1].
+    """
+
+    flat: list[Problem]
+    borders: Sequence[int]
+
+    def by_doc(self, found: Sequence[Any]) -> list[Sequence[Any]]:
+        """RETURNS (List[Sequence]): What was found of the instances, by document."""
+        return [found[i:j] for i, j in pairwise(self.borders)]
+
+
 class FlatDecoder(Decoder):
     """See `Decoder`; for labels with nothing below them.
 
     state (ModelState), options (DecodingOptions): See `Decoder`.
     score (Callable): Gives the potentials of instances.
-    automaton (PatternAutomaton), inventory (LabelInventory), projection (Projection):
-        Of the labels that segments have; by default those of the state.
+    labels (Any): Has the automaton, inventory and projection of the labels that
+        segments have; by default the schema of the state.
     """
 
     def __init__(
@@ -137,113 +154,119 @@ class FlatDecoder(Decoder):
         self.automaton, self.inventory = labels.automaton, labels.inventory
         self.projection: Projection = labels.projection
         self._score = score
+        gazetteers = state.weights.extractor.gazetteers
+        self._matches = gazetteers.entities if gazetteers.has_hard else None
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
+        self, docs: Sequence[Doc], corrections: Fixed | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         problems = yield from self.problem_steps(docs, corrections)
-        found = yield from self.best_steps(problems)
-        spans = [
-            [span for of_instance in of_doc for span in of_instance] for of_doc in found
-        ]
-        listed = [self.listed(of_doc) for of_doc in problems]
-        if not self.options.needs_scores(corrections):
-            return [
-                Prediction(some, None, more, posterior=FlatPosterior(self, of_doc))
-                for some, more, of_doc in zip(spans, listed, problems)
-            ]
-        flat = [*chain(*problems)], [*chain(*found)]
-        args = self.automaton, self.inventory
-        of_instances = iter((yield from confidence_steps(*flat, *args)))
-        scores = [[*chain(*islice(of_instances, len(of_doc)))] for of_doc in problems]
-        return [self._confident(*of_doc) for of_doc in zip(spans, scores, listed)]
+        found = yield from self.best_steps(problems.flat)
+        options, scores = self.options, None
+        if options.has_scores or options.min_confidence or corrections:
+            args = problems.flat, found, self.automaton, self.inventory
+            scores = yield from confidence_steps(*args)
+        predictions = []
+        for i, j in pairwise(problems.borders):
+            own = problems.flat[i:j]
+            spans = found[i] if j == i + 1 else [*chain(*found[i:j])]
+            listed = None if options.spans_threshold is None else self.listed(own)
+            if scores is None:
+                posterior = FlatPosterior(self, own)
+                prediction = Prediction(spans, None, listed, None, posterior)
+            else:
+                prediction = self._confident(spans, [*chain(*scores[i:j])], listed)
+            predictions.append(prediction)
+        return predictions
 
     def posterior(self, doc: Doc) -> FlatPosterior:
         """See `Decoder`."""
-        (problems,) = finish(self.problem_steps([doc]))
-        return FlatPosterior(self, problems)
+        return FlatPosterior(self, finish(self.problem_steps([doc])).flat)
 
     def problem_steps(
-        self, docs: Sequence[Doc], corrections: Fixed = NOTHING
-    ) -> Steps[list[list[Problem]]]:
-        """RETURNS (List[List[Problem]]): The instances of each document, with scores
-        and all that limits their segmentations."""
+        self, docs: Sequence[Doc], corrections: Fixed | None = None
+    ) -> Steps[Problems]:
+        """RETURNS (Problems): The instances, with scores and all that limits their
+        segmentations."""
         options = self.options
-        parts = [instances(doc, options.scope) for doc in docs]
-        flat = [instance.tokens for of_doc in parts for instance in of_doc]
-        potentials = iter((yield from self._score(flat)))
-        presets = [self.preset(doc, corrections) for doc in docs]
-        corrections = self.projection.project(corrections)
-        matches = self.state.weights.extractor.gazetteers.entities
-        problems = [
-            [
-                make_problem(
-                    instance,
-                    next(potentials),
-                    preset,
-                    corrections,
-                    matches(instance.tokens),
-                    self.automaton,
-                    self.inventory,
-                )
-                for instance in of_doc
-            ]
-            for of_doc, preset in zip(parts, presets)
-        ]
+        parts, borders = split(docs, options.scope)
+        scores = yield from self._score([instance.tokens for instance in parts])
+        fixed = self.projection.project(corrections) if corrections else NOTHING
+        flat = []
+        for d, doc in enumerate(docs):
+            preset = None
+            if doc.has_annotation(ENT_IOB):
+                preset = self._preset(doc, corrections)
+            is_limited = bool(
+                preset
+                or corrections
+                or self._matches
+                or doc.has_annotation(SENT_START)
+                or doc.has_annotation(IS_SPACE)
+            )
+            for k in range(borders[d], borders[d + 1]):
+                if is_limited:
+                    flat.append(self._limited(parts[k], scores[k], preset, fixed))
+                else:
+                    flat.append(Problem(parts[k], scores[k], None))
+        problems = Problems(flat, borders)
         if options.collective:
+            of_docs = zip(docs, problems.by_doc(flat))
             args = self.automaton, options.collective
-            problems = [agree(*pair, *args) for pair in zip(docs, problems)]
+            flat = [x for pair in of_docs for x in agree(*pair, *args)]
         if options.temperature != 1.0:
-            problems = [
-                [problem.at_temperature(options.temperature) for problem in of_doc]
-                for of_doc in problems
-            ]
-        return problems
+            flat = [problem.at_temperature(options.temperature) for problem in flat]
+        return Problems(flat, borders)
 
-    def preset(self, doc: Doc, corrections: Fixed) -> Preset | None:
-        """RETURNS (Optional[Preset]): What is preset in a document beside corrections,
-        with the labels that segments have."""
-        if not doc.has_annotation(ENT_IOB):
-            return None
+    def _preset(self, doc: Doc, corrections: Fixed | None) -> Preset | None:
+        """RETURNS (Optional[Preset]): What is preset beside corrections, with labels of
+        segments."""
         preset = read_preset(doc, self.options.name)
         if preset and corrections:
             preset = preset.beside(corrections)
         return preset and self.projection.project(preset)
 
-    def best_steps(
-        self, problems: Sequence[Sequence[Problem]]
-    ) -> Steps[list[list[list[Span]]]]:
-        """RETURNS (List[List[List[Tuple[int, int, str]]]]): The best spans of each
-        instance of each document, without the preset ones, in tokens of the document.
+    def _limited(
+        self,
+        instance: Instance,
+        potentials: Potentials,
+        preset: Preset | None,
+        fixed: Fixed,
+    ) -> Problem:
+        matches = self._matches(instance.tokens) if self._matches else ()
+        args = instance, potentials, preset, fixed, matches
+        return make_problem(*args, self.automaton, self.inventory)
+
+    def best_steps(self, problems: Sequence[Problem]) -> Steps[list[list[Span]]]:
+        """RETURNS (List[List[Tuple[int, int, str]]]): The best spans of each instance,
+        without the preset ones, in tokens of its document.
 
         RAISES (ValueError): HS060 no segmentation is possible.
         """
-        flat = [problem for of_doc in problems for problem in of_doc]
-        given = [x.potentials for x in flat], [x.constraints for x in flat]
+        given = [x.potentials for x in problems], [x.constraints for x in problems]
         automaton, inventory, options = self.automaton, self.inventory, self.options
         if options.decoding == "mbr":
             found = yield from mbr_steps(automaton, *given, options.expected_f1)
-        elif inventory.on_tokens and any(x.fixed.forbid for x in flat):
-            found = [best_permitted(x, automaton, inventory) for x in flat]
+        elif inventory.on_tokens and any([x.fixed.forbid for x in problems]):
+            found = [best_permitted(x, automaton, inventory) for x in problems]
         else:
-            found = yield from viterbi_steps(automaton, *given)
-            found = [segments for segments, _ in found]
-        of_instances = map(self._spans, flat, found)
-        return [list(islice(of_instances, len(of_doc))) for of_doc in problems]
-
-    def _spans(self, problem: Problem, segments: Sequence[Segment]) -> list[Span]:
-        instance = problem.instance
-        if not segments and len(instance.tokens):
-            raise self.impossible(problem)
-        spans = self.inventory.decode(segments)
-        if self.inventory.on_tokens:  # tags may run on over whitespace
-            spans = trim_whitespace(spans, instance.tokens)
-        if problem.preset:
-            spans = [span for span in spans if problem.preset.is_free(span)]
-        return shift(spans, instance.start) if instance.start else spans
+            scored = yield from viterbi_steps(automaton, *given)
+            found = [segments for segments, _ in scored]
+        best = []
+        for problem, segments in zip(problems, found):
+            instance = problem.instance
+            if not segments and len(instance.tokens):
+                raise self.impossible(problem)
+            spans = inventory.decode(segments)
+            if inventory.on_tokens:  # tags may run on over whitespace
+                spans = trim_whitespace(spans, instance.tokens)
+            if problem.preset:
+                spans = [span for span in spans if problem.preset.is_free(span)]
+            best.append(shift(spans, instance.start) if instance.start else spans)
+        return best
 
     def listed(self, problems: Sequence[Problem]) -> list[tuple[Span, float]] | None:
         """RETURNS (Optional[List[Tuple[Span, float]]]): See `Prediction`."""
@@ -268,6 +291,7 @@ class FlatDecoder(Decoder):
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
 
-def untrained(corrections: Fixed) -> Prediction:
+def untrained(corrections: Fixed | None) -> Prediction:
     """RETURNS (Prediction): Of an untrained model: the spans that a user gave."""
-    return Prediction(list(corrections.keep), [1.0] * len(corrections.keep))
+    spans = [*corrections.keep] if corrections else []
+    return Prediction(spans, [1.0] * len(spans))

@@ -39,11 +39,15 @@ def max_listed(n_tokens: int) -> int:
     return max(LISTED, LISTED_PER_TOKEN * n_tokens)
 
 
-class InstancePosterior(Protocol):
-    """Over the segmentations of one instance; spans are in tokens of its document."""
+class Part(Protocol):
+    """What is known of one instance."""
 
     @property
     def instance(self) -> Instance: ...
+
+
+class InstancePosterior(Part, Protocol):
+    """Over the segmentations of one instance; spans are in tokens of its document."""
 
     def most_probable(self, k: int) -> list[Option]:
         """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
@@ -126,8 +130,7 @@ class FlatPosterior:
             pairs = zip(some, finish(steps))
             return [[[(x[2], p)] for x, p in zip(*pair)] for pair in pairs]
 
-        instances = [problem.instance for problem in self.problems]
-        return by_instance(spans, instances, inventory.labels, of_instances)
+        return by_instance(spans, self.problems, inventory.labels, of_instances)
 
     def marginals(self) -> Marginals | JointMarginals:
         """See `Posterior`."""
@@ -186,23 +189,25 @@ class SegmentPosterior:
 
 def by_instance(
     spans: Sequence[Span],
-    instances: Sequence[Instance],
+    parts: Sequence[Part],
     labels: Container[str],
     paths: Callable[[Sequence[Sequence[Span]]], Sequence[Sequence[Path]]],
 ) -> list[Path | None]:
     """Paths of spans of a document.
 
     spans (Sequence[Tuple[int, int, str]]): Any.
-    instances (Sequence[Instance]): The instances of the document.
+    parts (Sequence[Part]): What is known of each instance of the document.
     labels (Container[str]): Those that have paths.
     paths (Callable): Gives the paths of some spans of each instance.
     RETURNS (List[Optional[Path]]): See `Posterior.paths`.
     """
+    instances = [part.instance for part in parts]
     starts = [instance.start for instance in instances]
-    asked: list[list[int]] = [[] for _ in instances]
+    ends = [instance.start + len(instance.tokens) for instance in instances]
+    asked: list[list[int]] = [[] for _ in parts]
     for k, (start, end, label) in enumerate(spans):
         d = bisect_right(starts, start) - 1
-        if end <= instances[d].end and label in labels:
+        if end <= ends[d] and label in labels:
             asked[d].append(k)
     found: list[Path | None] = [None] * len(spans)
     of_instances = paths([[spans[k] for k in some] for some in asked])
@@ -226,7 +231,10 @@ def confidence_steps(
     automaton (PatternAutomaton), inventory (LabelInventory): Of the problems.
     RETURNS (List[List[float]]): In [0, 1].
     """
-    moved = [shift(some, -x.instance.start) for x, some in zip(problems, spans)]
+    moved = [
+        shift(some, -x.instance.start) if x.instance.start else some
+        for x, some in zip(problems, spans)
+    ]
     if inventory.on_tokens:
         pairs = zip(problems, moved)
         found = [_of_tags(*pair, automaton, inventory) for pair in pairs]

@@ -68,14 +68,14 @@ def test_the_stream_is_read_as_far_as_needed(nlp):
 
 def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     pipe = nlp.get_pipe("hosemi")
-    add_limits, failed = decoder_module.make_problem, []
+    make, failed = decoder_module.Problem, []
 
     def fail(instance, *args):
         if "Nobody" in instance.tokens.text:
             raise ValueError("Nobody")
-        return add_limits(instance, *args)
+        return make(instance, *args)
 
-    monkeypatch.setattr(decoder_module, "make_problem", fail)
+    monkeypatch.setattr(decoder_module, "Problem", fail)
     monkeypatch.setattr(
         pipe, "error_handler", lambda *args: failed.extend(args[2]), raising=False
     )

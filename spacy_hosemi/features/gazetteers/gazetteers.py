@@ -110,7 +110,7 @@ class Gazetteers:
             if gazetteer.fuzzy is not None
         }
         self._labels = [gazetteer.label for gazetteer in self.settings.values()]
-        self._has_hard = any(self._labels)
+        self.has_hard = any(self._labels)
         self._reader = WordReader()
         self._nothing_similar = nothing_similar(tuple(self.settings))
 
@@ -228,7 +228,7 @@ class Gazetteers:
         RETURNS (List[Tuple[int, int, str]]): Spans, overlapping ones too; the longest
             first, of equally long ones the leftmost, then by list.
         """
-        if not self._has_hard:
+        if not self.has_hard:
             return []
         found, labels = self.matches(doc), self._labels
         spans = zip(found.start.tolist(), found.end.tolist(), found.lists.tolist())
