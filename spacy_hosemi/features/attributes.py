@@ -1,14 +1,18 @@
-"""What can be read of a token: attributes of its lexeme, of the token, of its place,
-and extension attributes.
+"""Attributes that templates read: of a lexeme, a token, a place in the document, and
+extension attributes.
 
-A value is a string (then its 64-bit hash is used), or None where there is nothing to
-read and no feature shall fire.
+A value is a string, of which the 64-bit hash is used, or None where there is nothing to
+read: then no template that reads the attribute is active.
+
+Every function here takes time linear in the length of the word: patterns have no two
+neighbouring parts that match the same character, so a match never has to backtrack.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
@@ -29,16 +33,20 @@ FLAGS = (
 SET_BY_COMPONENTS = ("LEMMA", "POS", "TAG", "DEP", "MORPH")
 TOKEN_ATTRIBUTES = ("NORM", *SET_BY_COMPONENTS)
 
-# Nearest end of the document in tokens, up to here; then which tenth of it.
+# POSITION counts up to 3 tokens from an end of the document, and tenths between them.
 _NEAR = 3
 
-_YEAR = re.compile(r"\W*(1[5-9]\d\d|20\d\d)[a-z]?\W*")
-_RANGE = re.compile(r"\W*[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+\W*")
+# Kinds of numbers, as words without the punctuation around them.
+_YEAR = re.compile(r"(1[5-9]\d\d|20\d\d)[a-z]?")
+_RANGE = re.compile(r"[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+")
 _ROMAN = re.compile(
-    r"\W*(?=[ivxlcdm])m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})\W*", re.I
+    r"m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})", re.IGNORECASE
 )
-_ORDINAL = re.compile(r"\W*\d+(st|nd|rd|th|\.)\W*", re.I)
+_ORDINAL = re.compile(r"\d+(st|nd|rd|th)", re.IGNORECASE)
+
+# Of a whole word.
 _INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
+_WORD_CHARACTER = re.compile(r"\w")
 
 # Quotation marks: which of them opens and which closes depends on the language.
 OPENING, CLOSING, QUOTES = "([{<", ")]}>", "\"'`“”„‘’‚«»"
@@ -46,16 +54,19 @@ _NO_MARK = re.compile(f"[^{re.escape(OPENING + CLOSING + QUOTES)}]+")
 
 
 def number_kind(text: str) -> str | None:
-    """Which kind of number a word is: year, range, ordinal, count of digits, roman.
+    """The kind of number that a word is: year, range, ordinal, count of digits, roman.
 
     text (str): The word, punctuation around it allowed.
     RETURNS (Optional[str]): None if it has nothing of a number.
     """
-    if _YEAR.fullmatch(text):
+    start, end = _without_punctuation(text)
+    core = text[start:end]
+    if _YEAR.fullmatch(core):
         return "year"
-    if _RANGE.fullmatch(text):
+    if _RANGE.fullmatch(core):
         return "range"
-    if _ORDINAL.fullmatch(text):
+    is_numbered = core.isdecimal() and text[end : end + 1] == "."
+    if is_numbered or _ORDINAL.fullmatch(core):
         return "ordinal"
     digits = sum(c.isdigit() for c in text)
     if digits:
@@ -63,7 +74,7 @@ def number_kind(text: str) -> str | None:
         return f"{min(digits, 5)}{'+' if rest else ''}"
     if _INITIAL.fullmatch(text):
         return "initial"
-    return "roman" if _ROMAN.fullmatch(text) else None
+    return "roman" if core and _ROMAN.fullmatch(core) else None
 
 
 def short_shape(text: str) -> str:
@@ -72,11 +83,7 @@ def short_shape(text: str) -> str:
         "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
         for c in text
     )
-    shape = ""
-    for kind in kinds:
-        if not shape.endswith(kind):
-            shape += kind
-    return shape[:12]
+    return "".join(islice((kind for kind, _ in groupby(kinds)), 12))
 
 
 def core_of(text: str) -> str | None:
@@ -88,21 +95,33 @@ def core_of(text: str) -> str | None:
 
 def punctuation(text: str) -> str | None:
     """Punctuation around the word: 'Vol.,' -> '_.,'."""
-    head = re.match(r"\W*", text)
-    tail = re.search(r"\W*$", text)
-    before = head.group() if head else ""
-    after = tail.group() if tail and len(before) < len(text) else ""
-    return f"{before}_{after}"[:6] if before or after else None
+    start, end = _without_punctuation(text)
+    if (start, end) == (0, len(text)):
+        return None
+    return f"{text[:start][:6]}_{text[end:][:6]}"[:6]
+
+
+def _without_punctuation(text: str) -> tuple[int, int]:
+    """Start and end of the word without punctuation; (n, n) if there is nothing else.
+
+    The end is looked for from behind: a search for `\\W*$` would go to the end of the
+    text from each character.
+    """
+    first = _WORD_CHARACTER.search(text)
+    last = _WORD_CHARACTER.search(text[::-1]) if first else None
+    if first is None or last is None:
+        return len(text), len(text)
+    return first.start(), len(text) - last.start()
 
 
 def marks(text: str) -> str | None:
-    """Brackets and quotation marks of a word, an apostrophe within it not counted."""
+    """Brackets and quotation marks of a word, without apostrophes within it."""
     text = re.sub(r"(?<=\w)['’`](?=\w)", "", text)
     return _NO_MARK.sub("", text) or None
 
 
 def case(text: str) -> str | None:
-    """How a word is written: "upper", "title", "lower", "mixed"; None: no letters."""
+    """How the letters of a word are written: "upper", "title", "lower", "mixed"."""
     letters = "".join(c for c in text if c.isalpha())
     if not letters:
         return None
@@ -147,10 +166,10 @@ LEXEME_ATTRIBUTES: dict[str, Callable[[Lexeme], str | None]] = {
 
 
 def position(doc: Doc) -> NDArray[np.uint64]:
-    """Where in the document: first and last tokens one by one, between them by tenths.
+    """Places in the document: the first and last tokens one by one, tenths between.
 
-    RETURNS (uint64 [n]): Small numbers from 10; those below stand for absent values
-        and for what lies before and behind the document.
+    RETURNS (uint64 [n]): Numbers from 10; smaller ones stand for absent values and for
+        the places before and after a document.
     """
     n = len(doc)
     i = np.arange(n)
@@ -160,7 +179,7 @@ def position(doc: Doc) -> NDArray[np.uint64]:
     return np.where((last < _NEAR) & (i >= _NEAR), 15 + last, bucket).astype(np.uint64)
 
 
-def _space_behind(doc: Doc) -> NDArray[np.uint64]:
+def _space_after(doc: Doc) -> NDArray[np.uint64]:
     return doc.to_array("SPACY").astype(np.uint64) * np.uint64(10)
 
 
@@ -171,23 +190,23 @@ def _sentence_start(doc: Doc) -> NDArray[np.uint64]:
 
 DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {
     "POSITION": position,
-    "SPACY": _space_behind,
+    "SPACY": _space_after,
     "SENT_START": _sentence_start,
 }
 
 KNOWN = (*LEXEME_ATTRIBUTES, *TOKEN_ATTRIBUTES, *DOC_ATTRIBUTES)
 
-# Types that an extension attribute may have; None is none of them but "not there".
+# Types that an extension attribute may have. None is a value of any: it is absent.
 _TYPES = ("str", "bool", "int")
 
 
 def is_extension(attribute: str) -> bool:
-    """Whether a template reads Token._; "_.x:IN" is a list."""
+    """Whether an attribute is one of Token._ ("_.x:IN" is a list)."""
     return attribute.startswith("_.") and ":" not in attribute
 
 
 class Extensions:
-    """Extension attributes of tokens; each has values of one type.
+    """Extension attributes of tokens; each has values of one type, fixed by training.
 
     types (Mapping[str, str]): Known types by name, such as {"topic": "str"}.
     """
@@ -206,43 +225,50 @@ class Extensions:
         """Take types from `to_dict`."""
         self.types = dict(data)
 
-    def texts(self, doc: Doc, name: str) -> list[str | None]:
+    def texts(self, doc: Doc, name: str, is_train: bool = False) -> list[str | None]:
         """The values of all tokens.
 
         doc (Doc): n tokens.
         name (str): Of the attribute, without "_.".
+        is_train (bool): Whether an attribute of no known type gets that of its values.
         RETURNS (List[Optional[str]]): None where it is None, False or "".
         RAISES (ValueError): HS039 if the attribute is not registered. (TypeError):
-            HS048 if a value is of no known type, or of another one than those before.
+            HS048 if a value is of another type than the known one, or the others.
         """
         if not Token.has_extension(name):
             raise ValueError(Errors.HS039.format(name=name))
         values = [token._.get(name) for token in doc]
+        expected = self.types.get(name)
         for i, value in enumerate(values):
             if value is not None:
-                self._check(doc, i, name, value)
+                expected = _type_of(doc, i, name, value, expected)
+        if is_train and expected and name not in self.types:
+            self.types = {**self.types, name: expected}
         return [_as_text(value) for value in values]
 
-    def values(self, doc: Doc, name: str) -> NDArray[np.uint64]:
+    def values(self, doc: Doc, name: str, is_train: bool = False) -> NDArray[np.uint64]:
         """RETURNS (uint64 [n]): Hashes of `texts`, 0 for None."""
-        return np.array([hash_or_0(text) for text in self.texts(doc, name)], np.uint64)
+        texts = self.texts(doc, name, is_train)
+        return np.array([hash_or_0(text) for text in texts], np.uint64)
 
-    def _check(self, doc: Doc, i: int, name: str, value: Any) -> None:
-        # No subclasses: the text of an enumeration depends on the version of Python.
-        kind = type(value)
-        is_builtin = kind.__module__ == "builtins"
-        found = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
-        expected = self.types.setdefault(name, found) if found in _TYPES else None
-        if found != expected:
-            raise TypeError(
-                Errors.HS048.format(
-                    name=name,
-                    found=repr(value)[:40],
-                    type=found,
-                    token=doc[i].text,
-                    expected=self.types.get(name) or " or ".join(_TYPES),
-                )
+
+def _type_of(doc: Doc, i: int, name: str, value: Any, expected: str | None) -> str:
+    """The type of a value of the i-th token; HS048 unless it is the expected one."""
+    # No subclasses: the text of an enumeration depends on the version of Python.
+    kind = type(value)
+    is_builtin = kind.__module__ == "builtins"
+    found = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
+    if found not in _TYPES or (expected and found != expected):
+        raise TypeError(
+            Errors.HS048.format(
+                name=name,
+                found=repr(value)[:40],
+                type=found,
+                token=doc[i].text,
+                expected=expected or " or ".join(_TYPES),
             )
+        )
+    return found
 
 
 def _as_text(value: str | bool | int | None) -> str | None:

@@ -216,7 +216,7 @@ class Extractor:
         lists = self.gazetteers
         matches = lists.matches_together(docs, is_train)
         found = matches, lists.similar_together(docs, is_train)
-        values = self._with_others(docs, values, found)
+        values = self._with_others(docs, values, found, is_train)
         segments = self._units.read(docs, first, values, *found)
         return Values(vocab, orths, first, values, segments, listed)
 
@@ -317,6 +317,7 @@ class Extractor:
         docs: Sequence[Doc],
         lexical: Keys,
         found: tuple[Matches, FuzzyMatches],
+        is_train: bool,
     ) -> Keys:
         """RETURNS (uint64 [n, A]): Attributes of lexemes, and those that are not."""
         if self.n_lexical == len(self.columns):
@@ -324,7 +325,10 @@ class Extractor:
         read: list[Callable[[Doc], Any]] = [
             *(methodcaller("to_array", name) for name in self._of_token),
             *(DOC_ATTRIBUTES[name] for name in self._of_doc),
-            *(partial(self.extensions.values, name=n[2:]) for n in self._extended),
+            *(
+                partial(self.extensions.values, name=name[2:], is_train=is_train)
+                for name in self._extended
+            ),
         ]
         values = np.empty((len(lexical), len(self.columns)), np.uint64)
         values[:, : self.n_lexical] = lexical

@@ -73,14 +73,21 @@ def test_values(values, expected):
 def test_the_first_value_tells_the_type(value, expected):
     extensions = Extensions()
     assert not extensions
-    extensions.values(make_topics(None, value), "topic")
+    extensions.values(make_topics(None, value), "topic", is_train=True)
     assert extensions.types == {"topic": expected}
     assert extensions
 
 
 def test_nothing_is_no_type():
     extensions = Extensions()
-    extensions.values(make_topics(None, None), "topic")
+    extensions.values(make_topics(None, None), "topic", is_train=True)
+    assert extensions.types == {}
+
+
+def test_prediction_fixes_no_type():
+    extensions = Extensions()
+    for value in ("a", 1, True):
+        extensions.values(make_topics(None, value), "topic")
     assert extensions.types == {}
 
 
@@ -134,8 +141,8 @@ def test_the_type_changes(first, second, expected):
 
 def test_each_attribute_has_its_type():
     extensions, doc = Extensions(), make_topics("a", "b")
-    extensions.values(doc, "topic")
-    extensions.values(doc, "is_long")
+    extensions.values(doc, "topic", is_train=True)
+    extensions.values(doc, "is_long", is_train=True)
     assert extensions.types == {"topic": "str", "is_long": "bool"}
 
 
@@ -204,7 +211,7 @@ def test_an_empty_doc():
 
 def test_pickle():
     extractor = Extractor(FeatureSet(["_.topic"]))
-    extractor.read(make_topics("a"))
+    extractor.read(make_topics("a"), is_train=True)
     copy = pickle.loads(pickle.dumps(extractor))
     with pytest.raises(TypeError, match="HS048"):
         copy.read(make_topics(1))

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import hypothesis.strategies as st
 import numpy as np
@@ -112,7 +113,7 @@ def test_a_function_is_called_once_for_all_its_roles():
 @pytest.mark.parametrize("most, n_again", [(1_000_000, 0), (2, 1), (0, 2)])
 def test_documents_that_are_read_again(most, n_again, monkeypatch):
     """As long as not too much is listed, and never after the context."""
-    monkeypatch.setattr(functions_module, "MOST_KEPT", most)
+    monkeypatch.setattr(functions_module, "MOST_CACHED", most)
     calls = []
 
     def count(doc):
@@ -141,9 +142,19 @@ def test_a_copy_reads_its_own_documents(copied):
         of_first = found.read(docs[:1], lambda role, name: 7)
         other = copied(found)
         assert found.read(docs[:1], lambda role, name: 7) is of_first
-    assert other._kept is None
+    assert not other._caches
     (listed,) = other.read(docs[1:], lambda role, name: 7)
     assert listed.texts == ["b"]
+
+
+def test_another_thread_reads_anew():
+    """It may predict documents that change, while this one trains."""
+    found, doc = Functions({"f": orth}), make_doc(NLP, "a")
+    with found.once(), ThreadPoolExecutor(1) as pool:
+        of_first = found.read([doc], lambda role, name: 7)
+        other = pool.submit(found.read, [doc], lambda role, name: 7).result()
+        assert other[0].texts == ["a"] and other is not of_first
+        assert found.read([doc], lambda role, name: 7) is of_first
 
 
 def test_documents_together():

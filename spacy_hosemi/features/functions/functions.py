@@ -1,12 +1,13 @@
-"""Features that functions of the user's own list, as CRF tools take them.
+"""Features that functions of the user list, in the form that CRF tools take.
 
 A function takes a Doc and returns for each token a list of features. Each is a text,
 which gets weights of its own, or a pair of a text and a number that multiplies them:
 
     ["dark", ("height", 0.25)]      adds weight["dark"] + 0.25 * weight["height"]
 
-A feature that is listed twice counts twice; one with the number 0, and "", are nothing.
-The functions are code: a saved model has their names, and the config says who they are.
+A feature that is listed twice counts twice; one with the number 0, or "", is ignored.
+The functions are code: a saved model has their names, the config their registrations.
+Threads that predict with one pipeline call them at the same time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Real
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ from ...errors import Errors
 from ..attributes import KNOWN, is_extension
 from ..kernels.key_table import template_keys
 
-# What a function lists for a token, and a function.
+# An element of what a function lists for a token, and a function.
 Feature = str | tuple[str, float]
 Function = Callable[[Doc | Span], Sequence[Sequence[Feature]]]
 
@@ -36,10 +38,10 @@ Function = Callable[[Doc | Span], Sequence[Sequence[Feature]]]
 FUNCTION_ROLES = ("inside", "start", "end", "within")
 DEFAULT_ROLES = ("inside",)
 
-# So many features are kept by `Functions.once`: about 100 MB, with their texts.
-MOST_KEPT = 1_000_000
+# The most features that `Functions.once` caches: about 100 MB, with their texts.
+MOST_CACHED = 1_000_000
 
-# Of a value: sums of products of two such numbers are finite.
+# The largest number that a feature may have: sums of products of two are finite.
 _MOST = 1e100
 
 _ONE_ATOM = np.array([0, 1], np.int32)
@@ -49,13 +51,13 @@ _NOTHING = np.uint64(hash_string(""))
 
 @dataclass(frozen=True)
 class Listed:
-    """What one function lists for n tokens, as it is read in one role.
+    """Features that one function lists for n tokens, read in one role.
 
     role, function (str): Names.
     token (int32 [K]): Ascending.
-    keys (uint64 [K]): The feature of each; 0: it does not fire.
-    strength (Optional[float64 [K]]): How much each fires; None: 1.0.
-    texts (Sequence[str]): What was listed.
+    keys (uint64 [K]): Of each feature; 0: it is not active.
+    strength (Optional[float64 [K]]): The number of each feature; None: 1.0 for all.
+    texts (Sequence[str]): The features as they were listed.
     """
 
     role: str
@@ -68,6 +70,15 @@ class Listed:
     def name(self, k: int) -> str:
         """RETURNS (str): Readable form of the k-th feature."""
         return f"{self.function}={self.texts[k]}"
+
+
+@dataclass
+class _Cache:
+    """Features by the id of a document, which is held so that it stays that of the
+    document, and how many more features there is room for."""
+
+    found: dict[int, tuple[Doc, tuple[Listed, ...]]]
+    n_left: int
 
 
 class Functions:
@@ -96,11 +107,10 @@ class Functions:
         for name, of_name in given.items():
             _check_each(f"{key}.{name}", of_name or [""], FUNCTION_ROLES)
         self.roles = {name: given.get(name, DEFAULT_ROLES) for name in self.functions}
-        self._kept: dict[int, tuple[Doc, tuple[Listed, ...]]] | None = None
-        self._n_left = 0
+        self._caches: dict[int, _Cache] = {}  # of threads, see `once`
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_kept": None}  # a copy has other documents
+        return {**vars(self), "_caches": {}}  # a copy has other documents
 
     def __bool__(self) -> bool:
         return bool(self.functions)
@@ -123,38 +133,39 @@ class Functions:
 
     @contextmanager
     def once(self) -> Iterator[None]:
-        """A context in which documents that are read several times, each alone, are
-        given to the functions once, as long as they do not list too much; they stay as
-        they are meanwhile."""
-        self._kept, self._n_left = {}, MOST_KEPT
+        """A context in which this thread gives a document to the functions once, though
+        it reads the document several times, alone and unchanged. At most MOST_CACHED
+        features are cached."""
+        thread = get_ident()
+        self._caches[thread] = _Cache({}, MOST_CACHED)
         try:
             yield
         finally:
-            self._kept = None
+            del self._caches[thread]
 
     def read(
         self,
         docs: Sequence[Doc],
         seed: Callable[[str, str], int],
     ) -> tuple[Listed, ...]:
-        """What the functions list for documents together, one behind the other.
+        """The features that the functions list for concatenated documents.
 
-        docs (Sequence[Doc]): A sentence is given to a function as a Span; what has no
-            tokens is given to none.
+        docs (Sequence[Doc]): A function gets a sentence as a Span, and gets nothing
+            without tokens.
         seed (Callable): (role, name of the function) -> 64 bits.
         RETURNS (Tuple[Listed, ...]): Of each function and role.
-        RAISES (TypeError, ValueError): HS107 to HS109, it lists something else.
+        RAISES (TypeError, ValueError): HS107 to HS109 it lists something else.
         """
-        kept = self._kept
-        if kept is None or len(docs) != 1:
+        cache = self._caches.get(get_ident()) if self._caches else None
+        if cache is None or len(docs) != 1:
             return self._listed(docs, seed)
         doc, place = docs[0], id(docs[0])
-        if place in kept:
-            return kept[place][1]
+        if place in cache.found:
+            return cache.found[place][1]
         found = self._listed(docs, seed)
-        self._n_left -= sum(len(listed.keys) for listed in found)
-        if self._n_left >= 0:
-            kept[place] = doc, found
+        cache.n_left -= sum(len(listed.keys) for listed in found)
+        if cache.n_left >= 0:
+            cache.found[place] = doc, found
         return found
 
     def _listed(
@@ -188,7 +199,7 @@ def _check_each(name: str, found: Iterable[str], expected: tuple[str, ...]) -> N
 
 
 def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]]:
-    """What a function lists for a document: n lists."""
+    """The n lists of features of a document."""
     found = function(doc if isinstance(doc, Doc) else doc[:])
     if not isinstance(found, (list, tuple)) or len(found) != len(doc):
         is_list = isinstance(found, (list, tuple))
@@ -207,7 +218,7 @@ def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]
 def _split(
     name: str, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
 ) -> tuple[Sequence[str], NDArray[np.float64] | None]:
-    """Texts of features, and their strengths, if there are any but 1."""
+    """Texts of features, and their numbers, unless all are 1."""
     texts: list[Any] = [*chain.from_iterable(by_token)]
     others = [k for k, feature in enumerate(texts) if type(feature) is not str]
     if not others:
@@ -234,7 +245,7 @@ def _split(
 
 
 def _pair(feature: Any) -> tuple[str | None, float]:
-    """A feature as a text and a number; None: it is no feature."""
+    """A feature as a text, or None if it is no feature, and a number."""
     if isinstance(feature, str):
         return feature, 1.0
     if isinstance(feature, (list, tuple)) and len(feature) == 2:

@@ -1,4 +1,4 @@
-"""Entries of a list that resemble what a document says.
+"""Entries of a list that resemble segments of a document.
 
 A segment and an entry are compared as bags of words, as bags of character 3-grams (a
 space stands before and behind them), or as strings. The words are those that the list
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..kernels.trie import SHARED
 SIMILARITIES = ("jaccard", "cosine", "edit")
 UNITS = ("words", "chars")
 
-# Texts that are less similar need not have much in common: too many would be compared.
+# Less similar texts may share so few 3-grams that too many would have to be compared.
 LEAST_EDIT = 0.75
 
 Ints = NDArray[np.int32]
@@ -36,7 +37,7 @@ class Fuzzy:
     similarity (str): "jaccard" or "cosine" of bags; or "edit": 1 - the Levenshtein
         distance of the texts / the length of the longer one.
     threshold (float): The least similarity; at most 1, for "edit" .75 or more.
-    units (str): What is in the bags: "words", or "chars": character 3-grams.
+    units (str): The elements of the bags: "words", or "chars": character 3-grams.
     """
 
     similarity: str = "jaccard"
@@ -47,8 +48,8 @@ class Fuzzy:
 def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
     """Check the setting `fuzzy` of a list.
 
-    settings (Optional[Mapping[str, Any]]): From the config: similarity, and what else
-        differs from the defaults of `Fuzzy`; None: exact matches only.
+    settings (Optional[Mapping[str, Any]]): From the config: fields of `Fuzzy` that
+        differ from its defaults; None: exact matches only.
     RETURNS (Optional[Fuzzy]): The same.
     RAISES (ValueError): HS034 a setting is unknown or out of range; HS089 rapidfuzz is
         not installed.
@@ -92,7 +93,7 @@ def _rapidfuzz() -> Any:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Segments of words and the entries that they resemble.
+    """Segments, in words, and the entries that they resemble.
 
     start, end (int32 [K]): Words, half-open.
     entry (int32 [K]): Its number.
@@ -118,14 +119,14 @@ class Pairs:
 
 
 class FuzzyIndex:
-    """Entries, and which of them resemble a segment.
+    """Entries, and which of them resemble a segment. Any number of threads may ask.
 
-    fuzzy (Fuzzy): What similar is.
+    fuzzy (Fuzzy): When an entry resembles a segment.
     texts (Sequence[str]): Distinct entries, a space between their words.
     source (Optional[uint64 [E]]): For each SHARED, or the only document that it comes
         from; None: SHARED all.
 
-    The index is made when it is first needed: a saved model has the texts alone.
+    The index is made when it is first needed: a saved model has only the texts.
     """
 
     def __init__(
@@ -134,7 +135,9 @@ class FuzzyIndex:
         self.fuzzy = fuzzy
         self.texts = list(texts)
         self.source = np.full(len(texts), SHARED, "u8") if source is None else source
+        self.source.setflags(write=False)
         self._index: BagIndex | None = None
+        self._lock = Lock()  # so that not each thread makes the index
 
     @classmethod
     def build(cls, fuzzy: Fuzzy, texts: Iterable[str], sources: Iterable[int]) -> Any:
@@ -150,19 +153,23 @@ class FuzzyIndex:
 
     @property
     def index(self) -> BagIndex:
-        """Made of the texts when first read."""
+        """The bags of all entries, made when first read."""
         if self._index is None:
-            if self.fuzzy.units == "words":
-                bags = [text.split(" ") for text in self.texts]
-                sizes = np.array([len(bag) for bag in bags], np.int64)
-                units = _hashes([word for bag in bags for word in bag])
-            else:
-                sizes = np.array([len(text) for text in self.texts], np.int64)
-                units = grams(self.texts)
-            first = np.concatenate([[0], np.cumsum(sizes)])
-            measure, threshold = self.fuzzy.similarity, self.fuzzy.threshold
-            self._index = BagIndex(units, first, measure, threshold)
+            with self._lock:
+                if self._index is None:
+                    self._index = self._make_index()
         return self._index
+
+    def _make_index(self) -> BagIndex:
+        if self.fuzzy.units == "words":
+            bags = [text.split(" ") for text in self.texts]
+            sizes = np.array([len(bag) for bag in bags], np.int64)
+            elements = _hashes([word for bag in bags for word in bag])
+        else:
+            sizes = np.array([len(text) for text in self.texts], np.int64)
+            elements = grams(self.texts)
+        first = np.concatenate([[0], np.cumsum(sizes)])
+        return BagIndex(elements, first, self.fuzzy.similarity, self.fuzzy.threshold)
 
     def find(
         self,
@@ -170,7 +177,7 @@ class FuzzyIndex:
         begins: NDArray[np.uint8],
         ends: NDArray[np.uint8],
     ) -> Pairs:
-        """All segments of a document that resemble entries, and all these.
+        """All pairs of a segment of a document and an entry that it resembles.
 
         words (Sequence[str]): W words.
         begins, ends (uint8 [W]): Whether a segment may begin and end with the word.
@@ -180,12 +187,13 @@ class FuzzyIndex:
             return NO_PAIRS
         if self.fuzzy.units == "words":
             begin = np.arange(len(words), dtype=np.int32)
-            units, end = _hashes(words), begin + np.int32(1)
+            elements, end = _hashes(words), begin + np.int32(1)
         else:
             # A word begins with the space before it.
             border = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int32)
-            units, begin, end = grams([" ".join(words)]), border[:-1], border[1:] - 1
-        pairs = Pairs(*self.index.find(units, begin, end, begins, ends))
+            elements = grams([" ".join(words)])
+            begin, end = border[:-1], border[1:] - 1
+        pairs = Pairs(*self.index.find(elements, begin, end, begins, ends))
         return self._compared(words, pairs) if self._is_edit else pairs
 
     @property
@@ -193,7 +201,7 @@ class FuzzyIndex:
         return self.fuzzy.similarity == "edit"
 
     def _compared(self, words: Sequence[str], pairs: Pairs) -> Pairs:
-        """Those of all candidates that are similar as strings."""
+        """The candidates whose texts are similar enough as strings."""
         if not len(pairs.start):
             return pairs
         rapidfuzz = _rapidfuzz()
@@ -210,20 +218,20 @@ class FuzzyIndex:
 
 
 def grams(texts: Sequence[str]) -> Words:
-    """Character 3-grams of texts with a space before and behind each.
+    """Character 3-grams of texts, each with a space before and after it.
 
-    RETURNS (uint64): As many as characters, one text behind the other.
+    RETURNS (uint64): One for each character, of concatenated texts.
     """
     joined = "".join(f" {text} " for text in texts)
     chars = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     chars = chars.astype(np.uint64)
-    units = chars.copy()
+    found = chars.copy()
     for k in range(1, GRAM):  # 21 bits for a character
-        units[:-k] |= chars[k:] << np.uint64(21 * k)
-    behind = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
-    is_whole = np.ones(len(units), bool)
-    is_whole[behind - 1] = is_whole[behind - 2] = False
-    return units[is_whole]
+        found[:-k] |= chars[k:] << np.uint64(21 * k)
+    ends = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
+    is_whole = np.ones(len(found), bool)
+    is_whole[ends - 1] = is_whole[ends - 2] = False
+    return found[is_whole]
 
 
 def _hashes(words: Sequence[str]) -> Words:

@@ -1,10 +1,10 @@
 """Lists of names, and where their entries occur in a document.
 
 Entries and documents are compared word by word. With the attribute ALNUM a word is a
-run of letters and digits in lower case, whatever the tokenizer made of it, and what
-stands between words does not count: "J. Am. Chem. Soc." is found in "J Am Chem Soc,".
-Then a match begins with the first word that begins in a token and ends with the last
-one that ends in a token. With an attribute of tokens each token is one word.
+run of letters and digits in lower case, however the tokenizer divides it, and all other
+characters are ignored: "J. Am. Chem. Soc." is found in "J Am Chem Soc,". A match begins
+with the first word that begins in its first token, and ends with the last word that
+ends in its last one. With an attribute of tokens each token is one word.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .matches import (
     join_similar,
     nothing_similar,
 )
-from .words import ATTRIBUTES, EMPTY, WordReader, _DocWords, _token_values, _wordless
+from .words import ATTRIBUTES, EMPTY, DocWords, WordReader, token_words, wordless
 
 MODES = ("feature", "hard")
 
@@ -45,10 +45,11 @@ class Gazetteer:
     attr (str): What is compared: ALNUM, ORTH, LOWER, NORM or LEMMA.
     mode (str): "feature": a match is evidence, weighted by training. "hard": in
         prediction an exact match is also an entity, whatever the scores. Training goes
-        by the gold alone, which may well disagree with a list.
-    dropout (float): With which probability an entry is overlooked in a training
-        document, so that other features learn to do without it.
-    fuzzy (Optional[Fuzzy]): What else is a match, as evidence only; None: nothing.
+        by the gold annotation alone, which may disagree with a list.
+    dropout (float): The probability that an entry is overlooked in a training document,
+        so that other features learn to do without it.
+    fuzzy (Optional[Fuzzy]): Which segments that resemble an entry are evidence too;
+        None: none of them.
     label (Optional[str]): The label of those entities; None unless the mode is "hard".
     """
 
@@ -98,7 +99,10 @@ class Gazetteers:
 
     settings (Mapping[str, Gazetteer]): By name.
     tries (Dict[str, Trie]): Their entries.
-    fuzzy (Dict[str, FuzzyIndex]): Of those with fuzzy matches, again.
+    fuzzy (Dict[str, FuzzyIndex]): The entries of those with fuzzy matches.
+
+    Any number of threads may look for matches: `compile` and `load` replace tries and
+    indices, and change none.
     """
 
     def __init__(self, settings: Mapping[str, Gazetteer] | None = None) -> None:
@@ -138,35 +142,36 @@ class Gazetteers:
         attr, fuzzy = self.settings[name].attr, self.settings[name].fuzzy
         words = entry_words(texts, attr, nlp, with_texts=fuzzy is not None)
         by_entry = np.array(sources, np.uint64)
-        self.tries[name] = Trie.build(
-            words.values, words.first, by_entry if (by_entry != SHARED).any() else None
-        )
+        found = by_entry if (by_entry != SHARED).any() else None
+        trie = Trie.build(words.values, words.first, found)
+        self.tries = {**self.tries, name: trie}
         if fuzzy is not None:
-            self.fuzzy[name] = FuzzyIndex.build(fuzzy, words.texts, sources)
+            index = FuzzyIndex.build(fuzzy, words.texts, sources)
+            self.fuzzy = {**self.fuzzy, name: index}
 
     def matches(self, doc: Doc, is_train: bool = False) -> Matches:
         """All matches of all lists.
 
         doc (Doc): n tokens.
-        is_train (bool): As a training document sees them: not those entries that come
-            from it alone, nor those that fall victim to `dropout`.
+        is_train (bool): Whether to leave out entries that come from this document
+            alone, and those that `dropout` overlooks, as in training.
         RETURNS (Matches): By list, start and length.
         """
         return self.matches_together([doc], is_train)
 
     def matches_together(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
-        """RETURNS (Matches): As `matches`, in tokens of documents that stand one behind
-        the other; no match reaches over two of them."""
+        """RETURNS (Matches): As `matches`, in tokens of concatenated documents; none
+        reaches over two of them."""
         names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
             return NO_MATCHES
         alnum = self._reader.read(docs)
-        before, after = _wordless(alnum, docs)
+        before, after = wordless(alnum, docs)
         parts = []
         for attr in dict.fromkeys(attrs):
             mine = [k for k in range(len(names)) if attrs[k] == attr]
-            words = alnum if attr == "ALNUM" else _token_values(docs, attr)
+            words = alnum if attr == "ALNUM" else token_words(docs, attr)
             tries = [self.tries[names[k]] for k in mine]
             where = words.values, *words.borders, words.docs
             lists, start, end, source = find_entries(tries, *where)
@@ -193,13 +198,14 @@ class Gazetteers:
         names = tuple(self.settings)
         parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
         alnum = self._reader.read([doc], with_texts=True)
-        before, after = _wordless(alnum, [doc])
+        before, after = wordless(alnum, [doc])
         for name, index in self.fuzzy.items():
             attr = self.settings[name].attr
-            words = alnum if attr == "ALNUM" else _token_values([doc], attr, True)
+            words = alnum if attr == "ALNUM" else token_words([doc], attr, True)
             pairs = index.find(words.texts, *words.borders)
             if is_train:
-                pairs = self._similar_in_training(doc, name, pairs)
+                dropout = self.settings[name].dropout
+                pairs = _similar_in_training(doc, index, dropout, pairs)
             found.append(pairs := pairs.best())
             lists = np.full(len(pairs.start), names.index(name), np.int32)
             where = lists, pairs.start, pairs.end
@@ -214,8 +220,8 @@ class Gazetteers:
     def similar_together(
         self, docs: Sequence[Doc], is_train: bool = False
     ) -> FuzzyMatches:
-        """RETURNS (FuzzyMatches): As `similar`, in tokens of documents that stand one
-        behind the other, document by document."""
+        """RETURNS (FuzzyMatches): As `similar`, in tokens of concatenated documents,
+        document by document."""
         if not self.fuzzy:
             return self._nothing_similar
         parts = [self.similar(doc, is_train) for doc in docs]
@@ -238,7 +244,7 @@ class Gazetteers:
     def _seen_in_training(
         self,
         docs: Sequence[Doc],
-        words: _DocWords,
+        words: DocWords,
         lists: Ints,
         start: Ints,
         end: Ints,
@@ -253,17 +259,6 @@ class Gazetteers:
             keep[k] &= fate >= dropouts[lists[k]]
         return keep
 
-    def _similar_in_training(self, doc: Doc, name: str, pairs: Pairs) -> Pairs:
-        index, mark = self.fuzzy[name], fingerprint(doc)
-        keep = index.source[pairs.entry] != np.uint64(mark)
-        dropout = self.settings[name].dropout
-        if dropout > 0.0:
-            entries, which = np.unique(pairs.entry, return_inverse=True)
-            texts = [index.texts[e].split(" ") for e in entries.tolist()]
-            fates = [_fate(mark, map(hash_string, words)) for words in texts]
-            keep &= np.array(fates)[which] >= dropout
-        return pairs[keep]
-
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The entries, for `load`."""
         data: dict[str, Any] = {
@@ -276,13 +271,28 @@ class Gazetteers:
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Take entries from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
+        tries, indices = {}, {}
         for name in self.settings:
             keys, source = data[name]["keys"], data[name]["source"]
-            self.tries[name] = Trie(np.array(keys), np.array(source))
+            tries[name] = Trie(np.array(keys), np.array(source))
         for name, index in self.fuzzy.items():
             texts, source = data[name]["texts"].split("\n"), data[name]["from"]
             texts = texts if len(source) else []
-            self.fuzzy[name] = FuzzyIndex(index.fuzzy, texts, np.array(source))
+            indices[name] = FuzzyIndex(index.fuzzy, texts, np.array(source))
+        self.tries, self.fuzzy = tries, indices
+
+
+def _similar_in_training(
+    doc: Doc, index: FuzzyIndex, dropout: float, pairs: Pairs
+) -> Pairs:
+    mark = fingerprint(doc)
+    keep = index.source[pairs.entry] != np.uint64(mark)
+    if dropout > 0.0:
+        entries, which = np.unique(pairs.entry, return_inverse=True)
+        texts = [index.texts[e].split(" ") for e in entries.tolist()]
+        fates = [_fate(mark, map(hash_string, words)) for words in texts]
+        keep &= np.array(fates)[which] >= dropout
+    return pairs[keep]
 
 
 def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
@@ -292,11 +302,11 @@ def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
 
 
 def _fate(mark: int, words: Iterable[int]) -> float:
-    """From 0 to 1, for a document and an entry: the same wherever it occurs there."""
+    """A number from 0 to 1, the same for all matches of an entry in a document."""
     return (hash((mark, *words)) % 1_000_003) / 1_000_003
 
 
 def fingerprint(doc: Doc) -> int:
-    """RETURNS (int): 64 bits that tell documents of different text apart; above 1. Of a
-    sentence: that of its document."""
+    """RETURNS (int): 64 bits, above 1, that tell documents of different text apart. All
+    sentences of a document have its fingerprint."""
     return hash_string(doc.doc.text) | 2

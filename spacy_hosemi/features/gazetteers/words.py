@@ -16,32 +16,27 @@ from spacy.tokens import Doc
 from ..kernels.trie import Trie, count_wordless
 from ..word_cache import borders_of
 from .entry_words import CJK, WORD
-from .matches import (
-    Ints,
-    Words,
-)
+from .matches import Ints, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
 
+EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 # Tokens without letters and digits on each side of a match that a segment may include.
 _AROUND = 3
 
-
-# What words are made of.
 _ORTH_AND_SPACE: Any = (ORTH, SPACY)
 
-
+# A character that a word goes on with in the next token; CJK ones are words alone.
 _JOINING = re.compile(rf"[^\W_{CJK}]")
 
-
-# Tokens whose words are kept; beyond that the cache begins anew.
-_CACHE_SIZE = 200_000
+# At most so many tokens are cached, of at most so many characters together: some 50 MB.
+_CACHE_SIZE, _CACHE_CHARACTERS = 200_000, 4_000_000
 
 
 @dataclass(frozen=True)
-class _DocWords:
-    """The words of documents, one behind the other.
+class DocWords:
+    """The words of concatenated documents.
 
     values (uint64 [W]): What is compared, as hashes of `texts`.
     first, last (int32 [W]): The tokens in which each begins and ends.
@@ -74,18 +69,23 @@ class _DocWords:
 
 
 class WordReader:
-    """Words of documents, by the attribute ALNUM; those of a token are kept."""
+    """Words of documents, by the attribute ALNUM, with a cache of the words of tokens.
+
+    Any number of threads may read: cached words are not changed, and a full cache is
+    replaced by an empty one.
+    """
 
     def __init__(self) -> None:
         self._known: dict[int, _TokenWords] = {}
+        self._n_characters = 0
 
-    def read(self, docs: Sequence[Doc], with_texts: bool = False) -> _DocWords:
-        """RETURNS (_DocWords): A word may reach over tokens: "Don't" is "don" and "t",
+    def read(self, docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
+        """RETURNS (DocWords): A word may reach over tokens: "Don't" is "don" and "t",
         whether or not the tokenizer divides it into "Do" and "n't"."""
         values: list[int] = []
         texts: list[str] = []
         sizes: list[int] = []  # how many words begin in each token
-        goes_on: list[tuple[int, int]] = []  # words, and further tokens of them
+        joined: list[_Joined] = []
         borders = [0]
         for doc in docs:
             strings = doc.vocab.strings
@@ -94,12 +94,12 @@ class WordReader:
                 token = self._known.get(orth) or self._add(strings[orth], orth)
                 words, hashes, may_go_on, last = token
                 if open_text and may_go_on:
-                    words = (open_text + words[0], *words[1:])
-                    values[-1], hashes = hash_string(words[0]), hashes[1:]
-                    goes_on.append((len(values) - 1, len(sizes)))
-                    last = last and words[-1]
-                    if with_texts:
-                        texts.pop()
+                    at = len(values) - 1
+                    if not joined or joined[-1].word != at:
+                        joined.append(_Joined(at, [open_text], []))
+                    joined[-1].parts.append(words[0])
+                    joined[-1].tokens.append(len(sizes))
+                    words, hashes = words[1:], hashes[1:]
                 values += hashes
                 sizes.append(len(hashes))
                 open_text = "" if space else last
@@ -108,18 +108,22 @@ class WordReader:
             borders.append(len(values))
         first = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         ends = first.copy()
-        for word, i in goes_on:
-            ends[word] = i
+        for at, parts, tokens in joined:
+            text = "".join(parts)
+            values[at], ends[at] = hash_string(text), tokens[-1]
+            if with_texts:
+                texts[at] = text
         hashed = np.array(values, np.uint64)
-        return _DocWords(hashed, first, ends, texts, np.array(borders, np.int32))
+        return DocWords(hashed, first, ends, texts, np.array(borders, np.int32))
 
     def _add(self, text: str, orth: int) -> _TokenWords:
-        if len(self._known) > _CACHE_SIZE:
-            self._known.clear()
+        self._n_characters += len(text)
+        if len(self._known) > _CACHE_SIZE or self._n_characters > _CACHE_CHARACTERS:
+            self._known, self._n_characters = {}, len(text)
         words = tuple(match.group().lower() for match in WORD.finditer(text))
         token = _TokenWords(
             words,
-            [hash_string(word) for word in words],
+            tuple(hash_string(word) for word in words),
             goes_on=bool(_JOINING.match(text[:1])),
             last=words[-1] if _JOINING.match(text[-1:]) else "",
         )
@@ -132,29 +136,34 @@ class _TokenWords(NamedTuple):
     with; and the one that it ends with, or ""."""
 
     words: tuple[str, ...]
-    hashes: list[int]
+    hashes: tuple[int, ...]
     goes_on: bool
     last: str
 
 
-def _token_values(
-    docs: Sequence[Doc], attr: str, with_texts: bool = False
-) -> _DocWords:
+class _Joined(NamedTuple):
+    """A word that reaches over several tokens: its number and its parts, and the tokens
+    of all parts but the first."""
+
+    word: int
+    parts: list[str]
+    tokens: list[int]
+
+
+def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> DocWords:
+    """RETURNS (DocWords): Each token as one word, by an attribute of tokens."""
     found = [doc.to_array(attr) for doc in docs]
     values = np.concatenate(found).astype(np.uint64)
     every = np.arange(len(values), dtype=np.int32)
     texts = []
     if with_texts:
         texts = [d.vocab.strings[v] for d, of in zip(docs, found) for v in of.tolist()]
-    return _DocWords(values, every, every, texts, borders_of(docs))
+    return DocWords(values, every, every, texts, borders_of(docs))
 
 
-def _wordless(words: _DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
-    """How many tokens without a word stand before and behind each border.
+def wordless(words: DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
+    """Numbers of tokens without a word before and after each border of tokens.
 
     RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most three.
     """
     return count_wordless(words.first, words.last, borders_of(docs), _AROUND)
-
-
-EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))

@@ -1,8 +1,8 @@
 """All entries of lists that occur in a sequence of words.
 
-A trie of words. A node is known by the 64-bit hash of the words on the way to it, so
-that the trie is two arrays, built by sorting and looked up by hashing. (Two ways of a
-million have the same hash with a probability of 1 in 40 million.)
+A node of a trie of words is known by the 64-bit hash of the words that lead to it, so a
+trie is two arrays, built by sorting and looked up by hashing. (Among a million nodes
+two have the same hash with a probability of 1 in 40 million.)
 """
 
 import numpy as np
@@ -12,14 +12,14 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from ...core.simd.simd cimport mix
 from .key_table cimport RowTable
 
-# What `source` says of a node: no entry, or one that belongs to no single document.
+# Values of `source`: the node is no entry, or an entry of no single document.
 NO_ENTRY, SHARED = 0, 1
 
 _NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
 
 
 cdef class Trie:
-    """Entries as sequences of words, which are 64-bit numbers.
+    """Entries as sequences of words, which are 64-bit numbers. Nothing changes a trie.
 
     keys (uint64 [N]): The nodes, sorted.
     source (uint8 or uint64 [N]): NO_ENTRY; SHARED; or the only document that the entry
@@ -32,7 +32,8 @@ cdef class Trie:
 
     def __init__(self, keys, source):
         self._table = RowTable(keys)
-        self.source = source
+        self.source = np.asarray(source).view()
+        self.source.setflags(write=False)
         self._source = np.asarray(source, np.uint64)
         if self._source.shape[0] != len(self._table):
             raise ValueError(f"{len(source)} sources of {len(self._table)} nodes")
@@ -50,7 +51,7 @@ cdef class Trie:
     def build(const uint64_t[::1] words, const int64_t[::1] first, sources=None):
         """Compile entries.
 
-        words (uint64 [T]): The words of all entries, one entry behind the other.
+        words (uint64 [T]): The words of concatenated entries.
         first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e; an entry
             without words is none.
         sources (Optional[uint64 [E]]): The document that each was found in.
@@ -121,10 +122,10 @@ def count_wordless(
     const int32_t[::1] docs,            # IN  [D + 1] first token of each, and n
     int most,
 ):
-    """How many tokens without a word stand before and behind each border.
+    """Numbers of tokens without a word before and after each border of tokens.
 
-    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most so many. Where one document
-        ends and another one begins there are none.
+    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most `most`; 0 at borders of
+        documents.
     """
     cdef Py_ssize_t d, k, i, n_tokens = docs[docs.shape[0] - 1]
     counts = np.zeros((2, n_tokens + 1), np.int32)
@@ -135,7 +136,7 @@ def count_wordless(
             for i in range(first[k], last[k] + 1):
                 has_word[i] = True
         for d in range(docs.shape[0] - 1):
-            counts_[0, docs[d]] = 0  # what is before belongs to another one
+            counts_[0, docs[d]] = 0  # tokens before it belong to another document
             for i in range(docs[d], docs[d + 1]):
                 if not has_word[i]:
                     counts_[0, i + 1] = min(counts_[0, i] + 1, most)
@@ -155,10 +156,10 @@ def columns_of_matches(
     Py_ssize_t n_tokens,
     Py_ssize_t n_lists,
 ):
-    """What matches say of tokens.
+    """Matches as attributes of tokens.
 
     RETURNS (uint64 [n, 3 lists]): For each list the largest value of a match that
-        begins at the token, that covers it and that ends with it; 0: there is none.
+        begins at the token, that covers it and that ends with it; 0: none does.
     """
     columns = np.zeros((n_tokens, 3 * n_lists), np.uint64)
     cdef uint64_t[:, ::1] columns_ = columns
@@ -177,7 +178,7 @@ def columns_of_matches(
 def _hash_ways(
     const uint64_t[::1] words,      # IN  [T]
     const int64_t[::1] first,       # IN  [E + 1]
-    uint64_t[::1] ways,             # OUT [T] the hash of each word and those before it
+    uint64_t[::1] ways,             # OUT [T] hashes of words with those before them
 ):
     cdef Py_ssize_t e, t
     cdef uint64_t way

@@ -1,7 +1,7 @@
-"""Tables: what a file says of words, such as their cluster or their kind.
+"""Tables: a value for each word of a file, such as its cluster or its kind.
 
 The settings stand in the model block, the file in `[initialize]`, its content is stored
-in the model. A table answers for lexemes, so its values are cached as theirs are.
+in the model. A table is read for a lexeme, and cached like attributes of lexemes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Table:
     """How a table is used; its rows come at initialization.
 
     attr (str): What of a word is looked up: ORTH, LOWER, NORM, SHAPE, PREFIX, SUFFIX.
-    prefixes (Tuple[int, ...]): How much of a value is read, too: the first characters
-        of the name of a cluster in a hierarchy.
+    prefixes (Tuple[int, ...]): Lengths of prefixes of a value that are read too: those
+        of the name of a cluster are larger clusters around it.
     """
 
     attr: str = "LOWER"
@@ -60,9 +60,9 @@ def make_table(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Hashes of words, ascending, and which of the distinct values each has.
+    """Hashes of words, ascending, and which of the distinct values each word has.
 
-    RAISES (ValueError): These are not rows.
+    RAISES (ValueError): The arrays do not fit together.
     """
 
     words: NDArray[np.uint64]
@@ -81,6 +81,8 @@ class _Rows:
         )
         if not is_sound:
             raise ValueError("a table has no ascending words, each with a value")
+        words.setflags(write=False)
+        value.setflags(write=False)
 
     def find(self, word: int) -> str | None:
         k = int(np.searchsorted(self.words, np.uint64(word)))
@@ -93,7 +95,7 @@ _NO_ROWS = _Rows(np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
 
 
 class Tables:
-    """All tables of a component.
+    """All tables of a component; a table is replaced as a whole.
 
     settings (Mapping[str, Table]): By name.
     """
@@ -112,7 +114,7 @@ class Tables:
         rows (Iterable[Tuple[str, str]]): Words and their values; of several rows for
             one word the first counts.
         """
-        # A file may write words as they come: those that differ in case only are one.
+        # A file may have words in any case: those that differ in case only are one.
         is_lower = self.settings[name].attr == "LOWER"
         words, value = [], []
         numbers: dict[str, int] = {}
@@ -120,14 +122,15 @@ class Tables:
             words.append(hash_string(word.lower() if is_lower else word))
             value.append(numbers.setdefault(text, len(numbers)))
         keys, first = np.unique(np.array(words, np.uint64), return_index=True)
-        self._rows[name] = _Rows(keys, np.array(value, np.int32)[first], list(numbers))
+        found = _Rows(keys, np.array(value, np.int32)[first], list(numbers))
+        self._rows = {**self._rows, name: found}
 
     def size(self, name: str) -> int:
         """RETURNS (int): The number of words in a table."""
         return len(self._rows[name].words)
 
     def reader(self, attribute: str) -> Callable[[Lexeme], str | None]:
-        """RETURNS (Callable): What "clusters:VALUE" or "clusters:PREFIX4" reads."""
+        """RETURNS (Callable): The reader of "clusters:VALUE" or "clusters:PREFIX4"."""
         name, _, kind = attribute.partition(":")
         key = self.settings[name].attr.lower()
         size = int(kind.removeprefix(PREFIX)) if kind != VALUE else None
@@ -147,11 +150,12 @@ class Tables:
 
     def load(self, data: Mapping[str, Any]) -> None:
         """Take rows from `to_dict`. RAISES (KeyError, ValueError): Not of ours."""
+        found = {}
         for name in self.settings:
             rows = data[name]
-            self._rows[name] = _Rows(
-                np.array(rows["words"]), np.array(rows["value"]), list(rows["values"])
-            )
+            arrays = np.array(rows["words"]), np.array(rows["value"])
+            found[name] = _Rows(*arrays, list(rows["values"]))
+        self._rows = found
 
 
 def reads_table(attribute: str, tables: Iterable[str]) -> bool:

@@ -1,0 +1,237 @@
+"""Words of any length and any characters are read in linear time.
+
+The time of the thread is measured, and only tells linear from quadratic: 50 times the
+characters take 50 or 2,500 times as long.
+"""
+
+import re
+import time
+
+import hypothesis.strategies as st
+import pytest
+import spacy
+from hypothesis import example, given
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_hosemi.features import (
+    Extractor,
+    FeatureSet,
+    Functions,
+    Gazetteers,
+    Tables,
+    from_word2features,
+    make_gazetteer,
+    make_table,
+)
+from spacy_hosemi.features.attributes import (
+    LEXEME_ATTRIBUTES,
+    number_kind,
+    punctuation,
+    short_shape,
+)
+from spacy_hosemi.features.gazetteers.entry_words import entry_words
+
+NLP = spacy.blank("en")
+FEW, MANY = 400, 20_000
+
+# Without the attributes of spaCy's that are computed when a lexeme is made.
+VOCAB = Vocab()
+
+# One of each kind of character, and sequences that number patterns begin with.
+KINDS = {
+    "letters": "a",
+    "capitals": "A",
+    "roman numerals": "m",
+    "digits": "7",
+    "superscripts": "²",
+    "Arabic digits": "٣",
+    "hyphens": "-",
+    "dashes": "—",
+    "slashes": "/",
+    "underscores": "_",
+    "dots": ".",
+    "commas": ",",
+    "brackets": "(",
+    "quotes": '"',
+    "apostrophes": "'",
+    "spaces": " ",
+    "newlines": "\n",
+    "zeros": "\0",
+    "no-break spaces": "\u00a0",
+    "combining marks": "\u0301",
+    "joiners": "\u200d",
+    "emoji": "\U0001f600",
+    "families": "\U0001f468\u200d\U0001f469",
+    "Chinese characters": "一",
+    "kana": "あ",
+    "dotted capitals": "İ",
+    "initials": "A.",
+    "numbers and hyphens": "1-",
+    "numbers and spaces": "1 ",
+    "letters and hyphens": "a-",
+    "letters and apostrophes": "a'",
+    "ordinals": "1st",
+}
+FORMS = {"alone": "{}", "between letters": "a{}b"}
+
+
+def texts(kind: str, form: str) -> list[str]:
+    """A text of FEW characters of a kind, and one of MANY."""
+    signs = KINDS[kind]
+    sizes = (FEW, MANY)
+    return [FORMS[form].format((signs * (n // len(signs) + 1))[:n]) for n in sizes]
+
+
+def seconds(function, *args) -> float:
+    """CPU time of this thread, at least 20 us."""
+    before = time.thread_time()
+    function(*args)
+    return max(time.thread_time() - before, 2e-5)
+
+
+def assert_linear(function, few, many) -> None:
+    """Linear but for a factor of 6, which is for caches of the processor and noise."""
+    limit = 6 * MANY / FEW * min(seconds(function, few) for _ in range(3))
+    assert any(seconds(function, many) < limit for _ in range(3))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_attributes(kind, form):
+    few, many = (VOCAB[text] for text in texts(kind, form))
+    for read in LEXEME_ATTRIBUTES.values():
+        assert_linear(read, few, many)
+
+
+# --- the patterns that were rewritten, as they were ---------------------------------
+
+_YEAR = re.compile(r"\W*(1[5-9]\d\d|20\d\d)[a-z]?\W*")
+_RANGE = re.compile(r"\W*[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+\W*")
+_ROMAN = re.compile(
+    r"\W*(?=[ivxlcdm])m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})\W*", re.I
+)
+_ORDINAL = re.compile(r"\W*\d+(st|nd|rd|th|\.)\W*", re.I)
+_INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
+
+pieces = st.sampled_from(
+    [*"aAbivxlcdm017²٣-–—/_.,('\" \n\0\u00a0\u0301\u200d一あıİſK", "st", "1999", "ix"]
+)
+words = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=8)
+
+
+def old_number_kind(text):
+    if _YEAR.fullmatch(text):
+        return "year"
+    if _RANGE.fullmatch(text):
+        return "range"
+    if _ORDINAL.fullmatch(text):
+        return "ordinal"
+    digits = sum(c.isdigit() for c in text)
+    if digits:
+        rest = sum(c.isalpha() for c in text)
+        return f"{min(digits, 5)}{'+' if rest else ''}"
+    if _INITIAL.fullmatch(text):
+        return "initial"
+    return "roman" if _ROMAN.fullmatch(text) else None
+
+
+def old_short_shape(text):
+    shape = ""
+    for c in text:
+        kind = "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
+        if not shape.endswith(kind):
+            shape += kind
+    return shape[:12]
+
+
+def old_punctuation(text):
+    before = re.match(r"\W*", text).group()
+    tail = re.search(r"\W*$", text).group()
+    after = tail if len(before) < len(text) else ""
+    return f"{before}_{after}"[:6] if before or after else None
+
+
+@given(words)
+@example("")
+@example("(iv)\n")
+@example("12.\n")
+def test_rewritten_attributes(text):
+    assert number_kind(text) == old_number_kind(text)
+    assert short_shape(text) == old_short_shape(text)
+    assert punctuation(text) == old_punctuation(text)
+
+
+# --- lists, tables and functions --------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def extractor():
+    """Templates for all kinds of lists and tables, and of segments."""
+    gazetteers = Gazetteers(
+        {
+            "exact": make_gazetteer(),
+            "lower": make_gazetteer("LOWER"),
+            "words": make_gazetteer(fuzzy={"units": "words", "threshold": 0.6}),
+            "chars": make_gazetteer(fuzzy={"threshold": 0.6}),
+            "cosine": make_gazetteer("NORM", fuzzy={"similarity": "cosine"}),
+            "edit": make_gazetteer(fuzzy={"similarity": "edit"}),
+        }
+    )
+    entries = [sign * n for sign in {*"".join(KINDS.values())} for n in (1, 2, 7)]
+    entries += ["a b", "a 7 - b", "New York", "一 一 b"]
+    for name in gazetteers.settings:
+        gazetteers.compile(name, entries, NLP)
+    tables = Tables({"of_words": make_table(prefixes=[2])})
+    tables.compile("of_words", [(entry, "value") for entry in entries])
+    functions = Functions({"crfsuite": from_word2features(word2features)})
+    features = FeatureSet(
+        whole=["LOWER*", "SHAPE+", "TOKENS", "BALANCED"], functions=functions
+    )
+    lists, fuzzy = [*gazetteers.settings], [*gazetteers.fuzzy]
+    features = features.with_lists(lists, tables.settings, fuzzy=fuzzy)
+    return Extractor(features, gazetteers, tables)
+
+
+def word2features(sent, i):
+    return {"word": sent[i][0], "parts": {"first": sent[i][0][:1], "is_new": True}}
+
+
+def parts(extractor) -> dict:
+    """What is read of a document, by kind, without what is cached of its words."""
+    fresh = extractor.reading(extractor.features)
+    lists = Gazetteers(extractor.gazetteers.settings)
+    lists.tries, lists.fuzzy = extractor.gazetteers.tries, extractor.gazetteers.fuzzy
+    return {
+        "exact": lambda doc: lists.matches(doc),
+        "fuzzy": lambda doc: lists.similar(doc),
+        "functions": lambda doc: fresh.listed([doc]),
+        "all": lambda doc: fresh.read(doc),
+        "names": lambda doc: fresh.token_features(doc),
+    }
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "kind", ["letters", "digits", "hyphens", "spaces", "emoji", "initials", "kana"]
+)
+def test_a_long_token(kind, form, extractor):
+    few, many = (Doc(VOCAB, [text], [False]) for text in texts(kind, form))
+    for read in parts(extractor).values():
+        assert_linear(read, few, many)
+
+
+@pytest.mark.parametrize("kind", ["letters", "digits", "hyphens", "Chinese characters"])
+def test_many_tokens_that_are_one_word(kind, extractor):
+    """A gazetteer joins tokens without space between them."""
+    few, many = (
+        Doc(VOCAB, list(text), [False] * len(text)) for text in texts(kind, "alone")
+    )
+    for name in ("exact", "fuzzy"):
+        assert_linear(parts(extractor)[name], few, many)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_entries(kind):
+    few, many = texts(kind, "between letters")
+    assert_linear(lambda text: entry_words([text], "ALNUM", NLP), few, many)
