@@ -757,7 +757,8 @@ def files(tmp_path):
         DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
     config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
     config["paths"]["cities"] = None
-    config["components"]["hosemi"]["model"]["gazetteers"] = {"cities": LIST}
+    model = {"gazetteers": {"cities": LIST}, "features": PLAIN}
+    config["components"]["hosemi"]["model"] = model
     reader = write(tmp_path / "cities.txt", [*CITIES, *NEW])
     reader["path"] = "${paths.cities}"
     config["initialize"]["components"]["hosemi"]["gazetteers"] = {"cities": reader}
@@ -769,12 +770,10 @@ def files(tmp_path):
 
 def test_train_from_a_config(files, capfd):
     folder, paths = files
-    features = {
-        f"components.hosemi.model.features.{key}": value for key, value in PLAIN.items()
-    }
-    steps = {"initialize.components.hosemi.fit.max_iter": 15}
-    overrides = {**paths, **features, **steps}
-    train(folder / "lists.cfg", folder / "out", overrides=overrides)
+    config = load_config(folder / "lists.cfg", interpolate=False)
+    config["initialize"]["components"]["hosemi"]["fit"]["max_iter"] = 15
+    config.to_disk(folder / "lists.cfg")
+    train(folder / "lists.cfg", folder / "out", overrides=paths)
     (folder / "cities.txt").unlink()
     for name in ("model-last", "model-best"):
         nlp = spacy.load(folder / "out" / name)
@@ -786,11 +785,11 @@ def run(*args):
     assert result.exit_code == 0, result.output
 
 
-def test_the_config_is_complete(files):
+def test_a_config_that_is_filled(files):
     folder, paths = files
     config, filled = folder / "lists.cfg", folder / "filled.cfg"
-    run("debug", "config", str(config), *[f"--{k}={path}" for k, path in paths.items()])
     run("init", "fill-config", str(config), str(filled))
+    run("debug", "config", str(filled), *[f"--{k}={path}" for k, path in paths.items()])
     model = load_config(filled)["components"]["hosemi"]["model"]
     expected = {**LIST, "attr": "ALNUM", "mode": "feature", "dropout": 0.0}
     assert model["gazetteers"]["cities"].items() >= expected.items()

@@ -287,9 +287,8 @@ def test_train_from_a_config(tmp_path, capfd):
     docs = [eg.reference for eg in make_examples(spacy.blank("en"), MARKED)]
     DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
     config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
-    model = config["components"]["hosemi"]["model"]
-    model["tables"] = use_tables(clusters={"attr": "ORTH"})
-    model["features"] |= PLAIN
+    tables = use_tables(clusters={"attr": "ORTH"})
+    config["components"]["hosemi"]["model"] = {"tables": tables, "features": PLAIN}
     block = config["initialize"]["components"]["hosemi"]
     block["tables"] = {"clusters": write(tmp_path / "clusters.csv", rows_of())}
     block["fit"]["max_iter"] = 15
