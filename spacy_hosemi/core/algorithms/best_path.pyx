@@ -12,7 +12,8 @@ from libc.math cimport INFINITY
 
 from ..simd cimport simd as kernels
 from ..sweeps.viterbi_bounds cimport Bounds, Leaps, find_leaps
-from ..chart.chart cimport Layout
+from ..chart.layout cimport Layout
+from ..chart.load cimport arrive, load
 from ..chart.columns cimport Entry
 from ..sweeps.backward cimport Completions
 from ..sweeps.observed.histories cimport Histories, are_of_labels, histories_of
@@ -142,15 +143,14 @@ cdef Best _room(automaton, potentials, constraints, bint later=True):
         best._start(automaton, potentials, constraints, maximum=True, keep_beta=False)
     else:
         best = layout.spare.pop()
-        best.automaton = automaton
-        best._load(potentials, constraints, later)
+        load(best, automaton, potentials, constraints, later)
         best._prepare()
     return best
 
 
 cdef _give_back(Best best):
     """Keep the room of a document that nobody will look at any more."""
-    cdef Layout layout = best.automaton.layout
+    cdef Layout layout = best.layout
     cdef Py_ssize_t n_spare = len(layout.spare)
     if n_spare < N_SPARE and best._size() * (n_spare + 1) <= LARGE:
         best.forget()
@@ -176,14 +176,14 @@ cdef class Best(Completions):
     cdef bint _may_pay(self):
         """Whether bounds are likely to. In training, weights change from document to
         document: what is written down for them is not read twice."""
-        cdef Layout layout = self.automaton.layout
+        cdef Layout layout = self.layout
         cdef Leaps known = layout.leaps
         if self.arcs_out.n_terms < PAYS * self.n_groups * self.n_groups:
             return False
         if known is not None and known.edge_weights is self.edge_weights:
             if known.n_tried >= N_TRIED and 2 * known.n_held < known.n_tried:
                 return False
-        return self.edge_weights.n_met > 1 or self.n_tokens >= N_FEW
+        return self.edge_weights.n_documents > 1 or self.n_tokens >= N_FEW
 
     cdef _count(self):
         """Whether bounds have held; see `_may_pay`."""
@@ -197,8 +197,6 @@ cdef class Best(Completions):
         return size if self.token_sweep is None else size + self.token_sweep.size()
 
     cdef forget(self):
-        cdef Layout layout = self.automaton.layout
-        self.arcs_out = layout.arcs_out
         self.ladder = self.leaps = None
         if self.token_sweep is not None:
             self.token_sweep.forget()
@@ -207,7 +205,7 @@ cdef class Best(Completions):
     cdef void _solve_all(self) noexcept nogil:
         """This document and the next ones."""
         self.n_segments = 0
-        if self.is_late and not self.arrive():
+        if self.is_late and not arrive(self):
             self.total = -INFINITY
         elif self.by_tokens:
             self.is_bounded = False
@@ -233,7 +231,8 @@ cdef class Best(Completions):
             Completions._sweep(self)
 
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil:
-        return not self.is_bounded or self.bounds.is_active[i, self.state_group[q]]
+        cdef Py_ssize_t g = self.layout.state_group[q]
+        return not self.is_bounded or self.bounds.is_active[i, g]
 
     # through the groups that are left; rows of others are never written, nor read
 
@@ -259,19 +258,20 @@ cdef class Best(Completions):
 
     cdef void _clear_left(self) noexcept nogil:
         """B = -inf."""
-        cdef Py_ssize_t i, k, g, q
+        cdef Py_ssize_t i, k, g, q, a, b
         for i in range(self.n_tokens):
             for k in range(self.bounds.first[i], self.bounds.first[i + 1]):
                 g = self.bounds.group[k]
-                for q in range(self.first_state[g], self.first_state[g + 1]):
+                a, b = self.layout.first_state[g], self.layout.first_state[g + 1]
+                for q in range(a, b):
                     self.closing[i, q] = -INFINITY
 
     cdef void _close_left(self, Py_ssize_t j) noexcept nogil:
         """beta[j, p] = max over y of weight[y, p] + B[j, target[y, p]], or of $."""
         cdef Py_ssize_t k, t, a, b, q, y, last
         for k in range(self.bounds.first[j - 1], self.bounds.first[j]):
-            a = self.first_state[self.bounds.group[k]]
-            b = self.first_state[self.bounds.group[k] + 1]
+            a = self.layout.first_state[self.bounds.group[k]]
+            b = self.layout.first_state[self.bounds.group[k] + 1]
             if a == b:  # the grammar permits no state of the group
                 continue
             if j == self.n_tokens:
@@ -282,7 +282,7 @@ cdef class Best(Completions):
                     self.beta[q] = -INFINITY
                 last = -1
                 for t in range(self.bounds.first[j], self.bounds.first[j + 1]):
-                    y = self.group_label[self.bounds.group[t]]
+                    y = self.layout.group_label[self.bounds.group[t]]
                     if y != last:  # groups of one label stand side by side
                         kernels.leap_max(
                             &self.leaps.weight[y, a],
@@ -298,7 +298,7 @@ cdef class Best(Completions):
     cdef void _rest_left(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
         cdef bint goes_on = j < self.n_tokens and self.bounds.is_active[j, g]
         kernels.rest_max(
-            &self.first_state[g],
+            &self.layout.first_state[g],
             1,
             &self.end[j - 1, g],
             &self.more[j, g] if goes_on else NULL,
@@ -322,14 +322,14 @@ cdef class Best(Completions):
     cdef void _push_long(self, Py_ssize_t j) noexcept nogil:
         """Those that have long cells."""
         cdef Py_ssize_t t, u, g
-        for t in range(self.first_long[j], self.first_long[j + 1]):
-            u, g = self.long_start[t], self.long_group[t]
+        for t in range(self.cells.first_long[j], self.cells.first_long[j + 1]):
+            u, g = self.cells.long_start[t], self.cells.long_group[t]
             if self.bounds.is_active[j - 1, g] and self.bounds.is_active[u, g]:
-                self._push(u, g, self.long_score[t], &self.beta[0])
-        for t in range(self.first_late[j], self.first_late[j + 1]):
-            u, g = self.late_start[t], self.late_group[t]
+                self._push(u, g, self.cells.long_score[t], &self.beta[0])
+        for t in range(self.cells.first_late[j], self.cells.first_late[j + 1]):
+            u, g = self.cells.late_start[t], self.cells.late_group[t]
             if self.bounds.is_active[j - 1, g] and self.bounds.is_active[u, g]:
-                self._push(u, g, self.late_score[t], &self.rests[j, 0])
+                self._push(u, g, self.cells.late_score[t], &self.rests[j, 0])
 
     cdef void _push(
         self, Py_ssize_t u, Py_ssize_t g, double score, const double* after
@@ -337,7 +337,7 @@ cdef class Best(Completions):
         """B[u] = max(B[u], score + after), for the states of a group."""
         if score > -INFINITY:
             kernels.push_max(
-                &self.first_state[g],
+                &self.layout.first_state[g],
                 1,
                 &score,
                 1,

@@ -47,7 +47,7 @@ cdef class Visits(Completions):
         self.visited = np.zeros(shape)
         self.within = np.zeros(shape if self.has_tail else (0, 0))
         self.begun = np.zeros(self.n_states)
-        self.value = np.empty(max(self.n_labels, self.reach + 1))
+        self.value = np.empty(max(self.n_labels, self.cells.reach + 1))
 
     def entropy(self):
         """RETURNS (float): Of the whole document."""
@@ -93,7 +93,7 @@ cdef class Visits(Completions):
             n = self.ends_from(u, q, self.value)
             total += self.begun[q] * choose(&self.value[0], n)
             for d in range(1, n + 1):
-                if d <= self.horizon(u, self.state_group[q]):
+                if d <= self.horizon(u, self.layout.state_group[q]):
                     self.visited[u + d, q] += self.begun[q] * self.value[d - 1]
                 else:
                     self.within[u + d, q] += self.begun[q] * self.value[d - 1]
@@ -107,7 +107,7 @@ cdef class Visits(Completions):
             prob = self.within[j, q]
             if prob == 0.0:
                 continue
-            g = self.state_group[q]
+            g = self.layout.state_group[q]
             self.value[0] = self.end[j - 1, g] + self.best_from(j, q)
             self.value[1] = -INFINITY
             if j < self.n_tokens:

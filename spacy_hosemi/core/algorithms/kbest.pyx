@@ -99,7 +99,7 @@ cdef class Alternatives(Completions):
         Completions.__init__(
             self, automaton, potentials, constraints, maximum=True, keep_beta=True
         )
-        self.n_ends = self.reach + 1
+        self.n_ends = self.cells.reach + 1
         self.value = np.empty(self.n_labels * self.n_ends)
         self.is_taken = np.zeros(self.n_labels * self.n_ends, np.uint8)
 
@@ -116,7 +116,7 @@ cdef class Alternatives(Completions):
         """The score of a segment behind a state, patterns included."""
         cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2], q = segment[3]
         self.follow(state, self.target, self.weight_of)
-        return self.weight_of[y] + self.segment_score(u, j, self.state_group[q])
+        return self.weight_of[y] + self.segment_score(u, j, self.layout.state_group[q])
 
     def options(self, path, start, double least):
         """Alternatives of more than the least score, one for each node.
@@ -142,7 +142,7 @@ cdef class Alternatives(Completions):
 
     cdef Py_ssize_t _option_of(self, segment):
         cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2]
-        cdef Py_ssize_t g = self.state_group[<Py_ssize_t>segment[3]]
+        cdef Py_ssize_t g = self.layout.state_group[<Py_ssize_t>segment[3]]
         return y * self.n_ends + min(j - u, self.horizon(u, g) + 1) - 1
 
     def _other(self, Py_ssize_t u, Py_ssize_t state, taken):
@@ -171,7 +171,7 @@ cdef class Alternatives(Completions):
             q = self.target[y]
             if q < 0:
                 continue
-            g = self.state_group[q]
+            g = self.layout.state_group[q]
             value = &self.value[y * self.n_ends]
             n = self.segments_starting_at(u, g, self.from_start)
             for d in range(1, n + 1):
@@ -193,7 +193,7 @@ cdef class Alternatives(Completions):
     ):
         """Alternatives at the boundaries that a segment reaches beyond its horizon."""
         cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2], q = segment[3]
-        cdef Py_ssize_t g = self.state_group[q], k = u + self.horizon(u, g) + 1
+        cdef Py_ssize_t g = self.layout.state_group[q], k = u + self.horizon(u, g) + 1
         cdef double running, value
         found = []
         if j < k:
@@ -226,14 +226,14 @@ cdef class Alternatives(Completions):
             rest = self.follow_best(which, q, with_states=True)
             return [*path[:t], segment, *rest], start
         if kind == GOES_ON:
-            j = self.running_end(which + 1, self.state_group[q], q)
+            j = self.running_end(which + 1, self.layout.state_group[q], q)
             start = Start(t, which + 1, ())
         else:
             y, d = which // self.n_ends, which % self.n_ends + 1
             self.follow(state, self.target, self.weight_of)
             q, j = self.target[y], u + d
-            if d > self.horizon(u, self.state_group[q]):
-                j = self.running_end(j, self.state_group[q], q)
+            if d > self.horizon(u, self.layout.state_group[q]):
+                j = self.running_end(j, self.layout.state_group[q], q)
             start = Start(t, 0, taken)
         rest = self.follow_best(j, q, with_states=True)
         return [*path[:t], (u, j, y, q), *rest], start

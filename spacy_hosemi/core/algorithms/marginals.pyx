@@ -14,6 +14,7 @@ from ..parallel.tasks cimport Task
 from ..chart.span_lists cimport Listing, Open
 from ..chart.arc_entries cimport Starts, starts_of
 from ..chart.dp_tables cimport Tables
+from ..chart.load cimport load
 
 # So many documents make a task: their rows stay in the cache of the processor.
 PER_TASK = 4
@@ -47,7 +48,7 @@ cdef void load_sums(Tables tables, automaton, potentials, constraints):
     cdef Starts starts = starts_of(automaton, potentials)
     if starts is not None:
         automaton, potentials = starts.automaton, starts.potentials
-    Tables.__init__(tables, automaton, potentials, constraints)
+    load(tables, automaton, potentials, constraints)
     tables.starts = starts
 
 
@@ -172,7 +173,7 @@ cdef class Marginals(Expectations):
         cdef double total = 0.0
         self._set_beta(j)
         for g in range(self.n_groups):
-            if self.group_label[g] == label:
+            if self.layout.group_label[g] == label:
                 total += self._one(u, g, self.segment_score(u, j, g), j)
         return total
 
@@ -246,7 +247,7 @@ cdef class Marginals(Expectations):
                 if starts[j - 1, y] < some:
                     continue
                 for g in range(self.n_groups):
-                    if self.group_label[g] == y:
+                    if self.layout.group_label[g] == y:
                         listing.begin(j - 1, y, g, starts[j - 1, y])
             if not listing.n_open:
                 continue
@@ -346,7 +347,8 @@ cdef class Marginals(Expectations):
         self, Py_ssize_t u, Py_ssize_t g, double score, Py_ssize_t j
     ) noexcept nogil:
         """Probability of a segment from u with this score; beta is that of j."""
-        cdef Py_ssize_t a = self.first_state[g], b = self.first_state[g + 1]
+        cdef Py_ssize_t a = self.layout.first_state[g]
+        cdef Py_ssize_t b = self.layout.first_state[g + 1]
         if self.log_z == -INFINITY or score == -INFINITY:
             return 0.0
         if self.in_logs:

@@ -42,7 +42,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
             _add_starts(chart, u, edge, fired, times)
         length[y, min(j - u, n_lengths) - 1] += times
         tail[y] += times * max(j - u - n_lengths, 0)
-        g = chart.state_group[state]
+        g = chart.layout.state_group[state]
         groups.append(g)
         for i in range(first_column[g], first_column[g + 1]):
             c = columns[i]
@@ -53,7 +53,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
                 start[u, c] += times
             if c < end.shape[1]:
                 end[j - 1, c] += times
-    _add_suffixes(chart, chart.final_edge[state], pattern, times)
+    _add_suffixes(chart, chart.layout.final_edge[state], pattern, times)
     if len(gradient.cells):
         _add_cells(chart, segments, groups, gradient.cells, times)
     if gradient.entries is not None and len(gradient.entries):
@@ -72,10 +72,10 @@ cdef void _add_suffixes(
     """To each pattern that is complete on the edge, if there is one."""
     cdef Py_ssize_t m
     while edge >= 0:
-        m = chart.edge_pattern[edge]
+        m = chart.layout.edge_pattern[edge]
         if 0 <= m < pattern.shape[0]:  # others have a weight at some tokens only
             pattern[m] += times
-        edge = chart.edge_suffix[edge]
+        edge = chart.layout.edge_suffix[edge]
 
 
 cdef void _add_starts(

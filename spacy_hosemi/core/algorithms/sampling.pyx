@@ -39,7 +39,8 @@ def sample(automaton, potentials, n_samples, seed=0, constraints=None):
     if completions.total == -INFINITY and n_samples:
         raise ValueError(Errors.HS027)
     rng = np.random.default_rng(seed)
-    cdef double[::1] value = np.empty(max(completions.n_labels, completions.reach + 1))
+    n_most = max(completions.n_labels, completions.cells.reach + 1)
+    cdef double[::1] value = np.empty(n_most)
     return [_draw(completions, rng, value) for _ in range(n_samples)]
 
 
@@ -61,7 +62,7 @@ cdef list _draw(Completions completions, rng, double[::1] value):
             n = completions.ends_from(u, state, value)
             k = u + 1 + _choose(value, n, random[n_used + 1])
             n_used += 2
-            if k > u + completions.horizon(u, completions.state_group[state]):
+            if k > u + completions.horizon(u, completions.layout.state_group[state]):
                 while _goes_on(completions, k, state, random[n_used]):
                     k += 1
                     n_used += 1
@@ -75,7 +76,7 @@ cdef bint _goes_on(
     Completions completions, Py_ssize_t j, Py_ssize_t q, double random
 ) noexcept nogil:
     """Whether a running segment that may end at j goes on."""
-    cdef Py_ssize_t g = completions.state_group[q]
+    cdef Py_ssize_t g = completions.layout.state_group[q]
     cdef double more
     if j == completions.n_tokens:
         return False

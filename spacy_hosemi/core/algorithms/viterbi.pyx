@@ -11,6 +11,7 @@ from ...errors import Errors
 from .best_path cimport has_sparse_columns
 from .best_path import N_TOGETHER, BestOfEach
 from ..chart.chart cimport Chart
+from ..chart.load cimport make_chart
 from ..chart.columns cimport Entry, entries_of
 from .path_counts cimport add_path
 from ..sweeps.observed.histories cimport ActiveEntries, Histories, histories_of
@@ -84,7 +85,7 @@ def score(automaton, potentials, segments):
     RETURNS (float): The score; -inf if it contains something forbidden.
     RAISES (ValueError): HS020 segments; and as `log_partition`.
     """
-    cdef Chart chart = Chart(automaton, potentials)
+    cdef Chart chart = make_chart(automaton, potentials, None)
     return chart.path_score(check_segments(segments, chart.n_tokens, chart.n_labels))
 
 
@@ -120,7 +121,7 @@ def add_all_counts(automaton, potentials, counted, gradient):
     cdef double score
     _check_entry_counts(gradient, potentials, automaton)
     if histories is None or not has_sparse_columns(automaton, potentials):
-        chart = Chart(automaton, potentials)
+        chart = make_chart(automaton, potentials, None)
         return [
             add_path(chart, _checked(segments, chart), gradient, times)
             for segments, times in counted
@@ -132,7 +133,7 @@ def add_all_counts(automaton, potentials, counted, gradient):
     if gradient.entries is not None:
         counts = gradient.entries
     rest = without_entries(potentials, potentials.pattern)
-    chart = Chart(automaton.without_observed, rest)
+    chart = make_chart(automaton.without_observed, rest, None)
     rest = without_entries(gradient, gradient.pattern)
     found = []
     for segments, times in counted:

@@ -9,7 +9,7 @@ cdef struct Cell:
     double score
 
 
-cdef class Cells:
+cdef class CellLists:
     cdef Py_ssize_t n_tokens, n_groups, n_lengths
     # cells (start, end, group), duplicates merged
     cdef readonly Py_ssize_t n_cells
@@ -44,8 +44,8 @@ cdef class Cells:
     cdef const int32_t[::1] place_late          # or -1
     cdef const int32_t[::1] none                # [n + 2 or more] zeros
 
-    cdef set_no_cells(self)
-    cdef set_cells(
+    cdef set_none(self)
+    cdef set(
         self,
         const Cell[::1] cells,
         const int32_t[::1] given,
@@ -60,8 +60,3 @@ cdef class Cells:
     )
     cdef _set_late(self, const int32_t[::1] horizon)
     cdef void add_counts(self, const double[::1] counts, Cell[::1] cells) noexcept nogil
-
-
-cdef bint are_cells(
-    const Cell[::1] cells, Py_ssize_t n_tokens, Py_ssize_t n_columns
-) noexcept nogil

@@ -14,10 +14,14 @@ cdef double[::1] _NO_SCORES = np.zeros(0)
 cdef const int32_t[:, ::1] _NO_HORIZON = np.zeros((0, 0), np.int32)
 
 
-cdef class Cells:
-    """Lists of n tokens, G groups and up to D tokens: those are set by a subclass."""
+cdef class CellLists:
+    """The cells of n tokens, G groups and up to D tokens, listed for the sweeps."""
 
-    cdef set_no_cells(self):
+    def __cinit__(self):
+        self.none = None
+
+    cdef set_none(self):
+        """For a document without cells."""
         if self.none is None or self.none.shape[0] < self.n_tokens + 2:
             self.none = np.zeros(self.n_tokens + 2, np.int32)
         cdef const int32_t[::1] none = self.none
@@ -34,7 +38,7 @@ cdef class Cells:
         self.late_horizon = _NO_HORIZON
         self.reach = self.n_lengths + 1
 
-    cdef set_cells(
+    cdef set(
         self,
         const Cell[::1] cells,              # [K]
         const int32_t[::1] given,           # [K'] which cell is read ..
@@ -185,19 +189,6 @@ cdef class Cells:
         for i in range(self.cell_given.shape[0]):
             if self.cell_given[i] < cells.shape[0]:
                 cells[self.cell_given[i]].score += counts[self.cell_merged[i]]
-
-
-cdef bint are_cells(
-    const Cell[::1] cells, Py_ssize_t n_tokens, Py_ssize_t n_columns
-) noexcept nogil:
-    """Whether all are within the document, and no score is NaN or +inf."""
-    cdef Py_ssize_t k
-    for k in range(cells.shape[0]):
-        if not 0 <= cells[k].start < cells[k].end <= n_tokens:
-            return False
-        if not 0 <= cells[k].column < n_columns or not cells[k].score < INFINITY:
-            return False
-    return True
 
 
 cdef void _sum_up(int32_t[::1] sizes) noexcept nogil:

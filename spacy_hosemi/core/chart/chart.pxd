@@ -1,84 +1,16 @@
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t
 
-from .cells cimport Cells
 from .arc_entries cimport Starts
+from .cells cimport CellLists
+from .layout cimport EdgeWeights, Layout
 
 
-cdef struct Sums:
-    # a SumSchedule
-    Py_ssize_t n_quads, n_terms
-    const int32_t* fan
-    const int32_t* output
-    const int32_t* input
-    const int32_t* arc
-
-
-cdef class EdgeWeights:
-    cdef double[::1] pattern                    # [M] for which the others were made
-    cdef double[::1] edge                       # [E] log weight of all patterns there
-    cdef double[::1] final                      # [P] of those that end in $
-    cdef Py_ssize_t n_met                       # documents in a row that have them
-
-
-cdef class Layout:
-    cdef Py_ssize_t n_labels, n_groups, n_states, n_nodes
-    # the automaton's arrays, as PatternAutomaton documents them
-    cdef const int32_t[::1] first_state
-    cdef const int32_t[::1] arc_node
-    cdef const int32_t[::1] arc_edge
-    cdef const int32_t[::1] arc_target
-    cdef Sums circuit, arcs_in, arcs_out
-    cdef const int32_t[::1] edge_suffix
-    cdef const int32_t[::1] edge_pattern
-    cdef const int32_t[::1] edge_target
-    cdef const int32_t[::1] suffix_key
-    cdef const int32_t[::1] first_owned
-    cdef const int32_t[::1] owned_label
-    cdef const int32_t[::1] owned_edge
-    cdef const int32_t[::1] state_key
-    cdef const int32_t[::1] state_rule
-    cdef const int32_t[::1] state_group
-    cdef const int32_t[:, ::1] state_of
-    cdef const int32_t[:, ::1] rule_next
-    cdef const int32_t[::1] final_edge
-    cdef const uint8_t[::1] is_final
-    cdef const int32_t[::1] group_label
-    cdef const int32_t[::1] pattern_length
-    cdef bint has_bounded_gap
-    cdef EdgeWeights edge_weights               # of the last document
-    cdef list arc_weights                       # ArcWeights: linear domain, logs
-    cdef list spare                             # Best of finished documents
-    cdef list spare_lanes                       # Lanes
-    cdef object leaps                           # Leaps
-    cdef object ladder                          # Ladder
-
-
-cdef class Chart(Cells):
+cdef class Chart:
     cdef readonly object automaton
-    cdef Py_ssize_t n_labels, n_states, n_nodes
-    # the automaton's arrays, as PatternAutomaton documents them
-    cdef const int32_t[::1] first_state
-    cdef const int32_t[::1] arc_node
-    cdef const int32_t[::1] arc_edge
-    cdef const int32_t[::1] arc_target
-    cdef Sums circuit, arcs_in, arcs_out
-    cdef const int32_t[::1] edge_suffix
-    cdef const int32_t[::1] edge_pattern
-    cdef const int32_t[::1] edge_target
-    cdef const int32_t[::1] suffix_key
-    cdef const int32_t[::1] first_owned
-    cdef const int32_t[::1] owned_label
-    cdef const int32_t[::1] owned_edge
-    cdef const int32_t[::1] state_key
-    cdef const int32_t[::1] state_rule
-    cdef const int32_t[::1] state_group
-    cdef const int32_t[:, ::1] state_of
-    cdef const int32_t[:, ::1] rule_next
-    cdef const int32_t[::1] final_edge
-    cdef const uint8_t[::1] is_final
-    cdef const int32_t[::1] group_label
-    cdef const int32_t[::1] pattern_length
-    cdef bint has_bounded_gap
+    cdef Layout layout
+    cdef CellLists cells
+    cdef readonly Py_ssize_t n_tokens
+    cdef Py_ssize_t n_groups, n_lengths, n_labels, n_states, n_nodes
     cdef const double[::1] pattern_weight       # [M]
     cdef EdgeWeights edge_weights
     cdef double[::1] edge_weight                # [E] theirs
@@ -104,18 +36,8 @@ cdef class Chart(Cells):
     cdef double[::1] score                      # [G D] slot: group * D + D - length
     cdef double[::1] enter_score                # [G] start j - D - 1
 
-    cdef _load(self, potentials, constraints, bint later=*)
-    cdef bint _may_wait(self, potentials, constraints)
-    cdef bint arrive(self) noexcept nogil
-    cdef bint _has_numbers(self) noexcept nogil
     cdef forget(self)
-    cdef bint _read(self, potentials)
-    cdef _set_document(self, potentials, constraints)
-    cdef _set_lengths(self)
-    cdef _set_edge_weights(self)
-    cdef _set_cells(self, cells)
     cdef cell_gradient(self, const double[::1] counts)
-    cdef void _score_long(self) noexcept nogil
     cdef void segments_ending_at(self, Py_ssize_t j) noexcept nogil
     cdef void segments_of(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil
     cdef void add_cells(self, Py_ssize_t j) noexcept nogil
@@ -142,6 +64,3 @@ cdef class Chart(Cells):
     ) noexcept nogil
     cdef double cells_of(self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g) noexcept nogil
     cdef double final_weight(self, Py_ssize_t q) noexcept nogil
-
-
-cdef Sums sums_of(schedule)

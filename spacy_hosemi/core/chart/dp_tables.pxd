@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t
 
-from .chart cimport Chart, EdgeWeights, Sums
+from .chart cimport Chart
+from .layout cimport EdgeWeights, Sums
 
 
 cdef class ArcWeights:
@@ -47,6 +48,7 @@ cdef class Tables(Chart):
     cdef double[::1] circuit_weight  # the same as the schedules read them
     cdef double[::1] in_weight
     cdef double[::1] out_weight
+    cdef Sums arcs_out              # of the layout, or fewer terms, see `nonnegative`
     # the same for one boundary, where entries at starts change some
     cdef Py_ssize_t varied_in       # the boundary from the left; -1: none yet
     cdef Py_ssize_t varied_out      # from the right

@@ -18,7 +18,8 @@ from libc.math cimport INFINITY, rint
 from libc.stdint cimport int32_t
 
 from ..simd cimport simd as kernels
-from .chart cimport Chart, Layout, Sums
+from .chart cimport Chart
+from .layout cimport Layout, Sums
 
 # Entries of a table with all forward rows; beyond that they are kept block by block.
 BLOCK = 4_000_000
@@ -86,7 +87,7 @@ cdef class Tables(Chart):
         cdef Py_ssize_t n_table = n_opened + n_closing + 2 + n_alpha + n_running
         n_table += n_saved + n_more
         cdef Py_ssize_t n_weights = self._n_weights() if forward and not in_logs else 0
-        self.ring = min(rows, self.reach + 2)
+        self.ring = min(rows, self.cells.reach + 2)
         cdef Py_ssize_t n_vectors = self._size_of_vectors()
         self._lease = lease = Lease(
             n_table * n_states
@@ -156,7 +157,7 @@ cdef class Tables(Chart):
     cdef Py_ssize_t _size_of_vectors(self) noexcept nogil:
         cdef Py_ssize_t n = 2 * (self.n_tokens + 1) + 3 * self.n_groups
         n += 2 * (self.n_nodes + self.n_states + 2)
-        return n + self.late_score.shape[0] + self.long_score.shape[0]
+        return n + self.cells.late_score.shape[0] + self.cells.long_score.shape[0]
 
     cdef void clear(self) noexcept nogil:
         """Empty all tables."""
@@ -179,18 +180,19 @@ cdef class Tables(Chart):
         self.keep = self._take(self.n_groups)
         self.node, self.back_node = self._take(n_slots), self._take(n_slots)
         self.beta = self.back_node[self.n_states : 2 * self.n_states]
-        self.late_weight = self._take(self.late_score.shape[0])
-        self.long_weight = self._take(self.long_score.shape[0])
+        self.late_weight = self._take(self.cells.late_score.shape[0])
+        self.long_weight = self._take(self.cells.long_score.shape[0])
         self.running_top[:] = -INFINITY
 
     cdef _set_arc_weights(self):
         """Those of the last document, if the patterns have the same weights."""
-        cdef Layout layout = self.automaton.layout
+        cdef Layout layout = self.layout
         cdef ArcWeights known = layout.arc_weights[self.in_logs]
         if known is None or known.edge_weights is not self.edge_weights:
             layout.arc_weights[self.in_logs] = known = self._make_arc_weights()
         self.arc_weight, self.circuit_weight = known.arc, known.circuit
         self.in_weight, self.out_weight = known.arcs_in, known.arcs_out
+        self.arcs_out = layout.arcs_out
         self.arc_scale, self.gap = known.scale, known.gap
         self.representable = known.representable
         if self.starts is not None:
@@ -266,19 +268,19 @@ cdef class Tables(Chart):
 
     cdef ArcWeights _make_arc_weights(self):
         cdef ArcWeights made = ArcWeights()
-        self.arc_weight = np.empty(self.arc_edge.shape[0] + 2)
-        self.circuit_weight = np.empty(self.circuit.n_terms)
-        self.in_weight = np.empty(self.arcs_in.n_terms)
-        self.out_weight = np.empty(self.arcs_out.n_terms)
+        self.arc_weight = np.empty(self.layout.arc_edge.shape[0] + 2)
+        self.circuit_weight = np.empty(self.layout.circuit.n_terms)
+        self.in_weight = np.empty(self.layout.arcs_in.n_terms)
+        self.out_weight = np.empty(self.layout.arcs_out.n_terms)
         self.arc_scale = 0.0
         self.gap = INFINITY
         self.representable = True
-        if self.has_bounded_gap:
+        if self.layout.has_bounded_gap:
             self.gap = self._future_gap()
         self._fill_arc_weights()
-        self._spread(&self.circuit, self.circuit_weight)
-        self._spread(&self.arcs_in, self.in_weight)
-        self._spread(&self.arcs_out, self.out_weight)
+        self._spread(&self.layout.circuit, self.circuit_weight)
+        self._spread(&self.layout.arcs_in, self.in_weight)
+        self._spread(&self.layout.arcs_out, self.out_weight)
         made.edge_weights = self.edge_weights
         made.arc, made.circuit = self.arc_weight, self.circuit_weight
         made.arcs_in, made.arcs_out = self.in_weight, self.out_weight
@@ -294,10 +296,10 @@ cdef class Tables(Chart):
 
     cdef void _fill_arc_weights(self) noexcept nogil:
         """In linear domain relative to the largest, which becomes the scale."""
-        cdef Py_ssize_t k, n = self.arc_edge.shape[0]
+        cdef Py_ssize_t k, n = self.layout.arc_edge.shape[0]
         cdef double top = -INFINITY, x
         for k in range(n):
-            self.arc_weight[k] = x = self.edge_weight[self.arc_edge[k]]
+            self.arc_weight[k] = x = self.edge_weight[self.layout.arc_edge[k]]
             top = max(top, x)
         # of terms without an arc, and of padding
         self.arc_weight[n], self.arc_weight[n + 1] = 0.0, -INFINITY
@@ -326,12 +328,12 @@ cdef class Tables(Chart):
         """
         cdef Py_ssize_t m, k, longest = 2
         cdef double gap = 0.0, most, least
-        for m in range(self.pattern_length.shape[0]):
-            longest = max(longest, self.pattern_length[m])
+        for m in range(self.layout.pattern_length.shape[0]):
+            longest = max(longest, self.layout.pattern_length[m])
         for k in range(3, longest + 1):
             most = least = 0.0
-            for m in range(self.pattern_length.shape[0]):
-                if self.pattern_length[m] == k:
+            for m in range(self.layout.pattern_length.shape[0]):
+                if self.layout.pattern_length[m] == k:
                     most = max(most, self.pattern_weight[m])
                     least = min(least, self.pattern_weight[m])
             gap += (k - 2) * (most - least)

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t
 
 from . cimport logspace
 from ..chart.dp_tables cimport Tables
+from ..chart.load cimport load
 
 # Entries of a table that may be kept without a thought.
 SMALL = 1_000_000
@@ -36,7 +37,7 @@ cdef class Completions(Tables):
     cdef _start(
         self, automaton, potentials, constraints, bint maximum, bint keep_beta
     ):
-        Tables.__init__(self, automaton, potentials, constraints)
+        load(self, automaton, potentials, constraints)
         self.maximum, self.keep_beta = maximum, keep_beta
         self._prepare()
 
@@ -52,17 +53,17 @@ cdef class Completions(Tables):
             return False
         if self.has_tail and self.n_tokens + 2 > self.rests.shape[0]:
             return False
-        return self.reach < self.from_start.shape[0]
+        return self.cells.reach < self.from_start.shape[0]
 
     cdef _make_room(self):
         cdef Py_ssize_t n_rests = self.n_tokens + 2 if self.has_tail else 0, n_betas = 0
         cdef bint is_small = (self.n_tokens + 1) * self.n_states <= SMALL
         # Where segments have one explicit end, a walk needs beta at their ends only.
-        if self.keep_beta or (is_small and self.reach > 2):
+        if self.keep_beta or (is_small and self.cells.reach > 2):
             n_betas = self.n_tokens + 1
         self.allocate(in_logs=True, forward=False, n_more=n_rests + n_betas)
         self.rests, self.betas = self.take_rows(n_rests), self.take_rows(n_betas)
-        cdef double[::1] scores = np.empty(self.reach + 1 + 2 * self.n_labels)
+        cdef double[::1] scores = np.empty(self.cells.reach + 1 + 2 * self.n_labels)
         cdef int32_t[:, ::1] targets = np.empty((2, self.n_labels), np.int32)
         self.target, self.next_target = targets[0], targets[1]
         self.weight_of = scores[: self.n_labels]
@@ -141,7 +142,7 @@ cdef class Completions(Tables):
 
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil:
         """The end of the longest best segment from u that leaves in state q."""
-        cdef Py_ssize_t g = self.state_group[q], d, end = 0, n
+        cdef Py_ssize_t g = self.layout.state_group[q], d, end = 0, n
         if self.are_tokens:
             return u + 1
         n = self.ends_from(u, q, self.from_start)
@@ -186,7 +187,7 @@ cdef class Completions(Tables):
 
         The last one may stand for all beyond the horizon. RETURNS: how many.
         """
-        cdef Py_ssize_t g = self.state_group[q], d
+        cdef Py_ssize_t g = self.layout.state_group[q], d
         cdef Py_ssize_t n = self.segments_starting_at(u, g, value)
         cdef Py_ssize_t j = u + self.horizon(u, g) + 1
         for d in range(1, n + 1):

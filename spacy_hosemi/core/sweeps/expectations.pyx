@@ -41,7 +41,7 @@ cdef class Expectations(Tables):
         if not self.has_counts:
             self._keep_betas()
             return
-        cdef Py_ssize_t n_arcs = self.arc_edge.shape[0]
+        cdef Py_ssize_t n_arcs = self.layout.arc_edge.shape[0]
         cdef Py_ssize_t n_edges = self.edge_weight.shape[0]
         cdef Py_ssize_t n_slots = self.n_groups * self.n_lengths
         cdef double[::1] room
@@ -59,7 +59,7 @@ cdef class Expectations(Tables):
         if self.starts is not None:
             self.start_count = np.zeros(self.starts.score.shape[0])
         self._clear_lanes(n_arcs)
-        room = np.zeros(n_edges + n_slots + self.n_groups + self.n_cells)
+        room = np.zeros(n_edges + n_slots + self.n_groups + self.cells.n_cells)
         self.edge_count, room = room[:n_edges], room[n_edges:]
         self.prob, room = room[:n_slots], room[n_slots:]
         self.long_prob, self.cell_count = room[: self.n_groups], room[self.n_groups :]
@@ -167,8 +167,8 @@ cdef class Expectations(Tables):
         cdef const double* y = x + self.n_nodes * N_LANES
         cdef const double* more = &self.arc_more[0] + a
         cdef const double* weight = &self.arc_weight[0]
-        cdef const int32_t* node = &self.arc_node[0]
-        cdef const int32_t* target = &self.arc_target[0]
+        cdef const int32_t* node = &self.layout.arc_node[0]
+        cdef const int32_t* target = &self.layout.arc_target[0]
         cdef Py_ssize_t i, k
         cdef double total = 0.0
         for i in range(n):
@@ -199,11 +199,11 @@ cdef class Expectations(Tables):
         elif not linear.end_row(self):
             return False
         for p in range(self.n_states):
-            if self.has_counts and self.final_edge[p] >= 0:
+            if self.has_counts and self.layout.final_edge[p] >= 0:
                 prob = alpha[p] * self.beta[p]
                 if self.in_logs:
                     prob = exp(alpha[p] + self.beta[p] - self.log_z)
-                self.edge_count[self.final_edge[p]] += prob
+                self.edge_count[self.layout.final_edge[p]] += prob
         return True
 
     cdef void _count_row(self, Py_ssize_t j) noexcept nogil:
@@ -248,7 +248,8 @@ cdef class Expectations(Tables):
         const double* y,
     ) noexcept nogil:
         """weight sum_q x[q] y[q] over the states of a group, or exp of it in logs."""
-        cdef Py_ssize_t a = self.first_state[g], b = self.first_state[g + 1]
+        cdef Py_ssize_t a = self.layout.first_state[g]
+        cdef Py_ssize_t b = self.layout.first_state[g + 1]
         cdef double prob
         if self.in_logs:
             if weight == -INFINITY:
@@ -256,7 +257,7 @@ cdef class Expectations(Tables):
             return exp(logspace.log_dot(x + a, y + a, b - a) + (weight - self.log_z))
         if weight == 0.0:
             return 0.0
-        kernels.pair(&self.first_state[g], 1, &weight, 1, y, 1, x, 0, &prob)
+        kernels.pair(&self.layout.first_state[g], 1, &weight, 1, y, 1, x, 0, &prob)
         return prob
 
     cdef void _products(
@@ -273,7 +274,7 @@ cdef class Expectations(Tables):
                 found[g] = self._product(g, weight[g], x, y)
         else:
             kernels.pair(
-                &self.first_state[0], n_groups, weight, 1, y, 1, x, 0, found
+                &self.layout.first_state[0], n_groups, weight, 1, y, 1, x, 0, found
             )
 
     cdef void count_starts(self, double[:, ::1] start_count) noexcept nogil:
@@ -333,11 +334,10 @@ cdef class Expectations(Tables):
             )
             for g in range(self.n_groups):
                 self._count_long(g, u, j, self.long_prob[g])
-        for t in range(self.first_late[j], self.first_late[j + 1]):
-            weight = self.late_score[t] if self.in_logs else self.late_weight[t]
-            self._count_one(
-                self.late_group[t], self.late_start[t], j, weight, &self.rest[j % 2, 0]
-            )
+        for t in range(self.cells.first_late[j], self.cells.first_late[j + 1]):
+            weight = self.cells.late_score[t] if self.in_logs else self.late_weight[t]
+            g, u = self.cells.late_group[t], self.cells.late_start[t]
+            self._count_one(g, u, j, weight, &self.rest[j % 2, 0])
 
     cdef double _count_one(
         self,
@@ -377,14 +377,15 @@ cdef class Expectations(Tables):
                 self.inside_count[g, first + i - low] += covered
             for i in range(low, n_lengths):
                 self.slot_count[g * n_lengths + i] += prob[i]
-        for i in range(self.first_short[j], self.first_short[j + 1]):
-            self.cell_count[self.short_cell[i]] += self.prob[self.short_slot[i]]
-        for t in range(self.first_long[j], self.first_long[j + 1]):
-            g, u = self.long_group[t], self.long_start[t]
-            weight = self.long_score[t] if self.in_logs else self.long_weight[t]
+        for i in range(self.cells.first_short[j], self.cells.first_short[j + 1]):
+            t = self.cells.short_cell[i]
+            self.cell_count[t] += self.prob[self.cells.short_slot[i]]
+        for t in range(self.cells.first_long[j], self.cells.first_long[j + 1]):
+            g, u = self.cells.long_group[t], self.cells.long_start[t]
+            weight = self.cells.long_score[t] if self.in_logs else self.long_weight[t]
             covered = self._count_one(g, u, j, weight, &self.beta[0])
-            if self.long_cell[t] >= 0:
-                self.cell_count[self.long_cell[t]] += covered
+            if self.cells.long_cell[t] >= 0:
+                self.cell_count[self.cells.long_cell[t]] += covered
 
     cdef void _set_probs(self, Py_ssize_t j) noexcept nogil:
         """Probabilities of the explicit segments that end at j, by slot."""
@@ -396,7 +397,7 @@ cdef class Expectations(Tables):
                 prob[g * n_lengths + i] = 0.0
         if not self.in_logs:
             kernels.pair(
-                &self.first_state[0],
+                &self.layout.first_state[0],
                 self.n_groups,
                 self.row_weight(j) + low,
                 n_lengths,
@@ -422,12 +423,12 @@ cdef class Expectations(Tables):
         for k in range(self.arc_count.shape[0]):
             if not self.in_logs:
                 self.arc_count[k] *= self.arc_weight[k]
-            self.edge_count[self.arc_edge[k]] += self.arc_count[k]
+            self.edge_count[self.layout.arc_edge[k]] += self.arc_count[k]
         for e in range(self.edge_count.shape[0] - 1, -1, -1):
-            if self.edge_suffix[e] >= 0:
-                self.edge_count[self.edge_suffix[e]] += self.edge_count[e]
-            if self.edge_pattern[e] >= 0:
-                self.pattern_count[self.edge_pattern[e]] = self.edge_count[e]
+            if self.layout.edge_suffix[e] >= 0:
+                self.edge_count[self.layout.edge_suffix[e]] += self.edge_count[e]
+            if self.layout.edge_pattern[e] >= 0:
+                self.pattern_count[self.layout.edge_pattern[e]] = self.edge_count[e]
 
     cdef set_gradient(self, potentials):
         """From groups back to columns."""

@@ -8,7 +8,7 @@ from libc.math cimport INFINITY, exp, log1p
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
-from ..chart.chart cimport Sums
+from ..chart.layout cimport Sums
 from ..chart.dp_tables cimport Tables
 
 
@@ -70,9 +70,9 @@ cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
             _add(
                 tables, g, tables.score[g * n_lengths + i], &tables.opened[u, 0], alpha
             )
-    for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        g, u = tables.long_group[t], tables.long_start[t]
-        _add(tables, g, tables.long_score[t], &tables.opened[u, 0], alpha)
+    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
+        g, u = tables.cells.long_group[t], tables.cells.long_start[t]
+        _add(tables, g, tables.cells.long_score[t], &tables.opened[u, 0], alpha)
     if not tables.has_tail:
         return
     running = &tables.running[row, 0]
@@ -87,9 +87,9 @@ cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
         )
         if u >= 0:
             _add(tables, g, tables.enter_score[g], &tables.opened[u, 0], running)
-    for t in range(tables.first_late[j], tables.first_late[j + 1]):
-        g, u = tables.late_group[t], tables.late_start[t]
-        _add(tables, g, tables.late_score[t], &tables.opened[u, 0], running)
+    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
+        g, u = tables.cells.late_group[t], tables.cells.late_start[t]
+        _add(tables, g, tables.cells.late_score[t], &tables.opened[u, 0], running)
     for g in range(tables.n_groups):
         _add(tables, g, tables.end[j - 1, g], running, alpha)
 
@@ -101,7 +101,7 @@ cdef void _add(
     cdef Py_ssize_t q
     if weight == -INFINITY:
         return
-    for q in range(tables.first_state[g], tables.first_state[g + 1]):
+    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
         y[q] = _log_add(y[q], weight + x[q])
 
 
@@ -109,9 +109,9 @@ cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
     if tables.varies(j, forward=True):
-        _sum_quads(&tables.arcs_in, tables.in_here, tables.node)
+        _sum_quads(&tables.layout.arcs_in, tables.in_here, tables.node)
     else:
-        _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
+        _sum_quads(&tables.layout.arcs_in, tables.in_weight, tables.node)
     memcpy(
         &tables.opened[j, 0],
         &tables.node[tables.n_nodes],
@@ -126,7 +126,7 @@ cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
         &tables.alpha[j - tables.base, 0],
         tables.n_states * sizeof(double),
     )
-    _sum_quads(&tables.circuit, tables.circuit_weight, tables.node)
+    _sum_quads(&tables.layout.circuit, tables.circuit_weight, tables.node)
 
 
 cdef void _sum_quads(
@@ -184,14 +184,14 @@ cdef void count_arcs(
     cdef Py_ssize_t k
     cdef double closing
     _circuit(tables, j)
-    for k in range(tables.arc_edge.shape[0]):
-        closing = tables.closing[j, tables.arc_target[k]]
+    for k in range(tables.layout.arc_edge.shape[0]):
+        closing = tables.closing[j, tables.layout.arc_target[k]]
         if more != NULL:
             closing += more[k]
         prob[k] = 0.0
         if closing > -INFINITY:
             prob[k] = exp(
-                tables.node[tables.arc_node[k]]
+                tables.node[tables.layout.arc_node[k]]
                 + tables.arc_weight[k]
                 + (closing - tables.log_z)
             )
@@ -209,7 +209,7 @@ cdef void rest_row(
     cdef double weight, value
     if maximum:
         kernels.rest_max(
-            &tables.first_state[0],
+            &tables.layout.first_state[0],
             tables.n_groups,
             &tables.end[j - 1, 0],
             &tables.more[j, 0] if j < tables.n_tokens else NULL,
@@ -223,7 +223,7 @@ cdef void rest_row(
         weight = -INFINITY
         if j < tables.n_tokens:
             weight = tables.more[j, g] + tables.tail[g]
-        for q in range(tables.first_state[g], tables.first_state[g + 1]):
+        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
             rest[q] = -INFINITY
             if tables.tail[g] > -INFINITY:
                 rest[q] = tables.end[j - 1, g] + tables.beta[q]
@@ -241,7 +241,7 @@ cdef void push_row(
     cdef const double* beta = &tables.beta[0]
     if maximum and tables.are_tokens:  # no other segment is pushed to that row
         kernels.put(
-            &tables.first_state[0],
+            &tables.layout.first_state[0],
             tables.n_groups,
             &tables.score[0],
             beta,
@@ -251,16 +251,16 @@ cdef void push_row(
     _push_groups(
         tables, &tables.score[low], n_lengths, beta, first, n_lengths - low, maximum
     )
-    for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        g, u = tables.long_group[t], tables.long_start[t]
-        _push(tables, g, &tables.long_score[t], beta, u, 1, maximum)
+    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
+        g, u = tables.cells.long_group[t], tables.cells.long_start[t]
+        _push(tables, g, &tables.cells.long_score[t], beta, u, 1, maximum)
     if not tables.has_tail:
         return
     if j > n_lengths:
         _push_groups(tables, &tables.enter_score[0], 1, rest, first - 1, 1, maximum)
-    for t in range(tables.first_late[j], tables.first_late[j + 1]):
-        g, u = tables.late_group[t], tables.late_start[t]
-        _push(tables, g, &tables.late_score[t], rest, u, 1, maximum)
+    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
+        g, u = tables.cells.late_group[t], tables.cells.late_start[t]
+        _push(tables, g, &tables.cells.late_score[t], rest, u, 1, maximum)
 
 
 cdef void _push_groups(
@@ -279,7 +279,7 @@ cdef void _push_groups(
             _push(tables, g, score + g * step, x, first, n, False)
     elif n > 0:
         kernels.push_max(
-            &tables.first_state[0],
+            &tables.layout.first_state[0],
             tables.n_groups,
             score,
             step,
@@ -300,11 +300,12 @@ cdef void _push(
     bint maximum,
 ) noexcept nogil:
     """B[first + i] = log(exp(B[first + i]) + exp(score[i] + x)), or the larger."""
-    cdef Py_ssize_t a = tables.first_state[g], b = tables.first_state[g + 1], i, q
+    cdef Py_ssize_t a = tables.layout.first_state[g], i, q
+    cdef Py_ssize_t b = tables.layout.first_state[g + 1]
     cdef double* row
     if maximum:
         kernels.push_max(
-            &tables.first_state[g],
+            &tables.layout.first_state[g],
             1,
             score,
             n,

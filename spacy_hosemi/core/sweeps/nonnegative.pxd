@@ -1,4 +1,4 @@
-from ..chart.chart cimport EdgeWeights, Sums
+from ..chart.layout cimport EdgeWeights, Sums
 from ..chart.dp_tables cimport Tables
 
 

@@ -32,7 +32,8 @@ whose scores are added up in another order because of long cells.
 import numpy as np
 
 from ...errors import Errors
-from ..chart.chart cimport Chart, Layout, sums_of
+from ..chart.chart cimport Chart
+from ..chart.layout cimport Layout, sums_of
 from ..potentials import ROLES
 from ..automaton.sum_schedule import SumSchedule
 from ..chart.dp_tables cimport Tables
@@ -49,7 +50,7 @@ cdef Ladder find_ladder(Tables tables, potentials, method):
     RETURNS (Ladder): None where it is not valid, or would not pay, for "auto".
     RAISES (ValueError): HS104 where it is not valid, for "nonnegative".
     """
-    cdef Layout layout = tables.automaton.layout
+    cdef Layout layout = tables.layout
     cdef Ladder ladder = layout.ladder
     if ladder is None or ladder.edge_weights is not tables.edge_weights:
         layout.ladder = ladder = _make_ladder(tables, ladder)
@@ -101,7 +102,7 @@ def _make_schedule(Chart chart):
     """beta of all states from B, in the slots of `arcs_out`; suffixes come first."""
     cdef Py_ssize_t n_states = chart.n_states
     cdef list first = [0], slots = [], edges = []
-    states = np.argsort(chart.state_key, kind="stable")
+    states = np.argsort(chart.layout.state_key, kind="stable")
     for q in states.tolist():
         _add_terms(chart, q, slots, edges)
         first.append(len(slots))
@@ -111,7 +112,7 @@ def _make_schedule(Chart chart):
         slots,
         edges,
         chart.n_nodes + n_states,
-        chart.edge_suffix.shape[0],
+        chart.layout.edge_suffix.shape[0],
     )
 
 
@@ -120,12 +121,13 @@ cdef _add_terms(Chart chart, Py_ssize_t q, list slots, list edges):
 
     That is the longest proper suffix, unless the grammar cannot be there with it.
     """
-    cdef Py_ssize_t k, y, edge, target, n_keys = chart.suffix_key.shape[0]
-    cdef Py_ssize_t key = chart.state_key[q], rule = chart.state_rule[q]
+    cdef Layout layout = chart.layout
+    cdef Py_ssize_t k, y, edge, target, n_keys = layout.suffix_key.shape[0]
+    cdef Py_ssize_t key = layout.state_key[q], rule = layout.state_rule[q]
     cdef set seen = set()
     while True:
-        for k in range(chart.first_owned[key], chart.first_owned[key + 1]):
-            y, edge = chart.owned_label[k], chart.owned_edge[k]
+        for k in range(layout.first_owned[key], layout.first_owned[key + 1]):
+            y, edge = layout.owned_label[k], layout.owned_edge[k]
             target = chart.state_behind(edge, q, y)
             if y not in seen and target >= 0:
                 slots.append(target)
@@ -133,10 +135,10 @@ cdef _add_terms(Chart chart, Py_ssize_t q, list slots, list edges):
             seen.add(y)
         if key == n_keys:
             return
-        key = chart.suffix_key[key]
-        if key < n_keys and chart.state_of[key, rule] >= 0:
-            slots.append(chart.n_states + chart.state_of[key, rule])
-            edges.append(chart.edge_suffix.shape[0])
+        key = layout.suffix_key[key]
+        if key < n_keys and layout.state_of[key, rule] >= 0:
+            slots.append(chart.n_states + layout.state_of[key, rule])
+            edges.append(layout.edge_suffix.shape[0])
             return
 
 

@@ -21,7 +21,7 @@ from libc.math cimport INFINITY, exp, log, rint
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
-from ..chart.chart cimport Sums
+from ..chart.layout cimport Sums
 from ..chart.dp_tables cimport Tables
 
 
@@ -101,9 +101,9 @@ cdef bint _ends(Tables tables, Py_ssize_t j) noexcept nogil:
         for g in range(tables.n_groups):
             tables.running_top[g] = -INFINITY
         tables.weight[j - tables.base, :] = 0.0
-        for t in range(tables.first_long[j], tables.first_long[j + 1]):
+        for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
             tables.long_weight[t] = 0.0
-        for t in range(tables.first_late[j], tables.first_late[j + 1]):
+        for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
             tables.late_weight[t] = 0.0
         return True
     tables.alpha_scale[j] = rint(top)  # whole: sums of scales are exact
@@ -135,9 +135,9 @@ cdef void _explicit_keys(Tables tables, Py_ssize_t j) noexcept nogil:
             x + low,
         )
         x += n_lengths
-    for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        u, g = tables.long_start[t], tables.long_group[t]
-        tables.long_weight[t] = tables.long_score[t] + tables.opened_scale[u]
+    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
+        u, g = tables.cells.long_start[t], tables.cells.long_group[t]
+        tables.long_weight[t] = tables.cells.long_score[t] + tables.opened_scale[u]
         key = tables.long_weight[t] + tables.opened_top[g, u % tables.ring]
         tables.group_top[g] = max(tables.group_top[g], key)
 
@@ -163,9 +163,9 @@ cdef double _running_keys(Tables tables, Py_ssize_t j) noexcept nogil:
             enter[g] = tables.enter_score[g] + tables.opened_scale[u]
             bound = max(bound, enter[g] + tables.opened_top[g, u % tables.ring])
         tables.running_top[g] = bound
-    for t in range(tables.first_late[j], tables.first_late[j + 1]):
-        u, g = tables.late_start[t], tables.late_group[t]
-        tables.late_weight[t] = tables.late_score[t] + tables.opened_scale[u]
+    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
+        u, g = tables.cells.late_start[t], tables.cells.late_group[t]
+        tables.late_weight[t] = tables.cells.late_score[t] + tables.opened_scale[u]
         bound = tables.late_weight[t] + tables.opened_top[g, u % tables.ring]
         tables.running_top[g] = max(tables.running_top[g], bound)
     for g in range(tables.n_groups):
@@ -189,11 +189,11 @@ cdef bint _settle_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
             top,
         )
         x += n_lengths
-    for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        g = tables.long_group[t]
+    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
+        g = tables.cells.long_group[t]
         settled &= kernels.settle(
             &tables.long_weight[t],
-            &tables.opened_top[g, tables.long_start[t] % tables.ring],
+            &tables.opened_top[g, tables.cells.long_start[t] % tables.ring],
             1,
             tables.group_top[g] - 70.0 - tables.gap,
             top,
@@ -211,7 +211,7 @@ cdef bint _settle_running(Tables tables, Py_ssize_t j) noexcept nogil:
     for g in range(tables.n_groups):
         settled &= _settle_one(&keep[g], top) and _settle_one(&enter[g], top)
         settled &= _settle_one(&at_end[g], 0.0)
-    for t in range(tables.first_late[j], tables.first_late[j + 1]):
+    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
         settled &= _settle_one(&tables.late_weight[t], top)
     return settled
 
@@ -228,7 +228,7 @@ cdef void _add_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
     cdef double* alpha = &tables.alpha[j - tables.base, 0]
     kernels.pull(
-        &tables.first_state[0],
+        &tables.layout.first_state[0],
         tables.n_groups,
         tables.row_weight(j) + low,
         n_lengths,
@@ -237,11 +237,11 @@ cdef void _add_explicit(Tables tables, Py_ssize_t j) noexcept nogil:
         n_lengths - low,
         alpha,
     )
-    t = tables.first_long[j]
-    if t < tables.first_long[j + 1]:
-        kernels.exp_all(&tables.long_weight[t], tables.first_long[j + 1] - t)
-    for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        g, u = tables.long_group[t], tables.long_start[t]
+    t = tables.cells.first_long[j]
+    if t < tables.cells.first_long[j + 1]:
+        kernels.exp_all(&tables.long_weight[t], tables.cells.first_long[j + 1] - t)
+    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
+        g, u = tables.cells.long_group[t], tables.cells.long_start[t]
         _add(tables, g, 1, &tables.long_weight[t], &tables.opened[u, 0], alpha)
 
 
@@ -255,11 +255,11 @@ cdef void _add_running(Tables tables, Py_ssize_t j) noexcept nogil:
     if u >= 0:
         before = &tables.opened[u, 0]
         _add(tables, 0, n_groups, weight + tables.at_enter(), before, running)
-    t = tables.first_late[j]
-    if t < tables.first_late[j + 1]:
-        kernels.exp_all(&tables.late_weight[t], tables.first_late[j + 1] - t)
-    for t in range(tables.first_late[j], tables.first_late[j + 1]):
-        g, u = tables.late_group[t], tables.late_start[t]
+    t = tables.cells.first_late[j]
+    if t < tables.cells.first_late[j + 1]:
+        kernels.exp_all(&tables.late_weight[t], tables.cells.first_late[j + 1] - t)
+    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
+        g, u = tables.cells.late_group[t], tables.cells.late_start[t]
         _add(tables, g, 1, &tables.late_weight[t], &tables.opened[u, 0], running)
     _tops(tables, running, &tables.running_top[0])
     before = running
@@ -277,16 +277,16 @@ cdef void _add(
     double* y,
 ) noexcept nogil:
     """y += weight * x, for the states of some groups."""
-    kernels.pull(&tables.first_state[g], n, weight, 1, x, 0, 1, y)
+    kernels.pull(&tables.layout.first_state[g], n, weight, 1, x, 0, 1, y)
 
 
 cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j] through the circuit and the arcs."""
     _circuit(tables, j)
     if tables.varies(j, forward=True):
-        _sum_quads(&tables.arcs_in, tables.in_here, tables.node)
+        _sum_quads(&tables.layout.arcs_in, tables.in_here, tables.node)
     else:
-        _sum_quads(&tables.arcs_in, tables.in_weight, tables.node)
+        _sum_quads(&tables.layout.arcs_in, tables.in_weight, tables.node)
     memcpy(
         &tables.opened[j, 0],
         &tables.node[tables.n_nodes],
@@ -303,7 +303,7 @@ cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
         &tables.alpha[j - tables.base, 0],
         tables.n_states * sizeof(double),
     )
-    _sum_quads(&tables.circuit, tables.circuit_weight, tables.node)
+    _sum_quads(&tables.layout.circuit, tables.circuit_weight, tables.node)
 
 
 cdef void _sum_quads(
@@ -327,7 +327,7 @@ cdef void _opened_tops(Tables tables, Py_ssize_t j) noexcept nogil:
 cdef void _tops(Tables tables, double* row, double* tops) noexcept nogil:
     """Bound the log of the largest entry of each group; drop what is negligible."""
     kernels.bound(
-        &tables.first_state[0], tables.n_groups, tables.share, row, tops
+        &tables.layout.first_state[0], tables.n_groups, tables.share, row, tops
     )
 
 
@@ -414,19 +414,19 @@ cdef void count_arcs(
         &tables.alpha[j - tables.base, 0], n_states, end - j, n_states, &node[0, 0]
     )
     kernels.interleave(&tables.closing[j, 0], n_states, end - j, n_states, closing)
-    if tables.circuit.n_quads:
+    if tables.layout.circuit.n_quads:
         kernels.lane_sum(
-            tables.circuit.fan,
-            tables.circuit.output,
-            tables.circuit.input,
+            tables.layout.circuit.fan,
+            tables.layout.circuit.output,
+            tables.layout.circuit.input,
             &tables.circuit_weight[0],
-            tables.circuit.n_quads,
+            tables.layout.circuit.n_quads,
             &node[0, 0],
         )
     kernels.lane_count(
-        &tables.arc_node[0],
-        &tables.arc_target[0],
-        tables.arc_node.shape[0],
+        &tables.layout.arc_node[0],
+        &tables.layout.arc_target[0],
+        tables.layout.arc_node.shape[0],
         &node[0, 0],
         closing,
         more,
@@ -450,7 +450,7 @@ cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil:
 cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:
     """T[j, q] = exp(end[j-1]) beta[j, q] + exp(more[j] + tail) T[j + 1, q]."""
     kernels.rest(
-        &tables.first_state[0],
+        &tables.layout.first_state[0],
         tables.n_groups,
         tables.row_weight(j) + tables.at_end(),
         &tables.keep[0],
@@ -462,7 +462,7 @@ cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil:
 
 cdef void push_row(Tables tables, Py_ssize_t j) noexcept nogil:
     """Add to B[u] what the segments from u that end, or enter, at j give."""
-    cdef Py_ssize_t t, n_lengths = tables.n_lengths, n_groups = tables.n_groups
+    cdef Py_ssize_t g, u, t, n_lengths = tables.n_lengths, n_groups = tables.n_groups
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
     cdef double* weight = tables.row_weight(j)
     cdef const double* beta = &tables.beta[0]
@@ -471,12 +471,12 @@ cdef void push_row(Tables tables, Py_ssize_t j) noexcept nogil:
     if tables.has_tail and j > n_lengths:
         weight += tables.at_enter()
         _push(tables, 0, n_groups, weight, 1, rest, 1, first - 1)
-    for t in range(tables.first_long[j], tables.first_long[j + 1]):
-        weight = &tables.long_weight[t]
-        _push(tables, tables.long_group[t], 1, weight, 1, beta, 1, tables.long_start[t])
-    for t in range(tables.first_late[j], tables.first_late[j + 1]):
-        weight = &tables.late_weight[t]
-        _push(tables, tables.late_group[t], 1, weight, 1, rest, 1, tables.late_start[t])
+    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
+        g, u = tables.cells.long_group[t], tables.cells.long_start[t]
+        _push(tables, g, 1, &tables.long_weight[t], 1, beta, 1, u)
+    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
+        g, u = tables.cells.late_group[t], tables.cells.late_start[t]
+        _push(tables, g, 1, &tables.late_weight[t], 1, rest, 1, u)
 
 
 cdef void _push(
@@ -491,7 +491,7 @@ cdef void _push(
 ) noexcept nogil:
     """B[first + i] += weight[i] * x, for the states of some groups."""
     kernels.push(
-        &tables.first_state[g],
+        &tables.layout.first_state[g],
         n_groups,
         weight,
         step,

@@ -29,7 +29,8 @@ from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
 from . cimport scaled as linear
-from ..chart.chart cimport Layout, Sums
+from ..chart.layout cimport Layout, Sums
+from ..chart.load cimport arrive, load
 from ..algorithms.marginals import check_segment, marginal_steps, marginals
 from ..parallel.tasks cimport Task
 from ..simd.simd cimport N_LANES
@@ -245,12 +246,9 @@ cdef class Lanes(Task):
         if lane == N_LANES:
             return False
         if lane == len(self.rooms):
-            self.rooms.append(Tables(self.automaton, potentials, constraints))
-            tables = self.rooms[lane]
-        else:
-            tables = self.rooms[lane]
-            tables.automaton = self.automaton
-            tables._load(potentials, constraints, later=True)
+            self.rooms.append(Tables.__new__(Tables))
+        tables = self.rooms[lane]
+        load(tables, self.automaton, potentials, constraints, later=True)
         if lane == 0:
             self.shared = tables
             tables._set_arc_weights()
@@ -344,7 +342,7 @@ cdef class Lanes(Task):
         cdef Py_ssize_t a
         for a in range(N_LANES):
             if self.n_tokens[a] and (<Tables>self.tables[a]).is_late:
-                if not (<Tables>self.tables[a]).arrive():
+                if not arrive(<Tables>self.tables[a]):
                     return False
         return True
 
@@ -437,7 +435,7 @@ cdef class Lanes(Task):
                 return False
             kernels.exp_all(weight, 4 * n_groups * N_LANES)
             kernels.lane_arrive(
-                &self.shared.first_state[0],
+                &self.shared.layout.first_state[0],
                 n_groups,
                 self.share,
                 weight,
@@ -480,10 +478,10 @@ cdef class Lanes(Task):
     cdef void _open(self, Py_ssize_t j) noexcept nogil:
         """A[j] from alpha[j], which stands in the first nodes."""
         cdef Py_ssize_t a
-        _sum(&self.shared.circuit, self.shared.circuit_weight, self.node)
-        _sum(&self.shared.arcs_in, self.shared.in_weight, self.node)
+        _sum(&self.shared.layout.circuit, self.shared.circuit_weight, self.node)
+        _sum(&self.shared.layout.arcs_in, self.shared.in_weight, self.node)
         kernels.lane_bound(
-            &self.shared.first_state[0],
+            &self.shared.layout.first_state[0],
             self.n_groups,
             self.share,
             &self.node[self.shared.n_nodes, 0],
@@ -512,7 +510,7 @@ cdef class Lanes(Task):
                         return False
             memcpy(&self.beta[j, 0, 0], beta, size)
             kernels.lane_leave(
-                &self.shared.first_state[0],
+                &self.shared.layout.first_state[0],
                 self.n_groups,
                 &self.weight[j, 0, 0],
                 &self.weight[j + 1, 0, 0],
@@ -532,7 +530,7 @@ cdef class Lanes(Task):
         for k in range(self.first_asked[lane], self.first_asked[lane + 1]):
             row, total = &self.asked.rows[k], 0.0
             for g in range(self.n_groups):
-                if tables.group_label[g] == row.label:
+                if tables.layout.group_label[g] == row.label:
                     score = tables.segment_score(row.start, row.end, g)
                     total += self._one(tables, lane, row.start, row.end, g, score)
             row.score = total
@@ -595,7 +593,7 @@ cdef class Lanes(Task):
         """P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]"""
         cdef Py_ssize_t q
         cdef double total = 0.0
-        for q in range(tables.first_state[g], tables.first_state[g + 1]):
+        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
             total += self.opened[u + 1, q, lane] * self.closing[u + 1, q, lane]
         return total
 
@@ -609,14 +607,14 @@ cdef class Lanes(Task):
         double score,
     ) noexcept nogil:
         """P(segment u, j, g) = exp(segment) sum_q A[u, q] beta[j, q] / Z"""
-        cdef Py_ssize_t a = tables.first_state[g]
+        cdef Py_ssize_t a = tables.layout.first_state[g]
         if score == -INFINITY or self.z_rest[lane] == -INFINITY:
             return 0.0
         score += self.opened_scale[u + 1, lane] - self.scale[j + 1, lane]
         return linear.probability(
             &self.opened[u + 1, 0, lane] + a * N_LANES,
             &self.beta[j, 0, lane] + a * N_LANES,
-            tables.first_state[g + 1] - a,
+            tables.layout.first_state[g + 1] - a,
             N_LANES,
             score,
         )

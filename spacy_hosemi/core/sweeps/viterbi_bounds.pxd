@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t, uint8_t
 
-from ..chart.chart cimport Chart, EdgeWeights
+from ..chart.chart cimport Chart
+from ..chart.layout cimport EdgeWeights
 
 
 cdef class Leaps:

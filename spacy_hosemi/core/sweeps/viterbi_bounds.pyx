@@ -23,7 +23,9 @@ from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t, uint8_t
 
 from ..simd cimport simd as kernels
-from ..chart.chart cimport Chart, Layout
+from ..chart.chart cimport Chart
+from ..chart.layout cimport Layout
+from ..chart.load cimport make_chart
 
 # Pairs of a label and a state for which the edge may be written down.
 N_LEAPS = 200_000
@@ -43,7 +45,7 @@ def groups_left(automaton, potentials, constraints=None):
         half of all, or there are too many states or no tokens.
     RAISES: As `log_partition`.
     """
-    cdef Chart chart = Chart(automaton, potentials, constraints)
+    cdef Chart chart = make_chart(automaton, potentials, constraints)
     cdef Leaps leaps = find_leaps(chart)
     cdef Bounds bounds = Bounds(chart.n_tokens, chart.n_groups)
     cdef int32_t[:, ::1] path = np.empty((chart.n_tokens, 3), np.int32)
@@ -63,7 +65,7 @@ cdef Leaps find_leaps(Chart chart):
 
     RETURNS (Leaps): None if there would be too many.
     """
-    cdef Layout layout = chart.automaton.layout
+    cdef Layout layout = chart.layout
     cdef Leaps known = layout.leaps
     if chart.n_labels * chart.n_states > N_LEAPS:
         return None
@@ -87,7 +89,7 @@ cdef Leaps _make_leaps(Chart chart):
     made.finish = np.full(n_groups, -np.inf)
     for q in range(chart.n_states):
         chart.follow(q, target, weight)
-        h = chart.state_group[q]
+        h = chart.layout.state_group[q]
         if h >= 0:
             made.finish[h] = max(made.finish[h], chart.final_weight(q))
         for y in range(n_labels):
@@ -95,7 +97,7 @@ cdef Leaps _make_leaps(Chart chart):
             if t < 0:
                 continue
             made.target[y, q], made.weight[y, q] = <int32_t>t, weight[y]
-            g = chart.state_group[t]
+            g = chart.layout.state_group[t]
             if h >= 0:
                 made.pair[h, g] = max(made.pair[h, g], weight[y])
             else:  # of ^, the only state without a group
@@ -148,18 +150,18 @@ cdef class Bounds:
     cdef void _set_gain(self, Chart chart) noexcept nogil:
         """The best cell of each start and group, if it is above 0."""
         cdef Py_ssize_t j, k, u, g, n_lengths = chart.n_lengths
-        self.has_gain = chart.n_cells > 0
+        self.has_gain = chart.cells.n_cells > 0
         if not self.has_gain:
             return
         self.gain[: chart.n_tokens, :] = 0.0
         for j in range(1, chart.n_tokens + 1):
-            for k in range(chart.first_short[j], chart.first_short[j + 1]):
-                g = chart.short_slot[k] // n_lengths
-                u = j - ((g + 1) * n_lengths - chart.short_slot[k])
-                self.gain[u, g] = max(self.gain[u, g], chart.short_score[k])
-            for k in range(chart.first_long[j], chart.first_long[j + 1]):
-                u, g = chart.long_start[k], chart.long_group[k]
-                self.gain[u, g] = max(self.gain[u, g], chart.long_extra[k])
+            for k in range(chart.cells.first_short[j], chart.cells.first_short[j + 1]):
+                g = chart.cells.short_slot[k] // n_lengths
+                u = j - ((g + 1) * n_lengths - chart.cells.short_slot[k])
+                self.gain[u, g] = max(self.gain[u, g], chart.cells.short_score[k])
+            for k in range(chart.cells.first_long[j], chart.cells.first_long[j + 1]):
+                u, g = chart.cells.long_start[k], chart.cells.long_group[k]
+                self.gain[u, g] = max(self.gain[u, g], chart.cells.long_extra[k])
 
     cdef bint _go_forward(self, Chart chart, Leaps leaps) noexcept nogil:
         """F. RETURNS: whether the relaxation has a path."""
@@ -234,7 +236,7 @@ cdef class Bounds:
                 i -= 1
             k -= 1
             path[k, 0], path[k, 1] = <int32_t>i, <int32_t>j
-            path[k, 2] = chart.group_label[g]
+            path[k, 2] = chart.layout.group_label[g]
             if i == 0:
                 break
             g, j = self._best_before(chart, leaps, i, g), i
@@ -243,7 +245,7 @@ cdef class Bounds:
             state = chart.state_behind(edge, state, path[k, 2])
             if state < 0:
                 return -INFINITY
-            g = chart.state_group[state]
+            g = chart.layout.state_group[state]
             total += chart.edge_weight[edge]
             total += chart.segment_score(path[k, 0], path[k, 1], g)
         return total + chart.final_weight(state)
@@ -331,8 +333,8 @@ cdef class Bounds:
         """All groups of a label are left, or none: they stand side by side."""
         cdef Py_ssize_t g
         for g in range(1, chart.n_groups):
-            if chart.group_label[g] == chart.group_label[g - 1]:
+            if chart.layout.group_label[g] == chart.layout.group_label[g - 1]:
                 self.is_active[i, g] |= self.is_active[i, g - 1]
         for g in range(chart.n_groups - 1, 0, -1):
-            if chart.group_label[g] == chart.group_label[g - 1]:
+            if chart.layout.group_label[g] == chart.layout.group_label[g - 1]:
                 self.is_active[i, g - 1] |= self.is_active[i, g]

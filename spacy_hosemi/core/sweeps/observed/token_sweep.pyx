@@ -71,7 +71,7 @@ cdef class TokenSweep:
         """Take a document of tokens without cells; see `Events.load`."""
         self.n_passed += self.n_tokens + 1
         self.n_tokens = chart.n_tokens
-        if chart.n_cells or not self.events.load(chart, entries, potentials):
+        if chart.cells.n_cells or not self.events.load(chart, entries, potentials):
             return False
         self._make_room()
         return True

@@ -1,0 +1,58 @@
+"""Quick checks of arrays that are as the kernels read them."""
+
+from libc.math cimport INFINITY
+
+from ..simd cimport simd as kernels
+from .cells cimport Cell
+from ..potentials import CELLS
+
+
+cdef bint is_fit(
+    const double[:, ::1] x,
+    Py_ssize_t n_rows,
+    Py_ssize_t n_columns,
+    Py_ssize_t or_columns,
+) noexcept nogil:
+    """Whether the shape is right."""
+    if x.shape[0] != n_rows:
+        return False
+    return x.shape[1] == n_columns or x.shape[1] == or_columns
+
+
+cdef bint are_checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
+    """Whether these are records as the kernels read them, and all is well."""
+    cdef const Cell[::1] records
+    if getattr(cells, "dtype", None) is not CELLS:
+        return False
+    if not len(cells):
+        return cells.ndim == 1
+    try:
+        records = cells
+    except (TypeError, ValueError, BufferError):
+        return False
+    return _are_sound(records, n_tokens, n_columns)
+
+
+cdef bint are_numbers(const double[::1] x) noexcept nogil:
+    """Whether none is NaN or +inf."""
+    return x.shape[0] == 0 or kernels.count_bad(&x[0], x.shape[0]) == 0
+
+
+cdef bint are_all_numbers(const double[:, ::1] x) noexcept nogil:
+    """The same, of all rows."""
+    if x.shape[0] == 0 or x.shape[1] == 0:
+        return True
+    return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0
+
+
+cdef bint _are_sound(
+    const Cell[::1] cells, Py_ssize_t n_tokens, Py_ssize_t n_columns
+) noexcept nogil:
+    """Whether all are within the document, and no score is NaN or +inf."""
+    cdef Py_ssize_t k
+    for k in range(cells.shape[0]):
+        if not 0 <= cells[k].start < cells[k].end <= n_tokens:
+            return False
+        if not 0 <= cells[k].column < n_columns or not cells[k].score < INFINITY:
+            return False
+    return True

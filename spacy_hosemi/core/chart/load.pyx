@@ -1,0 +1,254 @@
+"""Charts of documents: potentials and constraints, checked and laid out."""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+
+from .cells cimport CellLists
+from .chart cimport Chart
+from .checks cimport are_all_numbers, are_checked_cells, are_numbers, is_fit
+from .columns cimport Entry, entries_of, scores_of_groups
+from .layout cimport Layout, edge_weights_of, layout_of
+from ..potentials import (
+    CELLS,
+    check_automaton,
+    check_cells,
+    check_constraints,
+    check_potentials,
+)
+
+
+cdef Chart make_chart(automaton, potentials, constraints):
+    """The chart of a document. RAISES: As `log_partition`."""
+    cdef Chart chart = Chart()
+    load(chart, automaton, potentials, constraints)
+    return chart
+
+
+cdef load(Chart chart, automaton, potentials, constraints, bint later=False):
+    """Take a document. Arrays of the last one, which had the same automaton, are used
+    again if they are large enough.
+
+    later: Leave to `arrive` what goes through all scores, if the document permits:
+        until then `first` is not known.
+    """
+    cdef Layout layout
+    check_automaton(automaton)
+    layout = layout_of(automaton)
+    chart.automaton, chart.layout = automaton, layout
+    if chart.cells is None:
+        chart.cells = CellLists()
+        chart.cells.n_groups = layout.n_groups
+        chart.n_labels, chart.n_groups = layout.n_labels, layout.n_groups
+        chart.n_states, chart.n_nodes = layout.n_states, layout.n_nodes
+    cdef bint is_read = _read(chart, potentials)
+    chart.is_late = later and is_read and _may_wait(chart, potentials, constraints)
+    if not chart.is_late and not (is_read and _has_numbers(chart)):
+        potentials = check_potentials(chart.automaton, potentials)
+        _read(chart, potentials)
+    _set_document(chart, potentials, constraints)
+
+
+cdef bint _may_wait(Chart chart, potentials, constraints):
+    """Whether nothing but numbers is to be checked, and nothing to be changed."""
+    if constraints is not None or len(chart.automaton.observed):
+        return False
+    cells = potentials.cells
+    if potentials.entries is not None or getattr(cells, "size", 1):
+        return False
+    return are_checked_cells(cells, chart.inside.shape[0], chart.n_labels)
+
+
+cdef bint arrive(Chart chart) noexcept nogil:
+    """Go through the scores of a late document. RETURNS: whether all are numbers
+    below +inf."""
+    if not _has_numbers(chart):
+        return False
+    _add(chart.inside, chart.start, chart.first)
+    chart.is_late = False
+    return True
+
+
+cdef bint _read(Chart chart, potentials):
+    """Views of the arrays. RETURNS: whether shapes are right, and nothing to
+    convert."""
+    cdef Py_ssize_t n_labels = chart.n_labels
+    cdef Py_ssize_t n_columns = n_labels + len(chart.automaton.observed)
+    inside, start, end = potentials.inside, potentials.start, potentials.end
+    length, tail, pattern = potentials.length, potentials.tail, potentials.pattern
+    if inside is None or start is None or end is None:
+        return False
+    if length is None or tail is None or pattern is None:
+        return False
+    try:
+        chart.inside, chart.start, chart.given_end = inside, start, end
+        chart.length, chart.given_tail, chart.pattern_weight = length, tail, pattern
+    except (TypeError, ValueError, BufferError):
+        return False
+    cdef Py_ssize_t n_tokens = chart.inside.shape[0]
+    if chart.length.shape[0] != n_labels or chart.length.shape[1] < 1:
+        return False
+    if chart.given_tail.shape[0] != n_labels:
+        return False
+    if chart.pattern_weight.shape[0] != chart.layout.pattern_length.shape[0]:
+        return False
+    return (
+        is_fit(chart.inside, n_tokens, n_labels, n_columns)
+        and is_fit(chart.start, n_tokens, n_labels, n_columns)
+        and is_fit(chart.given_end, n_tokens, n_labels, n_columns)
+        and are_all_numbers(chart.length)
+        and are_numbers(chart.given_tail)
+        and are_numbers(chart.pattern_weight)
+    )
+
+
+cdef bint _has_numbers(Chart chart) noexcept nogil:
+    """Whether no score of tokens is NaN or +inf."""
+    return (
+        are_all_numbers(chart.inside)
+        and are_all_numbers(chart.start)
+        and are_all_numbers(chart.given_end)
+    )
+
+
+cdef _set_document(Chart chart, potentials, constraints):
+    automaton = chart.automaton
+    cdef Py_ssize_t n_groups = chart.n_groups, n_tokens = chart.inside.shape[0]
+    cdef Py_ssize_t n_columns = chart.n_labels + len(automaton.observed)
+    chart.n_tokens = n_tokens
+    cells = potentials.cells
+    if not are_checked_cells(cells, n_tokens, n_columns):
+        cells = check_cells(cells, n_tokens, n_columns)
+    chart.cells_as_given = cells
+    cdef const Entry[::1] entries = entries_of(potentials, n_tokens, n_columns)
+    if not automaton.observed and not entries.shape[0]:
+        if chart.sums is None or chart.sums.shape[0] < n_tokens:
+            chart.sums = np.empty((n_tokens, n_groups))
+        chart.first, chart.more, chart.end = chart.sums, chart.inside, chart.given_end
+        if not chart.is_late:
+            _add(chart.inside, chart.start, chart.first)
+    else:
+        chart.more = scores_of_groups(automaton, chart.inside, entries, 0)
+        chart.first = scores_of_groups(automaton, chart.start, entries, 1)
+        chart.end = scores_of_groups(automaton, chart.given_end, entries, 2)
+        _add(chart.more, chart.first, chart.first)
+    if constraints is not None:
+        constraints = check_constraints(automaton, constraints, n_tokens)
+        chart.more = more = np.array(chart.more)
+        chart.end = end = np.array(chart.end)
+        first = np.asarray(chart.first)[:n_tokens]
+        _constrain(constraints, automaton.group_label, first, more, end)
+        cells = np.concatenate([cells, _forbidden(constraints, chart.n_labels)])
+    if not chart.is_late:
+        chart.inside = chart.start = chart.given_end = None
+    _set_lengths(chart)
+    _set_cells(chart, cells)
+
+
+cdef _set_lengths(Chart chart):
+    """Lengths and weights of edges, and room for the scores of a row."""
+    cdef Py_ssize_t g, d, y, n_groups = chart.n_groups
+    cdef Py_ssize_t n_lengths = chart.length.shape[1], n_slots = n_groups * n_lengths
+    cdef double[::1] room
+    if chart.score is None or chart.n_lengths != n_lengths:
+        room = np.empty(2 * n_slots + 2 * n_groups)
+        chart.score = room[:n_slots]
+        chart.length_backwards = room[n_slots : 2 * n_slots]
+        room = room[2 * n_slots :]
+        chart.enter_score, chart.tail = room[:n_groups], room[n_groups:]
+    chart.n_lengths = n_lengths
+    chart.has_tail = False
+    for g in range(n_groups):
+        y = chart.layout.group_label[g]
+        chart.tail[g] = chart.given_tail[y]
+        chart.has_tail |= chart.given_tail[y] > -INFINITY
+        for d in range(1, n_lengths + 1):
+            chart.length_backwards[g * n_lengths + n_lengths - d] = (
+                chart.length[y, d - 1]
+            )
+    chart.are_tokens = n_lengths == 1 and not chart.has_tail
+    chart.edge_weights = edge_weights_of(chart.layout, chart.pattern_weight)
+    chart.edge_weight = chart.edge_weights.edge
+
+
+cdef _set_cells(Chart chart, cells):
+    chart.cells.n_tokens, chart.cells.n_lengths = chart.n_tokens, chart.n_lengths
+    if not len(cells):
+        chart.cells.set_none()
+        return
+    if chart.automaton.observed:
+        given, group = _groups_of_columns(chart.automaton, cells["column"])
+    else:
+        given, group = np.arange(len(cells)), cells["column"]
+    records = np.ascontiguousarray(cells, CELLS)
+    given, group = given.astype(np.int32), group.astype(np.int32)
+    chart.cells.set(records, given, group, chart.tail)
+    _score_long(chart)
+
+
+cdef void _score_long(Chart chart) noexcept nogil:
+    """Add to the cells of long segments everything else."""
+    cdef Py_ssize_t p, i, u, g, d, t
+    cdef double score
+    for p in range(chart.cells.place_start.shape[0]):
+        u, g = chart.cells.place_start[p], chart.cells.place_group[p]
+        d = chart.n_lengths
+        score = chart.first[u, g]
+        for i in range(u + 1, u + d):
+            score += chart.more[i, g]
+        for i in range(chart.cells.place_first[p], chart.cells.place_first[p + 1]):
+            t = chart.cells.place_long[i]
+            score += chart.more[u + d, g]
+            d += 1
+            chart.cells.long_score[t] += score + chart.end[u + d - 1, g]
+            chart.cells.long_score[t] += chart.length_score(g, d)
+        t = chart.cells.place_late[p]
+        if t >= 0:
+            chart.cells.late_score[t] = score + chart.more[u + d, g]
+            chart.cells.late_score[t] += chart.length_score(g, d + 1)
+
+
+cdef void _add(
+    const double[:, ::1] x, const double[:, ::1] y, double[:, ::1] total
+) noexcept nogil:
+    cdef Py_ssize_t i, g
+    for i in range(x.shape[0]):
+        for g in range(x.shape[1]):
+            total[i, g] = x[i, g] + y[i, g]
+
+
+def _groups_of_columns(automaton, columns):
+    """Pairs of a given column (its place in the list) and a group that reads it."""
+    if not automaton.observed:
+        return np.arange(len(columns)), columns
+    first, group = automaton.readers
+    sizes = first[columns + 1] - first[columns]
+    ends = np.cumsum(sizes)
+    given = np.repeat(np.arange(len(columns)), sizes)
+    return given, group[np.arange(len(given)) + (first[columns + 1] - ends)[given]]
+
+
+def _constrain(constraints, label, first, more, end):
+    """Write -inf wherever a constraint is violated."""
+    n_tokens = len(first)
+    if constraints.allowed is not None:
+        bad = ~constraints.allowed[:, label]
+        first[bad] = -np.inf
+        more[bad] = -np.inf
+    if constraints.boundary is not None and n_tokens:
+        boundary = constraints.boundary
+        before = boundary[:n_tokens]
+        first[before == -1] = -np.inf
+        end[boundary[1:] == -1] = -np.inf
+        more[before == 1] = -np.inf
+        more[np.ix_(before == 2, label > 0)] = -np.inf
+
+
+def _forbidden(constraints, n_labels):
+    """Forbidden segments as cells."""
+    cells = [
+        (start, stop, y, -np.inf)
+        for start, stop, label in constraints.forbidden
+        for y in (range(1, n_labels) if label == -1 else [label])
+    ]
+    return np.array(cells, CELLS)
