@@ -12,12 +12,15 @@ METADATA := setup.py setup.cfg pyproject.toml spacy_hosemi/__init__.py
 CYTHON := $(shell find spacy_hosemi -name "*.pyx" -o -name "*.pxd" -o -name "*.h")
 READY := $(VENV)/.built $(VENV)/.dev
 
-.PHONY: help demo test install lint format test-checked test-sanitized bench papers clean
+.PHONY: help demo test coverage install lint format docs test-checked test-sanitized \
+	bench papers clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo            train on the small corpus and show what comes out"
 	@echo "make test            run the tests; ARGS=... goes to pytest"
+	@echo "make coverage        run the tests and show which lines of Python they miss"
+	@echo "make docs            make a site of README and docs/ in build/docs"
 	@echo "make install         install the package in $(VENV), for development"
 	@echo "make lint            check style and types"
 	@echo "make format          format the Python files"
@@ -32,6 +35,16 @@ demo: $(VENV)/.built
 
 test: $(READY)
 	@$(PY) -m pytest -q $(ARGS)
+
+coverage: $(READY)
+	@$(PY) -m pytest -q --cov=spacy_hosemi --cov-branch --cov-report=term-missing $(ARGS)
+
+# The pages of the reference must be as the program says, links must lead somewhere.
+docs: $(VENV)/.built $(VENV)/.docs
+	@$(PY) docs/make_reference.py --check
+	@$(PY) docs/draw.py --check
+	@$(PY) -m sphinx -q -W -n --keep-going -c docs . build/docs
+	@echo "The site begins with build/docs/index.html"
 
 install: $(READY)
 	@echo "Installed in $(VENV); activate it with: . $(VENV)/bin/activate"
@@ -49,7 +62,8 @@ format: $(READY)
 # These builds have trees of their own: their libraries lie nowhere else, and the tests
 # run inside, so that no build can be taken for another. Only the libraries stay from the
 # last time, since a file that is no more must not be tested.
-BESIDE := $(wildcard README.md pyproject.toml setup.cfg benchmarks configs corpus tests)
+BESIDE := $(wildcard CONTRIBUTING.md Makefile README.md pyproject.toml setup.cfg \
+	benchmarks configs corpus docs tests)
 
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
 
@@ -115,7 +129,7 @@ $(VENV)/.built: $(VENV)/.installed $(CYTHON)
 	@$(END)
 
 # The package is installed already, so that pip only adds what the extra names.
-$(VENV)/.dev $(VENV)/.bench: $(VENV)/.installed
+$(VENV)/.dev $(VENV)/.bench $(VENV)/.docs: $(VENV)/.installed
 	@echo "installing what $(subst .,,$(@F)) needs"
 	@$(PIP_INSTALL) "spacy_hosemi[$(subst .,,$(@F))]"
 	@touch $@
