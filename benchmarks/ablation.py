@@ -32,10 +32,11 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import opinion_pool  # noqa: F401 - registers its fit
 from measuring import (
     SEED,
     Splits,
@@ -61,6 +62,7 @@ from training import accuracy, config_lang, entity_component
 from spacy_hosemi.features.config.config import ROLES, FeatureSet
 from spacy_hosemi.features.config.templates import Template
 from spacy_hosemi.features.tables.tables import PREFIX, VALUE
+from spacy_hosemi.model.span_scorer import weights_of
 
 BASE = "as it is"
 # These stand among the families on the command line.
@@ -162,14 +164,15 @@ def make_pipeline(args: argparse.Namespace, variant: Variant) -> Language:
     block["fit"]["progress"] = False
     if variant.pool_weight is not None:
         block["fit"] = {
-            "@misc": "spacy_hosemi.opinion_pool.v1",
+            "@misc": "benchmarks.opinion_pool.v1",
             "weight": variant.pool_weight,
             "fit": block["fit"],
         }
     if variant.kind in FAMILIES:
-        extractor = component.weights.extractor
-        kept = without(extractor.features, FAMILIES[variant.kind])
-        component.weights.extractor = extractor.reading(kept)
+        state = component.weights
+        kept = without(state.extractor.features, FAMILIES[variant.kind])
+        state = replace(state, extractor=state.extractor.reading(kept))
+        weights_of(component.model).replace(state)
     return nlp
 
 

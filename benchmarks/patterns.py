@@ -1,4 +1,4 @@
-"""Which label patterns are worth their cost: none, all, the most frequent, the best.
+"""Which label patterns are worth their cost: none, all, the most frequent.
 
     python benchmarks/patterns.py ../data/cora --cv 3
     python benchmarks/patterns.py ../data/anystyle --sizes 50 200
@@ -8,8 +8,6 @@ One config is trained by `spacy train`, again and again, with other label patter
 - "none": label pairs only (max_order = 1), which all others have too;
 - "all to 2", "all to 3", ..: all sequences of labels in training up to that order;
 - "count K": the K most frequent of those up to --order;
-- "gain K": those K of them that would add most to a model with label pairs only, which
-  is then trained on with them (pattern_selection = "gain");
 - "l1 X": all of them, with l1 = X in the fit, for features and patterns alike.
 
 Settings are compared on dev.jsonl or, with --cv K, on K parts of train.jsonl, each
@@ -75,13 +73,8 @@ def settings(args: argparse.Namespace) -> dict[str, list[str]]:
     for order in range(2, args.order + 1):
         found[f"all to {order}"] = [f"{PIPE}.max_order={order}"]
     longest = f"{PIPE}.max_order={args.order}"
-    for selection in ("count", "gain"):
-        for size in args.sizes:
-            found[f"{selection} {size}"] = [
-                longest,
-                f"{PIPE}.pattern_selection={selection}",
-                f"{PIPE}.pattern_max={size}",
-            ]
+    for size in args.sizes:
+        found[f"count {size}"] = [longest, f"{PIPE}.pattern_max={size}"]
     for l1 in args.l1:
         found[f"l1 {l1:g}"] = [longest, f"{FIT}.l1={l1}"]
     return found

@@ -290,11 +290,6 @@ class Errors(metaclass=_Coded):
         "the label tree of {path}, line {line}, is {found!r}; expected two columns, "
         "child and parent, with a tab between them."
     )
-    HS078 = (
-        "no feature reads a list of names; expected model.gazetteers, and templates "
-        "that read them where no preset does, for spacy_hosemi.opinion_pool.v1, which "
-        "trains a model of their features alone. Add them, or train with its fit alone."
-    )
     HS077 = "table.{name} is {found!r}; expected {expected}."
     HS029 = (
         "model.gazetteers.{name}.label is {found!r}; expected one of the labels "
@@ -386,10 +381,9 @@ class Errors(metaclass=_Coded):
         "it: pip install 'spacy_hosemi[plot]', or go without the picture."
     )
     HS079 = (
-        'pattern_selection is "gain" and {found}; expected pattern_max, how many '
-        "patterns to choose, and [initialize.components.{name}.fit], since gains are "
-        "measured with a trained model. Set both, or pattern_selection = "
-        '"count".'
+        'pattern_selection of {name} is "gain"; expected "count": patterns are no '
+        "longer chosen by gains. Set it in [components.{name}]; with pattern_max the "
+        "most frequent patterns are chosen."
     )
     # training
     HS050 = (
@@ -520,4 +514,8 @@ class Warnings(metaclass=_Coded):
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '
         "Their tokens are treated as missing; set sentence starts that no span "
         'crosses, or scope = "doc".'
+    )
+    HSW10 = (
+        "{name} was trained with {found}, which this version loads and predicts with, "
+        'but cannot train. Before you initialize it again, set "{key}" to {expected}.'
     )

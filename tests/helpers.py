@@ -1,12 +1,17 @@
 """Small pipelines, documents and conversions that several tests share."""
 
 import re
+from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import spacy
 import srsly
 from spacy.tokens import Doc
 from spacy.training import Example
+
+from spacy_hosemi.model.span_scorer import weights_of
 
 from .oracles import Problem
 
@@ -184,3 +189,17 @@ def numeric_gradient(function, x, step=1e-5) -> np.ndarray:
             values.append(function(moved))
         gradient[where] = (values[0] - values[1]) / (2 * step)
     return gradient
+
+
+def change_weights(pipe, **arrays):
+    """Give a component other arrays of weights, such as pattern=.., or other fields."""
+    weights = weights_of(pipe.model)
+    weights.replace(replace(weights.state, **arrays))
+
+
+def import_script(path):
+    """A module outside of the package, such as benchmarks/opinion_pool.py."""
+    spec = spec_from_file_location(Path(path).stem, Path(__file__).parents[1] / path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

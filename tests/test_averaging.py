@@ -5,6 +5,10 @@ import pytest
 
 from spacy_hosemi import core
 from spacy_hosemi.model.kernels.sparse_steps import Freedom, step_rows
+from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.model.weights.potentials import read_docs, score_rows
+from spacy_hosemi.model.weights.vector import by_weight
+from spacy_hosemi.training import averaged as training
 from spacy_hosemi.training.averaged import make_averaged
 from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.lbfgs import make_lbfgs
@@ -27,7 +31,6 @@ TRANSITIONS = {**MORE, "transition": ["BIAS", "LOWER"]}
 CONFIGS = {
     "plain": {},
     "whole": {"features": MORE, "explicit_length": 3},
-    "smooth": {"explicit_length": 3, "length_smoothing": 1},
     "tags": {"encoding": "BILUO"},
     "order 3": {"max_order": 3},
     "pairs": {"features": TRANSITIONS, "observed_order": 2},
@@ -43,7 +46,7 @@ def make_batch(config, objective=PERCEPTRON, seed=None, part=slice(None)):
         randomize(pipe, seed)
     examples = make_examples(nlp)[part]
     docs, _, golds = pipe._corpus(examples)
-    batch = Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
+    batch = Batch(weights_of(pipe.model), pipe.automaton, pipe.objective, docs, golds)
     return pipe, examples, batch
 
 
@@ -118,7 +121,7 @@ def test_rates_by_family(family):
     pipe, examples, batch = make_batch(CONFIGS["pairs"], LOG_LIKELIHOOD, 3)
     weights, w = pipe.weights, pipe.get_weights()
     names = np.array(weights.names)
-    is_theirs = weights.by_weight(np.char.startswith(names, f"{family}:"))
+    is_theirs = by_weight(weights, np.char.startswith(names, f"{family}:"))
     n_last = len(w) - len(is_theirs)
     is_theirs = np.concatenate([is_theirs, np.full(n_last, family == "pattern")])
     assert is_theirs.any() and not is_theirs.all()
@@ -149,7 +152,7 @@ def test_a_right_prediction_costs_no_step_and_ends_the_fit(monkeypatch, capfd):
     make_averaged(n_passes=50, progress=False)(batch)
     touched = []
     monkeypatch.setattr(
-        type(pipe.weights), "add_document_gradient", lambda *args: touched.append(args)
+        training, "add_document_gradient", lambda *args: touched.append(args)
     )
     before = pipe.get_weights()
     make_averaged(n_passes=50)(batch)
@@ -239,7 +242,7 @@ def decoders_agree(pipe, examples):
     weights = pipe.weights
     for eg in examples:
         doc = eg.predicted
-        potentials = weights.potentials(weights.rows(doc), len(doc))
+        potentials = score_rows(weights, read_docs(weights, [doc]), len(doc))
         try:
             found = core.viterbi(pipe.automaton, potentials, method="nonnegative")
         except ValueError as error:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from spacy_hosemi import cli
 from spacy_hosemi.explain import strongest_features, strongest_patterns
+from spacy_hosemi.model.weights.storage import size_of
 
 from .helpers import (
     initialize,
@@ -593,7 +594,7 @@ def test_prune_by_a_strength(model, strength, tmp_path):
     printed = run("prune", model, str(tmp_path / "small"), *strength)
     assert "Saved the pipeline" in printed
     pipe = spacy.load(tmp_path / "small").get_pipe("hosemi")
-    assert pipe.weights.size()["weights"] == chosen["weights"]
+    assert size_of(pipe.weights)["weights"] == chosen["weights"]
     whole = spacy.load(model).get_pipe("hosemi")
     if strength[0] == "--keep":
         asked = round(0.4 * len(whole.get_weights()))  # equal ones go together

@@ -12,6 +12,8 @@ from spacy.training import Example
 from threadpoolctl import threadpool_info, threadpool_limits
 from typer.testing import CliRunner
 
+from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.model.weights.storage import size_of
 from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
@@ -47,7 +49,7 @@ def penalised(nlp, l2):
     [
         {},
         {"explicit_length": 2},
-        {"explicit_length": 3, "length_smoothing": 1},
+        {"explicit_length": 3},
         {"encoding": "BILUO"},
         {"max_order": 0},
     ],
@@ -81,7 +83,7 @@ def test_less_penalty_fits_better():
 def test_the_same_result_twice():
     first, second = (make_trained().get_pipe("hosemi") for _ in range(2))
     assert first.get_weights().tobytes() == second.get_weights().tobytes()
-    assert first.weights.to_bytes() == second.weights.to_bytes()
+    assert weights_of(first.model).to_bytes() == weights_of(second.model).to_bytes()
 
 
 def test_missing_tokens_are_learnt_around():
@@ -282,7 +284,7 @@ def make_batch(**config):
     pipe = nlp.get_pipe("hosemi")
     examples = make_examples(nlp)
     docs, _, golds = pipe._corpus(examples)
-    return Batch(pipe.weights, pipe.automaton, pipe.objective, docs, golds)
+    return Batch(weights_of(pipe.model), pipe.automaton, pipe.objective, docs, golds)
 
 
 def test_no_threads_of_blas():
@@ -348,7 +350,7 @@ def test_more_l1_leaves_fewer_weights():
     for l1 in (0.0, 0.1, 1.0, 5.0):
         batch = make_batch()
         make_lbfgs(l1=l1, l2=0.05, progress=False)(batch)
-        n_weights.append(batch.weights.size()["weights"])
+        n_weights.append(size_of(batch.weights.state)["weights"])
     assert n_weights == sorted(n_weights, reverse=True)
     assert len(set(n_weights)) == 4
 

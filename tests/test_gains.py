@@ -1,25 +1,15 @@
-"""What label patterns would add: against enumeration, and in training."""
-
-import copy
+"""benchmarks/pattern_gains.py against enumeration."""
 
 import numpy as np
-import pytest
 
 from spacy_hosemi import core
 from spacy_hosemi.labels.gold import Gold
-from spacy_hosemi.training import gains
-from spacy_hosemi.training.gains import pattern_gains
 
 from . import oracles
-from .helpers import (
-    as_problem,
-    initialize,
-    lbfgs,
-    make_examples,
-    make_nlp,
-    make_trained,
-    triples,
-)
+from .helpers import as_problem, import_script
+
+gains = import_script("benchmarks/pattern_gains.py")
+pattern_gains = gains.pattern_gains
 
 LABELS = ("O", "A", "B")
 CANDIDATES = [("A", "B", "A"), ("^", "A", "O"), ("B", "A", "B", "$"), ("O", "B", "O")]
@@ -101,98 +91,3 @@ def test_without_documents_or_patterns():
     empty = core.Potentials.zeros(automaton, 0, 1)
     gold = Gold([], None, 0)
     assert pattern_gains(automaton, CANDIDATES, [(empty, gold)]).tolist() == [0.0] * 4
-
-
-# --- in training ------------------------------------------------------------------
-
-# Runs of D have the lengths that label pairs expect; what follows an A depends on what
-# came before it, and on no word.
-RUNS = [" ".join(["[D x]"] * n) for n in (1, 1, 1, 1, 2, 2, 3, 4, 5, 7)]
-ALTERNATING = ["[A x] [B x] [A x] [C x]"] * 3
-GAIN = {"max_order": 3, "pattern_selection": "gain", "pattern_max": 4}
-
-
-def longer(pipe) -> list:
-    return [p for p in pipe.automaton.patterns if len(p) > 2]
-
-
-def test_the_chosen_patterns_are_few_and_have_weights():
-    every = make_trained(max_order=3).get_pipe("hosemi")
-    pipe = make_trained(**GAIN).get_pipe("hosemi")
-    assert len(longer(pipe)) == 4 < len(longer(every))
-    assert len(pipe.weights.pattern) == len(pipe.automaton.patterns)
-    weights = dict(zip(pipe.automaton.patterns, pipe.weights.pattern, strict=True))
-    assert all(weights[p] for p in longer(pipe))
-
-
-def test_the_fit_ends_in_the_optimum_of_the_chosen_patterns():
-    l2 = 0.3
-    fit = {"l2": l2, "tolerance": 0.0, "max_iter": 1000}
-    nlp = make_trained(fit=fit, **GAIN)
-    pipe = nlp.get_pipe("hosemi")
-    _, gradient = pipe.value_and_gradient(make_examples(nlp))
-    assert np.abs(gradient + l2 * pipe.get_weights()).max() < 1e-3
-
-
-def test_patterns_that_decide_are_chosen_before_frequent_ones():
-    marked = [*RUNS, *ALTERNATING]
-    features = {"preset": "none", "inside": ["BIAS"], "min_count": 1}
-    settings = {"features": features, "outside": "none", "pattern_max": 1}
-    losses, chosen = [], []
-    for selection in ("count", "gain"):
-        nlp = make_trained(marked, **settings, pattern_selection=selection)
-        pipe = nlp.get_pipe("hosemi")
-        chosen += longer(pipe)
-        losses.append(pipe.value_and_gradient(make_examples(nlp, marked))[0])
-    assert chosen[0] == ("D", "D", "D") != chosen[1]
-    assert losses[1] < losses[0]
-
-
-def test_the_same_patterns_twice():
-    first, second = (make_trained(**GAIN).get_pipe("hosemi") for _ in range(2))
-    assert first.to_bytes() == second.to_bytes()
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        {"encoding": "BILUO"},
-        {"label_rules": ["LOC at most once"]},
-        {"pattern_max": 0},
-        {"pattern_max": 1000},
-    ],
-)
-def test_gains_with_other_settings(config):
-    nlp = make_trained(**{**GAIN, **config})
-    found = longer(nlp.get_pipe("hosemi"))
-    every = make_trained(**{**GAIN, **config, "pattern_selection": "count"})
-    assert len(found) == len(longer(every.get_pipe("hosemi")))
-    if config.get("pattern_max") == 1000:
-        assert found == longer(every.get_pipe("hosemi"))
-    expected = [triples(eg.reference.ents) for eg in make_examples(nlp)]
-    assert [triples(nlp(eg.text).ents) for eg in make_examples(nlp)] == expected
-
-
-def test_copies_keep_the_chosen_patterns():
-    nlp = make_trained(**GAIN)
-    other = copy.deepcopy(nlp)
-    assert longer(other.get_pipe("hosemi")) == longer(nlp.get_pipe("hosemi"))
-
-
-@pytest.mark.parametrize(
-    "config, fit, found",
-    [
-        ({"pattern_max": 4}, {}, "there is no fit"),
-        ({}, {"fit": lbfgs()}, "pattern_max is null"),
-        ({}, {}, "pattern_max is null and there is no fit"),
-    ],
-)
-def test_what_a_gain_needs(config, fit, found):
-    nlp = make_nlp(pattern_selection="gain", **config)
-    with pytest.raises(ValueError, match=f"HS079.*{found};.*components.hosemi.fit"):
-        initialize(nlp, **fit)
-
-
-def test_unknown_selection():
-    with pytest.raises(ValueError, match="HS042.*pattern_selection is 'best'"):
-        make_nlp(pattern_selection="best")

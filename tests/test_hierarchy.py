@@ -26,7 +26,13 @@ from spacy_hosemi.hierarchy.decoder import surest
 from spacy_hosemi.hierarchy.mbr import mbr_spans
 from spacy_hosemi.hierarchy.trainer import LevelBatch, train_levels
 from spacy_hosemi.hierarchy.tree import LabelTree
-from spacy_hosemi.hierarchy.weights import LevelWeights, level_names
+from spacy_hosemi.hierarchy.weights import (
+    LevelState,
+    LevelWeights,
+    connect,
+    empty_levels,
+    level_names,
+)
 from spacy_hosemi.model.active_features import (
     NO_ROWS,
     RoleRows,
@@ -54,7 +60,7 @@ class Case(NamedTuple):
     rng: np.random.Generator
     tree: LabelTree
     automaton: PatternAutomaton
-    weights: LevelWeights
+    weights: LevelState
     problems: list[oracles.Problem]
     rows: list[Rows]
 
@@ -115,8 +121,7 @@ def named(pattern, names):
     return tuple(names[x] if isinstance(x, int) else x for x in pattern)
 
 
-def random_weights(rng, tree, automaton) -> LevelWeights:
-    weights = LevelWeights()
+def random_weights(rng, tree, automaton) -> LevelState:
     has_weight = rng.random((N_ROWS, len(tree.names))) < 0.6
     pairs, patterns, above = [], [], automaton.patterns
     for level in range(2, tree.n_levels + 1):
@@ -136,13 +141,12 @@ def random_weights(rng, tree, automaton) -> LevelWeights:
             more = [z for z in more if known.issuperset(z)]
             patterns[-1] = [*dict.fromkeys([*more, *(named(z, names) for z in some)])]
             above = patterns[-1]
-    weights.allocate(pairs, patterns)
-    weights.matrix = [rng.normal(size=len(x.columns)) for x in pairs]
-    weights.pattern = [rng.normal(size=len(z)) for z in patterns]
-    for of_level in weights.pattern:
+    pattern = tuple(rng.normal(size=len(z)) for z in patterns)
+    for of_level in pattern:
         of_level[rng.random(len(of_level)) < 0.1] = -INF
-    weights.connect(tree, automaton)
-    return weights
+    matrix = tuple(rng.normal(size=len(x.columns)) for x in pairs)
+    state = replace(empty_levels(pairs, patterns), matrix=matrix, pattern=pattern)
+    return connect(state, tree, automaton)
 
 
 def random_rows(rng, n_tokens) -> Rows:
@@ -443,8 +447,9 @@ def without_forbidding(case) -> Case:
         )
         for x in case.problems
     ]
-    case.weights.pattern = [finite(x) for x in case.weights.pattern]
-    return case._replace(problems=problems)
+    pattern = tuple(finite(x) for x in case.weights.pattern)
+    weights = replace(case.weights, pattern=pattern)
+    return case._replace(problems=problems, weights=weights)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -526,9 +531,10 @@ def possible_case(seed, is_partial):
     return case._replace(problems=finite), known
 
 
-def level_batches(case, known, threshold=0.0, l2_growth=1.0):
+def level_batches(case, known, threshold=0.0, l2_growth=1.0, weights=None):
     """Those of each level, which get random weights."""
-    found = []
+    found, weights = [], weights or LevelWeights()
+    weights.replace(case.weights)
 
     def fit(batch):
         found.append(batch)
@@ -539,7 +545,7 @@ def level_batches(case, known, threshold=0.0, l2_growth=1.0):
     candidates = case.candidates(threshold, others=others)
     settings = make_hierarchy("/", threshold, l2_growth)
     args = candidates, case.top, Readings(case.rows), known, settings
-    train_levels(fit, case.weights, None, *args)
+    train_levels(fit, weights, None, *args)
     return found
 
 
@@ -591,12 +597,13 @@ def test_the_gold_is_never_pruned(seed, threshold):
 
 def test_batches_leave_other_levels_alone():
     case, known = possible_case(3, is_partial=False)
-    before = case.weights.copy()
-    batch: LevelBatch = level_batches(case, known)[0]
+    weights = LevelWeights()
+    batch: LevelBatch = level_batches(case, known, weights=weights)[0]
+    before = weights.state
     batch.weights.set_vector(np.zeros(len(batch.weights.vector())))
-    assert not case.weights.matrix[0].any()
-    for old, new in zip(before.matrix[1:], case.weights.matrix[1:]):
-        assert old == pytest.approx(new, abs=1e-6)
+    assert before.matrix[0].any() and not weights.state.matrix[0].any()
+    for old, new in zip(before.matrix[1:], weights.state.matrix[1:]):
+        assert old is new
     is_free = batch.freedom(nonnegative=True) == Freedom.FREE
     assert is_free.tolist() == [True] * len(batch.weights.vector())
 

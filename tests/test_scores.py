@@ -9,10 +9,21 @@ from thinc.api import Adam
 
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
+from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.model.weights import potentials
+from spacy_hosemi.model.weights.potentials import read_docs, score_rows
 from spacy_hosemi.model.weights.token_scores import TokenScores
 from spacy_hosemi.training import feature_selection as selection
 
-from .helpers import TRAIN, initialize, make_doc, make_examples, make_nlp, randomize
+from .helpers import (
+    TRAIN,
+    change_weights,
+    initialize,
+    make_doc,
+    make_examples,
+    make_nlp,
+    randomize,
+)
 
 FEATURES = {
     "preset": "none",
@@ -53,7 +64,7 @@ def pipe(request):
 
 def summed(pipe, doc):
     weights = pipe.weights
-    return weights.potentials(weights.rows(doc), len(doc))
+    return score_rows(weights, read_docs(weights, [doc]), len(doc))
 
 
 def assert_same(left, right):
@@ -72,7 +83,6 @@ def is_right(pipe, doc) -> bool:
 def test_kept_scores_equal_fresh_ones(pipe, docs):
     for words in (*docs, *docs):
         doc = make_doc(pipe, *words)
-        assert pipe.weights.keep_scores
         (found,) = pipe.model.predict([doc])
         assert_same(found, summed(pipe, doc))
         assert found.pattern.tolist() == pipe.weights.pattern.tolist()
@@ -91,9 +101,9 @@ def test_documents_together(pipe, docs):
 def test_switched_off(pipe):
     doc = make_doc(pipe, "Ada", "met", "Mary")
     (on,) = pipe.model.predict([doc])
-    pipe.weights.keep_scores = False
-    (off,) = pipe.model.predict([doc])
-    pipe.weights.keep_scores = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(potentials, "CACHES_WORDS", False)
+        (off,) = pipe.model.predict([doc])
     assert_same(on, off)
     assert off.start.tolist() == summed(pipe, doc).start.tolist()
 
@@ -128,12 +138,12 @@ def test_weights_that_change(pipe):
     assert is_right(pipe, doc)
     pipe.set_weights(start + 1.0)
     assert is_right(pipe, doc)
-    pipe.weights.matrix[:] += 1.0
+    change_weights(pipe, matrix=pipe.weights.matrix + 1.0)
     assert is_right(pipe, doc)
-    other = pipe.weights.to_bytes()
+    other = weights_of(pipe.model).to_bytes()
     pipe.set_weights(start)
     assert is_right(pipe, doc)
-    pipe.weights.from_bytes(other)
+    weights_of(pipe.model).from_bytes(other)
     assert is_right(pipe, doc)
     pipe.set_weights(start)
 

@@ -31,6 +31,8 @@ from sections import Options, Section
 from spacy import registry
 from spacy.tokens import Doc
 
+from spacy_hosemi.model.weights.storage import size_of
+
 WINDOW = 4
 SIZES = range(2, 7)
 
@@ -119,7 +121,7 @@ def sections(options: Options) -> list[Section]:
     def row(name: str, theirs: tuple[str, str], *how: Any) -> list[str]:
         model = fitted(train, *how, quick=options.quick)
         found = span_f1(test, predicted(model.nlp, test))
-        size = model.nlp.get_pipe("hosemi").weights.size()
+        size = size_of(model.nlp.get_pipe("hosemi").weights)
         tell(f"fields {name}: F1 {found:.2f}, {model.cpu_s:.1f} CPU s")
         n_weights, cpu_s = f"{size['weights']:,}", f"{model.cpu_s:.1f}"
         return [name, f"{found:.2f}", theirs[0], cpu_s, theirs[1], n_weights]

@@ -104,7 +104,7 @@ def model(kind: str, order: int) -> tuple[dict[str, Any], dict[str, Any]]:
         "min_count": 2,
     }
     if kind == "SC":
-        settings |= {"explicit_length": 12, "length_smoothing": 1}
+        settings |= {"explicit_length": 12}
         features |= {"start": START, "end": END, "within": WITHIN}
         features |= {"transition_inside": ["ORTH"]}
     return settings, features

@@ -53,6 +53,8 @@ from pictures import COLOURS, GRID, draw
 from sections import Options, Section
 from spacy.tokens import Doc
 
+from spacy_hosemi.model.weights.storage import size_of
+
 SIZES = {
     "cora": (75, 150, 300),
     "anystyle": (75, 150, 300),
@@ -124,7 +126,7 @@ def compare(name: str, options: Options) -> Iterator[Measured]:
             fit = fitted(docs, {**common, **settings}, features, FIT, options.quick)
             chain = chain or fit.component
             right = span_f1(test, predicted(fit.nlp, test))
-            n_weights = fit.component.weights.size()["weights"]
+            n_weights = size_of(fit.component.weights)["weights"]
             tell(f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right:.2f}")
             yield Measured(name, size, model, fit.cpu_s, right, fit.cost, n_weights)
         if find_spec("pycrfsuite"):

@@ -184,8 +184,9 @@ def _print_tables(pipe: HighOrderSemiCRF, report: dict[str, Any], text: str) -> 
     from wasabi import msg
 
     from ..explain.weights import MAX_NODES
+    from ..model.weights.storage import size_of
 
-    size = pipe.weights.size()
+    size = size_of(pipe.weights)
     msg.info(
         f"{pipe.name}: {size['features']:,} features, {size['patterns']:,} label "
         f"patterns, {len(pipe.inventory.names):,} labels, {size['weights']:,} weights, "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,6 +23,7 @@ from ..core import Marginals, PatternAutomaton, Potentials
 from ..core.parallel.coroutines import finish
 from ..core.parallel.ordered import in_order
 from ..errors import Errors
+from ..features import FeatureSet
 from ..features.instances import batches, instances
 from ..hierarchy.answers import LeafMarginals
 from ..hierarchy.coarse_to_fine import Hierarchy, check_hierarchy
@@ -32,7 +35,7 @@ from ..hierarchy.projection import (
     scored_tree,
 )
 from ..hierarchy.trainer import LevelTrainer
-from ..hierarchy.weights import LevelWeights, level_weights_of
+from ..hierarchy.weights import LevelState, empty_levels, level_weights_of
 from ..labels.alignment import labels_of, read_annotation
 from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import LabelInventory
@@ -41,11 +44,12 @@ from ..labels.label_schema import LabelSchema, read_schema
 from ..labels.partial import Annotation, AnySpan, Fixed
 from ..labels.patterns import learn_patterns
 from ..model.span_scorer import weights_of
-from ..model.state import ModelState
+from ..model.state import ModelState, Published
 from ..model.tok2vec import set_output
 from ..model.weights.families import family_values
 from ..model.weights.shim import Weights
-from ..model.weights.state import Floats
+from ..model.weights.state import Floats, WeightState
+from ..model.weights.storage import unread
 from ..prediction.answers import (
     Alternative,
     make_rows,
@@ -90,7 +94,12 @@ from .serialization import (
     check_shapes,
     unreadable,
 )
-from .settings import check_arguments, check_beside_tree, check_selection
+from .settings import (
+    check_arguments,
+    check_beside_tree,
+    check_trainable,
+    warn_untrainable,
+)
 
 # From so many documents the layers of a tok2vec infer their shapes.
 N_SAMPLES = 10
@@ -198,6 +207,7 @@ class HighOrderSemiCRF(TrainablePipe):
     ) -> None:
         self.vocab = vocab
         self.model = model
+        self._published = Published()
         self.name = name
         self.objective = objective
         self.scorer = scorer
@@ -251,38 +261,54 @@ class HighOrderSemiCRF(TrainablePipe):
             check_hierarchy(hierarchy)
             check_beside_tree(
                 {**self.cfg, "decoding": decoding, "smooth": is_smooth(objective)},
-                self.weights.extractor.gazetteers.settings,
+                self._training.state.extractor.gazetteers.settings,
             )
             level_weights_of(model)
-        features = self.weights.extractor.features
+        features = self._training.state.extractor.features
         if features.transition_roles and not (observed_order or observed_patterns):
             role = features.transition_roles[0]
             names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
             raise ValueError(Errors.HS090.format(role=role, found=names))
         if observed_order or observed_patterns:
-            self.weights.observe_patterns()
+            self._read_transitions()
         self._use_labels(())
         self._met = Met()
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
-        self._state: tuple[tuple[object, ...], ModelState] | None = None
-        self._decoder: Decoder | None = None
 
     @property
     def state(self) -> ModelState:
-        """What predictions read, another object whenever labels or weights may have
+        """What predictions read, another object whenever labels or weights have
         changed. Read it once for each prediction."""
-        schema, levels = self.schema, self.level_weights
-        versions = schema, self.weights.version, levels and levels.version
-        if self._state is None or self._state[0] != versions:
-            self._state = versions, ModelState(schema, self.weights, levels)
-        return self._state[1]
+        return self._published.read(self._is_current, self._publish)
+
+    def _is_current(self, state: ModelState) -> bool:
+        levels = None if state.levels is None else level_weights_of(self.model).state
+        return (
+            state.weights is self._training.state
+            and state.schema is self.schema
+            and state.levels is levels
+        )
+
+    def _publish(self) -> ModelState:
+        """The present labels and weights as a state; arrays are read-only from now."""
+        levels = None
+        if has_levels(self.schema.projection):
+            levels = level_weights_of(self.model).publish()
+        return ModelState(self.schema, self._training.publish(), levels)
+
+    @contextmanager
+    def _change(self, *, is_long: bool = False) -> Iterator[None]:
+        """What is done within changes the state as a whole; see `Published`."""
+        args = self._is_current, self._publish
+        with self._published.change(*args, is_long=is_long):
+            yield
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of spans, without outside."""
-        return tuple(self.cfg["labels"])
+        return self.schema.labels
 
     def _use(self, schema: LabelSchema) -> None:
         """Make a schema the component's own, and what is saved."""
@@ -314,16 +340,20 @@ class HighOrderSemiCRF(TrainablePipe):
         return list(self.labels)
 
     @property
-    def weights(self) -> Weights:
-        """The sparse weights, inside the model."""
-        return weights_of(self.model)
+    def weights(self) -> WeightState:
+        """The sparse weights, as predictions read them."""
+        return self.state.weights
 
     @property
-    def level_weights(self) -> LevelWeights | None:
+    def level_weights(self) -> LevelState | None:
         """Those below the top, where labels are in a tree of several levels."""
-        if not has_levels(self.schema.projection):
-            return None
-        return level_weights_of(self.model)
+        levels: LevelState | None = self.state.levels
+        return levels
+
+    @property
+    def _training(self) -> Weights:
+        """The sparse weights, as training changes them."""
+        return weights_of(self.model)
 
     @property
     def _levels(self) -> LevelTrainer | None:
@@ -348,14 +378,15 @@ class HighOrderSemiCRF(TrainablePipe):
         RETURNS (int): 0 if it is present already, otherwise 1.
         RAISES (ValueError): HS040 reserved name.
         """
-        if label in self.labels:
-            return 0
-        if not len(self.weights.tail):
-            self._use_labels([*self.labels, label], self.cfg.get("tree"))
+        with self._change():
+            if label in self.labels:
+                return 0
+            if not len(self._training.state.tail):
+                self._use_labels([*self.labels, label], self.cfg.get("tree"))
+                return 1
+            models = filter(None, (self.model, self._rehearsal_model))
+            self._use(changes.add_label(label, self.schema, self.cfg, models))
             return 1
-        models = filter(None, (self.model, self._rehearsal_model))
-        self._use(changes.add_label(label, self.schema, self.cfg, models))
-        return 1
 
     # training
 
@@ -398,19 +429,21 @@ class HighOrderSemiCRF(TrainablePipe):
         if is_init_labels():
             fit = None
         else:
-            check_selection(self.cfg, fit is not None, self.name)
+            check_trainable(self.cfg, self.name)
         if fit is not None:
             self._check_sparse("a fit")
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples, annotations)
         annotate(nlp, examples)
-        warn_unset(self.weights.extractor, [eg.predicted for eg in examples])
+        warn_unset(self._training.state.extractor, [eg.predicted for eg in examples])
         parents = read_parents(self.hierarchy, known, hierarchy)
         self._use_labels(known, parents)
         self._check_hard_lists()
         check_labels(self.min_confidence, self.schema.projection.names(), self.name)
+        extractor = unread(self._training.state.extractor)
+        self._training.state = replace(self._training.state, extractor=extractor)
         read_sources(
-            self.weights.extractor,
+            extractor,
             gazetteers or {},
             tables or {},
             nlp or Language(self.vocab),
@@ -427,8 +460,8 @@ class HighOrderSemiCRF(TrainablePipe):
         self._use(schema)
         warn_rules(self.automaton, golds)
         if self.hierarchy is not None:
-            level_weights_of(self.model).allocate([], [])
-        changes.allocate(self.weights, schema, self.cfg, docs, golds, n_forbidden)
+            level_weights_of(self.model).replace(empty_levels([], []))
+        changes.allocate(self._training, schema, self.cfg, docs, golds, n_forbidden)
         set_output(self.model, len(self.inventory.names))
         self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
@@ -437,26 +470,22 @@ class HighOrderSemiCRF(TrainablePipe):
         if levels := self._levels:
             self._initialize_levels(levels, corpus)
             if fit is not None:
-                levels.fit(fit, self.weights, self.automaton, *corpus)
+                levels.fit(fit, self._training, self.automaton, *corpus)
         if fit is not None:
             fitted.add(self)
 
     def _fit(
         self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
     ) -> None:
-        """Train; once more, with the patterns that are chosen by gain."""
+        """Train, and remove what the fit has left at 0."""
         args = docs, golds, self._levels is not None
-        fit(Batch(self.weights, self.automaton, self.objective, *args))
-        if self.cfg["pattern_selection"] == "gain":
-            known = self.weights, self.schema, self.cfg
-            self._use(changes.add_patterns(*known, docs, golds))
-            fit(Batch(self.weights, self.automaton, self.objective, *args))
+        fit(Batch(self._training, self.automaton, self.objective, *args))
         self.prune()
 
     def _initialize_levels(self, levels: LevelTrainer, corpus: Corpus) -> None:
         """What is below the top of a label tree."""
         levels.allocate(
-            self.weights,
+            self._training,
             *corpus,
             self.cfg["outside"],
             max_order=self.cfg["max_order"],
@@ -466,13 +495,16 @@ class HighOrderSemiCRF(TrainablePipe):
         self._connect_levels()
 
     def _connect_levels(self) -> None:
-        projection, weights = self.schema.projection, self.level_weights
-        if has_levels(projection) and weights and weights.pairs:
-            weights.connect(projection.tree, self.automaton)
+        projection = self.schema.projection
+        if has_levels(projection):
+            weights = level_weights_of(self.model)
+            if weights.state.pairs:
+                weights.connect(projection.tree, self.automaton)
 
     def _check_hard_lists(self) -> None:
         """RAISES (ValueError): HS029 a list has a label that is none of ours."""
-        for name, gazetteer in self.weights.extractor.gazetteers.settings.items():
+        lists = self._training.state.extractor.gazetteers.settings
+        for name, gazetteer in lists.items():
             if gazetteer.label is not None and gazetteer.label not in self.labels:
                 raise ValueError(
                     Errors.HS029.format(
@@ -509,7 +541,7 @@ class HighOrderSemiCRF(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
-        if not len(self.weights.tail):
+        if not len(self._training.state.tail):
             raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.update")
@@ -521,13 +553,13 @@ class HighOrderSemiCRF(TrainablePipe):
             return losses
         self._grow([eg.predicted for eg in examples])
         if levels := self._levels:
-            levels.grow(self.weights, docs, known)
+            levels.grow(self._training, docs, known)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(docs)
         loss, gradients = self._losses(golds, scores)
         backprop(gradients)
         if levels:
-            loss += levels.accumulate(self.weights, self.automaton, *corpus, scores)
+            loss += levels.accumulate(self._training, self.automaton, *corpus, scores)
         if sgd not in (None, False):
             self.finish_update(sgd)
         losses[self.name] += loss
@@ -535,12 +567,12 @@ class HighOrderSemiCRF(TrainablePipe):
 
     def _grow(self, docs: Sequence[Doc]) -> None:
         """Features of documents that are met first; not of a model that was pruned."""
-        new = self._met.new(docs) if self.weights.grows else []
+        new = self._met.new(docs) if self._training.state.grows else []
         scope = self.cfg["scope"]
         if parts := [
             instance.tokens for doc in new for instance in instances(doc, scope)
         ]:
-            grow(self.weights, self._met, parts)
+            grow(self._training, self._met, parts)
 
     def rehearse(
         self,
@@ -608,13 +640,13 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         self._check_sparse("value_and_gradient")
         docs, _, golds = self._corpus(list(examples))
-        batch = Batch(self.weights, self.automaton, self.objective, docs, golds)
+        batch = Batch(self._training, self.automaton, self.objective, docs, golds)
         return batch.value_and_gradient()
 
     def get_weights(self) -> Floats:
         """RETURNS (float64 [N]): All weights of features, label patterns and lengths
         that are learnt, as one vector."""
-        return self.weights.vector()
+        return self._training.vector()
 
     def set_weights(self, weights: Floats) -> None:
         """Replace all weights.
@@ -622,7 +654,8 @@ class HighOrderSemiCRF(TrainablePipe):
         weights (float64 [N]): In the order of `get_weights`.
         RAISES (ValueError): HS055 wrong length.
         """
-        self.weights.set_vector(np.asarray(weights, np.float64))
+        with self._change():
+            self._training.set_vector(np.asarray(weights, np.float64))
 
     def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
         """Forget weights near 0, features and label patterns that have none left.
@@ -643,7 +676,7 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         if levels := self._levels:
             levels.check_prunable()
-        self._use(changes.prune(self.weights, self.schema, self.cfg, values))
+        self._use(changes.prune(self._training, self.schema, self.cfg, values))
 
     def _corpus(
         self,
@@ -714,10 +747,11 @@ class HighOrderSemiCRF(TrainablePipe):
     @property
     def decoder(self) -> Decoder:
         """Of the state and the settings as they are now."""
-        state, options, decoder = self.state, self._decoding_options, self._decoder
+        state, options = self.state, self._decoding_options
+        decoder: Decoder | None = self._published.decoder
         if decoder is None or decoder.state is not state or decoder.options != options:
             decoder = make_decoder(state, options, self.model, decoder)
-            self._decoder = decoder
+            self._published.decoder = decoder
         return decoder
 
     @property
@@ -958,19 +992,30 @@ class HighOrderSemiCRF(TrainablePipe):
         if "model" not in exclude:
             set_output(self.model, None)
 
+    def _read_transitions(self) -> None:
+        """Read features of transitions, the usual ones if none are named."""
+        features = self._training.state.extractor.features
+        self._read_features(features.with_transitions())
+
+    def _read_features(self, features: FeatureSet) -> None:
+        state = self._training.state
+        extractor = state.extractor.reading(features)
+        self._training.state = replace(state, extractor=extractor)
+
     def _loaded(self) -> HighOrderSemiCRF:
         check_format(self.cfg)
+        warn_untrainable(self.cfg, self.name)
         self._use(self._read_schema(self.cfg))
-        weights, automaton = self.weights, self.automaton
         self._connect_levels()
         if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
-            weights.observe_patterns()
+            self._read_transitions()
         if self.inventory.on_tokens:
-            weights.put_features_on_tokens()
-        if weights.is_trained:
+            features = self._training.state.extractor.features
+            self._read_features(features.on_tokens())
+        if self._training.state.is_trained:
             self._check_hard_lists()
             check_labels(self.min_confidence, self.schema.projection.names(), self.name)
-            check_shapes(weights, automaton)
+            check_shapes(self._training.state, self.automaton)
         fitted.discard(self)
         self._met = Met(knows_all=False)
         return self

@@ -11,7 +11,7 @@ import srsly
 
 from ..core import PatternAutomaton
 from ..errors import Errors
-from ..model.weights.shim import Weights
+from ..model.weights.state import WeightState
 from ..model.weights.storage import truncated
 
 FORMAT = 1
@@ -49,7 +49,7 @@ def check_format(cfg: Mapping[str, Any]) -> None:
         raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
 
 
-def check_shapes(weights: Weights, automaton: PatternAutomaton) -> None:
+def check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:
     """RAISES (ValueError): HS064 weights and settings are not of the same model."""
     expected = len(automaton.patterns), automaton.n_labels, len(automaton.observed)
     found = len(weights.pattern), len(weights.tail), weights.n_observed

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import Errors
+from ..errors import Errors, Warnings
 from ..features.instances import SCOPES
 from ..labels.inventory import SELECTIONS, SMOOTHINGS, check_choice
 from ..prediction.thresholds import check_share, check_temperature
@@ -106,12 +107,18 @@ def check_beside_tree(
         )
 
 
-def check_selection(settings: Mapping[str, Any], has_fit: bool, name: str) -> None:
-    """RAISES (ValueError): HS079 if gains are asked for and cannot be measured."""
-    is_missing = {
-        "pattern_max is null": settings["pattern_max"] is None,
-        "there is no fit": not has_fit,
-    }
-    missing = [what for what, holds in is_missing.items() if holds]
-    if settings["pattern_selection"] == "gain" and missing:
-        raise ValueError(Errors.HS079.format(found=" and ".join(missing), name=name))
+def check_trainable(settings: Mapping[str, Any], name: str) -> None:
+    """RAISES (ValueError): HS079, HS042 settings with which saved models predict, but
+    which no training has any more."""
+    if settings["pattern_selection"] != "count":
+        raise ValueError(Errors.HS079.format(name=name))
+    check_choice("length_smoothing", settings.get("length_smoothing", 0), (0,))
+
+
+def warn_untrainable(settings: Mapping[str, Any], name: str) -> None:
+    """HSW10: a model that was trained with such a setting."""
+    for key, expected in (("pattern_selection", "count"), ("length_smoothing", 0)):
+        if (found := settings.get(key, expected)) != expected:
+            found = f"{key} = {found!r}"
+            args = {"name": name, "found": found, "key": key, "expected": expected}
+            warnings.warn(Warnings.HSW10.format(**args), stacklevel=2)

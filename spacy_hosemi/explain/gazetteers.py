@@ -15,7 +15,7 @@ from ..features.config.templates import parse_templates
 from ..features.gazetteers.entry_words import alnum_words
 from ..features.gazetteers.fuzzy import Fuzzy, FuzzyIndex
 from ..features.kernels.trie import NO_ENTRY, Trie
-from ..model.weights.shim import Weights
+from ..model.weights.state import WeightState
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
     return [getattr(token, f"{attr.lower()}_") for token in tokens]
 
 
-def _read_by(weights: Weights) -> dict[str, list[int]]:
+def _read_by(weights: WeightState) -> dict[str, list[int]]:
     """The rows whose template reads a list, by its name."""
     functions = weights.extractor.features.functions.functions
     by_template: dict[str, set[str]] = {name: set() for name in functions}
@@ -174,7 +174,7 @@ def _read_by(weights: Weights) -> dict[str, list[int]]:
     return found
 
 
-def _count_weights(weights: Weights, rows: list[int]) -> int:
+def _count_weights(weights: WeightState, rows: list[int]) -> int:
     if weights.pairs is None:
         return len(rows) * weights.matrix.shape[1]
     return int(weights.pairs.sizes[rows].sum()) if rows else 0

@@ -16,6 +16,7 @@ from spacy.training import Corpus
 
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
+from ..model.weights.storage import size_of
 
 # Shares of all weights, from all to those with which little is left of most models.
 SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
@@ -78,7 +79,7 @@ def try_pruning(
         for below in thresholds:
             pipe.from_bytes(whole, exclude=["vocab"])
             pipe.prune(below)
-            size = pipe.weights.size()
+            size = size_of(pipe.weights)
             found.append(
                 Pruned(
                     below,

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..component.pipe import HighOrderSemiCRF
-from ..hierarchy.weights import LevelWeights
+from ..hierarchy.weights import LevelState
 from ..labels.inventory import check_choice
-from ..model.weights.shim import Weights
-from ..model.weights.state import Floats
+from ..model.weights.state import Floats, WeightState
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -355,7 +354,7 @@ def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
     ]
 
 
-def _nodes(levels: LevelWeights, labels: Sequence[str]) -> list[int]:
+def _nodes(levels: LevelState, labels: Sequence[str]) -> list[int]:
     """Nodes below the top that are asked for."""
     tree = levels.tree
     if not labels and len(tree.names) > MAX_NODES:
@@ -379,7 +378,7 @@ def _transitions(pipe: HighOrderSemiCRF) -> Iterator[Column]:
         yield Column(" ".join(pattern), *_column(pipe.weights, c))
 
 
-def _matching(weights: Weights, role: str | None, text: str) -> Mask:
+def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
     """Which rows [R] have this role, and this text in their name."""
     names = weights.names
     if role is not None:
@@ -389,7 +388,7 @@ def _matching(weights: Weights, role: str | None, text: str) -> Mask:
     return np.array([n.startswith(prefix) and text in n for n in names], np.bool_)
 
 
-def _column(weights: Weights, y: int) -> tuple[Rows, Floats]:
+def _column(weights: WeightState, y: int) -> tuple[Rows, Floats]:
     """Rows that have a weight in a column, and these weights."""
     pairs = weights.pairs
     if pairs is None:
@@ -398,7 +397,7 @@ def _column(weights: Weights, y: int) -> tuple[Rows, Floats]:
     return rows, weights.matrix[slots, 0]
 
 
-def _sizes(weights: Weights, columns: Iterable[Column]) -> tuple[Floats, Floats]:
+def _sizes(weights: WeightState, columns: Iterable[Column]) -> tuple[Floats, Floats]:
     """Sum of squares and largest absolute weight of each row [R], in these columns."""
     squares, largest = np.zeros((2, len(weights.names)))
     for column in columns:

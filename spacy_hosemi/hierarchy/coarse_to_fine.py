@@ -29,7 +29,7 @@ from ..model.kernels.node_scores import ChildRows
 from ..prediction.thresholds import check_share
 from .candidates import Candidates, Known
 from .tree import LabelTree
-from .weights import LevelWeights, role_ranges
+from .weights import LevelState, role_ranges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -114,7 +114,7 @@ class Readings:
         self,
         candidates: Candidates,
         at: NDArray[np.intp],
-        weights: LevelWeights,
+        weights: LevelState,
         level: int,
     ) -> list[ChildRows]:
         """What the children of candidates read, role by role.
@@ -184,10 +184,10 @@ class Step:
     rows: list[ChildRows]
     pattern: Floats
 
-    def solved(self, weights: LevelWeights, scale: float = 1.0) -> Solved:
+    def solved(self, weights: LevelState, scale: float = 1.0) -> Solved:
         """All segmentations that the candidates can make.
 
-        weights (LevelWeights): Those of this level are added.
+        weights (LevelState): Those of this level are added.
         scale (float): Multiplies them: 1 / temperature.
         """
         pattern = weights.weights_at(self.level, self.pattern, scale)
@@ -272,7 +272,7 @@ class Solved:
 
 
 def make_step(
-    weights: LevelWeights,
+    weights: LevelState,
     level: int,
     candidates: Candidates,
     pattern: Floats,
@@ -288,7 +288,7 @@ def make_step(
 
 
 def descend(
-    weights: LevelWeights,
+    weights: LevelState,
     candidates: Candidates,
     pattern: Floats,
     readings: Readings,
@@ -298,7 +298,7 @@ def descend(
 ) -> Solved:
     """From the top to the leaves.
 
-    weights (LevelWeights): Of the levels below the top.
+    weights (LevelState): Of the levels below the top.
     candidates (Candidates): Of the top.
     pattern (float64): Its weights of label patterns.
     readings (Readings): The features of the same documents.
@@ -318,7 +318,7 @@ def descend(
     raise AssertionError("a label tree of one level is no hierarchy")
 
 
-def _held(step: Step, known: Known, weights: LevelWeights) -> Step:
+def _held(step: Step, known: Known, weights: LevelState) -> Step:
     """Without what known spans speak against; the rows of children still count all."""
     agrees = known.agrees(step.candidates, weights.tree)
     score = np.where(agrees, step.candidates.score, -np.inf)

@@ -18,6 +18,7 @@ from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, Fixed, Preset
 from ..model.span_scorer import predict_steps
 from ..model.state import ModelState
+from ..model.weights.potentials import read_docs, score_docs
 from ..prediction.answers import spans_above
 from ..prediction.decoder import (
     Decoder,
@@ -55,9 +56,9 @@ def make_decoder(
     """
     weights, settings = state.weights, options.hierarchy
     if model.layers:
-        score: Score = partial(predict_steps, model)
+        score: Score = partial(predict_steps, model, weights)
     else:
-        score = weights.potentials_of
+        score = partial(score_docs, weights)
     if state.levels is None:
         return FlatDecoder(state, options, score)
     if not model.layers and len(state.schema.labels) <= settings.exact_up_to:
@@ -76,7 +77,9 @@ class FlattenedDecoder(Decoder):
         self, state: ModelState, options: DecodingOptions, flat: FlatTree
     ) -> None:
         self.state, self.options, self.flat = state, options, flat
-        self._decoder = FlatDecoder(state, options, flat.weights.potentials_of, flat)
+        self._decoder = FlatDecoder(
+            state, options, partial(score_docs, flat.weights), flat
+        )
 
     def steps(
         self, docs: Sequence[Doc], corrections: Fixed | None = None
@@ -227,7 +230,7 @@ class LevelDecoder(Decoder):
         threshold, scale = self._settings.threshold, 1.0 / self.options.temperature
         candidates = top_candidates(automaton, potentials, limits, best, threshold)
         tokens = [x.instance.tokens for x in flat]
-        readings = Readings([weights.rows_together(tokens)] if tokens else [])
+        readings = Readings([read_docs(weights, tokens)] if tokens else [])
         spans = self._required(presets, fixed, best)
         wrong = [self._projection.excluded(x.forbid) for x in fixed]
         solved = descend(

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from ..core import PatternAutomaton
 from ..labels.inventory import OUTSIDE, LabelInventory, Span
 from ..model.state import ModelState
+from ..model.weights.edits import columns, with_labels
 from ..model.weights.pairs import MAX_PAIRS
-from ..model.weights.shim import Weights
+from ..model.weights.state import WeightState
 from ..prediction.posterior import Path
 from .projection import LeafProjection
 from .tree import LabelTree
-from .weights import LevelWeights
+from .weights import LevelState
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -82,7 +83,7 @@ class FlatTree:
     labels (Sequence[str]): Its leaves, in the order of the component.
     outside (str): See `LabelInventory`.
     automaton (PatternAutomaton): Of the leaves in this order.
-    weights (Weights): For these labels.
+    weights (WeightState): For these labels.
 
     unknown (Dict[str, Path]): For each leaf the names from the top, without
         probabilities.
@@ -94,7 +95,7 @@ class FlatTree:
         labels: Sequence[str],
         outside: str,
         automaton: PatternAutomaton,
-        weights: Weights,
+        weights: WeightState,
     ) -> None:
         self._tree = tree
         self.projection = LeafProjection(labels, tree)
@@ -150,7 +151,7 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
 
 
 def _leaf_automaton(
-    levels: LevelWeights, labels: Sequence[str], known: PatternAutomaton | None
+    levels: LevelState, labels: Sequence[str], known: PatternAutomaton | None
 ) -> PatternAutomaton:
     """That of the last level, with labels in another order."""
     last = levels.levels[-1].steps.automaton
@@ -160,21 +161,24 @@ def _leaf_automaton(
     return PatternAutomaton(*asked[:2], tied=last.tied)
 
 
-def _leaf_weights(top: Weights, levels: LevelWeights, labels: Sequence[str]) -> Weights:
+def _leaf_weights(
+    top: WeightState, levels: LevelState, labels: Sequence[str]
+) -> WeightState:
     """Weights of leaves, in the order of labels, from those of all nodes."""
     tree = levels.tree
     leaf = np.array([tree.leaf[label] for label in labels])
-    at_top = np.concatenate([[0], tree.at_level(1)[leaf] + 1])
-    matrix = top.columns(at_top)
+    at_top = np.append(0, tree.at_level(1)[leaf] + 1).astype(np.int32)
+    matrix = columns(top, at_top)
     pattern = top.pattern
     for level in range(2, tree.n_levels + 1):
         _add_level(levels, level, leaf, matrix)
         pattern = levels.weights_at(level, pattern)
-    return top.with_labels(matrix, pattern, top.length[at_top], top.tail[at_top])
+    lengths = top.length[at_top], top.tail[at_top]
+    return with_labels(top, matrix, pattern, *lengths)
 
 
 def _add_level(
-    levels: LevelWeights, level: int, leaf: NDArray[np.intp], matrix: Floats
+    levels: LevelState, level: int, leaf: NDArray[np.intp], matrix: Floats
 ) -> None:
     """Add the weights of the nodes of a level to those of the leaves below them: matrix
     [R, 1 + leaves] changes in place."""

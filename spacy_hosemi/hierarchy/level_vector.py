@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from thinc.api import Optimizer
 
 from ..model.weights.adagrad import SparseAdagrad
+from ..model.weights.online import step_shares
 from ..model.weights.pairs import Pairs
 from ..model.weights.shim import Weights
+from ..model.weights.vector import row_values
 
 if TYPE_CHECKING:
     from .weights import LevelWeights
@@ -35,49 +37,51 @@ class OneLevel:
         self._weights, self.top, self.index = weights, top, level - 2
         self._l2_scale = l2_scale
         self._learnt = np.isfinite(self._pattern)
-        if not weights.levels[self.index].is_own:
+        if not weights.state.levels[self.index].is_own:
             self._learnt = np.zeros(0, bool)
 
     @property
     def _pattern(self) -> Floats:
-        return self._weights.pattern[self.index]
+        return self._weights.state.pattern[self.index]
 
     @property
     def pairs(self) -> Pairs:
-        """For each row the nodes in which it has a weight."""
-        return self._weights.pairs[self.index]
+        """For each feature the nodes in which it has a weight."""
+        return self._weights.state.pairs[self.index]
 
     def part(self, matrix: Floats, pattern: Floats) -> Floats:
-        """RETURNS (float64 [N]): What of these belongs to the vector."""
+        """RETURNS (float64 [N]): The values that belong to the vector."""
         return np.concatenate([matrix, self.learnt(pattern)])
 
     def learnt(self, pattern: Floats) -> Floats:
-        """RETURNS (float64): What is learnt of values of all patterns."""
+        """RETURNS (float64): The values of trained patterns, from those of all."""
         return pattern[: len(self._learnt)][self._learnt]
 
     def vector(self) -> Floats:
-        """RETURNS (float64 [N])"""
-        return self.part(self._weights.matrix[self.index], self._pattern)
+        """RETURNS (float64 [N]): A new array."""
+        return self.part(self._weights.state.matrix[self.index], self._pattern)
 
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
-        """Inverse of `vector`."""
-        self._weights.version = object()
+        """Inverse of `vector`; copy False: weights of nodes are a view of it."""
         split = len(self.pairs.columns)
-        matrix = vector[:split]
-        self._weights.matrix[self.index] = matrix.copy() if copy else matrix
+        matrix, pattern = vector[:split], self._pattern
         if len(vector) > split:
-            self._pattern[self._learnt] = vector[split:]
+            pattern = pattern.copy()
+            pattern[self._learnt] = vector[split:]
+        matrix = matrix.copy() if copy else matrix
+        state = self._weights.state
+        self._weights.state = state.with_level(self.index, matrix, pattern)
 
     def vector_values(self, values: Mapping[str, float]) -> Floats:
         """RETURNS (float64 [N]): For each weight the value of its family."""
-        return self._by_weight(self.top.row_values(values), values["pattern"])
+        of_row = row_values(self.top.state, values)
+        return self._by_weight(of_row, values["pattern"])
 
     def step_l2(self, n_docs: int) -> Floats:
-        """RETURNS (float64 [N]): l2 of a step on so many documents."""
-        of_row, of_rest = self.top.step_shares(n_docs)
-        return self._by_weight(
-            self.top.row_values(self.top.l2) * of_row, self.top.l2["pattern"] * of_rest
-        )
+        """RETURNS (float64 [N]): l2 of a step on some documents, see `step_shares`."""
+        state, l2 = self.top.state, self.top.l2
+        of_row, of_rest = step_shares(state, n_docs)
+        return self._by_weight(row_values(state, l2) * of_row, l2["pattern"] * of_rest)
 
     def _by_weight(self, of_row: Floats, of_pattern: float) -> Floats:
         of_pair = of_row.repeat(self.pairs.sizes)
@@ -85,7 +89,7 @@ class OneLevel:
         return self._l2_scale * self.part(of_pair, patterns)
 
     def slots(self, rows: Ints) -> Ints:
-        """RETURNS (int32): Places of the weights of these rows, and of patterns."""
+        """RETURNS (int32): Places of the weights of these features, and of patterns."""
         n_pairs = len(self.pairs.columns)
         n_all = n_pairs + int(self._learnt.sum())
         of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
@@ -93,17 +97,17 @@ class OneLevel:
 
     def round(self) -> None:
         """Make all weights what they will be in a saved model."""
-        self._weights.round()
+        self._weights.state = self._weights.state.rounded()
 
     def pruned_size(self) -> dict[str, float]:
         """RETURNS (Dict[str, float]): Of all levels."""
-        return self._weights.size()
+        return self._weights.state.size()
 
 
 class LevelSteps:
     """Online training of one level.
 
-    level (OneLevel): Its weights, which change in place.
+    level (OneLevel): Its weights, which change in place until they are published.
 
     gradient (float64 [N]): Where it is added to.
     """
@@ -112,7 +116,7 @@ class LevelSteps:
         self._level = level
         self._adagrad = SparseAdagrad(level.vector()[:, None])
         self._n_docs = 0
-        self.use(averages=False)
+        self._write()
 
     @property
     def gradient(self) -> Floats:
@@ -120,24 +124,30 @@ class LevelSteps:
         return self._adagrad.gradient[:, 0]
 
     def touch(self, rows: Ints, n_docs: int) -> None:
-        """Note what so many documents have read: these rows."""
+        """Note the features that some documents have read."""
         self._adagrad.touched.append(self._level.slots(rows))
         self._n_docs += n_docs
 
     def insert(self, at: NDArray[np.intp]) -> None:
         """More weights of 0, before these places; their pairs are there already."""
         self._adagrad.insert(at)
-        self.use(averages=False)
+        self._write()
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Step on all that was touched since the last call."""
+        """One step on all weights that documents have read since the last call."""
         if self._n_docs:
             rate = self._level.top.learn_rate_scale * float(optimizer.learn_rate)
             self._adagrad.step(self._level.step_l2(self._n_docs), rate)
             self._n_docs = 0
-            self.use(averages=False)
+            self._write()
 
-    def use(self, averages: bool) -> None:
-        """Let the level have the weights as they are, or their averages."""
-        found = self._adagrad.averages() if averages else self._adagrad.weights
-        self._level.set_vector(found[:, 0], copy=False)
+    def publish(self) -> None:
+        """Make the weights read-only: the next step copies them."""
+        self._adagrad.weights.setflags(write=False)
+
+    def use_averages(self) -> None:
+        """Let the level have the averages of its weights."""
+        self._level.set_vector(self._adagrad.averages()[:, 0])
+
+    def _write(self) -> None:
+        self._level.set_vector(self._adagrad.weights[:, 0], copy=False)

@@ -25,6 +25,7 @@ from ..labels.partial import Annotation
 from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.pairs import Pairs
+from ..model.weights.potentials import read_docs, score_rows
 from ..model.weights.shim import Weights
 from ..training.progress import watched
 from .candidates import Candidates, Known, Place, top_candidates
@@ -32,7 +33,7 @@ from .coarse_to_fine import Hierarchy, Readings, Step, make_step
 from .level_vector import OneLevel
 from .mining import mine_levels, mine_nodes
 from .projection import TreeProjection
-from .weights import LevelWeights
+from .weights import LevelWeights, empty_levels
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -81,7 +82,7 @@ class LevelTrainer:
         ]
         pairs = self._pairs(top, docs, annotations)
         patterns = mine_levels(self._tree, known, outside, **settings)
-        self.weights.allocate(pairs, patterns)
+        self.weights.replace(empty_levels(pairs, patterns))
         self.weights.mined.update(_keys(top, docs, annotations))
 
     def grow(
@@ -90,7 +91,7 @@ class LevelTrainer:
         """Weights of 0 for pairs of a feature and a node that an update brings: of new
         documents, of known ones with other spans, and of features that had no weights
         when the document came before."""
-        if not top.grows:
+        if not top.state.grows:
             return
         mined, keys = self.weights.mined, _keys(top, docs, annotations)
         new = [k for k, key in enumerate(keys) if key not in mined]
@@ -113,10 +114,10 @@ class LevelTrainer:
         fit (Callable): Trains one `LevelBatch`, such as spacy_hosemi.lbfgs.v1.
         """
         given = _informative(docs, annotations, golds)
-        rows = [top.rows(docs[k], is_train=True) for k in given]
+        rows = [read_docs(top.state, [docs[k]], is_train=True) for k in given]
 
         def score(k: int) -> Potentials:
-            return top.potentials(rows[k], len(docs[given[k]]))
+            return score_rows(top.state, rows[k], len(docs[given[k]]))
 
         known = [(annotations[k], golds[k]) for k in given]
         self._train(fit, top, automaton, rows, known, score)
@@ -136,7 +137,7 @@ class LevelTrainer:
         RETURNS (float): The summed loss of these levels, in nats.
         """
         given = _informative(docs, annotations, golds)
-        rows = [top.rows(docs[k], is_train=True) for k in given]
+        rows = [read_docs(top.state, [docs[k]], is_train=True) for k in given]
         active = [_NO_ROWS, *(part for x in rows for part in x.fired)]
         touched = np.unique(np.concatenate(active))
         loss = 0.0
@@ -152,7 +153,7 @@ class LevelTrainer:
 
     def check_prunable(self) -> None:
         """RAISES (ValueError): HS118 rows of the top are those of the levels."""
-        if self.weights.pairs:
+        if self.weights.state.pairs:
             expected, found = "all features of the top", "this is prune"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
 
@@ -190,16 +191,16 @@ class LevelTrainer:
             always,
             self._settings.threshold,
         )
-        args = candidates, top.pattern, Readings(rows), of_gold, self._settings
+        args = candidates, top.state.pattern, Readings(rows), of_gold, self._settings
         train_levels(visit, self.weights, top, *args)
 
     def _pairs(
         self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
     ) -> list[Pairs]:
         shown = watched(docs, "Reading features")
-        rows = [top.rows(doc, is_train=True) for doc in shown]
-        n_known = sum(len(x.columns) for x in self.weights.pairs)
-        args = self._tree, len(top.table), n_known
+        rows = [read_docs(top.state, [doc], is_train=True) for doc in shown]
+        n_known = sum(len(x.columns) for x in self.weights.state.pairs)
+        args = self._tree, len(top.state.table), n_known
         return mine_nodes(rows, self._places(annotations), *args)
 
     def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
@@ -246,7 +247,7 @@ class LevelBatch:
 
         gradient (float64 [N]): In the order of `weights.vector`.
         """
-        solved = self._step.solved(self._levels)
+        solved = self._step.solved(self._levels.state)
         score, lattice = solved.candidates.score, solved.lattice
         log_z, prob, *counts = lattice.sums(score)
         gold_z, gold_prob, *gold_counts = lattice.sums(score, self._agreed)
@@ -290,13 +291,14 @@ def train_levels(
     known (Known): The gold.
     settings (Hierarchy): Of the component.
     """
-    for level in range(2, weights.tree.n_levels + 1):
-        step = make_step(weights, level, candidates, pattern, readings)
-        agreed = known.agrees(step.candidates, weights.tree)
+    tree = weights.state.tree
+    for level in range(2, tree.n_levels + 1):
+        step = make_step(weights.state, level, candidates, pattern, readings)
+        agreed = known.agrees(step.candidates, tree)
         growth = settings.l2_growth ** (level - 1)
         visit(LevelBatch(step, agreed, weights, top, growth))
-        if level < weights.tree.n_levels:
-            solved = step.solved(weights)
+        if level < tree.n_levels:
+            solved = step.solved(weights.state)
             candidates = solved.pruned(settings.threshold, agreed)
             pattern = solved.pattern
 
@@ -306,7 +308,7 @@ def _keys(
 ) -> list[int]:
     """RETURNS (List[int]): For each document a hash of its words, its spans and the
     number of features that have weights."""
-    size = len(top.table)
+    size = len(top.state.table)
     return [
         hash((size, doc.to_array("ORTH").tobytes(), *known.spans))
         for doc, known in zip(docs, annotations)

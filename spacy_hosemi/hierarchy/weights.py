@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -25,8 +25,10 @@ from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 from ..labels.inventory import OUTSIDE, Pattern
 from ..labels.patterns import ALL_BIGRAMS
+from ..model.cached import Cached
 from ..model.weights.packing import pack_counts, pack_floats, to_single, unpack_floats
 from ..model.weights.pairs import Pairs
+from ..model.weights.shim import announce_averages
 from ..model.weights.storage import truncated
 from .level_vector import LevelSteps, OneLevel
 from .tree import LabelTree
@@ -54,72 +56,29 @@ class Level:
     is_own: bool
 
 
-class LevelWeights(Shim):
-    """Weights by level, from 2.
+@dataclass(frozen=True, eq=False)
+class LevelState(Cached):
+    """Weights by level of a label tree, from level 2. Training replaces it by another
+    one, see `LevelWeights`.
 
-    pairs (List[Pairs]): Of each level: for each row of the component's features the
+    pairs (Tuple[Pairs, ..]): Of each level: for each feature of the component the
         nodes in which it has a weight.
-    matrix (List[float64 [N]]): These weights.
-    patterns (List[List[Pattern]]): Of each level, over the names of its frontier: those
-        with weights of their own, which come first in its automaton.
-    pattern (List[float64 [M]]): Their weights; -inf: forbidden.
-    mined (Set[int]): Of documents all pairs of which are known.
-    version (object): Another one whenever weights may have changed.
+    matrix (Tuple[float64 [N], ..]): These weights.
+    patterns (Tuple[Tuple[Pattern, ..], ..]): Of each level, over the names of its
+        frontier: those with weights of their own, which come first in its automaton.
+    pattern (Tuple[float64 [M], ..]): Their weights; -inf: forbidden.
+    tree (LabelTree): V nodes.
+    top (Optional[PatternAutomaton]): Of the component: outside, then the top.
+    levels (Tuple[Level, ..]): What follows from tree, top and patterns.
     """
 
-    def __init__(self) -> None:
-        super().__init__(None)
-        self.tree = LabelTree([], {})
-        self.levels: list[Level] = []
-        self._automaton: PatternAutomaton | None = None
-        self.allocate([], [])
-
-    def allocate(
-        self, pairs: Sequence[Pairs], patterns: Sequence[Sequence[Pattern]]
-    ) -> None:
-        """Zero weights for these pairs and patterns, level by level."""
-        self.version = object()
-        self.pairs = [*pairs]
-        self.matrix = [np.zeros(len(of_level.columns)) for of_level in pairs]
-        self.patterns = [[tuple(z) for z in of_level] for of_level in patterns]
-        self.pattern = [np.zeros(len(of_level)) for of_level in patterns]
-        self._steps: dict[int, LevelSteps] = {}
-        self.mined: set[int] = set()
-
-    def add_pairs(self, more: Sequence[Pairs]) -> None:
-        """Weights of 0 for more pairs; training goes on.
-
-        more (Sequence[Pairs]): Of each level, for all rows that there are by now; some
-            may be known.
-        """
-        self.version = object()
-        for k, (old, new) in enumerate(zip(self.pairs, more)):
-            self.pairs[k], at = old.merged(new, len(self.tree.names))
-            if k in self._steps:
-                self._steps[k].insert(at)
-            else:
-                self.matrix[k] = np.insert(self.matrix[k], at, 0.0)
-
-    def connect(self, tree: LabelTree, automaton: PatternAutomaton) -> None:
-        """What follows from the tree and the patterns of its top.
-
-        tree (LabelTree): V nodes.
-        automaton (PatternAutomaton): Of the component: outside, then the top.
-        """
-        self.version = object()
-        self.tree, self._automaton = tree, automaton
-        symbol = np.append(tree.at_level(1) + 1, 0).astype(np.int32)
-        every = np.arange(len(automaton.patterns), dtype=np.int32)
-        above = Level(StateTable(automaton), symbol, every, is_own=False)
-        self.levels = []
-        for level, patterns in enumerate(self.patterns, start=2):
-            if patterns or _can_be_own(tree, level, above):
-                above = _own_level(tree, level, patterns, above)
-            else:
-                size = len(above.steps.automaton.patterns)
-                every = np.arange(size, dtype=np.int32)
-                above = Level(above.steps, above.symbol, every, is_own=False)
-            self.levels.append(above)
+    pairs: tuple[Pairs, ...] = ()
+    matrix: tuple[Floats, ...] = ()
+    patterns: tuple[tuple[Pattern, ...], ...] = ()
+    pattern: tuple[Floats, ...] = ()
+    tree: LabelTree = field(default_factory=lambda: LabelTree([], {}))
+    top: PatternAutomaton | None = None
+    levels: tuple[Level, ...] = ()
 
     def weights_at(self, level: int, above: Floats, scale: float = 1.0) -> Floats:
         """Weights of all patterns that count at a level.
@@ -138,26 +97,153 @@ class LevelWeights(Shim):
         return found
 
     def column(self, node: int) -> tuple[NDArray[np.intp], Floats]:
-        """RETURNS (Tuple[intp [K], float64 [K]]): Rows that have a weight in a node
+        """RETURNS (Tuple[intp [K], float64 [K]]): Features that have a weight in a node
         below the top, and these weights."""
         level = int(self.tree.level[node]) - 2
         rows, slots = self.pairs[level].column(node)
         return rows, self.matrix[level][slots]
 
-    def round(self) -> None:
-        """Make all weights what they will be in a saved model."""
-        self.version = object()
-        self.matrix = [to_single(matrix) for matrix in self.matrix]
-        self.pattern = [to_single(pattern) for pattern in self.pattern]
+    def with_level(self, index: int, matrix: Floats, pattern: Floats) -> LevelState:
+        """RETURNS (LevelState): With other weights of one level."""
+        matrices, patterns = [*self.matrix], [*self.pattern]
+        matrices[index], patterns[index] = matrix, pattern
+        return replace(self, matrix=tuple(matrices), pattern=tuple(patterns))
+
+    def rounded(self) -> LevelState:
+        """RETURNS (LevelState): With the weights that a saved model will have."""
+        return replace(
+            self,
+            matrix=tuple(map(to_single, self.matrix)),
+            pattern=tuple(map(to_single, self.pattern)),
+        )
+
+    def freeze(self) -> LevelState:
+        """RETURNS (LevelState): The same, with read-only arrays."""
+        arrays: list[NDArray[Any]] = [*self.matrix, *self.pattern]
+        arrays += [array for x in self.pairs for array in (x.first, x.columns)]
+        for array in arrays:
+            array.setflags(write=False)
+        return self
 
     def size(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): As that of the weights of the top."""
+        """RETURNS (Dict[str, float]): As `storage.size_of` has them."""
         return {
             "features": int(np.count_nonzero(sum(x.sizes for x in self.pairs))),
             "weights": int(sum(map(np.count_nonzero, self.matrix))),
             "patterns": sum(map(len, self.patterns)),
-            "mb": len(self.to_bytes()) / 1e6,
+            "mb": len(to_bytes(self)) / 1e6,
         }
+
+
+def empty_levels(
+    pairs: Sequence[Pairs], patterns: Sequence[Sequence[Pattern]]
+) -> LevelState:
+    """RETURNS (LevelState): Zero weights for these pairs and patterns, by level."""
+    return LevelState(
+        pairs=tuple(pairs),
+        matrix=tuple(np.zeros(len(of_level.columns)) for of_level in pairs),
+        patterns=tuple(tuple(map(tuple, of_level)) for of_level in patterns),
+        pattern=tuple(np.zeros(len(of_level)) for of_level in patterns),
+    )
+
+
+def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelState:
+    """RETURNS (LevelState): With what follows from the tree and the patterns of its
+    top."""
+    symbol = np.append(tree.at_level(1) + 1, 0).astype(np.int32)
+    every = np.arange(len(top.patterns), dtype=np.int32)
+    above = Level(StateTable(top), symbol, every, is_own=False)
+    levels = []
+    for level, patterns in enumerate(state.patterns, start=2):
+        if patterns or _can_be_own(tree, level, above):
+            above = _own_level(tree, level, patterns, above)
+        else:
+            size = len(above.steps.automaton.patterns)
+            every = np.arange(size, dtype=np.int32)
+            above = Level(above.steps, above.symbol, every, is_own=False)
+        levels.append(above)
+    return replace(state, tree=tree, top=top, levels=tuple(levels))
+
+
+def to_bytes(state: LevelState) -> bytes:
+    """RETURNS (bytes): Weights, in single precision."""
+    return srsly.msgpack_dumps(
+        {
+            "format": FORMAT,
+            "first_pair": [pack_counts(x.first) for x in state.pairs],
+            "columns": [pack_counts(x.columns) for x in state.pairs],
+            "matrix": [pack_floats(matrix) for matrix in state.matrix],
+            "patterns": state.patterns,
+            "pattern": [pack_floats(pattern) for pattern in state.pattern],
+        }
+    )
+
+
+def from_bytes(data: bytes) -> LevelState:
+    """Inverse of `to_bytes`; `connect` comes next.
+
+    RAISES (ValueError): HS062 truncated; HS063 saved by a newer version.
+    """
+    try:
+        loaded: Mapping[str, Any] = srsly.msgpack_loads(data)
+        version = loaded["format"]
+        if version > FORMAT:
+            raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+        pairs = [
+            Pairs(np.array(first, np.int32), np.array(columns, np.int32))
+            for first, columns in zip(loaded["first_pair"], loaded["columns"])
+        ]
+        return replace(
+            empty_levels(pairs, loaded["patterns"]),
+            matrix=tuple(map(unpack_floats, loaded["matrix"])),
+            pattern=tuple(map(unpack_floats, loaded["pattern"])),
+        )
+    except (KeyError, TypeError) as e:
+        raise truncated(repr(e)) from None
+
+
+class LevelWeights(Shim):
+    """The weights of the levels of a tree while they are trained.
+
+    state (LevelState): The present weights; see `Weights`.
+    mined (Set[int]): Of documents all pairs of which are known.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(None)
+        self.replace(LevelState())
+
+    def replace(self, state: LevelState) -> None:
+        """Take other weights; forget the steps of the optimizer and all documents."""
+        self.state = state
+        self._steps: dict[int, LevelSteps] = {}
+        self.mined: set[int] = set()
+
+    def publish(self) -> LevelState:
+        """RETURNS (LevelState): The present weights for predictions, now read-only."""
+        for steps in self._steps.values():
+            steps.publish()
+        return self.state.freeze()
+
+    def connect(self, tree: LabelTree, top: PatternAutomaton) -> None:
+        """Take what follows from the tree and the patterns of its top."""
+        self.state = connect(self.state, tree, top)
+
+    def add_pairs(self, more: Sequence[Pairs]) -> None:
+        """Weights of 0 for more pairs; training goes on.
+
+        more (Sequence[Pairs]): Of each level, for all features that there are by now;
+            some may be known.
+        """
+        pairs, matrix = [*self.state.pairs], [*self.state.matrix]
+        places = []
+        for k, new in enumerate(more):
+            pairs[k], at = pairs[k].merged(new, len(self.state.tree.names))
+            matrix[k] = np.insert(matrix[k], at, 0.0)
+            places.append(at)
+        self.state = replace(self.state, pairs=tuple(pairs), matrix=tuple(matrix))
+        for k, steps in self._steps.items():
+            steps.insert(places[k])
 
     # online training
 
@@ -168,12 +254,11 @@ class LevelWeights(Shim):
         return self._steps[level.index]
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """Step on all that was read since the last call, on every level."""
+        """One step on all weights that documents have read since the last call."""
         for steps in self._steps.values():
             steps.finish_update(optimizer)
-        averages: dict[Any, Any] | None = getattr(optimizer, "averages", None)
-        if averages is not None and self._steps:
-            averages[(self.id, "hosemi")] = np.zeros(0, "f")  # as of `Weights`
+        if self._steps:
+            announce_averages(optimizer, self.id)
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
@@ -181,69 +266,45 @@ class LevelWeights(Shim):
         if (self.id, "hosemi") not in params:
             yield
             return
+        present = self.state
         for steps in self._steps.values():
-            steps.use(averages=True)
+            steps.use_averages()
         try:
             yield
         finally:
-            for steps in self._steps.values():
-                steps.use(averages=False)
+            self.state = present
 
     # persistence
 
     def to_device(self, device_type: str, device_id: int) -> None:
-        """Nothing to move: the weights stay in main memory."""
+        """Does nothing: the weights stay in main memory."""
 
     def copy(self) -> LevelWeights:
-        other = LevelWeights().from_bytes(self.to_bytes())
-        if self._automaton is not None:
-            other.connect(self.tree, self._automaton)
-        return other
+        """RETURNS (LevelWeights): With the weights of a saved model, and no steps."""
+        return _unpickle(self.to_bytes(), self.state.tree, self.state.top)
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Weights, in single precision."""
-        return srsly.msgpack_dumps(
-            {
-                "format": FORMAT,
-                "first_pair": [pack_counts(x.first) for x in self.pairs],
-                "columns": [pack_counts(x.columns) for x in self.pairs],
-                "matrix": [pack_floats(matrix) for matrix in self.matrix],
-                "patterns": self.patterns,
-                "pattern": [pack_floats(pattern) for pattern in self.pattern],
-            }
-        )
+        return to_bytes(self.state)
 
     def from_bytes(self, data: bytes) -> LevelWeights:
         """RETURNS (LevelWeights): Itself; `connect` comes next.
 
         RAISES (ValueError): HS062 truncated; HS063 saved by a newer version.
         """
-        try:
-            loaded: Mapping[str, Any] = srsly.msgpack_loads(data)
-            version = loaded["format"]
-            if version > FORMAT:
-                raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-            pairs = [
-                Pairs(np.array(first, np.int32), np.array(columns, np.int32))
-                for first, columns in zip(loaded["first_pair"], loaded["columns"])
-            ]
-            self.allocate(pairs, loaded["patterns"])
-            self.matrix = [unpack_floats(x) for x in loaded["matrix"]]
-            self.pattern = [unpack_floats(x) for x in loaded["pattern"]]
-        except (KeyError, TypeError) as e:
-            raise truncated(repr(e)) from None
+        self.replace(from_bytes(data))
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.to_bytes(), self.tree, self._automaton)
+        return _unpickle, (self.to_bytes(), self.state.tree, self.state.top)
 
 
 def _unpickle(
-    data: bytes, tree: LabelTree, automaton: PatternAutomaton | None
+    data: bytes, tree: LabelTree, top: PatternAutomaton | None
 ) -> LevelWeights:
     weights = LevelWeights().from_bytes(data)
-    if automaton is not None:
-        weights.connect(tree, automaton)
+    if top is not None:
+        weights.connect(tree, top)
     return weights
 
 

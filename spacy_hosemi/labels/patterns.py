@@ -32,13 +32,12 @@ def learn_patterns(
         forbidden.
     RAISES (ValueError): HS112 observed_patterns.
     """
-    by_gain = cfg["pattern_selection"] == "gain"
     patterns, forbidden = mine_patterns(
         schema.inventory,
         sequences,
         max_order=cfg["max_order"],
         min_count=cfg["pattern_min_count"],
-        max_patterns=0 if by_gain else cfg["pattern_max"],
+        max_patterns=cfg["pattern_max"],
     )
     check_asked(cfg["observed_patterns"], schema.inventory)
     observed = mine_observed(

@@ -23,7 +23,9 @@ from ..features import (
 )
 from .tok2vec import add_scores, make_output
 from .weights.families import family_values
+from .weights.potentials import read_docs, score_docs, score_rows
 from .weights.shim import Weights
+from .weights.state import WeightState
 
 L2 = float | dict[str, float]
 
@@ -109,10 +111,10 @@ def forward(
 
 
 def predict_steps(
-    model: Model[list[Doc], list[Potentials]], docs: list[Doc]
+    model: Model[list[Doc], list[Potentials]], state: WeightState, docs: list[Doc]
 ) -> Steps[list[Potentials]]:
     """`model.predict`, but the tasks without the GIL are given away."""
-    potentials = yield from weights_of(model).potentials_of(docs)
+    potentials = yield from score_docs(state, docs)
     if model.layers:
         add_scores(model, docs, potentials, is_train=False)
     return potentials
@@ -123,9 +125,10 @@ def _sparse(
 ) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
     """Of the weights of features alone."""
     if not is_train:
-        return finish(weights.potentials_of(docs)), lambda gradients: docs
-    rows = [weights.rows(doc, is_train=True) for doc in docs]
-    potentials = [weights.potentials(r, len(doc)) for r, doc in zip(rows, docs)]
+        return finish(score_docs(weights.publish(), docs)), lambda gradients: docs
+    state = weights.state
+    rows = [read_docs(state, [doc], is_train=True) for doc in docs]
+    potentials = [score_rows(state, r, len(doc)) for r, doc in zip(rows, docs)]
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
         for r, gradient in zip(rows, gradients):

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from threading import RLock
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Condition, RLock, get_ident
+from typing import Any
 
-Found = TypeVar("Found")
-
-# Shared by all states, because a lock in an object cannot be pickled: the first thread
-# that needs what follows from a state computes it, others wait.
-_COMPUTING = RLock()
-
-
-class Cached:
-    """An object that never changes, with what follows from it."""
-
-    _found: dict[Callable[[Any], Any], Any]
-
-    def cached(self, make: Callable[[Any], Found]) -> Found:
-        """What follows from this object, computed once for all threads.
-
-        make (Callable): A function of a module, called with this object.
-        RETURNS (Any): What it returned.
-        """
-        if make not in self._found:
-            with _COMPUTING:
-                if make not in self._found:
-                    self._found[make] = make(self)
-        found: Found = self._found[make]
-        return found
+from ..labels.label_schema import LabelSchema
+from .cached import Cached
+from .weights.state import WeightState
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +22,99 @@ class ModelState(Cached):
     levels (Optional[LevelState]): Of the names below the top of a label tree.
     """
 
-    schema: Any
-    weights: Any
+    schema: LabelSchema
+    weights: WeightState
     levels: Any = None
-    _found: dict[Callable[[Any], Any], Any] = field(default_factory=dict, repr=False)
+
+
+class Published:
+    """The state of one component that predictions read, and the order of its changes.
+
+    A change lasts from the first thing that training does to the labels or weights
+    until all of them fit each other again. Readers get the last state before it, or,
+    where that was never asked for, wait until it ends. So every reader gets a state
+    that was the present one at some time during the call, and as long as nobody reads
+    while training goes on, no state is made: nothing is copied.
+
+    decoder (Any): What the component has made of the last state that it read. Neither
+        is copied with the component.
+    """
+
+    decoder: Any = None
+
+    def __init__(self) -> None:
+        self._state: ModelState | None = None
+        self._changing = RLock()
+        self._news = Condition(RLock())
+        self._depth = 0
+        self._is_awaited = False
+        # While a change goes on: its thread, the state before it, if that was made,
+        # and what that thread itself has read since.
+        self._owner: int | None = None
+        self._before: ModelState | None = None
+        self._within: ModelState | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Published, ()  # a copy of the component makes its own state
+
+    def read(
+        self,
+        is_current: Callable[[ModelState], bool],
+        make: Callable[[], ModelState],
+    ) -> ModelState:
+        """The present state; within a change, for the thread that makes it, what has
+        become of the labels and weights so far.
+
+        is_current (Callable): Whether a state has the present labels and weights.
+        make (Callable): Makes a state of them.
+        """
+        if self._owner == get_ident():
+            if self._within is None or not is_current(self._within):
+                self._within = make()
+            return self._within
+        if (before := self._before) is not None:
+            return before
+        if (state := self._state) is not None and is_current(state):
+            return state
+        with self._news:
+            while self._owner is not None:
+                if self._before is not None:
+                    return self._before
+                self._is_awaited = True
+                self._news.wait()
+            if self._state is None or not is_current(self._state):
+                self._state = make()
+            return self._state
+
+    @contextmanager
+    def change(
+        self,
+        is_current: Callable[[ModelState], bool],
+        make: Callable[[], ModelState],
+        *,
+        is_long: bool = False,
+    ) -> Iterator[None]:
+        """What is done within is one change. Other threads wait with theirs.
+
+        is_current, make (Callable): See `read`.
+        is_long (bool): Make the state before it, so that readers need not wait.
+        """
+        with self._changing:
+            with self._news:
+                if not self._depth:
+                    state = self._state
+                    if state is None or not is_current(state):
+                        state = make() if is_long else None
+                    self._state, self._before = state, state
+                    self._owner = get_ident()
+                self._depth += 1
+            try:
+                yield
+            finally:
+                with self._news:
+                    self._depth -= 1
+                    if not self._depth:
+                        if self._is_awaited:
+                            self._state, self._is_awaited = make(), False
+                        self._owner = self._before = self._within = None
+                        self._news.notify_all()

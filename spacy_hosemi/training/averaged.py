@@ -21,8 +21,13 @@ from ..errors import Errors
 from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows, touched_rows
 from ..model.weights.families import family_values
-from ..model.weights.potentials import role_gradient
+from ..model.weights.potentials import add_document_gradient, role_gradient
 from ..model.weights.shim import Weights
+from ..model.weights.vector import (
+    empty_gradient,
+    with_learnt,
+    write_dense_gradient,
+)
 from .batch import Batch, check_batch
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
@@ -136,7 +141,7 @@ class UniformAverage:
         vector = weights.vector()
         vector[(freedom == Freedom.NONNEGATIVE) & (vector < 0.0)] = 0.0
         weights.set_vector(vector, copy=False)
-        gradient, self._d_matrix = weights.empty_gradient()
+        gradient, self._d_matrix = empty_gradient(weights.state)
         moved = np.zeros(len(vector))
         self._weights = weights
         self._arrays: _Arrays = vector, gradient, moved, freedom, rate
@@ -157,12 +162,12 @@ class UniformAverage:
         rows (Rows): Features of a document.
         gradient (Potentials): Of the loss, by its potentials.
         """
-        weights, n = self._weights, self._n_iterates
-        weights.add_document_gradient(rows, gradient, self._d_matrix)
+        state, n = self._weights.state, self._n_iterates
+        add_document_gradient(state, rows, gradient, self._d_matrix)
         whole = self._arrays[1]
-        weights.write_dense_gradient(whole, gradient.pattern, gradient.length)
-        first, _ = weights.pair_arrays()
-        n_labels = len(weights.tail)
+        write_dense_gradient(state, whole, gradient.pattern, gradient.length)
+        first, _ = state.pair_arrays
+        n_labels = len(state.tail)
         touched = [
             touched_rows(part.first, part.row, role_gradient(gradient, role))
             for role, part in rows.tokens.items()
@@ -173,7 +178,7 @@ class UniformAverage:
         if gradient.entries is not None:
             step_entries(rows.places.row, first, gradient.entries, *self._arrays, n)
         step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, n)
-        weights.set_learnt(self._last[0])
+        self._weights.replace(with_learnt(state, self._last[0]))
         self._n_iterates += 1
 
     def average(self) -> Floats:

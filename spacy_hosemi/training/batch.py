@@ -14,8 +14,22 @@ from ..errors import Errors
 from ..labels.gold import Gold
 from ..model.active_features import Rows, join_rows
 from ..model.kernels.sparse_steps import Freedom
-from ..model.weights.potentials import role_gradient
+from ..model.weights.potentials import (
+    add_cell_gradient,
+    add_entry_gradient,
+    add_gradient,
+    add_scores,
+    join_scores,
+    read_docs,
+    role_gradient,
+    score_rows,
+)
 from ..model.weights.shim import Weights
+from ..model.weights.vector import (
+    empty_gradient,
+    of_long_patterns,
+    write_dense_gradient,
+)
 from .objectives import Objective
 from .progress import watched
 
@@ -75,11 +89,12 @@ class Batch:
         self._sizes = [len(doc) for doc in docs]
         self._borders = [0, *np.cumsum(self._sizes).tolist()]
         shown = watched(docs, "Reading features")
-        by_doc = [weights.rows(doc, is_train=True) for doc in shown]
+        state = weights.state
+        by_doc = [read_docs(state, [doc], is_train=True) for doc in shown]
         self._segments = [rows.segments for rows in by_doc]
         self._rows = {
             role: join_rows([rows.tokens[role] for rows in by_doc])
-            for role in weights.extractor.features.scored_roles
+            for role in state.extractor.features.scored_roles
         }
         self._places = [rows.places for rows in by_doc]
 
@@ -99,17 +114,17 @@ class Batch:
     def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
         """RETURNS (Tuple[float, Potentials]): Loss of one document, with these rows, at
         the present weights; its derivatives by the potentials."""
-        potentials = self.weights.potentials(rows, self._sizes[k])
+        potentials = score_rows(self.weights.state, rows, self._sizes[k])
         return self.objective(self._automaton, potentials, self._golds[k])
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """How each weight may change.
 
         nonnegative (bool): Those of label patterns of three or more names must be 0 or
-            more, see `Weights.of_long_patterns`.
+            more, see `of_long_patterns`.
         RETURNS (uint8 [N]): FREE or NONNEGATIVE; in the order of Weights.vector().
         """
-        is_long = self.weights.of_long_patterns(self._automaton)
+        is_long = of_long_patterns(self.weights.state, self._automaton)
         return np.where(
             is_long & nonnegative, Freedom.NONNEGATIVE, Freedom.FREE
         ).astype(np.uint8)
@@ -120,32 +135,33 @@ class Batch:
         RETURNS (Tuple[float, float64 [N]]): In nats; in the order of Weights.vector().
             Documents are summed in their order, so the result is always the same.
         """
-        shape = sum(self._sizes), len(self.weights.tail)
+        state = self.weights.state
+        shape = sum(self._sizes), len(state.tail)
         scores = {role: np.zeros(shape) for role in self._rows}
         for role, rows in self._rows.items():
-            self.weights.add_scores(rows, scores[role])
-        pattern = np.zeros(len(self.weights.pattern))
-        length = np.zeros(self.weights.length.shape)
+            add_scores(state, rows, scores[role])
+        pattern = np.zeros(len(state.pattern))
+        length = np.zeros(state.length.shape)
         total = 0.0
         at = 0
-        vector, d_matrix = self.weights.empty_gradient()
+        vector, d_matrix = empty_gradient(state)
         for size, gold, segments, places in zip(
             self._sizes, self._golds, self._segments, self._places
         ):
             piece = {role: s[at : at + size] for role, s in scores.items()}
-            potentials = self.weights.with_scores(piece, segments, places)
+            potentials = join_scores(state, piece, segments, places)
             loss, gradient = self.objective(self._automaton, potentials, gold)
             total += loss
             for role in piece:  # the scores have been read: their place is free
                 piece[role][:] = role_gradient(gradient, role)
             pattern += gradient.pattern
             length += gradient.length
-            self.weights.add_cell_gradient(segments, gradient.cells, d_matrix)
-            self.weights.add_entry_gradient(places, gradient.entries, d_matrix)
+            add_cell_gradient(state, segments, gradient.cells, d_matrix)
+            add_entry_gradient(state, places, gradient.entries, d_matrix)
             at += size
         for role, rows in self._rows.items():
-            self.weights.add_gradient(rows, scores[role], d_matrix)
-        self.weights.write_dense_gradient(vector, pattern, length)
+            add_gradient(state, rows, scores[role], d_matrix)
+        write_dense_gradient(state, vector, pattern, length)
         return total, vector
 
 

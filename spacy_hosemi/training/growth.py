@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
@@ -17,6 +18,7 @@ from spacy.tokens import Doc
 
 from ..errors import Warnings
 from ..features import TRANSITION_ROLES
+from ..model.weights.edits import count_docs
 from ..model.weights.pairs import Counts, Keys
 from ..model.weights.shim import Weights
 from . import feature_selection as selection
@@ -83,23 +85,24 @@ def grow(weights: Weights, met: Met, docs: Sequence[Doc]) -> None:
     docs (Sequence[Doc]): What is segmented of new documents: these, or sentences.
     WARNS (UserWarning): HSW08 there would be too many weights.
     """
-    keys, in_tokens, in_docs = count_features(weights.extractor, docs)
-    row = weights.table.find(keys)
+    state = weights.state
+    keys, in_tokens, in_docs = count_features(state.extractor, docs)
+    row = state.table.find(keys)
     known = row >= 0
     if met.knows_all:
-        weights.counts[row[known]] += in_docs[known]
-        weights.n_docs += len(docs)
+        state = count_docs(state, row[known], in_docs[known], len(docs))
+        weights.state = state
     rest = keys[~known], in_tokens[~known], in_docs[~known]
-    min_count = weights.extractor.features.min_count
+    min_count = state.extractor.features.min_count
     is_frequent, n_docs = met.frequent(*rest, min_count)
     chosen = rest[0][is_frequent]
-    names = name_features(weights.extractor, docs, chosen)
+    names = name_features(state.extractor, docs, chosen)
     if not names:
         return
     is_kept = np.array([not x.startswith(_TRANSITIONS) for x in names], bool)
-    n_weights = weights.matrix.size + is_kept.sum() * len(weights.tail)
+    n_weights = state.matrix.size + is_kept.sum() * len(state.tail)
     if n_weights > selection.MAX_WEIGHTS:
-        weights.grows = False
+        weights.state = replace(state, grows=False)
         met.clear()
         limit = selection.MAX_WEIGHTS
         message = Warnings.HSW08.format(found=n_weights, limit=limit)

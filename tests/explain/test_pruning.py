@@ -5,6 +5,7 @@ import pytest
 from spacy.tokens import DocBin
 
 from spacy_hosemi.explain import SHARES, Pruned, choose, find_threshold, try_pruning
+from spacy_hosemi.model.weights.storage import size_of
 
 from ..helpers import make_examples, make_trained
 
@@ -36,7 +37,7 @@ def test_what_is_tried_is_undone(nlp, tmp_path):
     assert found[2].weights == found[2].features == 0
     assert try_pruning(nlp, pipe, thresholds[:1])[0].f1 is None
     pipe.prune(thresholds[1])
-    assert pipe.weights.size()["weights"] == found[1].weights
+    assert size_of(pipe.weights)["weights"] == found[1].weights
     assert SHARES[0] == 1.0
 
 

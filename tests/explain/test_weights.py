@@ -12,6 +12,7 @@ from spacy_hosemi.explain import (
     weight_families,
 )
 from spacy_hosemi.model.active_features import RoleRows
+from spacy_hosemi.model.weights.potentials import add_scores
 
 from ..helpers import SMALL, initialize, make_nlp, make_trained, randomize
 
@@ -46,7 +47,7 @@ def all_weights(pipe):
     names, columns = pipe.weights.names, pipe.inventory.names
     scores = np.zeros((len(names), len(columns)))
     rows = np.arange(len(names) + 1, dtype=np.int32)
-    pipe.weights.add_scores(RoleRows(rows, rows[:-1]), scores)
+    add_scores(pipe.weights, RoleRows(rows, rows[:-1]), scores)
     return {
         name: dict(zip(columns, of_row))
         for name, of_row in zip(names, scores.tolist(), strict=True)

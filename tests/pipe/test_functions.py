@@ -9,6 +9,8 @@ from thinc.api import Adam
 from spacy_hosemi import from_word2features
 from spacy_hosemi.explain import find_features, strongest_features
 from spacy_hosemi.explain.gazetteers import describe_lists
+from spacy_hosemi.model.weights import potentials
+from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.training import feature_selection as selection
 
 from ..helpers import (
@@ -212,7 +214,7 @@ def test_a_value_multiplies_the_weight(keep_scores, only_pairs, monkeypatch):
         make_doc(nlp, "Ada"),
         nlp.make_doc("a b"),
     ]
-    pipe.weights.keep_scores = keep_scores
+    monkeypatch.setattr(potentials, "CACHES_WORDS", keep_scores)
     for doc, found in zip(docs, pipe.model.predict(docs), strict=True):
         expected = expected_scores(pipe, doc)
         inside = expected["inside"] + expected["within"]
@@ -245,7 +247,8 @@ def test_gradient_by_finite_differences(encoding, only_pairs, monkeypatch):
     np.testing.assert_allclose(gradient, numeric_gradient(value_at, weights), atol=1e-7)
     size = [k for k, name in enumerate(pipe.weights.names) if name.endswith(":f=size")]
     assert (
-        pipe.weights.rows(examples[0].predicted).tokens["inside"].strength is not None
+        read_docs(pipe.weights, [examples[0].predicted]).tokens["inside"].strength
+        is not None
     )
     assert size and np.abs(gradient).max() > 0.01
 

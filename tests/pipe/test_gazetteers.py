@@ -19,6 +19,7 @@ from spacy_hosemi.features.config.feature_sets import LISTS
 from spacy_hosemi.labels.alignment import make_training_spans
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.weights.families import family_values
+from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .. import oracles
@@ -26,6 +27,7 @@ from ..conftest import ROOT
 from ..helpers import (
     SMALL,
     as_problem,
+    change_weights,
     initialize,
     lbfgs,
     make_doc,
@@ -288,27 +290,27 @@ def test_an_untrained_model_is_saved(through, tmp_path):
 )
 def test_copies_have_lists_of_their_own(copied, trained):
     pipe = trained.get_pipe("hosemi")
-    other = weights_of(copied(pipe.model))
+    other = weights_of(copied(pipe.model)).state
     doc = trained.make_doc("they saw Xor again .")
     for weights in (pipe.weights, other):
-        assert weights.rows(doc).segments.start.tolist() == [2]
+        assert read_docs(weights, [doc]).segments.start.tolist() == [2]
     other.extractor.gazetteers.compile("cities", ["again"], trained)
-    assert other.rows(doc).segments.start.tolist() == [3, 3]
-    assert pipe.weights.rows(doc).segments.start.tolist() == [2]
+    assert read_docs(other, [doc]).segments.start.tolist() == [3, 3]
+    assert read_docs(pipe.weights, [doc]).segments.start.tolist() == [2]
 
 
 def test_lists_of_an_older_format_are_read(trained):
     pipe = trained.get_pipe("hosemi")
-    fresh = copy.deepcopy(pipe.weights)
+    fresh = copy.deepcopy(weights_of(pipe.model))
     fresh.extractor.gazetteers.compile("cities", ["again"], trained)
     assert fresh.from_bytes(old_bytes(pipe.weights)).to_bytes() == (
-        pipe.weights.to_bytes()
+        weights_of(pipe.model).to_bytes()
     )
 
 
 def test_a_model_of_before_there_were_lists(tmp_path):
     nlp = make_trained()
-    loaded = srsly.msgpack_loads(nlp.get_pipe("hosemi").weights.to_bytes())
+    loaded = srsly.msgpack_loads(weights_of(nlp.get_pipe("hosemi").model).to_bytes())
     assert set(loaded) == {
         *("format", "keys", "names", "learn_length", "is_trained", "n_docs"),
         *("counts", "matrix", "pattern", "length", "tail"),
@@ -340,7 +342,7 @@ def test_a_model_of_before_there_were_lists(tmp_path):
     ],
 )
 def test_unreadable_lists(change, trained):
-    weights = copy.deepcopy(trained.get_pipe("hosemi").weights)
+    weights = copy.deepcopy(weights_of(trained.get_pipe("hosemi").model))
     loaded = srsly.msgpack_loads(weights.to_bytes())
     loaded["gazetteers"] = change(loaded["gazetteers"])
     with pytest.raises(ValueError, match="HS062"):
@@ -606,9 +608,9 @@ def give_weights_of_pairs(full, pairs) -> np.ndarray:
     rows = np.array([names.index(name) for name in pairs.weights.names])
     rows = rows.repeat(pairs.weights.pairs.sizes)
     is_pair[rows, pairs.weights.pairs.columns] = True
-    full.weights.matrix[:] = 0.0
-    full.weights.matrix[rows, pairs.weights.pairs.columns] = pairs.weights.matrix[:, 0]
-    full.weights.pattern[:] = pairs.weights.pattern
+    matrix = np.zeros(full.weights.matrix.shape)
+    matrix[rows, pairs.weights.pairs.columns] = pairs.weights.matrix[:, 0]
+    change_weights(full, matrix=matrix, pattern=pairs.weights.pattern)
     return is_pair
 
 
@@ -654,11 +656,11 @@ def test_pairs_are_updated_like_a_matrix(twins):
     learnt = as_learnt(full, is_pair)
     optimizers = [Adam(0.002, use_averages=True) for _ in range(2)]
     for pipe in (full, pairs):
-        pipe.weights.l2 = family_values("l2", 0.3)
+        weights_of(pipe.model).l2 = family_values("l2", 0.3)
     for eg in [*examples, *examples]:
         for pipe, optimizer in zip((full, pairs), optimizers, strict=True):
             pipe.update([eg], sgd=optimizer)
-        full.weights.matrix[~is_pair] = 0.0
+        weights_of(full.model).state.matrix[~is_pair] = 0.0
     found, expected = pairs.get_weights(), full.get_weights()[learnt]
     np.testing.assert_allclose(found, expected, atol=1e-12)
     with full.model.use_params(optimizers[0].averages):
@@ -670,7 +672,7 @@ def test_pairs_are_updated_like_a_matrix(twins):
 def test_pairs_are_saved(twins):
     _, pairs, examples = twins
     other = copy.deepcopy(pairs)
-    assert other.weights.to_bytes() == pairs.weights.to_bytes()
+    assert weights_of(other.model).to_bytes() == weights_of(pairs.model).to_bytes()
     (left,), (right,) = (
         pipe.model.predict([examples[0].predicted]) for pipe in (pairs, other)
     )
@@ -701,7 +703,7 @@ def test_training_online():
 def fired_rows(weights, examples) -> np.ndarray:
     fired = np.zeros(len(weights.names), bool)
     for eg in examples:
-        rows = weights.rows(eg.predicted, is_train=True)
+        rows = read_docs(weights, [eg.predicted], is_train=True)
         for _, of_role, _ in rows.tokens.values():
             fired[of_role] = True
         fired[rows.segments.row] = True

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from thinc.api import Adam
 
 from spacy_hosemi.model.weights.adagrad import SparseAdagrad
+from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
 from spacy_hosemi.training.growth import Met
 
 from ..helpers import (
@@ -263,7 +264,7 @@ def test_no_transitions_are_added():
     weights = nlp.get_pipe("hosemi").weights
     assert weights.matrix.size == size + 3 * len(added)
     assert predict(nlp) == predict(through_pickle(nlp, None)) == GOLD
-    assert weights.from_bytes(weights.to_bytes()).grows
+    assert from_bytes(to_bytes(weights), weights.extractor).grows
 
 
 @given(st.lists(st.integers(0, 5), max_size=6), st.data())

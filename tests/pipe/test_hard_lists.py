@@ -7,6 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
+from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.prediction.limits import choose_spans
 
 from .. import oracles
@@ -223,7 +224,7 @@ def test_gradient_of_similarities(fuzzy):
 
     expected = numeric_gradient(value_at, weights)
     np.testing.assert_allclose(gradient, expected, atol=1e-6)
-    rows = pipe.weights.rows(examples[2].predicted).segments
+    rows = read_docs(pipe.weights, [examples[2].predicted]).segments
     assert ((rows.strength > 0) & (rows.strength < 1)).any()
     (row,) = [k for k, n in enumerate(pipe.weights.names) if "SIMILARITY" in n]
     assert pipe.weights.names[row] == "whole:x:SIMILARITY=1.0"

@@ -522,10 +522,7 @@ def test_it_can_be_initialized_again():
     assert predicted(fit_on(nlp)) == expected
 
 
-POOL = {"@misc": "spacy_hosemi.opinion_pool.v1", "fit": lbfgs(), "weight": 0.5}
-
-
-@pytest.mark.parametrize("fit", [averaged(), POOL])
+@pytest.mark.parametrize("fit", [averaged()])
 def test_fits_that_train_no_tree(fit, tmp_path):
     nlp = make_nlp(hierarchy=TREE, model={"gazetteers": use_lists(names={})})
     readers = {"names": write(tmp_path / "names.txt", ["Ada", "Mary"])}

@@ -14,6 +14,7 @@ from thinc.api import Adam
 from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.hierarchy import flatten
 from spacy_hosemi.hierarchy.decoder import FlattenedDecoder
+from spacy_hosemi.hierarchy.weights import level_weights_of
 
 from ..helpers import make_doc, triples
 from .test_bags import BAG
@@ -63,11 +64,16 @@ def random_pipe(seed, **config):
     # what comes of single precision is the same in both
     pipe.set_weights(rng.normal(scale=0.3, size=len(pipe.get_weights())))
     below = pipe.level_weights
-    below.matrix = [rng.normal(scale=0.3, size=len(x)) for x in below.matrix]
-    below.pattern = [
+    matrix = tuple(rng.normal(scale=0.3, size=len(x)) for x in below.matrix)
+    pattern = tuple(
         np.where(np.isfinite(x), rng.normal(size=len(x)), x) for x in below.pattern
-    ]
+    )
+    change_levels(pipe, replace(below, matrix=matrix, pattern=pattern))
     return nlp, pipe.from_bytes(pipe.to_bytes())
+
+
+def change_levels(pipe, state):
+    level_weights_of(pipe.model).replace(state)
 
 
 def above(pipe, doc) -> dict[tuple, float]:
@@ -166,7 +172,8 @@ def test_what_training_changes_counts_at_once():
     found = assert_new(pipe, nlp, found)
     assert pipe.decoder.flat.automaton is automaton  # it depends on no weight
     below = pipe.level_weights
-    below.allocate(below.pairs, below.patterns)
+    below = replace(below, matrix=tuple(map(np.zeros_like, below.matrix)))
+    change_levels(pipe, below)
     assert_new(pipe, nlp, found)
 
 
@@ -273,6 +280,6 @@ def test_no_document_is_known_as_a_whole(exact_up_to, max_order):
     tree = {"exact_up_to": exact_up_to}
     nlp = make_tree_nlp(lines, tree=tree, max_order=max_order)
     pipe = nlp.get_pipe("hosemi")
-    assert pipe.level_weights.patterns == [[]]
+    assert pipe.level_weights.patterns == ((),)
     found = nlp.pipe([make_doc(nlp, "Ada", "in", "London")])
     assert triples(next(found).ents) == [(0, 1, "PER/first"), (2, 3, "LOC/city")]

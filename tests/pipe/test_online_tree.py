@@ -10,8 +10,10 @@ import spacy
 from thinc.api import Adam
 
 from spacy_hosemi.hierarchy import mining
+from spacy_hosemi.hierarchy.weights import level_weights_of
 from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 from spacy_hosemi.model.weights.pairs import Pairs
+from spacy_hosemi.model.weights.potentials import read_docs
 
 from ..helpers import make_doc, make_nlp
 from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, predicted
@@ -90,8 +92,8 @@ def same(found, expected, tolerance):
 def test_a_step_is_that_of_adagrad(l2):
     """From the second one on l2 counts: as often as a row fires, once a pass."""
     nlp, _ = make_online(l2=l2)
-    weights = levels_of(nlp)
-    (level,) = weights.pairs
+    weights = level_weights_of(nlp.get_pipe("hosemi").model)
+    (level,) = weights.state.pairs
     found = []
     for line in MARKED[:2]:
         nlp.get_pipe("hosemi").update([example(nlp, line)], sgd=None)
@@ -102,12 +104,12 @@ def test_a_step_is_that_of_adagrad(l2):
     counts = top.counts.repeat(level.sizes)
     w, squares = np.zeros(len(counts)), np.zeros(len(counts))
     for line, gradient in zip(MARKED, found):
-        rows = top.rows(example(nlp, line).predicted, is_train=True)
+        rows = read_docs(top, [example(nlp, line).predicted], is_train=True)
         fires = np.isin(np.arange(len(level.sizes)), np.concatenate(rows.fired))
         gradient = gradient + l2 / counts * w * fires.repeat(level.sizes)
         squares += gradient * gradient
         w -= RATE * gradient / (1e-8 + np.sqrt(squares))
-    np.testing.assert_allclose(weights.matrix[0], w, atol=1e-12)
+    np.testing.assert_allclose(weights.state.matrix[0], w, atol=1e-12)
     assert np.count_nonzero(w) > 10
 
 

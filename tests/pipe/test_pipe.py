@@ -16,10 +16,12 @@ from thinc.api import Adam
 
 from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.labels.inventory import ENCODINGS
+from spacy_hosemi.model.span_scorer import weights_of
 
 from ..helpers import (
     SMALL,
     TRAIN,
+    change_weights,
     initialize,
     lbfgs,
     make_doc,
@@ -139,9 +141,9 @@ def test_unknown_label_at_update():
 
 def test_initialize_again():
     nlp = make_trained()
-    expected = nlp.get_pipe("hosemi").weights.to_bytes()
+    expected = weights_of(nlp.get_pipe("hosemi").model).to_bytes()
     initialize(nlp, fit=lbfgs())
-    assert nlp.get_pipe("hosemi").weights.to_bytes() == expected
+    assert weights_of(nlp.get_pipe("hosemi").model).to_bytes() == expected
     initialize(nlp)
     assert nlp(TEXT).ents == ()
 
@@ -171,6 +173,20 @@ def test_too_many_weights_raise_the_minimum_count(monkeypatch):
 def test_settings_out_of_range(code, setting):
     with pytest.raises(ValueError, match=f"{code}.*{next(iter(setting))}"):
         make_nlp(**setting)
+
+
+@pytest.mark.parametrize(
+    "code, setting",
+    [
+        ("HS079", {"pattern_selection": "gain"}),
+        ("HS042", {"length_smoothing": 1}),
+        ("HS042", {"length_smoothing": 2}),
+    ],
+)
+def test_settings_that_no_training_has_any_more(code, setting):
+    nlp = make_nlp(**setting)
+    with pytest.raises(ValueError, match=f"{code}.*{next(iter(setting))}.*expected"):
+        initialize(nlp)
 
 
 # --- training ---------------------------------------------------------------------
@@ -267,9 +283,9 @@ def test_impossible_gold_names_the_document():
 def test_a_frozen_component_stays():
     nlp = make_nlp()
     optimizer = initialize(nlp)
-    before = nlp.get_pipe("hosemi").weights.to_bytes()
+    before = weights_of(nlp.get_pipe("hosemi").model).to_bytes()
     nlp.update(make_examples(nlp), sgd=optimizer, exclude=["hosemi"])
-    assert nlp.get_pipe("hosemi").weights.to_bytes() == before
+    assert weights_of(nlp.get_pipe("hosemi").model).to_bytes() == before
 
 
 def test_a_sourced_component_learns_on(tmp_path):
@@ -410,8 +426,10 @@ def test_no_entity_crosses_a_sentence_start(encoding):
 
 def forbid_word(nlp, word):
     """Nothing may cover this word: its documents have no segmentation."""
-    weights = nlp.get_pipe("hosemi").weights
-    weights.matrix[weights.names.index(f"inside:LOWER={word}")] = -np.inf
+    pipe = nlp.get_pipe("hosemi")
+    matrix = pipe.weights.matrix.copy()
+    matrix[pipe.weights.names.index(f"inside:LOWER={word}")] = -np.inf
+    change_weights(pipe, matrix=matrix)
 
 
 def test_nothing_is_possible():

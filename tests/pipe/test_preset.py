@@ -179,7 +179,7 @@ def test_outside_may_be_overwritten():
         {},
         {"encoding": "BILUO"},
         {"observed_order": 1},
-        {"explicit_length": 3, "length_smoothing": 1},
+        {"explicit_length": 3},
         {"label_rules": ["A at most once"]},
     ],
 )

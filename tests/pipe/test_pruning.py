@@ -10,8 +10,19 @@ from hypothesis import HealthCheck, given, settings
 
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.core import log_partition
+from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.model.weights.edits import keep
+from spacy_hosemi.model.weights.storage import size_of, to_bytes
+from spacy_hosemi.model.weights.vector import as_vector
 
-from ..helpers import initialize, make_examples, make_nlp, make_trained, triples
+from ..helpers import (
+    change_weights,
+    initialize,
+    make_examples,
+    make_nlp,
+    make_trained,
+    triples,
+)
 
 L1 = {"l1": 0.4, "l2": 0.05, "tolerance": 0.0, "max_iter": 500}
 
@@ -83,7 +94,7 @@ def test_without_weights_left():
     nlp = make_trained()
     pipe = nlp.get_pipe("hosemi")
     pipe.prune(np.inf)
-    assert pipe.weights.size()["features"] == pipe.weights.size()["weights"] == 0
+    assert size_of(pipe.weights)["features"] == size_of(pipe.weights)["weights"] == 0
     assert pipe.automaton.patterns == (("O", "O"),)  # forbidden
     nlp("Ada Lovelace wrote.")
 
@@ -93,10 +104,10 @@ def test_pairs_where_few_are_left(trained):
     pipe.prune(0.05)
     assert pipe.weights.pairs is None
     labels = len(pipe.inventory.names)
-    pipe.weights.keep(np.abs(pipe.weights.matrix) > 0.3)
+    weights_of(pipe.model).replace(keep(pipe.weights, abs(pipe.weights.matrix) > 0.3))
     before = weights_by_name(pipe)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("spacy_hosemi.model.weights.shim.SPARSE", 1.0)
+        patch.setattr("spacy_hosemi.model.weights.edits.SPARSE", 1.0)
         pipe.prune(0.3)
     assert pipe.weights.matrix.shape[1] == 1 < labels
     assert weights_by_name(pipe) == {k: w for k, w in before.items() if abs(w) > 0.3}
@@ -106,9 +117,9 @@ def test_pairs_where_few_are_left(trained):
 def test_a_pruned_model_is_saved_and_trained_on(name, request, tmp_path):
     nlp = copy.deepcopy(request.getfixturevalue(name))
     pipe = nlp.get_pipe("hosemi")
-    large = pipe.weights.size()["mb"]
+    large = size_of(pipe.weights)["mb"]
     pipe.prune(0.3)
-    assert pipe.weights.size()["mb"] < large
+    assert size_of(pipe.weights)["mb"] < large
     nlp.to_disk(tmp_path)
     other = spacy.load(tmp_path)
     loaded = other.get_pipe("hosemi")
@@ -133,7 +144,7 @@ def test_pruning_amid_online_training():
     assert weights_by_name(pipe) != before
     # label patterns alone: no feature is so small
     smallest = np.abs(pipe.weights.matrix[pipe.weights.matrix != 0]).min()
-    pipe.weights.set_pattern(np.full(len(pipe.weights.pattern), smallest / 4))
+    change_weights(pipe, pattern=np.full(len(pipe.weights.pattern), smallest / 4))
     pipe.prune(smallest / 2)
     assert len(pipe.weights.pattern) == len(pipe.automaton.patterns) == 0
     nlp.update(make_examples(nlp), sgd=optimizer)
@@ -175,7 +186,7 @@ def test_a_fit_leaves_no_weights_of_0(monkeypatch):
     left, right = pruned.get_pipe("hosemi"), full.get_pipe("hosemi")
     expected = {k: w for k, w in weights_by_name(right).items() if w}
     assert weights_by_name(left) == expected
-    assert left.weights.size()["features"] < right.weights.size()["features"] / 2
+    assert size_of(left.weights)["features"] < size_of(right.weights)["features"] / 2
     assert left.automaton.n_states < right.automaton.n_states
     np.testing.assert_allclose(log_zs(pruned), log_zs(full), rtol=1e-12)
 
@@ -202,9 +213,9 @@ def test_training_goes_on_after_l1(tmp_path):
 @pytest.mark.parametrize("fit", [{}, L1])
 def test_the_size_is_said(fit, capfd):
     weights = make_trained(fit={"progress": True, **fit}).get_pipe("hosemi").weights
-    size = weights.size()
+    size = size_of(weights)
     assert f"\n{len(weights.names)} features, {size['weights']} weights, " in (
         capfd.readouterr().err
     )
-    assert size["mb"] == len(weights.to_bytes()) / 1e6
-    assert size["weights"] == np.count_nonzero(weights.vector())
+    assert size["mb"] == len(to_bytes(weights)) / 1e6
+    assert size["weights"] == np.count_nonzero(as_vector(weights))

@@ -17,7 +17,15 @@ from spacy_hosemi.prediction.permitted_tags import best_permitted
 from spacy_hosemi.prediction.problem import Problem as SegmentationProblem
 
 from .. import oracles
-from ..helpers import as_problem, initialize, make_doc, make_nlp, make_trained, triples
+from ..helpers import (
+    as_problem,
+    change_weights,
+    initialize,
+    make_doc,
+    make_nlp,
+    make_trained,
+    triples,
+)
 from .test_answers import (
     CONFIGS,
     MARKED,
@@ -258,7 +266,7 @@ def test_impossible(config, message):
     rules = "label_rules" in config
     pipe.schema = pipe.schema.with_patterns([], [], config.get("label_rules", []))
     pipe.cfg["label_rules"] = config.get("label_rules", [])
-    pipe.weights.set_pattern(pipe.weights.pattern[:0])
+    change_weights(pipe, pattern=pipe.weights.pattern[:0])
     keep = [(0, 2, "A"), (2, 4, "A")] if rules else [(0, 2, "A")]
     with pytest.raises(ValueError, match=message):
         pipe.redecode(doc, keep)

@@ -13,6 +13,10 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
+from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.model.weights import potentials
+from spacy_hosemi.model.weights.potentials import read_docs
+from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
 
 from .. import oracles
 from ..helpers import (
@@ -132,9 +136,9 @@ def assert_kept_scores_agree(pipe, examples):
     """What prediction keeps of words, and what it sums anew."""
     for eg in examples:
         (kept,) = pipe.model.predict([eg.predicted])
-        pipe.weights.keep_scores = False
-        (fresh,) = pipe.model.predict([eg.predicted])
-        pipe.weights.keep_scores = True
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(potentials, "CACHES_WORDS", False)
+            (fresh,) = pipe.model.predict([eg.predicted])
         for role in ("inside", "start", "end"):
             found, expected = getattr(kept, role), getattr(fresh, role)
             np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -244,9 +248,10 @@ def test_roles_without_templates_cost_nothing():
     plain = {**WITHIN, "within": []}
     pipe, examples = make_random(features=plain)
     doc = examples[0].predicted
-    assert set(pipe.weights.rows(doc).tokens) == {"inside", "start", "end"}
+    assert set(read_docs(pipe.weights, [doc]).tokens) == {"inside", "start", "end"}
     pipe.model.predict([doc])
-    assert pipe.weights._scores.roles == ("inside", "start", "end")
+    found = pipe.weights.cached(potentials._token_scores)
+    assert found.roles == ("inside", "start", "end")
 
 
 def test_features_of_tokens_include_those_within():
@@ -491,7 +496,7 @@ def test_models_of_before_there_were_transitions(tmp_path):
     for text in TEXTS:
         assert find(other, text) == find(nlp, text)
     pipe = other.get_pipe("hosemi")
-    assert "n_observed" not in srsly.msgpack_loads(pipe.weights.to_bytes())
+    assert "n_observed" not in srsly.msgpack_loads(weights_of(pipe.model).to_bytes())
     pipe.prune(0.1)
 
 
@@ -508,13 +513,13 @@ def test_a_cfg_with_other_patterns(ordered, tmp_path):
 def test_weights_in_columns_of_another_role(ordered, role):
     """They would be read out of bounds."""
     weights = ordered.get_pipe("hosemi").weights
-    loaded = srsly.msgpack_loads(weights.to_bytes())
+    loaded = srsly.msgpack_loads(to_bytes(weights))
     columns = np.array(loaded["columns"])
     is_theirs = np.repeat(_rows(ordered.get_pipe("hosemi"), role), weights.pairs.sizes)
     columns[is_theirs] = 5 if role == "inside" else 0
     loaded["columns"] = columns.astype(np.int32)
     with pytest.raises(ValueError, match="HS062"):
-        weights.copy().from_bytes(srsly.msgpack_dumps(loaded))
+        from_bytes(srsly.msgpack_dumps(loaded), weights.extractor)
 
 
 def test_pruning_drops_patterns_without_weights(ordered, tmp_path):
@@ -579,7 +584,6 @@ def test_pruned_weights_of_labels_stay_a_matrix(config, monkeypatch):
         {"collective": 0.5},
         {"decoding": "mbr", "confidence": True},
         {"label_rules": ["A at most once"], "spans_key": "sc"},
-        {"pattern_selection": "gain", "pattern_max": 3},
         {"encoding": "IO"},
     ],
 )

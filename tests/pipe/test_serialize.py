@@ -40,7 +40,7 @@ THROUGH = [through_disk, through_bytes, through_pickle, through_deepcopy]
         {},
         {"encoding": "BILUO"},
         {"explicit_length": 3},
-        {"explicit_length": 3, "length_smoothing": 1},
+        {"explicit_length": 3},
     ],
 )
 @pytest.mark.parametrize("through", THROUGH)

@@ -104,7 +104,7 @@ def test_tables_and_lists():
         pipe.weights.names
     )
     other = copy.deepcopy(pipe)
-    assert other.weights.to_bytes() == pipe.weights.to_bytes()
+    assert weights_of(other.model).to_bytes() == weights_of(pipe.model).to_bytes()
 
 
 def test_rows_from_training_documents():
@@ -197,7 +197,7 @@ def test_copies_have_tables_of_their_own(copied, trained):
     ],
 )
 def test_unreadable_tables(change, trained):
-    weights = copy.deepcopy(trained.get_pipe("hosemi").weights)
+    weights = copy.deepcopy(weights_of(trained.get_pipe("hosemi").model))
     loaded = srsly.msgpack_loads(weights.to_bytes())
     loaded["tables"] = change(loaded["tables"])
     with pytest.raises(ValueError, match="HS062"):

@@ -44,6 +44,7 @@ class SparseAdagrad:
         """
         if not self.touched:
             return
+        self._own()
         rows = np.unique(np.concatenate(self.touched))
         self.touched.clear()
         average_rows(rows, self.weights, self._averages, self._last, self._log_decay)
@@ -51,6 +52,15 @@ class SparseAdagrad:
         self._n_updates += 1
         decay = (1.0 + self._n_updates) / (10.0 + self._n_updates)
         self._log_decay += float(np.log(min(decay, MAX_DECAY)))
+
+    def _own(self) -> None:
+        """Copy the weights, if they are read-only: a prediction has seen them."""
+        if not self.weights.flags.writeable:
+            # As large as the array before, whose end has room for more rows.
+            room = np.zeros(self._room.get("weights", self.weights).shape)
+            room[: len(self.weights)] = self.weights
+            self.weights = room[: len(self.weights)]
+            self._room["weights"] = room
 
     def grow(self, n_rows: int) -> Floats:
         """More rows, of zeros: for the averages they have been 0 from the beginning.
@@ -61,6 +71,7 @@ class SparseAdagrad:
         n_rows (int): How many.
         RETURNS (float64 [R + n_rows, L]): The weights, in their new place.
         """
+        self._own()
         n_old = len(self.weights)
         for name in _OF_ROWS:
             old = getattr(self, name)

@@ -1,19 +1,202 @@
-"""From scores of tokens to the three dense roles of potentials, and back."""
+"""From a `WeightState` and documents to potentials, and the transpose of that."""
 
 from __future__ import annotations
 
-from ...core import Potentials
-from .state import Floats
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ...core import CELLS, Potentials
+from ...core.parallel.coroutines import Steps
+from ...features import Values
+from ..active_features import (
+    RoleRows,
+    Rows,
+    SegmentRows,
+    in_documents,
+    known_segments,
+    no_rows,
+    read_rows,
+    split_records,
+    with_listed,
+)
+from ..kernels.gather import (
+    gather,
+    gather_cells,
+    gather_entries,
+    gather_pairs,
+    gather_strengths,
+    scatter,
+    scatter_cells,
+    scatter_entries,
+    scatter_pairs,
+    scatter_strengths,
+)
+from ..observed_features import NO_PLACES, PlaceRows, place_rows
+from .state import Floats, Ints, WeightState
+from .token_scores import TokenScores
+
+# Whether predictions sum the weights of a word once; tests compare with and without.
+CACHES_WORDS = True
+
+_NO_CELLS = np.zeros(0, CELLS)
 
 
-def _of_tokens(
+def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -> Rows:
+    """The active features of documents.
+
+    docs (Sequence[Doc]): One or more, read as if they were one.
+    is_train (bool): See `Gazetteers.matches`.
+    RETURNS (Rows): Those that the state knows.
+    """
+    return read_rows(state.extractor, state.table, docs, is_train)
+
+
+def score_docs(state: WeightState, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+    """Potentials for prediction: those of `score_rows`, but the weights of tokens are
+    rounded to single precision, and what a word adds is summed only once.
+
+    docs (Sequence[Doc]): Of the same vocabulary.
+    RETURNS (List[Potentials]): One for each.
+    """
+    if not CACHES_WORDS:
+        return [score_rows(state, read_docs(state, [doc]), len(doc)) for doc in docs]
+    if not docs:
+        return []
+    of_tokens = state.cached(_token_scores)
+    found = state.extractor.values_of(docs)
+    scores = yield from of_tokens.of_values(found)
+    for listed in found.listed:
+        rows = with_listed(no_rows(len(found.orths)), listed, state.table)
+        add_scores(state, rows, scores[of_tokens.roles.index(listed.role)])
+    # Most documents are short: all of them together take as many calls as one.
+    dense = _by_position(**dict(zip(of_tokens.roles, scores)))
+    segments, of_doc = in_documents(
+        known_segments(found.segments, state.table), found.first
+    )
+    cells = _split(state, _cells(state, segments), segments.row, of_doc, len(docs))
+    entries: Sequence[NDArray[Any] | None] = [None] * len(docs)
+    if state.n_observed:
+        places, of_doc = in_documents(_places(state, found), found.first)
+        joined = _entries(state, places)
+        entries = _split(state, joined, places.row, of_doc, len(docs))
+    of_docs = zip(cells, entries)
+    borders = found.first.tolist()
+    return [
+        _join(state, [x[i:j] for x in dense], of_cells, of_entries)
+        for i, j, (of_cells, of_entries) in zip(borders, borders[1:], of_docs)
+    ]
+
+
+def _token_scores(state: WeightState) -> TokenScores:
+    dense = state.dense(state.matrix)
+    weights = (state.matrix, state.pairs) if dense is None else (dense, None)
+    return TokenScores(state.extractor, state.table, *weights, len(state.tail))
+
+
+def _split(
+    state: WeightState, records: NDArray[Any], rows: Ints, doc: Ints, n_docs: int
+) -> list[NDArray[Any]]:
+    """The records of each document, see `split_records`."""
+    if not len(records):
+        return [records] * n_docs
+    if state.pairs is None:
+        sizes = np.full_like(rows, state.matrix.shape[1])
+    else:
+        sizes = state.pairs.sizes_of(rows)
+    return split_records(records, doc, sizes, n_docs)
+
+
+def _places(state: WeightState, found: Values) -> PlaceRows:
+    """Transition features of all documents together."""
+    keys = state.extractor.keys
+    return place_rows(
+        {
+            role: state.table.rows(keys(found.values, role, found.first))
+            for role in state.extractor.features.transition_roles
+        }
+    )
+
+
+def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
+    """RETURNS (Potentials): Of a document of n tokens, with these active features."""
+    scores = {role: np.zeros((n_tokens, len(state.tail))) for role in rows.tokens}
+    for role, of_role in rows.tokens.items():
+        add_scores(state, of_role, scores[role])
+    return join_scores(state, scores, rows.segments, rows.places)
+
+
+def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
+    """Add to scores [n, L] the weights of the features of each token."""
+    first, row, strength = rows
+    matrix, pairs = state.matrix, state.pair_arrays
+    dense = state.dense(matrix)
+    if strength is not None:
+        gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
+    elif dense is not None:
+        gather(first, row, dense, scores)
+    else:
+        gather_pairs(first, row, *pairs, matrix[:, 0], scores)
+
+
+def join_scores(
+    state: WeightState,
+    scores: Mapping[str, Floats],
+    segments: SegmentRows,
+    places: PlaceRows = NO_PLACES,
+) -> Potentials:
+    """All potentials of a document.
+
+    scores (Dict[str, float64 [n, L]]): Of its tokens, by role.
+    segments (SegmentRows), places (PlaceRows): Features of segments and transitions.
+    """
+    entries = _entries(state, places) if state.n_observed else None
+    return _join(state, _by_position(**scores), _cells(state, segments), entries)
+
+
+def _join(
+    state: WeightState,
+    dense: Sequence[Floats],
+    cells: NDArray[Any],
+    entries: NDArray[Any] | None,
+) -> Potentials:
+    inside, start, end = dense
+    fixed = state.length, state.tail, cells, state.pattern, entries
+    return Potentials(inside, start, end, *fixed)
+
+
+def _by_position(
     inside: Floats, start: Floats, end: Floats, within: Floats | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """RETURNS (Tuple[float64 [n, L], ..]): Inside, start and end. What is within a
-    segment adds to all of its tokens but the first."""
+    """From scores by role to the potentials inside, start and end."""
     if within is None:
         return inside, start, end
     return inside + within, start - within, end
+
+
+def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
+    weights, pairs = state.matrix.reshape(-1), state.pair_arrays
+    return gather_entries(places.position, places.row, places.role, *pairs, weights)
+
+
+def _cells(state: WeightState, segments: SegmentRows) -> NDArray[Any]:
+    if not len(segments.row):
+        return _NO_CELLS
+    return gather_cells(
+        segments.start,
+        segments.end,
+        segments.row,
+        segments.strength,
+        *state.pair_arrays,
+        state.matrix.reshape(-1),
+        len(state.tail),
+    )
+
+
+# transposes
 
 
 def role_gradient(gradient: Potentials, role: str) -> Floats:
@@ -22,3 +205,55 @@ def role_gradient(gradient: Potentials, role: str) -> Floats:
         return gradient.inside - gradient.start
     found: Floats = getattr(gradient, role)
     return found
+
+
+def add_document_gradient(
+    state: WeightState, rows: Rows, gradient: Potentials, d_matrix: Floats
+) -> None:
+    """Transpose of `score_rows`, but for patterns and lengths.
+
+    rows (Rows), gradient (Potentials): Of one document.
+    d_matrix (float64): In the shape of `matrix`; added to.
+    """
+    for role, of_role in rows.tokens.items():
+        add_gradient(state, of_role, role_gradient(gradient, role), d_matrix)
+    add_cell_gradient(state, rows.segments, gradient.cells, d_matrix)
+    add_entry_gradient(state, rows.places, gradient.entries, d_matrix)
+
+
+def add_gradient(
+    state: WeightState, rows: RoleRows, d_scores: Floats, d_matrix: Floats
+) -> None:
+    """Transpose of `add_scores`."""
+    first, row, strength = rows
+    pairs, d_weights = state.pair_arrays, d_matrix.reshape(-1)
+    dense = state.dense(d_matrix)
+    if strength is not None:
+        scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
+    elif dense is not None:
+        scatter(first, row, d_scores, dense)
+    else:
+        scatter_pairs(first, row, *pairs, d_scores, d_weights)
+
+
+def add_cell_gradient(
+    state: WeightState, segments: SegmentRows, d_cells: NDArray[Any], d_matrix: Floats
+) -> None:
+    """Transpose of the cells that `join_scores` makes."""
+    if len(segments.row):
+        first, _ = state.pair_arrays
+        d_weights = d_matrix.reshape(-1)
+        row, strength = segments.row, segments.strength
+        scatter_cells(row, strength, first, d_cells, len(state.tail), d_weights)
+
+
+def add_entry_gradient(
+    state: WeightState,
+    places: PlaceRows,
+    d_entries: NDArray[Any] | None,
+    d_matrix: Floats,
+) -> None:
+    """Transpose of the entries that `join_scores` makes."""
+    if d_entries is not None:
+        first, _ = state.pair_arrays
+        scatter_entries(places.row, first, d_entries, d_matrix.reshape(-1))

@@ -1,32 +1,162 @@
-"""Types of the weights, and what of them is saved."""
+"""The weights of a sparse linear model, as data.
+
+    inside[i, y] = sum of weight[row, y] over the rows of features active at token i
+    start, end   : likewise, in their roles
+    entries      : weights of transition features, for label patterns
+
+Features in the role "within" count at all tokens of a segment but the first: they are
+added to `inside` and subtracted from `start`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core import CELLS
-
-# Of so many of the weights of its features a model has `pairs` rather than zeros: from
-# there on they are not only smaller but as fast.
-SPARSE = 1 / 8
-
+from ...features import Extractor
+from ...features.kernels.key_table import RowTable
+from ..cached import Cached
+from .families import TRANSITIONS, families_of
+from .pairs import Pairs
 
 Floats = NDArray[np.float64]
-
-
 Ints = NDArray[np.int32]
-
-
 Keys = NDArray[np.uint64]
 
+_NO_INTS = np.zeros(0, np.int32)
 
-_NO_CELLS = np.zeros(0, CELLS)
+
+@dataclass(frozen=True, eq=False)
+class WeightState(Cached):
+    """R features and their weights, for L labels and M label patterns.
+
+    Training replaces a state by another one. It changes arrays in place only until a
+    prediction has seen them; from then on they are read-only, see `freeze`.
+
+    extractor (Extractor): Reads features from documents.
+    table (RowTable): The row of each feature key.
+    names (List[str]): "role:TEMPLATE=value" of each feature.
+    family (intp [R]): Of each feature, an index of `FAMILIES`.
+    counts (int64 [R]): Training documents in which each feature occurs.
+    n_docs (int): Training documents.
+    pairs (Optional[Pairs]): Which (row, column) pairs have a weight; None: all.
+    matrix (float64 [R, L]): Weights of features; with `pairs` [N, 1].
+    pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never trained.
+    length (float64 [L, D]): Weights of lengths up to D.
+    tail (float64 [L]): Weight of each further token; fixed.
+    learn_length (bool): Whether `length` is trained.
+    n_observed (int): Columns of `pairs` beyond L, which only transitions have.
+    is_trained (bool): Whether any weight was ever trained or set.
+    grows (bool): Whether updates may add features.
+    n_whole (int): The first rows that have all L weights in order, if all other rows
+        are those of transitions; else 0. Only with `pairs`.
+    """
+
+    extractor: Extractor
+    table: RowTable
+    names: list[str]
+    family: NDArray[np.intp]
+    counts: NDArray[np.int64]
+    n_docs: int
+    pairs: Pairs | None
+    matrix: Floats
+    pattern: Floats
+    length: Floats
+    tail: Floats
+    learn_length: bool = False
+    n_observed: int = 0
+    is_trained: bool = False
+    grows: bool = True
+    n_whole: int = 0
+
+    @property
+    def is_learnt(self) -> NDArray[np.bool_]:
+        """RETURNS (bool [M + L * D]): Which weights of patterns and lengths are
+        trained."""
+        lengths = np.isfinite(self.length) & self.learn_length
+        return np.concatenate([np.isfinite(self.pattern), lengths.ravel()])
+
+    @property
+    def pair_arrays(self) -> tuple[Ints, Ints]:
+        """RETURNS (Tuple[int32 [R + 1], int32 [N]]): Those of `pairs`, or empty."""
+        pairs = self.pairs
+        return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
+
+    def dense(self, matrix: Floats) -> Floats | None:
+        """The part of a matrix that has a weight in each of L columns, as a view.
+
+        matrix (float64): In the shape of `matrix`.
+        RETURNS (Optional[float64 [R', L]]): None: some rows need `pairs`.
+        """
+        if self.pairs is None:
+            return matrix
+        if not self.n_whole:
+            return None
+        n_labels = len(self.tail)
+        return matrix[: self.n_whole * n_labels].reshape(self.n_whole, n_labels)
+
+    def slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
+        """RETURNS (Tuple[int32, int32, int64]): For each weight of some rows the index
+        of the row in `rows`, its column, and its place in `matrix.ravel()`."""
+        index = np.arange(len(rows), dtype=np.int32)
+        if self.pairs is None:
+            n_columns = self.matrix.shape[1]
+            feature = np.repeat(index, n_columns)
+            column = np.tile(np.arange(n_columns, dtype=np.int32), len(rows))
+            return feature, column, rows[feature].astype(np.int64) * n_columns + column
+        slot = self.pairs.slots(rows).astype(np.int64)
+        feature = np.repeat(index, self.pairs.sizes[rows])
+        return feature, self.pairs.columns[slot], slot
+
+    def by_slot(self, of_row: NDArray[Any]) -> NDArray[Any]:
+        """RETURNS (array): From one value for each feature to one for each row of
+        `matrix`."""
+        return of_row if self.pairs is None else of_row.repeat(self.pairs.sizes)
 
 
-# What is saved as it is.
-_STORED = (
-    *("names", "counts", "pairs", "matrix", "pattern", "length", "tail"),
-    *("learn_length", "length_smoothing", "n_observed"),
-    *("is_trained", "n_docs", "grows"),
-)
+def empty_state(extractor: Extractor) -> WeightState:
+    """RETURNS (WeightState): Without features and labels."""
+    return WeightState(
+        extractor=extractor,
+        **with_rows(np.zeros(0, np.uint64), [], None, 0),
+        counts=np.zeros(0, np.int64),
+        n_docs=1,
+        matrix=np.zeros((0, 0)),
+        pattern=np.zeros(0),
+        length=np.zeros((0, 1)),
+        tail=np.zeros(0),
+    )
+
+
+def with_rows(
+    keys: Keys, names: Sequence[str], pairs: Pairs | None, n_labels: int
+) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): The fields of a `WeightState` that follow from the
+    features and their pairs."""
+    family = families_of(names)
+    return {
+        "table": RowTable(np.asarray(keys, np.uint64)),
+        "names": list(names),
+        "family": family,
+        "pairs": pairs,
+        "n_whole": n_whole_rows(pairs, n_labels, family),
+    }
+
+
+def n_whole_rows(pairs: Pairs | None, n_labels: int, family: NDArray[np.intp]) -> int:
+    """RETURNS (int): See `WeightState.n_whole`."""
+    n_whole = 0 if pairs is None else pairs.n_whole(n_labels)
+    return n_whole if (family[n_whole:] == TRANSITIONS).all() else 0
+
+
+def freeze(state: WeightState) -> WeightState:
+    """RETURNS (WeightState): The same, with read-only arrays."""
+    arrays: list[NDArray[Any]] = [state.matrix, state.pattern, state.length]
+    arrays += [state.tail, state.counts, state.family, *state.pair_arrays]
+    for array in arrays:
+        array.setflags(write=False)
+    return state

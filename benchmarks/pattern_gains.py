@@ -19,9 +19,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import Constraints, PatternAutomaton, Potentials, sample
-from ..labels.gold import Gold
-from ..labels.inventory import Pattern, Segment
+from spacy_hosemi.core import Constraints, PatternAutomaton, Potentials, sample
+from spacy_hosemi.labels.gold import Gold
+from spacy_hosemi.labels.inventory import Pattern, Segment
 
 DRAWS = 20
 

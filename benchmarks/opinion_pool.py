@@ -14,43 +14,40 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy import registry
 
-from ..errors import Errors
-from ..model.kernels.sparse_steps import Freedom
-from ..model.weights.shim import Weights
-from .batch import Batch, check_batch
-from .lbfgs import Fit
+from spacy_hosemi.model.kernels.sparse_steps import Freedom
+from spacy_hosemi.model.weights.state import WeightState
+from spacy_hosemi.model.weights.vector import by_weight
+from spacy_hosemi.training.batch import Batch, check_batch
+from spacy_hosemi.training.lbfgs import Fit
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
+@registry.misc("benchmarks.opinion_pool.v1")
 def make_opinion_pool(fit: Fit, weight: float = 0.2) -> Fit:
-    """Registered as "spacy_hosemi.opinion_pool.v1" in `misc`.
+    """A fit for `HighOrderSemiCRF.initialize`.
 
-    fit (Callable[[Batch], None]): Trains each of the two models, such as
-        spacy_hosemi.lbfgs.v1.
+    fit (Callable[[Batch], None]): Trains each of the two models, such as the one of
+        `make_lbfgs`.
     weight (float): Of the model of the lists, between 0 and 1.
     RETURNS (Callable[[Batch], None]): Trains both and leaves their pool in place.
-    RAISES (ValueError): HS043 weight out of range; HS078, when called, if no feature
-        reads a list.
+    RAISES (ValueError): When called, if no feature reads a list.
     """
-    if not 0.0 <= weight <= 1.0:
-        raise ValueError(
-            Errors.HS043.format(name="weight", found=weight, expected="0 to 1")
-        )
 
     def pool(batch: Batch) -> None:
-        check_batch(batch, "spacy_hosemi.opinion_pool.v1")
+        check_batch(batch, "the opinion pool")
         weights = batch.weights
-        of_lists = features_of_lists(weights)
+        of_lists = features_of_lists(weights.state)
         if not of_lists.any():
-            raise ValueError(Errors.HS078)
+            raise ValueError("no feature reads a list: name lists in model.gazetteers")
         pooled = np.zeros(len(weights.vector()))
         for share, of_rows in ((1.0 - weight, ~of_lists), (weight, of_lists)):
             is_learnt = np.ones(len(pooled), bool)
-            by_weight = weights.by_weight(of_rows)
-            is_learnt[: len(by_weight)] = by_weight
+            of_matrix = by_weight(weights.state, of_rows)
+            is_learnt[: len(of_matrix)] = of_matrix
             weights.set_vector(np.zeros(len(pooled)))
             fit(_Part(batch, is_learnt))
             pooled += share * weights.vector()
@@ -60,7 +57,7 @@ def make_opinion_pool(fit: Fit, weight: float = 0.2) -> Fit:
     return pool
 
 
-def features_of_lists(weights: Weights) -> Mask:
+def features_of_lists(weights: WeightState) -> Mask:
     """RETURNS (bool [R]): Which features read a list."""
     prefixes = weights.extractor.list_templates()
     return np.array(

@@ -1,0 +1,113 @@
+"""Online training: sparse AdaGrad steps on a `WeightState`, and averages of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ...core import Potentials
+from ..active_features import Rows
+from .adagrad import SparseAdagrad
+from .families import families_of
+from .pairs import Counts
+from .potentials import add_document_gradient
+from .state import Floats, Keys, WeightState, n_whole_rows
+from .vector import dense, dense_values, row_values, with_dense
+
+
+class OnlineSteps:
+    """The gradient of a batch, and what the optimizer remembers of earlier ones.
+
+    A step changes the matrix of weights in place, unless it is read-only, because a
+    prediction has seen it: then a copy.
+
+    state (WeightState): The one to begin with. All methods want the present one, whose
+        matrix must be this one's or the last result's.
+    """
+
+    def __init__(self, state: WeightState) -> None:
+        self._matrix = SparseAdagrad(state.matrix)
+        self._dense = SparseAdagrad(dense(state)[:, None])
+        self._n_docs = 0
+
+    def accumulate(self, state: WeightState, rows: Rows, gradient: Potentials) -> None:
+        """Add the gradient of one document.
+
+        rows (Rows): Its active features.
+        gradient (Potentials): Derivatives by its potentials.
+        """
+        add_document_gradient(state, rows, gradient, self._matrix.gradient)
+        for active in rows.fired:
+            slots = active if state.pairs is None else state.pairs.slots(active)
+            self._matrix.touched.append(slots)
+        learnt = np.flatnonzero(state.is_learnt).astype(np.int32)
+        d_dense = np.concatenate([gradient.pattern, gradient.length.ravel()])
+        self._dense.gradient[learnt, 0] += d_dense[learnt]
+        self._dense.touched.append(learnt)
+        self._n_docs += 1
+
+    def step(
+        self, state: WeightState, l2: Mapping[str, float], rate: float
+    ) -> WeightState:
+        """One step on all weights that documents have read since the last step.
+
+        l2 (Dict[str, float]): By family.
+        rate (float): Learning rate.
+        """
+        if not self._n_docs:
+            return state
+        of_row, of_rest = step_shares(state, self._n_docs)
+        self._matrix.step(state.by_slot(row_values(state, l2) * of_row), rate)
+        self._dense.step(dense_values(state, l2) * of_rest, rate)
+        self._n_docs = 0
+        state = replace(state, matrix=self._matrix.weights, is_trained=True)
+        return with_dense(state, self._dense.weights[:, 0])
+
+    def averaged(self, state: WeightState) -> WeightState:
+        """RETURNS (WeightState): With the averages of all steps."""
+        state = replace(state, matrix=self._matrix.averages().copy())
+        return with_dense(state, self._dense.averages()[:, 0])
+
+    def add_features(
+        self, state: WeightState, keys: Keys, names: list[str], counts: Counts
+    ) -> WeightState:
+        """Weights of 0 for more features, which come last.
+
+        keys (uint64 [K]): Not known yet; none is a transition.
+        names (List[str]): "role:TEMPLATE=value" of each.
+        counts (int64 [K]): Documents in which each occurs.
+        """
+        n_labels, n_new, pairs = len(state.tail), len(names), state.pairs
+        family = np.concatenate([state.family, families_of(names)])
+        if pairs is not None:
+            pairs = pairs.with_rows(n_new, n_labels)
+            n_new *= n_labels
+        table, all_names = state.table, state.names
+        if not state.family.flags.writeable:  # predictions may read these
+            table, all_names = table.copy(), [*all_names]
+        table.extend(keys)
+        all_names += names
+        return replace(
+            state,
+            table=table,
+            names=all_names,
+            family=family,
+            counts=np.concatenate([state.counts, counts]),
+            pairs=pairs,
+            n_whole=n_whole_rows(pairs, n_labels, family),
+            matrix=self._matrix.grow(n_new),
+        )
+
+
+def step_shares(state: WeightState, n_docs: int) -> tuple[Floats, float]:
+    """The share of l2 that counts in a step on some documents.
+
+    In one pass over the training data the l2 of the objective counts once for each
+    feature: it is shared by the documents in which the feature occurs.
+
+    RETURNS (Tuple[float64 [R], float]): For each feature; for patterns and lengths.
+    """
+    of_row = np.minimum(n_docs / np.maximum(state.counts, 1), 1.0)
+    return of_row, min(n_docs / state.n_docs, 1.0)

@@ -1,0 +1,148 @@
+"""All trained weights as one vector: the matrix, then patterns and lengths.
+
+Of the weights of patterns and lengths, those that are not finite are not trained and
+not in the vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import PatternAutomaton
+from ...errors import Errors
+from .families import FAMILIES
+from .packing import to_single
+from .state import Floats, WeightState
+
+
+def as_vector(state: WeightState) -> Floats:
+    """RETURNS (float64 [N]): A new array."""
+    return np.concatenate([state.matrix.ravel(), dense(state)[state.is_learnt]])
+
+
+def with_vector(
+    state: WeightState, vector: Floats, *, copy: bool = True
+) -> WeightState:
+    """Inverse of `as_vector`.
+
+    vector (float64 [N]): New weights.
+    copy (bool): False: `matrix` is a view of the vector.
+    RAISES (ValueError): HS055 length.
+    """
+    size = state.matrix.size
+    expected = size + int(state.is_learnt.sum())
+    if vector.shape != (expected,):
+        raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
+    matrix = vector[:size].reshape(state.matrix.shape)
+    state = replace(state, matrix=matrix.copy() if copy else matrix, is_trained=True)
+    return with_learnt(state, vector[size:])
+
+
+def with_learnt(state: WeightState, values: Floats) -> WeightState:
+    """RETURNS (WeightState): With other weights of patterns and lengths: the end of
+    what `as_vector` gives."""
+    learnt = state.is_learnt
+    of_all = np.zeros(len(learnt))
+    of_all[learnt] = values
+    return with_dense(state, of_all)
+
+
+def rounded(state: WeightState) -> WeightState:
+    """RETURNS (WeightState): With the weights that a saved model will have."""
+    return replace(
+        state,
+        matrix=to_single(state.matrix),
+        pattern=to_single(state.pattern),
+        length=to_single(state.length),
+        tail=to_single(state.tail),
+    )
+
+
+# patterns and lengths, 0 where nothing is trained
+
+
+def dense(state: WeightState) -> Floats:
+    """RETURNS (float64 [M + L * D]): Weights of patterns and lengths."""
+    values = np.concatenate([state.pattern, state.length.ravel()])
+    return np.where(state.is_learnt, values, 0.0)
+
+
+def with_dense(state: WeightState, values: Floats) -> WeightState:
+    """Inverse of `dense`."""
+    split = len(state.pattern)
+    pattern = np.where(np.isfinite(state.pattern), values[:split], state.pattern)
+    if not state.learn_length:
+        return replace(state, pattern=pattern)
+    length = values[split:].reshape(state.length.shape)
+    length = np.where(np.isfinite(state.length), length, state.length)
+    return replace(state, pattern=pattern, length=length)
+
+
+def dense_values(state: WeightState, values: Mapping[str, float]) -> Floats:
+    """RETURNS (float64 [M + L * D]): For each weight of `dense` the value of its
+    family."""
+    sizes = [state.pattern.size, state.length.size]
+    return np.repeat([values["pattern"], values["length"]], sizes)
+
+
+# one value for each weight
+
+
+def row_values(state: WeightState, values: Mapping[str, float]) -> Floats:
+    """RETURNS (float64 [R]): For each feature the value of its family."""
+    return np.array([values[family] for family in FAMILIES])[state.family]
+
+
+def by_weight(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
+    """RETURNS (array): From one value for each feature to one for each weight of
+    `matrix`."""
+    return state.by_slot(of_row).repeat(state.matrix.shape[1])
+
+
+def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
+    """RETURNS (float64 [N]): For each weight the value of its family."""
+    rows = by_weight(state, row_values(state, values))
+    return np.concatenate([rows, dense_values(state, values)[state.is_learnt]])
+
+
+def of_long_patterns(
+    state: WeightState, automaton: PatternAutomaton
+) -> NDArray[np.bool_]:
+    """Which weights belong to label patterns of three or more names, or to features of
+    such patterns: `core.viterbi` is faster where none of them is negative.
+
+    automaton (PatternAutomaton): Of the same patterns.
+    RETURNS (bool [N]): In the order of `as_vector`.
+    """
+    is_long = np.zeros(state.matrix.size, bool)
+    if state.pairs is not None:
+        of_column = [False] * len(state.tail)
+        of_column += [len(z) > 2 for z in automaton.observed]
+        is_long = np.array(of_column, bool)[state.pairs.columns]
+    of_length = np.zeros(state.length.size, bool)
+    of_dense = np.concatenate([automaton.pattern_length > 2, of_length])
+    return np.concatenate([is_long, of_dense[state.is_learnt]])
+
+
+# gradients
+
+
+def empty_gradient(state: WeightState) -> tuple[Floats, Floats]:
+    """RETURNS (Tuple[float64 [N], Floats]): Zeros in the order of `as_vector`, and a
+    view of their part that has the shape of `matrix`."""
+    size = state.matrix.size
+    vector = np.zeros(size + int(state.is_learnt.sum()))
+    return vector, vector[:size].reshape(state.matrix.shape)
+
+
+def write_dense_gradient(
+    state: WeightState, vector: Floats, pattern: Floats, length: Floats
+) -> None:
+    """Write derivatives by patterns and lengths into what `empty_gradient` gave."""
+    of_all = np.concatenate([pattern, length.ravel()])
+    vector[state.matrix.size :] = of_all[state.is_learnt]
