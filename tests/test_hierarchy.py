@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core import PatternAutomaton, viterbi
+from spacy_hosemi.hierarchy.answers import mbr_spans
 from spacy_hosemi.hierarchy.candidates import (
     Candidates,
     Known,
@@ -23,7 +24,6 @@ from spacy_hosemi.hierarchy.coarse_to_fine import (
     paths,
 )
 from spacy_hosemi.hierarchy.decoder import surest
-from spacy_hosemi.hierarchy.mbr import mbr_spans
 from spacy_hosemi.hierarchy.trainer import LevelBatch, train_levels
 from spacy_hosemi.hierarchy.tree import LabelTree
 from spacy_hosemi.hierarchy.weights import (

@@ -1,4 +1,4 @@
-"""The posterior over the leaves of a label tree, level by level.
+"""The posterior over the leaves of a label tree, level by level, and answers from it.
 
 It is that of the last level: over all segmentations that the candidates of this level
 can make. With a threshold of 0 these are all segmentations; otherwise those that need a
@@ -13,17 +13,32 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..core import PatternAutomaton
+from ..core.algorithms.lattice import Lattice
+from ..core.algorithms.lattice_graph import StateTable
 from ..core.algorithms.marginals import check_segment
 from ..errors import Errors
 from ..features.instances import Instance
-from ..labels.inventory import Segment, Span
+from ..labels.inventory import OUTSIDE, Segment, Span
 from ..prediction.posterior import Option, Path, by_instance
 from .coarse_to_fine import Solved
 from .tree import LabelTree
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+
 # Two sums of the same numbers may differ by this share.
 _ROUNDING = 1e-9
+
+# Of a lattice in which segmentations differ only in where spans are.
+_TABLE = StateTable(PatternAutomaton([OUTSIDE, "span"], []))
+_NO_WEIGHTS = np.zeros(0)
+
+# A ratio has grown if it is larger by more than this.
+_GROWTH = 1e-12
 
 
 @dataclass(frozen=True)
@@ -116,6 +131,9 @@ class LevelPosterior:
     labels: Sequence[str]
     n_tokens: int
 
+    def detach(self) -> None:
+        """Does nothing: this is always of one document."""
+
     def n_bytes(self) -> int:
         """See `Posterior`."""
         return sum(part.solved.n_bytes() for part in self.parts[:1])
@@ -188,3 +206,92 @@ class LeafMarginals:
             raise ValueError(Errors.HS022.format(found=p))
         least = p * (1.0 - _ROUNDING)
         return sorted((*x, q) for x, q in self._segments.items() if q >= least)
+
+
+def mbr_spans(solved: Solved, expected_f1: float | None) -> Ints:
+    """The spans of each document with the highest expected F1 (minimum Bayes risk), as
+    `core.mbr`, over the last level:
+
+        max_s  sum over spans of s of (2 P(span) - expected_f1)
+
+    Outside adds nothing, and is possible where `Solved.is_open` says so.
+
+    solved (Solved): Of the last level; K candidates.
+    expected_f1 (Optional[float]): Of all documents together, 0 to 1; None: of each
+        document alone, found by Dinkelbach's method.
+    RETURNS (int32 [S]): Which candidates, document by document, from left to right.
+    """
+    gains = _Gains(solved)
+    if expected_f1 is not None:
+        return gains.best(np.full(gains.n_docs, expected_f1))
+    ratio = gains.f1(solved.best_spans)
+    while True:
+        best = gains.best(ratio)
+        reached = gains.f1(best)
+        if (reached <= ratio + _GROWTH).all():
+            return best
+        ratio = np.maximum(reached, ratio)
+
+
+class _Gains:
+    """The gain of each span, 2 P(span) - ratio, and the spans with the largest sum."""
+
+    def __init__(self, solved: Solved) -> None:
+        found, self._prob = solved.candidates, solved.found[0]
+        self.n_docs, self._sizes = len(found.sizes), found.sizes
+        self._doc, self._node = found.doc, found.node
+        self._start, self._end = found.start, found.end
+        is_span, is_possible = found.node >= 0, self._prob > 0.0
+        self._spans = np.flatnonzero(is_span & is_possible)
+        self._n_expected = self._sums(self._spans)
+        offset = found.offset
+        first, last = found.start + offset, found.end + offset
+        covered = self._covered(first, last, ~is_span & is_possible)
+        self._is_open = covered if solved.is_open is None else solved.is_open
+        closed = np.concatenate([[0], np.cumsum(~self._is_open)])
+        self._is_needed = (closed[last] > closed[first])[self._spans]
+
+    def _covered(self, first: Ints, last: Ints, some: Bools) -> Bools:
+        """RETURNS (bool [n]): Which tokens of all documents some candidates cover."""
+        n = int(self._sizes.sum()) + 1
+        opened = np.bincount(first[some], minlength=n)
+        ended = np.bincount(last[some], minlength=n)
+        return np.cumsum(opened - ended)[:-1] > 0
+
+    def _sums(self, spans: NDArray[np.intp] | Ints) -> Floats:
+        """RETURNS (float64 [N]): Expected number of correct ones, by document."""
+        doc, prob = self._doc[spans], self._prob[spans]
+        sums = np.bincount(doc, weights=prob, minlength=self.n_docs)
+        return sums.astype(np.float64)
+
+    def f1(self, spans: Ints) -> Floats:
+        """RETURNS (float64 [N]): About the expected F1 of some spans, by document."""
+        sizes = np.bincount(self._doc[spans], minlength=self.n_docs) + self._n_expected
+        return 2.0 * self._sums(spans) / np.where(sizes > 0.0, sizes, 1.0)
+
+    def best(self, ratio: Floats) -> Ints:
+        """The spans with the largest sum of gains.
+
+        ratio (float64 [N]): Subtracted for each span, by document.
+        RETURNS (int32 [S]): Which candidates.
+        """
+        gain = 2.0 * self._prob[self._spans] - ratio[self._doc[self._spans]]
+        # Where outside is impossible, spans without a gain may be needed.
+        some = (gain > 0.0) | self._is_needed
+        spans, gain = self._spans[some], gain[some]
+        token = np.flatnonzero(self._is_open)
+        doc = np.repeat(np.arange(self.n_docs), self._sizes)[token]
+        token -= (np.cumsum(self._sizes) - self._sizes)[doc]
+        doc = np.concatenate([doc, self._doc[spans]])
+        start = np.concatenate([token, self._start[spans]]).astype(np.int32)
+        end = np.concatenate([token + 1, self._end[spans]]).astype(np.int32)
+        of = np.concatenate([np.full(len(token), -1), spans])
+        at = np.lexsort((start, end, doc))
+        of, score = of[at], np.concatenate([np.zeros(len(token)), gain])[at]
+        first = np.searchsorted(doc[at], np.arange(self.n_docs + 1)).astype(np.int32)
+        label = (of >= 0).astype(np.int32)
+        places = first, self._sizes, start[at], end[at], label
+        lattice = Lattice(_TABLE, _NO_WEIGHTS, *places)
+        order = np.where(of < 0, 0, self._node[of] + 1).astype(np.int32)
+        best = of[lattice.solve(score, order)[1]]
+        return best[best >= 0].astype(np.int32)

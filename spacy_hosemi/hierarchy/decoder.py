@@ -33,11 +33,10 @@ from ..prediction.existing_entities import read_preset
 from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_steps
 from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
-from .answers import LeafPosterior, LevelPosterior
+from .answers import LeafPosterior, LevelPosterior, mbr_spans
 from .candidates import Known, Place, top_candidates
 from .coarse_to_fine import FoundSpan, Hierarchy, Readings, Solved, descend, paths
 from .flatten import FlatTree, flatten
-from .mbr import mbr_spans
 from .projection import TreeProjection
 
 

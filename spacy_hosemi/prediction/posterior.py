@@ -71,8 +71,12 @@ class InstancePosterior(Part, Protocol):
 class Posterior(Protocol):
     """Over the segmentations of one document."""
 
+    def detach(self) -> None:
+        """Copy what is a part of the arrays of a batch, before this outlives it."""
+        ...
+
     def n_bytes(self) -> int:
-        """RETURNS (int): The memory that its arrays take."""
+        """RETURNS (int): The memory that its arrays take, once it is detached."""
         ...
 
     def check(self) -> None:
@@ -104,6 +108,11 @@ class FlatPosterior:
 
     decoder: FlatDecoder
     problems: Sequence[Problem]
+
+    def detach(self) -> None:
+        """See `Posterior`."""
+        for problem in self.problems:
+            problem.detach()
 
     def n_bytes(self) -> int:
         """See `Posterior`."""

@@ -37,6 +37,14 @@ class Problem:
             arrays += [limits.allowed, limits.boundary]
         return sum(array.nbytes for array in arrays if array is not None)
 
+    def detach(self) -> None:
+        """Copy scores that are a part of the arrays of a batch: they would keep all of
+        these in memory."""
+        scores = self.potentials
+        for role in ("inside", "start", "end"):
+            if getattr(scores, role).base is not None:
+                setattr(scores, role, getattr(scores, role).copy())
+
     def at_temperature(self, temperature: float) -> Problem:
         """With all scores divided by it; what is forbidden stays forbidden."""
         if temperature == 1.0:

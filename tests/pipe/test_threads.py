@@ -42,6 +42,31 @@ def test_equal_for_any_number(nlp, threads, decoding, monkeypatch):
     assert [text for text, _ in found] == TEXTS
 
 
+@pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
+@pytest.mark.parametrize("scope", ["doc", "sents"])
+def test_one_by_one_equals_batches(decoding, scope):
+    """Bit for bit; and what a batch leaves of a document is its own."""
+    nlp = make_trained(decoding=decoding)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.cfg["scope"] = scope
+    docs = [[nlp.make_doc(text) for text in TEXTS[:40]] for _ in range(2)]
+    for doc in [*docs[0], *docs[1]]:
+        for token in doc:
+            token.is_sent_start = token.i % 3 == 0
+    together = pipe.predict(docs[0])
+    alone = [pipe.predict([doc])[0] for doc in docs[1]]
+    assert [x.spans for x in together] == [x.spans for x in alone]
+    for left, right in zip(together, alone):
+        paths = right.posterior.paths(right.spans)
+        assert left.posterior.paths(left.spans) == paths
+        left.posterior.detach()
+        assert left.posterior.paths(left.spans) == paths
+        for problem in left.posterior.problems:
+            assert problem.potentials.start.base is None
+        assert left.posterior.n_bytes() == right.posterior.n_bytes() > 0
+    assert sum(len(x.spans) for x in alone) > 20
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_no_documents(nlp, threads):
     assert predict(nlp, threads, []) == []
