@@ -1,4 +1,4 @@
-"""Segments that are left of all, level by level of a label tree."""
+"""Candidates: the segments that are not pruned, level by level of a label tree."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 Place = tuple[int, int, int]  # start, end, node of a label tree
 
-# Documents whose segments are looked for together.
+# Documents that are swept together at the top.
 PORTION = 128
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Segments that are left at a level, document by document, by their ends.
+    """K segments of N documents at one level, document by document, sorted by end.
 
     first (int32 [N + 1]): Those of document d are first[d] to first[d + 1] - 1.
-    sizes (int32 [N]): Its tokens.
+    sizes (int32 [N]): The number of tokens of each document.
     start, end (int32 [K]): Tokens of the document, half-open.
     node (int32 [K]): Of the label tree; -1: outside.
-    score (float64 [K]): Without patterns.
+    score (float64 [K]): Without the weights of label patterns.
     """
 
     first: Ints
@@ -43,17 +43,18 @@ class Candidates:
 
     @property
     def doc(self) -> Ints:
-        """RETURNS (int32 [K]): Which document each is in."""
+        """RETURNS (int32 [K]): The document of each."""
         docs = np.arange(len(self.sizes), dtype=np.int32)
         return np.repeat(docs, np.diff(self.first))
 
     @property
     def offset(self) -> Ints:
-        """RETURNS (int32 [K]): Where its document begins in all tokens together."""
+        """RETURNS (int32 [K]): The first token of its document, if the tokens of all
+        documents are counted together."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
 
     def those(self, keep: Bools) -> Candidates:
-        """RETURNS (Candidates): Some of them."""
+        """RETURNS (Candidates): Those with True."""
         kept = np.flatnonzero(keep)
         return Candidates(
             np.searchsorted(kept, self.first).astype(np.int32),
@@ -65,9 +66,11 @@ class Candidates:
         )
 
     def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
-        """Each with the children of its node; leaves and outside stay.
+        """Replace each candidate by one for each child of its node; leaves and outside
+        stay.
 
-        RETURNS (Tuple[Candidates, int64 [K]]): And where those of each begin.
+        RETURNS (Tuple[Candidates, int64 [K]]): The children, and the place of the first
+            child of each candidate.
         """
         counts = tree.n_children(self.node)
         copies = np.maximum(counts, 1)
@@ -88,13 +91,13 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the spans of documents, to which segments are held.
+    """What is known of the spans of documents.
 
-    spans (List[List[Tuple[int, int, int]]]): start, end and node of those that are
-        right, by document; a node that is no leaf stands for all leaves below it.
-    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: of all
-        others of the document nothing is.
-    wrong (List[List[Tuple[int, int, int]]]): Those that are not.
+    spans (List[List[Tuple[int, int, int]]]): Start, end and node of required spans, by
+        document; an inner node stands for all leaves below it.
+    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: all that
+        no required span covers.
+    wrong (List[List[Tuple[int, int, int]]]): Excluded spans.
     """
 
     spans: list[list[Place]]
@@ -105,10 +108,10 @@ class Known:
         return self.is_open is not None or any(self.spans) or any(self.wrong)
 
     def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
-        """Which candidates no known span speaks against.
+        """RETURNS (bool [K]): Candidates that contradict nothing that is known.
 
-        A candidate is a known span with a node on the way to its node, or below that,
-        or touches no token of which something else is known.
+        A candidate agrees if it has the tokens of a required span, and one of the two
+        nodes is above the other; or if nothing is known of any of its tokens.
         """
         sizes = candidates.sizes
         offsets = np.cumsum(sizes) - sizes
@@ -154,15 +157,15 @@ def top_candidates(
     others: Iterable[Sequence[Segment]],
     threshold: float,
 ) -> Candidates:
-    """Segments of the first level that are refined.
+    """The candidates of the first level.
 
     automaton (PatternAutomaton): Label 0 is outside, then the nodes at the top.
     potentials (Iterable[Potentials]), constraints (Iterable[Optional[Constraints]]): Of
-        each document. They are asked for when it is their turn: they may be large.
-    others (Iterable[List[Tuple[int, int, int]]]): For each a segmentation that always
-        is.
-    threshold (float): Least probability; 0: all that are possible.
-    RETURNS (Candidates): All segments of all documents.
+        each document. Read portion by portion, because they may be large.
+    others (Iterable[List[Tuple[int, int, int]]]): For each document a segmentation that
+        is never pruned.
+    threshold (float): Least probability; 0: all segments that are possible.
+    RETURNS (Candidates): Of all documents.
     """
     waiting = zip(potentials, others, constraints)
     sizes: list[int] = []

@@ -22,20 +22,19 @@ SECOND_PARENT = ("error", "ignore")
 
 
 class LabelTree:
-    """V nodes, each level behind the one above it, children of one node side by side.
+    """V nodes, numbered from the top level down; the children of a node are adjacent.
 
     labels (Sequence[str]): The leaves.
-    parents (Mapping[str, str]): Of each name, but those at the top. Names that are
+    parents (Mapping[str, str]): The parent of each name below the top. Names that are
         above no label are left out.
     RAISES (ValueError): HS115 cycle.
 
-    names (List[str]): Of each node, for which it stands when nothing finer is known: of
-        a leaf its label.
+    names (List[str]): The name of each node; of a leaf its label.
     parent (int32 [V]): -1 at the top.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1; none: a leaf.
     level (int32 [V]): From 1 at the top.
-    n_levels (int): The depth of the deepest leaf.
+    n_levels (int): The level of the deepest leaf.
     leaf (Dict[str, int]): The node of each label.
     """
 
@@ -44,7 +43,7 @@ class LabelTree:
         for label in labels:
             _place(label, parents, children)
         owned = {*labels}
-        # Level by level; a chain of single children is one node.
+        # Breadth first. A chain of single children is one node.
         waiting = [(name, -1) for name in children[None]]
         self.names: list[str] = []
         self._chains: list[list[str]] = []
@@ -89,7 +88,7 @@ class LabelTree:
         return [self.names[v] for v in np.flatnonzero(self.level == 1)]
 
     def needed(self, parents: Mapping[str, str]) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): Those of the parents that the labels have above."""
+        """RETURNS (Dict[str, str]): The parents of names in this tree."""
         named = {name for names in self._chains for name in names}
         return {x: above for x, above in parents.items() if x in named}
 
@@ -99,12 +98,12 @@ class LabelTree:
         return np.where(nodes < 0, 0, found).astype(np.int32)
 
     def at_level(self, level: int) -> Ints:
-        """RETURNS (int32 [V]): Of each node the one on its way from the top that stands
-        at this level, or above if it ends there."""
+        """RETURNS (int32 [V]): The ancestor of each node at this level; the node itself
+        if it is at this level or above."""
         return self._at_level[min(level, self.n_levels) - 1]
 
     def frontier(self, level: int) -> list[int]:
-        """RETURNS (List[int]): Nodes of a level, and the leaves above it."""
+        """RETURNS (List[int]): Nodes of a level, and leaves of the levels above."""
         is_leaf = np.diff(self.first_child) == 0
         chosen = (self.level == level) | (is_leaf & (self.level < level))
         found: list[int] = np.flatnonzero(chosen).tolist()
@@ -119,7 +118,7 @@ class LabelTree:
         return found[::-1]
 
     def share_way(self, left: Ints, right: Ints) -> NDArray[np.bool_]:
-        """Whether of each pair one node stands on the way from the top to the other.
+        """Whether one node of each pair is above the other, or the same.
 
         left, right (int32 [K]): Nodes.
         RETURNS (bool [K])
@@ -132,7 +131,8 @@ class LabelTree:
         return found
 
     def node_of(self, name: str) -> int | None:
-        """RETURNS (Optional[int]): Of a label, or else of what is above labels."""
+        """RETURNS (Optional[int]): The node with this name; the leaf, if a label has
+        other labels below it. None: no node has it."""
         if name in self.leaf:
             return self.leaf[name]
         for node, chain in enumerate(self._chains):
@@ -147,14 +147,14 @@ class LabelTree:
         return [label for label, v in zip(self.leaf, at.tolist()) if v == node]
 
     def path(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, and the node
-        that each is part of. The name of a label that has others below it comes twice:
-        for all of them, and for itself."""
+        """RETURNS (List[Tuple[str, int]]): Names from the top to a node, with the node
+        of each. The name of a label with other labels below it occurs twice: for all of
+        these together, and for the label itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
     def n_sure(self, label: str, kept: str | None) -> int:
-        """RETURNS (int): How many names of the path to a label, from the top, are sure
-        where a span of it is kept with a name; 0 if it is None, or not of the tree."""
+        """RETURNS (int): If a user gave a span this name: how many names of the path to
+        a label, from the top, are certain. 0 if the name is None or unknown."""
         node = None if kept is None else self.node_of(kept)
         if node is None:
             return 0
@@ -162,8 +162,8 @@ class LabelTree:
         return sum(level <= self.level[node] for level in levels)
 
     def levels_of(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node; made
-        once."""
+        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node;
+        cached."""
         found = self._levels_of.get(node)
         if found is None:
             found = [(name, int(self.level[v])) for name, v in self.path(node)]
@@ -198,7 +198,7 @@ def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:
-    """Parents that the labels themselves name.
+    """The parents that are part of the names of labels.
 
     labels (Iterable[str]): Such as "Person/Artist".
     separator (str): Such as "/".
@@ -229,11 +229,11 @@ def make_tree_reader(
     """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`.
 
     path (Union[str, Path]): A file of lines with child and parent, a tab between them.
-    second_parent (str): "error", or "ignore": of a child with several parents the first
-        one counts, and so does a line that does not close a cycle.
+    second_parent (str): "error"; or "ignore": the first parent of a child counts, and
+        lines that would close a cycle are skipped.
     RETURNS (Callable[[], Dict[str, str]]): Reads the file: the parent of each child.
     RAISES (ValueError): HS042 second_parent; when called, HS116 two parents, HS119 a
-        line that is none, and what opening the file raises.
+        malformed line, and what opening the file raises.
     """
     if second_parent not in SECOND_PARENT:
         raise ValueError(

@@ -1,17 +1,17 @@
-"""Equal words of a document should agree: a second pass that has seen the first.
+"""Equal words of a document should agree: a second pass after the first.
 
-For each token i whose word occurs again in the document, with mean[] the mean over the
-other occurrences of what the first pass expects there, for each label y:
+For each token i whose word occurs again in the document, and each label y, with mean[]
+the mean over the other occurrences of the word in the first pass:
 
     inside[i, y] += weight * mean[P(token is covered by y)]
     start[i, y]  += weight * mean[P(a segment of y starts at it)]
     end[i, y]    += weight * mean[P(a segment of y ends at it)]
 
-and then everything is asked of these scores. Both passes are exact. That is one step of
-mean field for a model with edges between equal words, those of a token sharing one
-weight (skip chains: Sutton and McCallum 2004), in the place of the second model of
-Krishnan and Manning (2006). A word in a longer name speaks for the same word alone:
-what it says adds to scores and takes nothing away.
+These scores give the predictions and all other answers. Both passes are exact. This is
+one step of mean field for a model with edges between equal words, where all edges of a
+token share one weight (skip chains: Sutton and McCallum 2004); Krishnan and Manning
+(2006) train a second model instead. A word within a longer name supports the same word
+alone, too: scores are only added, never subtracted.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ def agree(
     doc (Doc): n tokens.
     problems (Sequence[Problem]): All instances of the document.
     automaton (PatternAutomaton): Of the component.
-    weight (float): How much the other occurrences of a word count.
-    RETURNS (List[Problem]): With more scores of tokens; those that were given where no
-        word occurs twice.
+    weight (float): Of the other occurrences of a word.
+    RETURNS (List[Problem]): With the scores added; unchanged if no word occurs twice.
     """
     groups = equal_words(doc)
     if not groups:
@@ -54,10 +53,8 @@ def agree(
 
 
 def equal_words(doc: Doc) -> list[Group]:
-    """Tokens of the same word in lower case; no stop words, nothing without a letter.
-
-    RETURNS (List[int [K]]): Groups of two tokens or more.
-    """
+    """RETURNS (List[int [K]]): Groups of two tokens or more with the same word in lower
+    case, which is no stop word and has a letter."""
     lower = doc.to_array("LOWER")
     order = np.argsort(lower, kind="stable")
     borders = np.flatnonzero(np.diff(lower[order])) + 1
@@ -72,8 +69,8 @@ def _is_content(doc: Doc, i: int) -> bool:
 def mean_of_others(values: Floats, groups: Iterable[Group]) -> Floats:
     """For each token the mean of the values at the other tokens of its group.
 
-    values (float64 [n, L]): Of tokens.
-    groups (Iterable[int [K]]): Two tokens or more each, none in two groups.
+    values (float64 [n, L]): Of n tokens.
+    groups (Iterable[int [K]]): Two tokens or more each; no token is in two groups.
     RETURNS (float64 [n, L]): 0 for tokens in no group.
     """
     means = np.zeros_like(values)

@@ -1,4 +1,4 @@
-"""What there is to segment in a document, and its distribution over segmentations."""
+"""Problems: instances with scores and constraints, which decoders solve."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Problem:
         return replace(self, potentials=self.potentials.times(1.0 / temperature))
 
     def with_more(self, scores: Mapping[str, NDArray[np.float64]]) -> Problem:
-        """With scores of the tokens of the whole document added, by role."""
+        """With scores added, of all tokens of the document, by role."""
         instance, potentials = self.instance, self.potentials
         added = {
             role: getattr(potentials, role) + more[instance.start : instance.end]
@@ -115,7 +115,7 @@ class JointMarginals:
     def _joined(
         self, arrays: Iterable[NDArray[np.void]], offsets: Sequence[str]
     ) -> NDArray[np.void]:
-        """Records of all parts, with these fields counted in the document."""
+        """Records of all parts; these fields become offsets in the document."""
         joined = []
         for low, array in zip(self._starts, arrays):
             moved = array.copy()
