@@ -13,7 +13,7 @@ import pytest
 
 from spacy_hosemi import cli  # noqa: F401 - spaCy finds the commands of installed packages
 from spacy_hosemi.features.attributes import FLAGS, KNOWN
-from spacy_hosemi.features.segment_features import UNIT_ATTRIBUTES
+from spacy_hosemi.features.segment_features import SEGMENT_ATTRIBUTES
 
 from .conftest import ROOT
 from .doc_blocks import (
@@ -98,7 +98,7 @@ def test_all_attributes_are_listed():
     page = (DOCS / "features.md").read_text("utf8")
     words = set(re.findall(r"[A-Z_0-9]{3,}", page))
     ranges = {f"{side}{k}" for side in ("PREFIX", "SUFFIX") for k in (2, 3)}
-    assert {*KNOWN, *UNIT_ATTRIBUTES} - {*FLAGS} - ranges <= words
+    assert {*KNOWN, *SEGMENT_ATTRIBUTES} - {*FLAGS} - ranges <= words
 
 
 @pytest.mark.parametrize("name", ["make_reference", "draw"])

@@ -21,6 +21,7 @@ from spacy_hosemi.features.attributes import (
     short_shape,
 )
 from spacy_hosemi.features.config.templates import parse_templates
+from spacy_hosemi.features.naming import feature_names
 
 from .helpers import make_doc
 
@@ -277,7 +278,7 @@ def docs_n(draw):
 
 
 def all_names(extractor, doc, role):
-    return list(extractor.names(doc, role))
+    return list(feature_names(extractor, doc, role))
 
 
 @given(st.lists(docs_n(), max_size=3))

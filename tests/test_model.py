@@ -11,6 +11,7 @@ import srsly
 from thinc.api import Adam
 
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
+from spacy_hosemi.features.naming import feature_names
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.weights.families import FAMILIES, family_values
 from spacy_hosemi.model.weights.packing import (
@@ -62,7 +63,7 @@ def test_potentials_are_sums_of_rows():
     row = {name: r for r, name in enumerate(weights.names)}
     for role in ROLES:
         expected = np.zeros((len(doc), 3))
-        for i, names in enumerate(weights.extractor.names(doc, role)):
+        for i, names in enumerate(feature_names(weights.extractor, doc, role)):
             for name in names:
                 if f"{role}:{name}" in row:
                     expected[i] += weights.matrix[row[f"{role}:{name}"]]
@@ -503,7 +504,9 @@ def test_pairs_are_those_of_the_gold(twins):
             elif start is not None:
                 runs.append((start, i, "O"))
                 start = None
-        names = {role: list(weights.extractor.names(doc, role)) for role in ROLES}
+        names = {
+            role: list(feature_names(weights.extractor, doc, role)) for role in ROLES
+        }
         for start, end, label in [*spans, *runs]:
             y = pipe.inventory.names.index(label)
             at = {"inside": range(start, end), "start": [start], "end": [end - 1]}

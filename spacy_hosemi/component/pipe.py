@@ -23,7 +23,7 @@ from ..core import Marginals, PatternAutomaton, Potentials
 from ..core.parallel.coroutines import finish
 from ..core.parallel.ordered import in_order
 from ..errors import Errors
-from ..features import FeatureSet
+from ..features import FeatureSet, naming
 from ..features.instances import batches, instances
 from ..hierarchy.answers import LeafMarginals
 from ..hierarchy.coarse_to_fine import Hierarchy, check_hierarchy
@@ -870,10 +870,11 @@ class HighOrderSemiCRF(TrainablePipe):
             entries that come from this document alone, and with dropout.
         RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
         """
-        read = self.weights.extractor.token_features
-        parts = instances(doc, self.cfg["scope"])
+        read, extractor = naming.token_features, self.weights.extractor
         return [
-            names for instance in parts for names in read(instance.tokens, is_train)
+            names
+            for instance in instances(doc, self.cfg["scope"])
+            for names in read(extractor, instance.tokens, is_train)
         ]
 
     def marginals(self, doc: Doc) -> Marginals | JointMarginals | LeafMarginals:

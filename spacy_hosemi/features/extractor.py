@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -35,12 +35,7 @@ from .gazetteers.matches import (
     size_name,
 )
 from .kernels.key_table import template_keys
-from .segment_features import (
-    NO_SEGMENTS,
-    Segments,
-    UnitReader,
-    kind_of_unit,
-)
+from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
 from .tables.tables import Tables, reads_table
 from .word_cache import WordCache, words_of
 
@@ -50,7 +45,7 @@ Ints = NDArray[np.int32]
 # Seeds, first atom, columns and offsets: see `template_keys`.
 Plan = tuple[Keys, Ints, Ints, Ints]
 
-# Attributes of so many lexemes are kept.
+# The most memory for cached attributes of lexemes: about 100,000 words.
 CACHE_BYTES = 32_000_000
 
 
@@ -58,7 +53,7 @@ CACHE_BYTES = 32_000_000
 class Reading:
     """The features of a document.
 
-    keys (Dict[str, uint64 [n, T]]): By role of tokens; 0: a template does not fire.
+    keys (Dict[str, uint64 [n, T]]): By role of tokens; 0: a template is not active.
     segments (Segments): Those of the role "whole".
     listed (Tuple[Listed, ...]): Those of functions.
     """
@@ -70,7 +65,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Values:
-    """What is read of documents of n tokens together, one behind the other.
+    """Attributes and features of concatenated documents, of n tokens together.
 
     vocab (Vocab): Of all of them.
     orths (uint64 [n]): Their words.
@@ -89,7 +84,7 @@ class Values:
 
 
 class Extractor:
-    """Reads the features of a feature set from documents.
+    """Reads the features of a feature set from documents, in any number of threads.
 
     features (FeatureSet): What to read.
     gazetteers (Optional[Gazetteers]): Lists of names that templates read.
@@ -99,8 +94,9 @@ class Extractor:
         two lists at once.
 
     columns (Dict[str, int]): Attributes of tokens, those of lexemes first.
-    n_lexical (int): How many are those of lexemes.
-    bags (Dict[str, intp [B]]): By role which templates belong to bags.
+    n_lexical (int): How many of them are attributes of lexemes.
+    segments (SegmentReader): Reads the role "whole".
+    bags (Dict[str, intp [B]]): By role the templates that belong to bags.
     """
 
     def __init__(
@@ -119,7 +115,7 @@ class Extractor:
         features.check(lists, self.tables.settings, fuzzy=fuzzy)
         whole = features.roles["whole"]
         atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
-        names = dict.fromkeys(a.attribute for a in atoms if not kind_of_unit(a))
+        names = dict.fromkeys(a.attribute for a in atoms if not segment_attribute(a))
         self._lexical = {
             name: self._lexeme_reader(name)
             for name in names
@@ -147,7 +143,7 @@ class Extractor:
             role: np.flatnonzero([template.is_bag for template in features.roles[role]])
             for role in self._plans
         }
-        # What they would read before and behind a document, as of any of one token.
+        # The keys of bags before and after a document: those of a token far away.
         token = np.zeros((1, len(columns)), np.uint64)
         self._edges = {
             role: template_keys(token, *plan)[0, self.bags[role]]
@@ -155,7 +151,7 @@ class Extractor:
         }
         self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
-        self._units = UnitReader(whole, seeds, self.columns, lists, features.width)
+        self.segments = SegmentReader(whole, seeds, self.columns, lists, features.width)
         self.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -179,7 +175,7 @@ class Extractor:
         return self.read_together([doc], is_train)
 
     def read_together(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
-        """The features of documents, one behind the other.
+        """The features of concatenated documents.
 
         docs (Sequence[Doc]): One or more, of n tokens together.
         is_train (bool): As for `read`.
@@ -191,8 +187,9 @@ class Extractor:
         return Reading(keys, found.segments, found.listed)
 
     def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
-        """RETURNS (uint64 [n, T]): What the templates of a role find in the values of
-        a document, or of several that begin at these tokens (and end at n)."""
+        """RETURNS (uint64 [n, T]): The keys of the templates of a role, from the values
+        of a document, or of several that begin at the tokens `first` (and end at n).
+        """
         found: Keys = template_keys(values, *self._plans[role], first)
         bags = self.bags[role]
         if len(bags):
@@ -201,27 +198,27 @@ class Extractor:
         return found
 
     def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:
-        """What templates of tokens read, and the features of segments and functions.
+        """Attributes of tokens, and the features of segments and functions.
 
         docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
         RETURNS (Values): Of all of them.
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
-        numbers, table = self._kept.find(vocab, orths)
+        numbers, table = self._cache.find(vocab, orths)
         values = np.take(table, numbers, axis=0)
         listed = self.listed(docs)
-        if self.n_lexical == len(self.columns) and not self._units:
+        if self.n_lexical == len(self.columns) and not self.segments:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
         lists = self.gazetteers
         matches = lists.matches_together(docs, is_train)
         found = matches, lists.similar_together(docs, is_train)
         values = self._with_others(docs, values, found, is_train)
-        segments = self._units.read(docs, first, values, *found)
+        segments = self.segments.read(docs, first, values, *found)
         return Values(vocab, orths, first, values, segments, listed)
 
     def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
-        """RETURNS (Tuple[Listed, ...]): What functions list for documents together."""
+        """RETURNS (Tuple[Listed, ...]): Of functions, for concatenated documents."""
         return self.features.functions.read(docs, _seed)
 
     def plan(
@@ -230,8 +227,8 @@ class Extractor:
         """How kernels read templates from attributes.
 
         templates (Sequence[Tuple[str, Template]]): Each with its role.
-        at_offset (bool): False: read the token itself, though the keys are those of
-            the template: what it finds there if a token is so far away.
+        at_offset (bool): False: read the token itself instead of the one at the offset
+            of the template, with the keys of the template.
         RETURNS (Plan): Of one or several roles.
         """
         sizes = [len(template.atoms) for _, template in templates]
@@ -254,63 +251,9 @@ class Extractor:
             if any(atom.attribute.partition(":")[0] in lists for atom in template.atoms)
         }
 
-    def namer(
-        self, doc: Doc, is_train: bool = False
-    ) -> Callable[[str, int, int], str | None]:
-        """Readable names of the features of one document, parallel to `Reading.keys`.
-
-        doc (Doc): n tokens.
-        is_train (bool): As for `read`.
-        RETURNS (Callable): (role, token, template) -> a name such as "LOWER[-1]=the";
-            None where the template does not fire.
-        """
-        texts = self._texts(doc, is_train)
-        roles = self.features.roles
-        return lambda role, i, t: _name(roles[role][t], texts, i)
-
-    def segment_namer(self, doc: Doc, is_train: bool = False) -> Callable[[int], str]:
-        """Readable names of the features of segments, parallel to `Reading.segments`.
-
-        doc (Doc): n tokens.
-        is_train (bool): As for `read`.
-        RETURNS (Callable): Number of the feature -> a name such as "LOWER*=the end".
-        """
-        segments = self.values_of([doc], is_train).segments
-        texts = self._texts(doc, is_train)
-        return lambda k: self._units.name(doc, segments, k, texts)
-
-    def names(
-        self, doc: Doc, role: str, is_train: bool = False
-    ) -> Iterator[list[str | None]]:
-        """Readable features of one role, parallel to `Reading.keys`.
-
-        doc (Doc): n tokens.
-        role (str): One of `FeatureSet.token_roles`.
-        is_train (bool): As for `read`.
-        YIELDS (List[Optional[str]]): For each token T names.
-        """
-        name = self.namer(doc, is_train)
-        for i in range(len(doc)):
-            yield [name(role, i, t) for t in range(len(self.features.roles[role]))]
-
-    def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
-        """What any role reads at each token, as a token tagger would take it.
-
-        doc (Doc): n tokens.
-        is_train (bool): As for `read`.
-        RETURNS (List[List[str]]): n lists of names, without roles and repetitions, and
-            without the values that functions give some.
-        """
-        by_role = [list(self.names(doc, role, is_train)) for role in self._plans]
-        found = [[name for names in token for name in names] for token in zip(*by_role)]
-        for listed in self.listed([doc]):
-            for k in np.flatnonzero(listed.keys).tolist():
-                found[listed.token[k]].append(listed.name(k))
-        return [list(dict.fromkeys(filter(None, names))) for names in found]
-
     def clear(self) -> None:
-        """Forget what is kept of words, after a table was replaced."""
-        self._kept = WordCache(self.lexical_values, CACHE_BYTES)
+        """Empty the cache of words, after a table was replaced."""
+        self._cache = WordCache(self.lexical_values, CACHE_BYTES)
 
     def _with_others(
         self,
@@ -319,7 +262,7 @@ class Extractor:
         found: tuple[Matches, FuzzyMatches],
         is_train: bool,
     ) -> Keys:
-        """RETURNS (uint64 [n, A]): Attributes of lexemes, and those that are not."""
+        """RETURNS (uint64 [n, A]): All attributes, those of lexemes first."""
         if self.n_lexical == len(self.columns):
             return lexical
         read: list[Callable[[Doc], Any]] = [
@@ -339,7 +282,7 @@ class Extractor:
         return values
 
     def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
-        """RETURNS (uint64 [n, A]): Attributes that are read of lists."""
+        """RETURNS (uint64 [n, A]): The attributes that read lists."""
         columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
         return columns[:, self._list_columns]
 
@@ -357,8 +300,9 @@ class Extractor:
                 values[k, a] = hash_or_0(read(lexeme))
         return values
 
-    def _texts(self, doc: Doc, is_train: bool) -> dict[str, list[str | None]]:
-        """For each attribute the values of all tokens, as text."""
+    def texts(self, doc: Doc, is_train: bool = False) -> dict[str, list[str | None]]:
+        """RETURNS (Dict[str, List[Optional[str]]]): For each attribute the values of
+        all tokens, as text."""
         lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
         texts = {
             name: [read(lexeme) for lexeme in lexemes]
@@ -371,7 +315,7 @@ class Extractor:
             values = DOC_ATTRIBUTES[name](doc).tolist()  # from 10; names count from 1
             texts[name] = [str(v - 9) if v else None for v in values]
         for name in self._extended:
-            texts[name] = self.extensions.texts(doc, name[2:])
+            texts[name] = self.extensions.texts(doc, name[2:], is_train)
         if self._of_lists:
             lists = self.gazetteers
             found = lists.matches(doc, is_train), lists.similar(doc, is_train)
@@ -384,24 +328,3 @@ class Extractor:
 def _seed(role: str, template: Template | str) -> int:
     digest = blake2b(f"{role}:{template}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")
-
-
-def _name(
-    template: Template, texts: Mapping[str, list[str | None]], i: int
-) -> str | None:
-    values = []
-    for atom in template.atoms:
-        column, at = texts[atom.attribute], i + atom.offset
-        if not 0 <= at < len(column):
-            if atom.bag:
-                return None
-            values.append("^" if at < 0 else "$")
-            continue
-        value = column[at]
-        if not value:
-            return None
-        # "^" and "$" stand for the borders of the document: a word that is one of
-        # them is written with a backslash.
-        is_border = value in ("^", "$") or value.startswith("\\")
-        values.append("\\" + value if is_border else value)
-    return f"{template}={' & '.join(values)}"

@@ -1,8 +1,8 @@
-"""Features of segments as units, which no feature of a token can tell.
+"""Features of whole segments, which no feature of a token expresses.
 
 Templates that read a list see the segments that are an entry of it or resemble one,
-however long; what has no letters and digits around it may belong to the segment. All
-others see each segment up to a width.
+however long; tokens without letters and digits around a match may belong to the
+segment. All other templates see each segment up to a width.
 """
 
 from __future__ import annotations
@@ -24,45 +24,43 @@ from .gazetteers.matches import (
     SIMILARITY,
     FuzzyMatches,
     Matches,
-    size_name,
 )
-from .kernels.segment_keys import ALL, AT, OF_SEGMENT, RUNS, balance, unit_keys
+from .kernels.segment_keys import ALL, AT, OF_SEGMENT, RUNS, balance, segment_keys
 from .word_cache import doc_of
 
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
 
-# What a template can read of any segment, and of one that a list has.
-UNIT_ATTRIBUTES = ("TOKENS", "BALANCED")
+# Attributes of any segment; others are of segments that a list has.
+SEGMENT_ATTRIBUTES = ("TOKENS", "BALANCED")
 _FUZZY = (FUZZY_MATCH, SIMILARITY)
 _COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2, FUZZY_MATCH: 2, SIMILARITY: 3}
-_ONE = 10  # the value of SIMILARITY: its degrees are the strength of the feature
+_ONE = 10  # the value of SIMILARITY: the similarity is the strength of the feature
 
-# Which segments a template sees: all up to a width, or those that a list has.
+# Segments that a template sees: all up to a width, or those that a list has.
 WINDOWS, MATCHES, SIMILAR = "windows", "matches", "similar"
 
 _KINDS = {"": AT, "*": ALL, "+": RUNS}
-_BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
 
 # Lengths in tokens: each up to six, then in groups that begin with these.
-_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 9, 13, 21)
+LENGTHS = (1, 2, 3, 4, 5, 6, 7, 9, 13, 21)
 
 
-def kind_of_unit(atom: Atom) -> str:
-    """Which attribute of a segment an atom reads; "": one of its tokens."""
+def segment_attribute(atom: Atom) -> str:
+    """The attribute of a segment that an atom reads; "": it reads tokens."""
     kind = atom.attribute.partition(":")[2] or atom.attribute
     return kind if kind in _COLUMNS else ""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Features of segments as units; a segment has as many rows as features.
+    """Features of segments; a segment has one row for each of its features.
 
     start, end (int32 [K]): Tokens, half-open.
-    keys (uint64 [K]): The feature of each.
-    template (int32 [K]): Which of the templates in the role whole.
+    keys (uint64 [K]): Of the feature.
+    template (int32 [K]): Its number in the role whole.
     value (uint64 [K]): Of a match with a list.
-    strength (float64 [K]): How much it fires; 1.0, where nothing has degrees.
+    strength (float64 [K]): The similarity where the template reads it, else 1.0.
     """
 
     start: Ints
@@ -85,8 +83,7 @@ NO_SEGMENTS = Segments(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Templates that see the same segments, but for those of other `lists`, as arrays
-    for `unit_keys`."""
+    """Templates that see the same kind of segments, as arrays for `segment_keys`."""
 
     templates: Ints
     lists: Ints
@@ -99,14 +96,14 @@ class _Plan:
     has_degrees: NDArray[np.bool_]
 
 
-class UnitReader:
+class SegmentReader:
     """Reads the templates of the role whole.
 
     templates (Sequence[Template]): T templates.
     seeds (Sequence[int]): 64 bits for each.
     columns (Mapping[str, int]): Where the values of attributes of tokens are.
     lists (Sequence[str]): Names of gazetteers.
-    width (int): The longest segment that is seen where no list is read.
+    width (int): The length of the longest segment that templates without a list see.
     RAISES (ValueError): HS049 a template reads two lists.
     """
 
@@ -150,7 +147,7 @@ class UnitReader:
         values (uint64 [n, A]): Attributes of tokens.
         matches (Matches): Of all lists.
         similar (FuzzyMatches): Of those with fuzzy matches.
-        RETURNS (Segments): Those that are present, document by document.
+        RETURNS (Segments): Those of active templates, document by document.
         """
         if not self._plans:
             return NO_SEGMENTS
@@ -166,13 +163,13 @@ class UnitReader:
                 value, strength = found.values[match], found.strength[match]
                 of_list = found.lists[match]
             of_segment = np.zeros((len(start), len(_COLUMNS)), np.uint64)
-            bucket = np.searchsorted(_LENGTHS, end - start, side="right")
+            bucket = np.searchsorted(LENGTHS, end - start, side="right")
             of_segment[:, _COLUMNS["TOKENS"]] = bucket + 10
             if plan.reads_balance:
-                of_segment[:, _COLUMNS["BALANCED"]] = _balance(docs, start, end)
+                of_segment[:, _COLUMNS["BALANCED"]] = balance_of(docs, start, end)
             of_segment[:, _COLUMNS[MATCH]] = value
             of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
-            keys = unit_keys(
+            keys = segment_keys(
                 values,
                 start,
                 end,
@@ -188,7 +185,7 @@ class UnitReader:
             parts.append(
                 (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
             )
-        if [*self._plans] == [WINDOWS]:  # which go through the documents in order
+        if [*self._plans] == [WINDOWS]:  # in the order of the documents already
             return Segments(*parts[0])
         arrays = [np.concatenate(part) for part in zip(*parts)]
         if len(docs) > 1:
@@ -196,40 +193,9 @@ class UnitReader:
             arrays = [array[order] for array in arrays]
         return Segments(*arrays)
 
-    def name(
-        self,
-        doc: Doc,
-        segments: Segments,
-        k: int,
-        texts: Mapping[str, Sequence[str | None]],
-    ) -> str:
-        """RETURNS (str): Readable form of the k-th feature.
-
-        doc (Doc): n tokens.
-        segments (Segments): As `read` returned them.
-        texts (Mapping[str, Sequence[Optional[str]]]): Of all tokens, by attribute.
-        """
-        template = self.templates[segments.template[k]]
-        start, end = int(segments.start[k]), int(segments.end[k])
-        values = []
-        for atom in template.atoms:
-            kind = kind_of_unit(atom)
-            if kind == SIMILARITY:
-                values.append("1.0")
-            elif kind in (MATCH, FUZZY_MATCH):
-                values.append(size_name(int(segments.value[k])))
-            elif kind == "TOKENS":
-                values.append(_length_name(end - start))
-            elif kind == "BALANCED":
-                one = segments.start[k : k + 1], segments.end[k : k + 1]
-                values.append(_BALANCE[int(_balance([doc], *one)[0])])
-            else:
-                values.append(_token_values(atom, texts[atom.attribute][start:end]))
-        return f"{template}={' & '.join(values)}"
-
 
 def _what_is_seen(template: Template, lists: Sequence[str]) -> tuple[str, int]:
-    """Which segments a template sees, and of which list; -1: of none."""
+    """The kind of segments that a template sees, and the number of its list or -1."""
     found = {
         (SIMILAR if kind in _FUZZY else MATCHES, lists.index(name))
         for atom in template.atoms
@@ -250,7 +216,7 @@ def _plan(
 ) -> _Plan:
     atoms = [atom for t in chosen for atom in templates[t].atoms]
     sizes = [len(templates[t].atoms) for t in chosen]
-    kinds = [kind_of_unit(atom) for atom in atoms]
+    kinds = [segment_attribute(atom) for atom in atoms]
     return _Plan(
         templates=np.array(chosen, np.int32),
         lists=np.array(lists, np.int32),
@@ -271,7 +237,7 @@ def _plan(
         reads_balance="BALANCED" in kinds,
         has_degrees=np.array(
             [
-                any(kind_of_unit(a) == SIMILARITY for a in templates[t].atoms)
+                any(segment_attribute(a) == SIMILARITY for a in templates[t].atoms)
                 for t in chosen
             ]
         ),
@@ -279,8 +245,7 @@ def _plan(
 
 
 def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
-    """All segments up to a width in documents that begin at these tokens (and end at
-    the last one)."""
+    """All segments up to a width, in documents that begin at the tokens `first`."""
     n, sizes = int(first[-1]), np.diff(first)
     width = min(width, int(sizes.max(initial=0)))
     start = np.repeat(np.arange(n, dtype=np.int32), width)
@@ -290,7 +255,7 @@ def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
 
 
 def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
-    """The segments that belong to matches, and to which of them each belongs."""
+    """The segments that belong to matches, and the number of the match of each."""
     n_ends = matches.last - matches.end + 1
     sizes = (matches.start - matches.first + 1) * n_ends
     match = np.repeat(np.arange(len(sizes)), sizes)
@@ -300,38 +265,10 @@ def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
     return start.astype(np.int32), end.astype(np.int32), match
 
 
-def _length_name(length: int) -> str:
-    k = int(np.searchsorted(_LENGTHS, length, side="right"))
-    if k == len(_LENGTHS):
-        return f"{_LENGTHS[-1]}+"
-    least, most = _LENGTHS[k - 1], _LENGTHS[k] - 1
-    return str(least) if least == most else f"{least}-{most}"
-
-
-def _token_values(atom: Atom, values: Sequence[str | None]) -> str:
-    if not atom.reach:
-        return _escape(values[atom.offset])
-    shown = [
-        _escape(value)
-        for i, value in enumerate(values)
-        if atom.reach == "*" or i == 0 or value != values[i - 1]
-    ]
-    return " ".join(shown)
-
-
-def _escape(value: str | None) -> str:
-    """Spaces stand between the values of a sequence, and "_" for an absent one: in a
-    value they are written with a backslash."""
-    if not value:
-        return "_"
-    value = value.replace("\\", "\\\\").replace(" ", "\\ ")
-    return "\\_" if value == "_" else value
-
-
 @lru_cache(maxsize=100_000)
 def _marks_of(word: str) -> tuple[int, int, int, int]:
-    """Brackets opened less closed, the least of that on the way, quotation marks, and
-    whether there is any of these."""
+    """Brackets opened less those closed, the least such difference within the word, the
+    number of quotation marks, and whether there are any marks."""
     open_, least = 0, 0
     found = marks(word) or ""
     for c in found:
@@ -340,8 +277,9 @@ def _marks_of(word: str) -> tuple[int, int, int, int]:
     return open_, least, sum(c in QUOTES for c in found), bool(found)
 
 
-def _balance(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
-    """Of each segment whether brackets and quotation marks are paired; 0: has none."""
+def balance_of(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
+    """RETURNS (uint64 [K]): Of each segment whether brackets and quotation marks are
+    paired, see `balance`; 0: it has none."""
     of_tokens = []
     for doc in docs:
         before = ""  # the letter before an apostrophe, where "John's" is two tokens

@@ -78,8 +78,8 @@ class WordCache:
         RETURNS (Tuple[int32 [n], array [K, ..]]): For each token its row in the array.
         """
         if not self.is_on:
-            words, numbers = np.unique(orths, return_inverse=True)
-            return numbers.reshape(-1).astype(np.int32), self._make(vocab, words)
+            words, of_tokens = np.unique(orths, return_inverse=True)
+            return of_tokens.reshape(-1).astype(np.int32), self._make(vocab, words)
         now = self._now
         numbers, n_unknown = now.numbering.find(orths)
         if n_unknown or now.table is None:

@@ -24,6 +24,7 @@ from ..core import PatternAutomaton
 from ..errors import Warnings
 from ..features import Extractor, Reading, Segments
 from ..features.kernels.key_table import RowTable
+from ..features.naming import namer, segment_namer
 from ..labels.gold import Gold, known_labels
 from ..model.observed_features import FIRST
 from ..model.weights.pairs import MAX_PAIRS, Counts, Keys, Pairs, Selection
@@ -255,7 +256,7 @@ def _namers(
 ) -> list[tuple[str, Callable[[int], str | None]]]:
     """For each role of tokens, function and segments of a document the role, and the
     name of the k-th feature that was read."""
-    of_token = extractor.namer(doc, is_train=True)
+    of_token = namer(extractor, doc, is_train=True)
 
     def in_role(role: str, width: int) -> Callable[[int], str | None]:
         return lambda k: of_token(role, *divmod(k, width))
@@ -263,7 +264,7 @@ def _namers(
     namers = [(role, in_role(role, x.shape[1])) for role, x in reading.keys.items()]
     namers += [(listed.role, listed.name) for listed in reading.listed]
     if len(reading.segments.keys):
-        namers.append(("whole", extractor.segment_namer(doc, is_train=True)))
+        namers.append(("whole", segment_namer(extractor, doc, is_train=True)))
     return namers
 
 

@@ -15,7 +15,7 @@ from spacy_hosemi.features.kernels.segment_keys import (
     OPEN_QUOTES,
     RUNS,
     balance,
-    unit_keys,
+    segment_keys,
 )
 
 # Few values, so that segments agree; 0 is absent.
@@ -41,7 +41,7 @@ def find_keys(values, segments, of_segment, templates) -> np.ndarray:
     starts, ends = np.array(segments, np.int32).reshape(-1, 2).T.copy()
     flat = [atom for template in templates for atom in template]
     kinds, columns, offsets = zip(*flat) if flat else ((), (), ())
-    return unit_keys(
+    return segment_keys(
         np.array(values, np.uint64).reshape(-1, 2),
         starts,
         ends,

@@ -10,6 +10,7 @@ from spacy.strings import hash_string
 from spacy.tokens import Token
 
 from spacy_hosemi.features import Extensions, Extractor, FeatureSet
+from spacy_hosemi.features.naming import feature_names, segment_namer
 
 from ..helpers import make_doc
 
@@ -166,21 +167,22 @@ def test_names():
     doc = make_doc(NLP, "long", "low", "lower")
     for token, topic in zip(doc, ["a", None, "b"]):
         token._.topic = topic
-    assert list(extractor.names(doc, "inside")) == [
+    assert list(feature_names(extractor, doc, "inside")) == [
         ["_.topic[-1]=^", "_.topic=a", None, "_.is_long & LOWER=1 & long"],
         ["_.topic[-1]=a", None, "_.topic[1]=b", None],
         [None, "_.topic=b", "_.topic[1]=$", "_.is_long & LOWER=1 & lower"],
     ]
     keys = extractor.read(doc).keys["inside"]
     assert [[key != 0 for key in row] for row in keys.tolist()] == [
-        [name is not None for name in row] for row in extractor.names(doc, "inside")
+        [name is not None for name in row]
+        for row in feature_names(extractor, doc, "inside")
     ]
 
 
 def test_of_whole_segments():
     extractor = Extractor(FeatureSet(whole=["_.topic+", "_.topic & _.topic[-1]"]))
     doc = make_topics("a", None, "a", "a")
-    found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
     spans = zip(found.start.tolist(), found.end.tolist(), strict=True)
     names = {(i, j, name(k)) for k, (i, j) in enumerate(spans)}
     assert (0, 4, "_.topic+=a _ a") in names
@@ -194,7 +196,7 @@ def test_values_are_not_kept_between_documents():
     extractor = Extractor(FeatureSet(["_.topic"]))
     for topic in ("a", "b", None):
         doc = make_topics(topic)
-        (name,) = next(extractor.names(doc, "inside"))
+        (name,) = next(feature_names(extractor, doc, "inside"))
         assert name == (f"_.topic={topic}" if topic else None)
 
 

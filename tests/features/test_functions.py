@@ -20,6 +20,7 @@ from spacy_hosemi.features import (
 )
 from spacy_hosemi.features.functions import functions as functions_module
 from spacy_hosemi.features.instances import instances
+from spacy_hosemi.features.naming import token_features
 from spacy_hosemi.model.span_scorer import build_span_scorer
 
 from ..helpers import make_doc
@@ -191,7 +192,7 @@ def test_token_features():
     extractor = make_extractor(
         {"f": returns(lists)}, {"f": ["start", "end"]}, inside=["LOWER"]
     )
-    assert extractor.token_features(make_doc(NLP, "x", "y")) == [
+    assert token_features(extractor, make_doc(NLP, "x", "y")) == [
         ["LOWER=x", "f=a", "f=b"],
         ["LOWER=y", "f=a"],
     ]

@@ -18,6 +18,7 @@ from spacy_hosemi.features.gazetteers.fuzzy import (
     grams,
     make_fuzzy,
 )
+from spacy_hosemi.features.naming import feature_names, segment_namer
 
 from ..helpers import make_doc
 
@@ -256,11 +257,14 @@ def test_features():
     extractor = Extractor(FeatureSet(min_count=1).with_lists(["x"], fuzzy=["x"]), lists)
     doc = make_doc(NLP, "in", "Physical", "Revew", "Letters")
     reading = extractor.read(doc)
-    names = [set(filter(None, row)) for row in extractor.names(doc, "inside")]
+    names = [set(filter(None, row)) for row in feature_names(extractor, doc, "inside")]
     assert names == [set()] + [{"x:FUZZY_IN=0.8"}] * 3
-    (start, *_), end = list(extractor.names(doc, "start"))[1:2], reading.segments
+    (start, *_), end = (
+        list(feature_names(extractor, doc, "start"))[1:2],
+        reading.segments,
+    )
     assert "x:FUZZY_BEGIN=0.8" in start
-    name = extractor.segment_namer(doc)
+    name = segment_namer(extractor, doc)
     assert [name(k) for k in range(len(end.keys))] == [
         "x:FUZZY_MATCH=0.8",
         "x:SIMILARITY=1.0",

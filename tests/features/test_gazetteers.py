@@ -22,6 +22,12 @@ from spacy_hosemi.features.config.feature_sets import LISTS
 from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.gazetteers import gazetteers
 from spacy_hosemi.features.gazetteers.matches import Matches, size_name
+from spacy_hosemi.features.naming import (
+    feature_names,
+    namer,
+    segment_namer,
+    token_features,
+)
 
 from ..helpers import make_doc
 
@@ -557,12 +563,12 @@ def make_extractor(entries, **templates):
 def test_names():
     templates = ["x:IN", "x:BEGIN[1]", "x:END & LOWER", "x:IN[-1]"]
     extractor = make_extractor(["a b", "b", "a b c d e f g"], inside=templates)
-    assert list(extractor.names(make_doc(NLP, "A", "b", "."), "inside")) == [
+    assert list(feature_names(extractor, make_doc(NLP, "A", "b", "."), "inside")) == [
         ["x:IN=2", "x:BEGIN[1]=1", None, "x:IN[-1]=^"],
         ["x:IN=2", None, "x:END & LOWER=2 & b", "x:IN[-1]=2"],
         [None, "x:BEGIN[1]=$", None, "x:IN[-1]=2"],
     ]
-    names = list(extractor.names(make_doc(NLP, *"abcdefg"), "inside"))
+    names = list(feature_names(extractor, make_doc(NLP, *"abcdefg"), "inside"))
     assert [row[0] for row in names] == ["x:IN=6+"] * 7
     assert names[6][2] == "x:END & LOWER=6+ & g"
 
@@ -583,7 +589,7 @@ def test_features_of_segments():
 
 def spans_of(extractor, doc) -> list[tuple[int, int, str]]:
     """(start, end, name) of each feature of a segment."""
-    found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
     names = map(name, range(len(found.keys)))
     return list(zip(found.start.tolist(), found.end.tolist(), names, strict=True))
 
@@ -636,7 +642,7 @@ def test_the_same_name_if_and_only_if_the_same_key(docs):
     name_of, key_of = {}, {}
     for words in docs:
         doc = make_doc(NLP, *words)
-        reading, name = extractor.read(doc), extractor.namer(doc)
+        reading, name = extractor.read(doc), namer(extractor, doc)
         assert list(reading.keys) == list(TOKEN_ROLES)
         texts = [f"whole:{text}" for _, _, text in spans_of(extractor, doc)]
         pairs = list(zip(reading.segments.keys.tolist(), texts, strict=True))
@@ -660,7 +666,7 @@ def test_reading_in_training():
         reading = extractor.read(doc, is_train)
         assert np.flatnonzero(reading.keys["inside"][:, 0]).tolist() == expected
         assert sorted(set(reading.segments.start.tolist())) == expected
-        name = extractor.namer(doc, is_train)
+        name = namer(extractor, doc, is_train)
         assert [i for i in range(4) if name("inside", i, 0)] == expected
 
 
@@ -690,7 +696,7 @@ def test_pickle_an_extractor_with_lists():
 
 def test_what_a_token_tagger_would_read():
     extractor = Extractor(FeatureSet().with_lists(["x"]), make_lists(["Ada B"]))
-    first, second = extractor.token_features(make_doc(NLP, "Ada", "B"))
+    first, second = token_features(extractor, make_doc(NLP, "Ada", "B"))
     assert {"x:IN=2", "x:BEGIN=2", "x:BEGIN[-1]=^"} <= set(first)
     assert {"x:IN=2", "x:END=2", "x:IN[-1]=2"} <= set(second)
     assert len(set(first)) == len(first)
@@ -700,6 +706,6 @@ def test_what_a_token_tagger_would_read_in_training():
     doc = NLP("Ada met Bob")
     lists = make_lists([("Ada", doc), "Bob"])
     extractor = Extractor(FeatureSet().with_lists(["x"]), lists)
-    assert "x:IN=1" in extractor.token_features(doc)[0]
-    in_training = extractor.token_features(doc, is_train=True)
+    assert "x:IN=1" in token_features(extractor, doc)[0]
+    in_training = token_features(extractor, doc, is_train=True)
     assert ["x:IN=1" in token for token in in_training] == [False, False, True]

@@ -23,6 +23,7 @@ from spacy_hosemi.features import extractor as extract
 from spacy_hosemi.features.config.feature_sets import TABLES
 from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.gazetteers.readers import make_table_reader
+from spacy_hosemi.features.naming import feature_names, segment_namer
 
 from ..helpers import make_doc
 
@@ -44,7 +45,7 @@ def find(tables, *words, what="x:VALUE") -> list[str | None]:
 
 def names_of(tables, templates, *words, role="inside"):
     extractor = Extractor(FeatureSet(**{role: templates}), tables=tables)
-    return list(extractor.names(make_doc(NLP, *words), role))
+    return list(feature_names(extractor, make_doc(NLP, *words), role))
 
 
 # --- what is found ----------------------------------------------------------------
@@ -193,7 +194,7 @@ def test_of_whole_segments():
     features = FeatureSet(whole=["x:PREFIX1+", "x:VALUE & x:VALUE[-1]"])
     extractor = Extractor(features, tables=make_tables())
     doc = make_doc(NLP, "Ada", "Bob", "who")
-    found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
     names = {(i, j, name(k)) for k, (i, j) in enumerate(zip(found.start, found.end))}
     assert names == {
         *((i, j, "x:PREFIX1+=0") for i, j in ((0, 1), (0, 2), (1, 2))),

@@ -17,6 +17,7 @@ from spacy_hosemi.features import (
 )
 from spacy_hosemi.features.config.feature_sets import LISTS
 from spacy_hosemi.features.config.templates import parse_templates
+from spacy_hosemi.features.naming import segment_namer
 
 from ..helpers import make_doc
 
@@ -35,7 +36,7 @@ def make_extractor(*whole, entries=ENTRIES, **settings) -> Extractor:
 
 def spans_of(extractor, doc) -> list[tuple[int, int, str]]:
     """(start, end, name) of each feature of a segment."""
-    found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
     names = map(name, range(len(found.keys)))
     return list(zip(found.start.tolist(), found.end.tolist(), names, strict=True))
 
@@ -398,7 +399,7 @@ def test_every_window(docs, templates, width):
     key_of, of_key, name_of = {}, {}, {}
     for words in docs:
         doc = make_doc(NLP, *words)
-        found, name = extractor.read(doc).segments, extractor.segment_namer(doc)
+        found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
         triples = list(zip(found.start, found.end, found.template, strict=True))
         expected = {
             (i, j, t): values

@@ -8,6 +8,7 @@ from thinc.api import Adam
 
 from spacy_hosemi.features import Extractor, FeatureSet
 from spacy_hosemi.features.config.templates import parse_templates
+from spacy_hosemi.features.naming import feature_names, token_features
 
 from ..helpers import (
     SMALL,
@@ -83,9 +84,9 @@ def test_what_it_reads(doc):
     )
     names = [
         [name for name in of_token if name is not None]
-        for of_token in bag.names(doc, "start")
+        for of_token in feature_names(bag, doc, "start")
     ]
-    (word,) = zip(*plain.names(doc, "start")) if len(doc) else ((),)
+    (word,) = zip(*feature_names(plain, doc, "start")) if len(doc) else ((),)
     expected = [
         [word[k] for k in range(len(doc)) if -2 <= k - i <= 3] for i in range(len(doc))
     ]
@@ -107,7 +108,7 @@ def test_documents_do_not_see_each_other():
 
 def test_a_token_tagger_reads_each_word_once():
     extractor = Extractor(FeatureSet(start=["LOWER{-9:9}"]))
-    found = extractor.token_features(make_doc(NLP, "a", "b", "a"))
+    found = token_features(extractor, make_doc(NLP, "a", "b", "a"))
     assert found == [["LOWER{-9:9}=a", "LOWER{-9:9}=b"]] * 3
 
 

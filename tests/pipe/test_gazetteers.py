@@ -16,6 +16,7 @@ from thinc.api import Adam
 from typer.testing import CliRunner
 
 from spacy_hosemi.features.config.feature_sets import LISTS
+from spacy_hosemi.features.naming import segment_namer
 from spacy_hosemi.labels.alignment import make_training_spans
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.weights.families import family_values
@@ -454,7 +455,7 @@ def test_cells_are_sums_of_the_features_of_segments():
         (potentials,) = pipe.model.predict([doc])
         segments = weights.extractor.read(doc).segments
         expected = np.zeros((len(doc) + 1, len(doc) + 1, 3))
-        name = weights.extractor.segment_namer(doc)
+        name = segment_namer(weights.extractor, doc)
         for k, (i, j) in enumerate(zip(segments.start, segments.end)):
             row = weights.names.index(f"whole:{name(k)}")
             expected[i, j] += weights.matrix[row]

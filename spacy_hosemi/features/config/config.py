@@ -8,10 +8,7 @@ from itertools import chain
 from typing import Any
 
 from ...errors import Errors
-from ..attributes import (
-    KNOWN,
-    is_extension,
-)
+from ..attributes import KNOWN, is_extension
 from ..functions.functions import Functions
 from ..gazetteers.matches import (
     FUZZY_MATCH,
@@ -20,10 +17,7 @@ from ..gazetteers.matches import (
     SIMILARITY,
     names_of,
 )
-from ..segment_features import (
-    UNIT_ATTRIBUTES,
-    kind_of_unit,
-)
+from ..segment_features import SEGMENT_ATTRIBUTES, segment_attribute
 from ..tables.tables import PREFIX, VALUE, Table, reads_table
 from .feature_sets import FUZZY_LISTS, LISTS, PRESETS, TABLES, TRANSITION
 from .templates import Atom, Template, parse_templates
@@ -111,10 +105,10 @@ class FeatureSet:
         of_tables = (f"{name}:{VALUE}" for name in tables)
         on_token = (*KNOWN, *names_of(lists), *names_of(fuzzy, FUZZY_ON_TOKEN))
         on_token += (*of_tables,)
-        of_unit = (*UNIT_ATTRIBUTES, *names_of(lists, [MATCH]))
-        of_unit += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
+        of_segment = (*SEGMENT_ATTRIBUTES, *names_of(lists, [MATCH]))
+        of_segment += names_of(fuzzy, [FUZZY_MATCH, SIMILARITY])
         for role, templates in self.roles.items():
-            known = (*on_token, *of_unit) if role == "whole" else on_token
+            known = (*on_token, *of_segment) if role == "whole" else on_token
             for template in templates:
                 for atom in template.atoms:
                     _check_role(role, template, atom)
@@ -224,15 +218,15 @@ class FeatureSet:
 
 
 def _check_role(role: str, template: Template, atom: Atom) -> None:
-    is_unit = bool(kind_of_unit(atom))
+    is_of_segment = bool(segment_attribute(atom))
     reason = ""
-    if role != "whole" and is_unit:
+    if role != "whole" and is_of_segment:
         reason = f"{atom.attribute} is read of whole segments only"
     elif role == "whole" and atom.bag:
         reason = f"'{atom.bag}' reads tokens that are not in the segment"
     elif role != "whole" and atom.reach:
         reason = f"'{atom.reach}' reads all tokens of whole segments only"
-    elif is_unit and str(atom) != atom.attribute:
+    elif is_of_segment and str(atom) != atom.attribute:
         reason = f"{atom.attribute} is read of the segment, not of one of its tokens"
     if reason:
         raise ValueError(

@@ -14,7 +14,7 @@ OPEN_BRACKETS: int
 OPEN_QUOTES: int
 OPEN_BOTH: int
 
-def unit_keys(
+def segment_keys(
     values: Keys,
     start: Ints,
     end: Ints,

@@ -1,4 +1,4 @@
-"""Features of segments as units: keys of templates that see a whole segment.
+"""Keys of templates that see a whole segment.
 
 A key is a 64-bit hash of (template, values), as for tokens.
 """
@@ -16,14 +16,14 @@ AT, ALL, RUNS, OF_SEGMENT = range(4)
 cdef enum:
     _AT, _ALL, _RUNS, _OF_SEGMENT
 
-# What `balance` says of brackets and quotation marks in a segment.
+# Results of `balance`.
 NEITHER, BALANCED, OPEN_BRACKETS, OPEN_QUOTES, OPEN_BOTH = 0, 10, 11, 12, 13
 
 # In place of an absent value within a sequence.
 cdef uint64_t _GAP = 3
 
 
-def unit_keys(
+def segment_keys(
     const uint64_t[:, ::1] values,      # IN  [n, A] attribute values; 0: absent
     const int32_t[::1] start,           # IN  [K] segments, half-open
     const int32_t[::1] end,             # IN  [K]
@@ -89,14 +89,14 @@ def balance(
     const int32_t[::1] start,           # IN  [K] segments, half-open
     const int32_t[::1] end,             # IN  [K]
     const int32_t[::1] change,          # IN  [n] brackets opened less those closed
-    const int32_t[::1] depth,           # IN  [n] least of that within the token, <= 0
+    const int32_t[::1] depth,           # IN  [n] the least change within it, <= 0
     const int32_t[::1] quotes,          # IN  [n] quotation marks
     const int32_t[::1] has_marks,       # IN  [n] any brackets or quotation marks
 ):
     """Whether brackets close and quotation marks pair up within segments.
 
-    RETURNS (uint64 [K]): NEITHER of them is there, all are BALANCED, OPEN_BRACKETS,
-        OPEN_QUOTES, OPEN_BOTH.
+    RETURNS (uint64 [K]): NEITHER: the segment has none; BALANCED; or what is open:
+        OPEN_BRACKETS, OPEN_QUOTES, OPEN_BOTH.
     """
     found = np.zeros(start.shape[0], np.uint64)
     cdef uint64_t[::1] found_ = found

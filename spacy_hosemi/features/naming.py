@@ -1,0 +1,153 @@
+"""Readable names of features, such as "LOWER[-1]=the" and "LOWER*=the end"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from spacy.tokens import Doc
+
+from .config.templates import Atom, Template
+from .extractor import Extractor
+from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
+from .segment_features import LENGTHS, Segments, balance_of, segment_attribute
+
+# For each attribute the values of all tokens of a document.
+Texts = Mapping[str, Sequence[str | None]]
+
+_BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
+
+
+def namer(
+    extractor: Extractor, doc: Doc, is_train: bool = False
+) -> Callable[[str, int, int], str | None]:
+    """Names of the features of tokens of one document, parallel to `Reading.keys`.
+
+    extractor (Extractor): It reads the features.
+    doc (Doc): n tokens.
+    is_train (bool): As for `Extractor.read`.
+    RETURNS (Callable): (role, token, template) -> a name; None where the template is
+        not active.
+    """
+    texts = extractor.texts(doc, is_train)
+    roles = extractor.features.roles
+    return lambda role, i, t: _token_name(roles[role][t], texts, i)
+
+
+def segment_namer(
+    extractor: Extractor, doc: Doc, is_train: bool = False
+) -> Callable[[int], str]:
+    """Names of the features of segments of one document, parallel to
+    `Reading.segments`.
+
+    extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
+    RETURNS (Callable): Number of the feature -> a name.
+    """
+    segments = extractor.values_of([doc], is_train).segments
+    texts = extractor.texts(doc, is_train)
+    templates = extractor.features.roles["whole"]
+    return lambda k: _segment_name(
+        templates[segments.template[k]], doc, segments, k, texts
+    )
+
+
+def feature_names(
+    extractor: Extractor, doc: Doc, role: str, is_train: bool = False
+) -> Iterator[list[str | None]]:
+    """Names of the features of one role, parallel to `Reading.keys`.
+
+    extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
+    role (str): One of `FeatureSet.token_roles`.
+    YIELDS (List[Optional[str]]): For each token T names.
+    """
+    name = namer(extractor, doc, is_train)
+    n_templates = len(extractor.features.roles[role])
+    for i in range(len(doc)):
+        yield [name(role, i, t) for t in range(n_templates)]
+
+
+def token_features(
+    extractor: Extractor, doc: Doc, is_train: bool = False
+) -> list[list[str]]:
+    """The features of each token in any role, as a token tagger would take them.
+
+    extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
+    RETURNS (List[List[str]]): n lists of names, without roles and repetitions, and
+        without the numbers that functions give some features.
+    """
+    roles = extractor.features.token_roles
+    by_role = [list(feature_names(extractor, doc, role, is_train)) for role in roles]
+    found = [[name for of_role in token for name in of_role] for token in zip(*by_role)]
+    for listed in extractor.listed([doc]):
+        for k in np.flatnonzero(listed.keys).tolist():
+            found[listed.token[k]].append(listed.name(k))
+    return [list(dict.fromkeys(filter(None, of_token))) for of_token in found]
+
+
+def _token_name(template: Template, texts: Texts, i: int) -> str | None:
+    values = []
+    for atom in template.atoms:
+        column, at = texts[atom.attribute], i + atom.offset
+        if not 0 <= at < len(column):
+            if atom.bag:
+                return None
+            values.append("^" if at < 0 else "$")
+            continue
+        value = column[at]
+        if not value:
+            return None
+        # "^" and "$" stand for the borders of the document: a word that is one of
+        # them is written with a backslash.
+        is_border = value in ("^", "$") or value.startswith("\\")
+        values.append("\\" + value if is_border else value)
+    return f"{template}={' & '.join(values)}"
+
+
+def _segment_name(
+    template: Template, doc: Doc, segments: Segments, k: int, texts: Texts
+) -> str:
+    """The name of the k-th feature."""
+    start, end = int(segments.start[k]), int(segments.end[k])
+    values = []
+    for atom in template.atoms:
+        kind = segment_attribute(atom)
+        if kind == SIMILARITY:
+            values.append("1.0")
+        elif kind in (MATCH, FUZZY_MATCH):
+            values.append(size_name(int(segments.value[k])))
+        elif kind == "TOKENS":
+            values.append(_length_name(end - start))
+        elif kind == "BALANCED":
+            one = segments.start[k : k + 1], segments.end[k : k + 1]
+            values.append(_BALANCE[int(balance_of([doc], *one)[0])])
+        else:
+            values.append(_sequence_name(atom, texts[atom.attribute][start:end]))
+    return f"{template}={' & '.join(values)}"
+
+
+def _length_name(length: int) -> str:
+    k = int(np.searchsorted(LENGTHS, length, side="right"))
+    if k == len(LENGTHS):
+        return f"{LENGTHS[-1]}+"
+    least, most = LENGTHS[k - 1], LENGTHS[k] - 1
+    return str(least) if least == most else f"{least}-{most}"
+
+
+def _sequence_name(atom: Atom, values: Sequence[str | None]) -> str:
+    if not atom.reach:
+        return _escape(values[atom.offset])
+    shown = [
+        _escape(value)
+        for i, value in enumerate(values)
+        if atom.reach == "*" or i == 0 or value != values[i - 1]
+    ]
+    return " ".join(shown)
+
+
+def _escape(value: str | None) -> str:
+    """Spaces separate the values of a sequence, and "_" is an absent value: within a
+    value both are written with a backslash."""
+    if not value:
+        return "_"
+    value = value.replace("\\", "\\\\").replace(" ", "\\ ")
+    return "\\_" if value == "_" else value
