@@ -27,13 +27,13 @@ highlight_language = "text"
 myst_heading_anchors = 4
 nitpicky = True
 
-PAGE = re.compile(r"\]\(([\w./-]+)\.md\)")
+PAGE = re.compile(r"\[([^\]]+)\]\(([\w./-]+)\.md\)")
 
 
 def add_navigation(app, name, source):
     """The first page has a table of contents of all pages that it links to."""
     if name == root_doc:
-        pages = dict.fromkeys(PAGE.findall(source[0]))
+        pages = [f"{title} <{page}>" for title, page in PAGE.findall(source[0])]
         lines = ["", "```{toctree}", ":hidden:", "", *pages, "```", ""]
         source[0] += "\n".join(lines)
     elif name == "benchmarks/README":

@@ -308,7 +308,8 @@ def main() -> int:
         before = path.read_text("utf8") if path.exists() else ""
         if is_check and before != made:
             lines = (before.splitlines(), made.splitlines())
-            print(*difflib.unified_diff(*lines, f"docs/{name}", "made", lineterm=""))
+            diff = difflib.unified_diff(*lines, f"docs/{name}", "made", lineterm="")
+            print(*diff, sep="\n")
             code = 1
         elif not is_check:
             path.write_text(made, "utf8")

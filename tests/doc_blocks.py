@@ -222,8 +222,8 @@ class Page:
         return run_spacy(args)
 
 
-N_TRAIN = 40
-BATCH_LIMITS = ("--initialize.components.hosemi.fit.max_iter", "12")
+N_TRAIN = 25
+BATCH_LIMITS = ("--initialize.components.hosemi.fit.max_iter", "6")
 ONLINE_LIMITS = ("--training.max_steps", "20", "--training.eval_frequency", "10")
 
 

@@ -45,12 +45,18 @@ def demo(tmp_path_factory) -> Path:
         patch.syspath_prepend(str(ROOT / "corpus"))
         patch.chdir(folder.parent)
         script = import_module("demo")
-        patch.setattr(script, "run", lambda *args: run_spacy([str(x) for x in args]))
+        patch.setattr(script, "run", run_training)
         patch.setattr(sys, "argv", ["demo.py", "--output", "demo"])
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             assert script.main() == 0
     assert "1.000  2004" in printed.getvalue()
     return folder
+
+
+def run_training(*args: str | Path) -> None:
+    """The scores on test, which the demo prints, are those of the tutorial."""
+    if args[0] == "train":
+        run_spacy([str(x) for x in args])
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -88,6 +94,13 @@ def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.*)", without_code(page), re.M)
     words = (re.sub(r"[^\w\s-]", "", heading.lower()) for heading in headings)
     return {word.strip().replace(" ", "-") for word in words}
+
+
+def test_code_fits_the_page():
+    """A line of 90 characters is shown whole at the width of docs/site.css."""
+    for page in PAGES:
+        for block in read_blocks(page.read_text("utf8")):
+            assert max(map(len, block.text.splitlines())) <= 90, (page.name, block.line)
 
 
 def test_readme_is_one_screen():
