@@ -12,10 +12,10 @@ from spacy.training import Example
 
 from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
 from spacy_hosemi.labels.alignment import count_misaligned, read_annotation
-from spacy_hosemi.labels.constraints import limits
-from spacy_hosemi.labels.gold import make_gold
+from spacy_hosemi.labels.constraints import borders_of, to_constraints
+from spacy_hosemi.labels.gold import check_known, make_gold
 from spacy_hosemi.labels.inventory import ENCODINGS, LabelInventory
-from spacy_hosemi.labels.partial import Annotation
+from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.labels.whitespace import whitespace
 
 from . import oracles
@@ -27,7 +27,7 @@ NLP = spacy.blank("en")
 def read(predicted, reference):
     """Spans, and the indices of missing tokens."""
     annotation = read_annotation(Example(predicted, reference))
-    return annotation.spans, np.flatnonzero(annotation.is_missing).tolist()
+    return [*annotation.required], np.flatnonzero(annotation.unknown()).tolist()
 
 
 def read_biluo(words, tags, predicted=None):
@@ -35,7 +35,7 @@ def read_biluo(words, tags, predicted=None):
         make_doc(NLP, *(predicted or words)), {"words": words, "entities": tags}
     )
     annotation = read_annotation(example)
-    return annotation.spans, np.flatnonzero(annotation.is_missing).tolist()
+    return [*annotation.required], np.flatnonzero(annotation.unknown()).tolist()
 
 
 # --- what is read -----------------------------------------------------------------
@@ -44,8 +44,8 @@ def read_biluo(words, tags, predicted=None):
 def test_complete_annotation():
     (example,) = make_examples(NLP, ["[PER Ada Lovelace] met [PER Mary]."])
     annotation = read_annotation(example)
-    assert annotation.spans == [(0, 2, "PER"), (3, 4, "PER")]
-    assert not annotation.is_missing.any()
+    assert annotation.required == ((0, 2, "PER"), (3, 4, "PER"))
+    assert not annotation.unknown().any()
 
 
 def test_no_annotation_is_all_missing():
@@ -119,9 +119,10 @@ def test_count_misaligned():
 
 def make(spans, missing, encoding="segments", outside="run", words="abcd"):
     inventory = LabelInventory(["A", "B"], encoding, outside)
-    is_missing = np.array([i in missing for i in range(len(words))])
-    doc = make_doc(NLP, *words)
-    return make_gold(Annotation(spans, is_missing), inventory, doc, "hosemi")
+    covered = {i for start, end, _ in spans for i in range(start, end)}
+    blocked = [i not in missing and i not in covered for i in range(len(words))]
+    known = PartialLabels(tuple(spans), blocked=np.array(blocked, bool))
+    return make_gold(known, inventory, make_doc(NLP, *words))
 
 
 def test_known_gold_is_a_segmentation():
@@ -138,7 +139,7 @@ def test_gold_with_missing_tokens_is_a_constraint():
 
 def test_unknown_label():
     with pytest.raises(ValueError, match="HS041.*'C'.*hosemi"):
-        make([(0, 1, "C")], [])
+        check_known(PartialLabels(((0, 1, "C"),)), "AB", make_doc(NLP, "a"), "hosemi")
 
 
 def test_every_token_is_in_a_span():
@@ -220,18 +221,21 @@ def sentences(*starts, words="abcd"):
 
 def test_no_limits():
     inventory = LabelInventory(["A"])
-    assert limits(make_doc(NLP, *"abcd"), inventory) is None
-    assert limits(sentences(0), inventory) is None
-    assert limits(make_doc(NLP), inventory) is None
+    assert borders_of(make_doc(NLP, *"abcd"), inventory) is None
+    assert borders_of(sentences(0), inventory) is None
+    assert borders_of(make_doc(NLP), inventory) is None
+    assert to_constraints(PartialLabels(), inventory, 4) is None
 
 
 def test_unset_sentence_starts_are_no_limits():
     doc = make_doc(NLP, *"abcd", sent_starts=[True, None, None, False])
-    assert limits(doc, LabelInventory(["A"])) is None
+    assert borders_of(doc, LabelInventory(["A"])) is None
 
 
 def test_no_span_crosses_a_sentence_start():
-    found = limits(sentences(0, 2), LabelInventory(["A"]))
+    inventory = LabelInventory(["A"])
+    borders = borders_of(sentences(0, 2), inventory)
+    found = to_constraints(PartialLabels(borders=borders), inventory, 4)
     assert found.boundary.tolist() == [0, 0, 2, 0, 0]
 
 
@@ -250,7 +254,8 @@ def test_limits_equal_enumeration(encoding):
         if score > -math.inf
         and not any(i < 2 < j for i, j, _ in inventory.decode(segmentation))
     }
-    constraints = limits(sentences(0, 2), inventory)
+    borders = borders_of(sentences(0, 2), inventory)
+    constraints = to_constraints(PartialLabels(borders=borders), inventory, 4)
     found = log_partition(automaton, potentials, constraints)
     assert found == pytest.approx(oracles.log_z(allowed), abs=1e-9)
 

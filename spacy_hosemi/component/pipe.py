@@ -41,7 +41,7 @@ from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import LabelInventory
 from ..labels.inventory import Span as SpanTriple
 from ..labels.label_schema import LabelSchema, read_schema
-from ..labels.partial import Annotation, AnySpan, Fixed
+from ..labels.partial import AnySpan, PartialLabels
 from ..labels.patterns import learn_patterns
 from ..model.span_scorer import weights_of
 from ..model.state import ModelState, Published
@@ -57,7 +57,7 @@ from ..prediction.answers import (
     posteriors,
     total_entropy,
 )
-from ..prediction.corrections import read_fixed
+from ..prediction.corrections import read_corrections
 from ..prediction.decoder import Decoder, DecodingOptions, Prediction
 from ..prediction.existing_entities import (
     copy_tokens,
@@ -681,7 +681,7 @@ class HighOrderSemiCRF(TrainablePipe):
     def _corpus(
         self,
         examples: Sequence[Example],
-        annotations: Iterable[Annotation] | None = None,
+        annotations: Iterable[PartialLabels] | None = None,
     ) -> Corpus:
         """What is segmented, documents or sentences, and what is known of each."""
         known = annotations or self._annotations(examples)
@@ -689,7 +689,7 @@ class HighOrderSemiCRF(TrainablePipe):
         args = self.inventory, projection, self.cfg["scope"], self.name
         return read_corpus(examples, known, *args)
 
-    def _annotations(self, examples: Iterable[Example]) -> list[Annotation]:
+    def _annotations(self, examples: Iterable[Example]) -> list[PartialLabels]:
         return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
@@ -941,15 +941,16 @@ class HighOrderSemiCRF(TrainablePipe):
         """
         decoder, projection = self.decoder, self.schema.projection
         args = self.inventory, self.cfg["scope"], projection.names()
-        fixed = projection.lift(read_fixed(doc, keep, forbid, *args))
-        (prediction,) = finish(decoder.steps([doc], fixed or None))
-        self._forget(doc, fixed)
+        corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
+        (prediction,) = finish(decoder.steps([doc], corrections or None))
+        self._forget(doc, corrections)
         self.set_annotations([doc], [prediction])
         return doc
 
-    def _forget(self, doc: Doc, fixed: Fixed) -> None:
-        """Preset entities that a user has said are none."""
-        wrong = [x for x in doc.ents if fixed.forbids((x.start, x.end, x.label_))]
+    def _forget(self, doc: Doc, corrections: PartialLabels) -> None:
+        """Remove existing entities that a user has excluded."""
+        spans = [(x, (x.start, x.end, x.label_)) for x in doc.ents]
+        wrong = [x for x, span in spans if corrections.excludes(span)]
         doc.set_ents([], outside=wrong, default="unmodified")
 
     def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from thinc.api import Model
 from ..core import viterbi_many
 from ..core.parallel.coroutines import Steps, finish
 from ..labels.inventory import Segment, Span
-from ..labels.partial import NOTHING, Fixed, Preset
+from ..labels.partial import NOTHING, PartialLabels
 from ..model.span_scorer import predict_steps
 from ..model.state import ModelState
 from ..model.weights.potentials import read_docs, score_docs
@@ -29,7 +29,7 @@ from ..prediction.decoder import (
     Score,
     untrained,
 )
-from ..prediction.existing_entities import read_preset
+from ..prediction.existing_entities import read_existing
 from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_steps
 from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
@@ -81,7 +81,7 @@ class FlattenedDecoder(Decoder):
         )
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed | None = None
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         if not self.state.weights.is_trained:
@@ -150,7 +150,7 @@ def path_steps(
     found: list[list[Path]] = []
     for problem, some, of_instance in zip(problems, spans, families):
         low = problem.instance.start
-        kept = {(i + low, j + low): name for i, j, name in problem.fixed.keep}
+        kept = {(i + low, j + low): name for i, j, name in problem.corrections.required}
         found.append(
             [
                 flat.path(label, [*islice(probs, len(family))], kept.get((start, end)))
@@ -173,23 +173,23 @@ class LevelDecoder(Decoder):
         self._top = FlatDecoder(state, options, score)
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed | None = None
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         problems = yield from self._top.problem_steps(docs, corrections)
-        solved, fixed = self._solve(docs, problems, corrections or NOTHING)
-        found = self._best(solved, fixed)
+        solved, corrected = self._solve(docs, problems, corrections or NOTHING)
+        found = self._best(solved, corrected)
         posteriors = self._posteriors(problems, solved)
         least, threshold = self.options.min_confidence, self.options.spans_threshold
         predictions = []
         for i, j in pairwise(problems.borders):
             pairs: list[tuple[Span, Path]] = []
             for problem, some in zip(problems.flat[i:j], found[i:j]):
-                preset, low = problem.preset, problem.instance.start
+                existing, low = problem.existing, problem.instance.start
                 for x in some:
-                    if not preset or preset.is_free((x.start, x.end, x.label)):
+                    if not existing or existing.is_free((x.start, x.end, x.label)):
                         pairs.append(((x.start + low, x.end + low, x.label), x.path))
             own = posteriors[i:j]
             listed = None if threshold is None else spans_above(own, threshold)
@@ -210,18 +210,18 @@ class LevelDecoder(Decoder):
         self,
         docs: Sequence[Doc],
         problems: Problems,
-        corrections: Fixed,
-    ) -> tuple[Solved, list[Fixed]]:
-        """RETURNS (Tuple[Solved, List[Fixed]]): The last level, and the corrections of
-        each instance."""
-        flat, presets, fixed = problems.flat, [], []
+        corrections: PartialLabels,
+    ) -> tuple[Solved, list[PartialLabels]]:
+        """RETURNS (Tuple[Solved, List[PartialLabels]]): The last level, and the
+        corrections of each instance."""
+        flat, entities, corrected = problems.flat, [], []
         for doc, of_doc in zip(docs, problems.by_doc(flat)):
-            preset = read_preset(doc, self.options.name)
+            existing = read_existing(doc, self.options.name)
             for problem in of_doc:
                 start, end = problem.instance.start, problem.instance.end
-                fixed.append(corrections.part(start, end))
-                part = preset and preset.part(start, end)
-                presets.append(part and part.beside(fixed[-1]))
+                corrected.append(corrections.part(start, end))
+                part = existing and existing.part(start, end)
+                entities.append(part and part.beside(corrected[-1]))
         weights, automaton = self.state.weights, self.state.schema.automaton
         potentials = [x.potentials for x in flat]
         limits = [x.constraints for x in flat]
@@ -230,8 +230,8 @@ class LevelDecoder(Decoder):
         candidates = top_candidates(automaton, potentials, limits, best, threshold)
         tokens = [x.instance.tokens for x in flat]
         readings = Readings([read_docs(weights, tokens)] if tokens else [])
-        spans = self._required(presets, fixed, best)
-        wrong = [self._projection.excluded(x.forbid) for x in fixed]
+        spans = self._required(entities, corrected, best)
+        wrong = [self._projection.excluded(x.excluded) for x in corrected]
         solved = descend(
             self.state.levels,
             candidates,
@@ -242,26 +242,26 @@ class LevelDecoder(Decoder):
             scale,
         )
         if self.state.schema.outside == "none" or not tokens:
-            return solved, fixed
+            return solved, corrected
         is_open = [np.ones(len(doc), bool) for doc in tokens]
         for of_instance, some in zip(is_open, spans):
             for i, j, _ in some:
                 of_instance[i:j] = False
-        return replace(solved, is_open=np.concatenate(is_open)), fixed
+        return replace(solved, is_open=np.concatenate(is_open)), corrected
 
     def _required(
         self,
-        presets: Sequence[Preset | None],
-        fixed: Sequence[Fixed],
+        entities: Sequence[PartialLabels | None],
+        corrected: Sequence[PartialLabels],
         best: Sequence[Sequence[Segment]],
     ) -> list[list[Place]]:
-        """RETURNS (List[List[Tuple[int, int, int]]]): Preset and kept spans of each
+        """RETURNS (List[List[Tuple[int, int, int]]]): Existing and kept spans of each
         instance, with nodes. `make_problem` dropped those that make a segmentation
         impossible: they are not in the best one."""
         index, node_of = self._top.inventory.index, self._tree.node_of
         found = []
-        for preset, known, segments in zip(presets, fixed, best):
-            spans = [*(preset.spans if preset else ()), *known.keep]
+        for existing, known, segments in zip(entities, corrected, best):
+            spans = [*(existing.required if existing else ()), *known.required]
             nodes = [(i, j, y, node_of(y)) for i, j, y in spans]
             there = [(i, j, y, node) for i, j, y, node in nodes if node is not None]
             at_top = self._projection.spans_at_top((i, j, y) for i, j, y, _ in there)
@@ -274,15 +274,17 @@ class LevelDecoder(Decoder):
             )
         return found
 
-    def _best(self, solved: Solved, fixed: Sequence[Fixed]) -> list[list[FoundSpan]]:
+    def _best(
+        self, solved: Solved, corrected: Sequence[PartialLabels]
+    ) -> list[list[FoundSpan]]:
         """RETURNS (List[List[FoundSpan]]): The best spans of each instance, in its
         tokens. Of kept spans the names down to the one that was given are certain."""
         is_mbr = self.options.decoding == "mbr"
         f1 = self.options.expected_f1
         spans = mbr_spans(solved, f1) if is_mbr else solved.best_spans
         found = paths(solved, spans, self._tree)
-        for of_instance, known in zip(found, fixed):
-            kept = {(i, j): name for i, j, name in known.keep}
+        for of_instance, known in zip(found, corrected):
+            kept = {(i, j): name for i, j, name in known.required}
             for k, span in enumerate(of_instance):
                 name = kept.get((span.start, span.end))
                 if n_sure := self._tree.n_sure(span.label, name):
@@ -301,7 +303,7 @@ class LevelDecoder(Decoder):
 def _confident(
     pairs: Iterable[tuple[Span, Path]],
     least: Thresholds,
-    corrections: Fixed | None,
+    corrections: PartialLabels | None,
     listed: list[tuple[Span, float]] | None,
 ) -> Prediction:
     """Spans with the deepest name of their path that is probable enough.
@@ -323,20 +325,20 @@ def surest(
     place: tuple[int, int],
     path: Path,
     least: Thresholds,
-    fixed: Fixed = NOTHING,
+    corrections: PartialLabels = NOTHING,
 ) -> tuple[str, float] | None:
     """The deepest name of a span that is probable enough.
 
     place (Tuple[int, int]): Of the span, in tokens of the document.
     path (Path): Names from the top, with probabilities.
     least (Union[float, Dict[str, float]]): See `min_confidence`.
-    fixed (Fixed): A label that is forbidden there may be above another one, too.
+    corrections (PartialLabels): An excluded label may be above another one.
     RETURNS (Optional[Tuple[str, float]]): The name and its probability; None if not
         even that at the top is probable enough.
     """
     for name, probability in reversed(path):
         assert probability is not None
         is_sure = probability >= least_of(least, name)
-        if is_sure and not fixed.forbids((*place, name)):
+        if is_sure and not corrections.excludes((*place, name)):
             return name, probability
     return None

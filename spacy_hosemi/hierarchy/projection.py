@@ -13,8 +13,8 @@ from ..errors import Errors
 from ..labels.alignment import scored_entities
 from ..labels.gold import check_known
 from ..labels.inventory import Span, check_names
-from ..labels.partial import Annotation, AnySpan, Fixed, Preset
-from ..labels.projection import IdentityProjection, Known, Projection
+from ..labels.partial import AnySpan, PartialLabels
+from ..labels.projection import IdentityProjection, Projection
 from .candidates import Place
 from .coarse_to_fine import Hierarchy
 from .tree import LabelTree, check_labels_in_tree, split_labels
@@ -47,35 +47,30 @@ class TreeProjection:
         """See `Projection`."""
         return [*self._top_of]
 
-    def check(self, annotation: Annotation, doc: Doc, name: str) -> None:
+    def check(self, known: PartialLabels, doc: Doc, name: str) -> None:
         """See `Projection`."""
-        check_known(annotation, self.tree.leaf, doc, name)
+        check_known(known, self.tree.leaf, doc, name)
 
-    def project(self, known: Known) -> Known:
+    def project(self, known: PartialLabels) -> PartialLabels:
         """See `Projection`; names at the top are excluded if all labels below are."""
-        if isinstance(known, Preset):
-            known = known.with_labels(self._top_of)
-            return replace(known, spans=self.spans_at_top(known.spans))
-        if isinstance(known, Annotation):
-            incorrect = self._excluded_at_top(known.incorrect)
-            spans = self.spans_at_top(known.spans)
-            return Annotation(spans, known.is_missing, incorrect)
-        forbid: list[AnySpan] = [span for span in known.forbid if span[2] is None]
-        forbid += self._excluded_at_top(_with_label(known.forbid))
-        return Fixed(tuple(self.spans_at_top(known.keep)), tuple(forbid))
+        known = known.with_labels(self._top_of)
+        excluded: list[AnySpan] = [span for span in known.excluded if span[2] is None]
+        excluded += self._excluded_at_top(_with_label(known.excluded))
+        required = tuple(self.spans_at_top(known.required))
+        return replace(known, required=required, excluded=tuple(excluded))
 
     def spans_at_top(self, spans: Iterable[Span]) -> list[Span]:
         """RETURNS (List[Tuple[int, int, str]]): With the names at the top."""
         return [(i, j, self._top_of[name]) for i, j, name in spans]
 
-    def lift(self, corrections: Fixed) -> Fixed:
+    def lift(self, corrections: PartialLabels) -> PartialLabels:
         """See `Projection`. A forbidden name forbids all labels below it; if all labels
         below a name are forbidden, so is the name.
 
         RAISES (ValueError): HS098 a span is both kept and forbidden.
         """
         forbid: list[AnySpan] = []
-        for i, j, name in corrections.forbid:
+        for i, j, name in corrections.excluded:
             node = None if name is None else self.tree.node_of(name)
             names = [name] if node is None else self.tree.leaves(node)
             forbid += [(i, j, label) for label in names]
@@ -85,8 +80,8 @@ class TreeProjection:
             for name, u in self.tree.path(v)
             if u == v
         ]
-        found = Fixed(corrections.keep, tuple(dict.fromkeys(forbid)))
-        for span in filter(found.forbids, found.keep):
+        found = replace(corrections, excluded=tuple(dict.fromkeys(forbid)))
+        for span in filter(found.excludes, found.required):
             raise ValueError(Errors.HS098.format(found=span))
         return found
 
@@ -116,26 +111,20 @@ class TreeProjection:
 
 
 class LeafProjection(IdentityProjection):
-    """Segments have the leaves of a tree for labels; preset and kept spans may have any
-    name of the tree, which stands for all leaves below it: see `LeafInventory`."""
+    """Segments have the leaves of a tree for labels; a required span may have any name
+    of the tree, which stands for all leaves below it: see `LeafInventory`."""
 
     def __init__(self, labels: Sequence[str], tree: LabelTree) -> None:
         super().__init__(labels)
         self._tree = tree
 
-    def project(self, known: Known) -> Known:
+    def project(self, known: PartialLabels) -> PartialLabels:
         """See `Projection`."""
-        if isinstance(known, Preset):
-            nodes = {name: self._tree.node_of(name) for *_, name in known.spans}
-            return known.with_labels(
-                [x for x, node in nodes.items() if node is not None]
-            )
-        if isinstance(known, Fixed):
-            labels = {None, *self.top}
-            return replace(
-                known, forbid=tuple(x for x in known.forbid if x[2] in labels)
-            )
-        return known
+        nodes = {name: self._tree.node_of(name) for *_, name in known.required}
+        known = known.with_labels([x for x, node in nodes.items() if node is not None])
+        labels = {None, *self.top}
+        excluded = tuple(span for span in known.excluded if span[2] in labels)
+        return replace(known, excluded=excluded)
 
 
 def _with_label(spans: Iterable[AnySpan]) -> list[Span]:

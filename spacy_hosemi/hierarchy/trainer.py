@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 from ..core import PatternAutomaton, Potentials, viterbi
 from ..errors import Errors
 from ..labels.gold import Gold
-from ..labels.partial import Annotation
+from ..labels.partial import PartialLabels
 from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.pairs import Pairs
@@ -63,7 +63,7 @@ class LevelTrainer:
         self,
         top: Weights,
         docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
+        annotations: Sequence[PartialLabels],
         golds: Sequence[Gold],
         outside: str,
         **settings: Any,
@@ -71,7 +71,8 @@ class LevelTrainer:
         """Zero weights for the features and label patterns of training data.
 
         top (Weights): The component's own.
-        docs, annotations, golds (Sequence[Doc], Sequence[Annotation], Sequence[Gold]):
+        docs (Sequence[Doc]), annotations (Sequence[PartialLabels]), golds
+            (Sequence[Gold]):
             Instances, their labels, and those projected to the top.
         outside (str), **settings: See `mine_levels`.
         """
@@ -86,7 +87,7 @@ class LevelTrainer:
         self.weights.mined.update(_keys(top, docs, annotations))
 
     def grow(
-        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[PartialLabels]
     ) -> None:
         """Weights of 0 for pairs of a feature and a node that an update brings: of new
         documents, of known ones with other spans, and of features that had no weights
@@ -106,7 +107,7 @@ class LevelTrainer:
         top: Weights,
         automaton: PatternAutomaton,
         docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
+        annotations: Sequence[PartialLabels],
         golds: Sequence[Gold],
     ) -> None:
         """Train all levels below the top; the weights of the top stay as they are.
@@ -127,7 +128,7 @@ class LevelTrainer:
         top: Weights,
         automaton: PatternAutomaton,
         docs: Sequence[Doc],
-        annotations: Sequence[Annotation],
+        annotations: Sequence[PartialLabels],
         golds: Sequence[Gold],
         potentials: Sequence[Potentials],
     ) -> float:
@@ -163,12 +164,13 @@ class LevelTrainer:
         top: Weights,
         automaton: PatternAutomaton,
         rows: Sequence[Rows],
-        known: Sequence[tuple[Annotation, Gold]],
+        known: Sequence[tuple[PartialLabels, Gold]],
         score: Callable[[int], Potentials],
     ) -> None:
         """Visit all levels below the top.
 
-        rows, known (Sequence[Rows], Sequence[Tuple[Annotation, Gold]]): Of documents.
+        rows (Sequence[Rows]), known (Sequence[Tuple[PartialLabels, Gold]]): Of
+            documents.
         score (Callable): Gives the potentials of the document of this index.
         """
         # Never pruned: the gold, or the best segmentation that agrees with it.
@@ -181,8 +183,8 @@ class LevelTrainer:
         annotations = [annotation for annotation, _ in known]
         of_gold = Known(
             self._places(annotations),
-            [x.is_missing for x in annotations],
-            [self._projection.excluded(x.incorrect) for x in annotations],
+            [x.unknown() for x in annotations],
+            [self._projection.excluded(x.excluded) for x in annotations],
         )
         candidates = top_candidates(
             automaton,
@@ -195,7 +197,7 @@ class LevelTrainer:
         train_levels(visit, self.weights, top, *args)
 
     def _pairs(
-        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+        self, top: Weights, docs: Sequence[Doc], annotations: Sequence[PartialLabels]
     ) -> list[Pairs]:
         shown = watched(docs, "Reading features")
         rows = [read_docs(top.state, [doc], is_train=True) for doc in shown]
@@ -203,8 +205,8 @@ class LevelTrainer:
         args = self._tree, len(top.state.table), n_known
         return mine_nodes(rows, self._places(annotations), *args)
 
-    def _places(self, annotations: Iterable[Annotation]) -> list[list[Place]]:
-        return [self._projection.places(x.spans) for x in annotations]
+    def _places(self, annotations: Iterable[PartialLabels]) -> list[list[Place]]:
+        return [self._projection.places(x.required) for x in annotations]
 
 
 class LevelBatch:
@@ -304,23 +306,23 @@ def train_levels(
 
 
 def _keys(
-    top: Weights, docs: Sequence[Doc], annotations: Sequence[Annotation]
+    top: Weights, docs: Sequence[Doc], annotations: Sequence[PartialLabels]
 ) -> list[int]:
     """RETURNS (List[int]): For each document a hash of its words, its spans and the
     number of features that have weights."""
     size = len(top.state.table)
     return [
-        hash((size, doc.to_array("ORTH").tobytes(), *known.spans))
+        hash((size, doc.to_array("ORTH").tobytes(), *known.required))
         for doc, known in zip(docs, annotations)
     ]
 
 
 def _informative(
-    docs: Sequence[Doc], annotations: Sequence[Annotation], golds: Sequence[Gold]
+    docs: Sequence[Doc], annotations: Sequence[PartialLabels], golds: Sequence[Gold]
 ) -> list[int]:
     """RETURNS (List[int]): Documents with annotation."""
     return [
         k
         for k, (doc, known, gold) in enumerate(zip(docs, annotations, golds))
-        if (gold.n_known or known.incorrect) and len(doc)
+        if (gold.n_known or known.excluded) and len(doc)
     ]

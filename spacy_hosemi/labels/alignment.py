@@ -10,16 +10,18 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from .inventory import Span
-from .partial import Annotation
+from .partial import PartialLabels
 
 
-def read_annotation(example: Example, incorrect_key: str | None = None) -> Annotation:
+def read_annotation(
+    example: Example, incorrect_key: str | None = None
+) -> PartialLabels:
     """Spans of the reference on the tokens of the predicted document.
 
     example (Example): Predicted and reference document.
     incorrect_key (Optional[str]): Of the wrong spans in reference.spans.
-    RETURNS (Annotation): A token of a reference span that does not fall on token
-        borders is missing, never outside.
+    RETURNS (PartialLabels): Tokens outside of gold spans are blocked. Nothing is known
+        of a token of a gold span that does not fall on token borders.
     """
     tags = example.get_aligned_ner()
     spans: list[Span] = []
@@ -35,7 +37,11 @@ def read_annotation(example: Example, incorrect_key: str | None = None) -> Annot
     for i in np.flatnonzero(example.predicted.to_array(IS_SPACE)).tolist():
         if tags[i] == "O":
             is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
-    return Annotation(spans, is_missing, _incorrect_spans(example, incorrect_key))
+    is_outside = ~is_missing
+    for start, end, _ in spans:
+        is_outside[start:end] = False
+    excluded = tuple(_incorrect_spans(example, incorrect_key))
+    return PartialLabels(tuple(spans), excluded, is_outside)
 
 
 def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
@@ -47,17 +53,17 @@ def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
     return [(span.start, span.end, span.label_) for span in aligned]
 
 
-def labels_of(annotations: Iterable[Annotation]) -> set[str]:
+def labels_of(annotations: Iterable[PartialLabels]) -> set[str]:
     """RETURNS (Set[str]): Labels of entities; one that only incorrect spans have is a
     mistake."""
-    return {label for a in annotations for *_, label in a.spans}
+    return {label for a in annotations for *_, label in a.required}
 
 
-def count_misaligned(example: Example, annotation: Annotation) -> tuple[int, int]:
+def count_misaligned(example: Example, annotation: PartialLabels) -> tuple[int, int]:
     """RETURNS (Tuple[int, int]): Reference spans that are lost to alignment in the
     annotation of an example, and all of them."""
     n_all = len(example.reference.ents)
-    return n_all - len(annotation.spans), n_all
+    return n_all - len(annotation.required), n_all
 
 
 def judge(

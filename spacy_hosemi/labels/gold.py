@@ -1,8 +1,7 @@
-"""Gold annotation and preset limits of a Doc, in terms of segmentations.
+"""Gold: what training compares a distribution over segmentations with.
 
-The only reader of gold. What is not known (tokens without annotation, spans that do not
-fall on token borders) stays open: the gold is then a constraint, and training sums over
-all segmentations that agree with it.
+Where tokens have no annotation, or a gold span does not fall on token borders, the gold
+is a constraint, and training sums over all segmentations that agree with it.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from spacy.tokens import Doc
 
 from ..core import Constraints
 from ..errors import Errors
-from .constraints import _agreeing
+from .constraints import to_constraints
 from .inventory import LabelInventory, Segment, Span
-from .partial import Annotation
+from .partial import PartialLabels
 
 
 @dataclass(frozen=True)
 class Gold:
-    """What is known of a document.
+    """The gold of a document, made once for many steps of training.
 
     segments (Optional[List[Segment]]): The segmentation, where all tokens are known.
-    constraints (Optional[Constraints]): Else what the segmentations must agree with.
-    n_known (int): Tokens with annotation, and spans known to be wrong.
+    constraints (Optional[Constraints]): Else what segmentations must agree with.
+    n_known (int): How many tokens have annotation, and how many spans are excluded.
     text (str): How the document begins, for messages.
     """
 
@@ -37,48 +36,52 @@ class Gold:
     text: str = ""
 
 
-def make_gold(
-    annotation: Annotation, inventory: LabelInventory, doc: Doc, name: str
-) -> Gold:
-    """Annotation as a segmentation, or as constraints where some of it is missing.
+def make_gold(known: PartialLabels, inventory: LabelInventory, doc: Doc) -> Gold:
+    """The gold of a document, from its annotation.
 
-    annotation (Annotation): From `read_annotation`.
+    known (PartialLabels): From `read_annotation`, with labels of the inventory.
     inventory (LabelInventory): Labels and encoding.
     doc (Doc): n tokens.
-    name (str): Of the component, for messages.
-    RETURNS (Gold): Segments or constraints.
-    RAISES (ValueError): HS041 unknown label; HS044 outside token where there is none;
-        HS094 a span is both an entity and incorrect; HS103 whitespace at its ends.
+    RAISES (ValueError): HS044 outside token where there is none; HS103 a span begins or
+        ends with whitespace.
     """
-    check_known(annotation, inventory.labels, doc, name)
-    missing = annotation.is_missing.copy()
     if inventory.outside == "none":
-        missing |= _check_covered(annotation, doc)
-    if inventory.outside != "none":
-        _check_ends(annotation.spans, doc)
-    n_known = int((~missing).sum())
-    if not missing.any():
-        segments = inventory.encode(annotation.spans, len(doc))
-        return Gold(segments, None, n_known, doc[:8].text)
-    constraints = _agreeing(annotation.spans, missing, inventory)
-    forbidden = [
-        (i, j, inventory.names.index(label)) for i, j, label in annotation.incorrect
-    ]
-    constraints = replace(constraints, forbidden=forbidden)
-    return Gold(None, constraints, n_known + len(forbidden), doc[:8].text)
+        _check_covered(known, doc)
+        known = replace(known, blocked=None)
+    else:
+        _check_ends(known.required, doc)
+    unknown = known.unknown(len(doc))
+    n_known, text = int((~unknown).sum()), doc[:8].text
+    if not unknown.any():
+        return Gold(inventory.encode(known.required, len(doc)), None, n_known, text)
+    if inventory.encoding == "IO":
+        known = replace(known, required=_joined(known.required))
+    constraints = to_constraints(known, inventory, len(doc)) or Constraints()
+    return Gold(None, constraints, n_known + len(known.excluded), text)
+
+
+def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    """Adjacent spans of one label as one span, which is what IO tags say."""
+    found: list[Span] = []
+    for start, end, label in spans:
+        if found and found[-1][1:] == (start, label):
+            found[-1] = (found[-1][0], end, label)
+        else:
+            found.append((start, end, label))
+    return tuple(found)
 
 
 def check_known(
-    annotation: Annotation, labels: Collection[str], doc: Doc, name: str
+    known: PartialLabels, labels: Collection[str], doc: Doc, name: str
 ) -> None:
     """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
     incorrect."""
-    for _, _, label in (*annotation.spans, *annotation.incorrect):
+    for _, _, label in (*known.required, *known.excluded):
         if label not in labels:
             raise ValueError(
                 Errors.HS041.format(found=label, expected=tuple(labels), name=name)
             )
-    for start, end, label in set(annotation.spans).intersection(annotation.incorrect):
+    for start, end, label in {*known.required}.intersection(known.excluded):
         text = doc[start:end].text
         raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
 
@@ -90,15 +93,12 @@ def _check_ends(spans: Iterable[Span], doc: Doc) -> None:
             raise ValueError(Errors.HS103.format(text=text, label=label))
 
 
-def _check_covered(annotation: Annotation, doc: Doc) -> NDArray[np.bool_]:
-    """Whitespace outside of spans counts as missing; no other token may be outside."""
-    outside = ~annotation.is_missing
-    for start, end, _ in annotation.spans:
-        outside[start:end] = False
-    for i in np.flatnonzero(outside):
-        if not doc[int(i)].is_space:
-            raise ValueError(Errors.HS044.format(index=i, text=doc[int(i)].text))
-    return outside
+def _check_covered(known: PartialLabels, doc: Doc) -> None:
+    """RAISES (ValueError): HS044 a token is outside that is no whitespace."""
+    for i in np.flatnonzero(~known.unknown(len(doc))).tolist():
+        is_covered = any(start <= i < end for start, end, _ in known.required)
+        if not is_covered and not doc[i].is_space:
+            raise ValueError(Errors.HS044.format(index=i, text=doc[i].text))
 
 
 def label_sequences(golds: Iterable[Gold]) -> list[list[int]]:

@@ -1,8 +1,9 @@
-"""What is known of the spans of a document, completely or in part."""
+"""What is known of the spans of some tokens: from gold, from other components, from a
+user, from sentence starts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,123 +11,120 @@ from numpy.typing import NDArray
 
 from .inventory import Span
 
-
-@dataclass(frozen=True)
-class Annotation:
-    """Aligned annotation: spans, and which tokens have none at all; and spans of which
-    only that is known that they are wrong."""
-
-    spans: list[Span]
-    is_missing: NDArray[np.bool_]
-    incorrect: Sequence[Span] = ()
-
-    def part(self, start: int, end: int) -> Annotation:
-        """That of the tokens from start to end, as if they were a document.
-
-        Tokens of a span that crosses one of the two borders are missing: no span of the
-        part is right, and outside would be wrong.
-        """
-        spans = []
-        is_missing = self.is_missing[start:end].copy()
-        for i, j, label in self.spans:
-            if start <= i and j <= end:
-                spans.append((i - start, j - start, label))
-            elif i < end and start < j:
-                is_missing[max(i - start, 0) : j - start] = True
-        incorrect = [
-            (i - start, j - start, label)
-            for i, j, label in self.incorrect
-            if start <= i and j <= end
-        ]
-        return Annotation(spans, is_missing, incorrect)
-
-
 Bools = NDArray[np.bool_]
+Ints = NDArray[np.intp]
+AnySpan = tuple[int, int, str | None]  # None: any label
 
 
-AnySpan = tuple[int, int, str | None]  # None: of any label
+@dataclass(frozen=True, eq=False)
+class PartialLabels:
+    """What is known of the spans of n tokens. Arrays are never changed.
 
-
-@dataclass(frozen=True)
-class Fixed:
-    """What a user knows of a document, or of an instance of it.
-
-    keep (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
+    required (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
         overlap.
-    forbid (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are none; without a
-        label: whatever theirs is.
+    excluded (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are no entities,
+        with this label or with any.
+    blocked (Optional[bool [n]]): Tokens that no span but a required one covers; None:
+        there are none. Of all others that no required span covers nothing is known.
+    borders (Optional[int [K]]): Tokens with which sentences begin: only required spans
+        have one of them and the token before it.
     """
 
-    keep: tuple[Span, ...] = ()
-    forbid: tuple[AnySpan, ...] = ()
+    required: tuple[Span, ...] = ()
+    excluded: tuple[AnySpan, ...] = ()
+    blocked: Bools | None = None
+    borders: Ints | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.keep or self.forbid)
+        return bool(self.required or self.excluded or self.blocked is not None)
 
-    def forbids(self, span: Span) -> bool:
-        """Whether it is no entity."""
-        return span in self.forbid or (*span[:2], None) in self.forbid
+    def excludes(self, span: AnySpan) -> bool:
+        """Whether a span is known to be no entity."""
+        return span in self.excluded or (*span[:2], None) in self.excluded
 
     def permits(self, span: Span) -> bool:
-        """Whether it may be an entity."""
-        is_free = all(span[1] <= i or j <= span[0] for i, j, _ in self.keep)
-        return (is_free or span in self.keep) and not self.forbids(span)
+        """Whether a span can be an entity beside the required ones."""
+        is_free = all(span[1] <= i or j <= span[0] for i, j, _ in self.required)
+        return (is_free or span in self.required) and not self.excludes(span)
 
-    def part(self, start: int, end: int) -> Fixed:
-        """That of the tokens from start to end, as if they were a document."""
-        return Fixed(
-            tuple(
-                (i - start, j - start, y)
-                for i, j, y in self.keep
-                if start <= i and j <= end
-            ),
-            tuple(
-                (i - start, j - start, y)
-                for i, j, y in self.forbid
-                if start <= i and j <= end
-            ),
+    def is_free(self, span: Span) -> bool:
+        """Whether no token of a span is blocked."""
+        return self.blocked is None or not self.blocked[span[0] : span[1]].any()
+
+    def outside(self) -> Bools | None:
+        """RETURNS (Optional[bool [n]]): Blocked tokens that no required span covers;
+        None if there are none."""
+        if self.blocked is None:
+            return None
+        found = self.blocked.copy()
+        for start, end, _ in self.required:
+            found[start:end] = False
+        return found if found.any() else None
+
+    def unknown(self, n_tokens: int = 0) -> Bools:
+        """RETURNS (bool [n]): Tokens of which nothing is known.
+
+        n_tokens (int): n, which `blocked` has if it is given.
+        """
+        found = np.ones(n_tokens, bool) if self.blocked is None else ~self.blocked
+        for start, end, _ in self.required:
+            found[start:end] = False
+        return found
+
+    def part(self, start: int, end: int) -> PartialLabels:
+        """What is known of the tokens from start to end, as if they were a document.
+
+        A span that crosses the end of the part is none of its spans; its tokens are
+        blocked where they are blocked here, else nothing is known of them.
+        """
+        required = [x for x in self.required if start <= x[0] and x[1] <= end]
+        excluded = [x for x in self.excluded if start <= x[0] and x[1] <= end]
+        blocked, borders = self.blocked, self.borders
+        if borders is not None:
+            borders = borders[(borders > start) & (borders < end)] - start
+        return PartialLabels(
+            tuple((i - start, j - start, y) for i, j, y in required),
+            tuple((i - start, j - start, y) for i, j, y in excluded),
+            None if blocked is None else blocked[start:end],
+            borders,
+        )
+
+    def beside(self, other: PartialLabels) -> PartialLabels:
+        """What stays of this where something else is known that overrides it: spans
+        that can stand beside the other's, and blocked tokens that these do not cover;
+        tokens of a span that goes are no longer blocked."""
+        required = tuple(span for span in self.required if other.permits(span))
+        blocked = self.blocked
+        if blocked is not None:
+            blocked = blocked.copy()
+            for start, end, _ in (*self.required, *other.required):
+                blocked[start:end] = False
+            for start, end, _ in required:
+                blocked[start:end] = self.blocked[start:end]  # type: ignore[index]
+        return replace(self, required=required, blocked=blocked)
+
+    def merge(self, other: PartialLabels) -> PartialLabels:
+        """All that is known, where this overrides the other: a user's corrections
+        override existing entities, and these override sentence starts."""
+        rest = other.beside(self)
+        required = tuple(sorted({*self.required, *rest.required}))
+        excluded = (*self.excluded, *rest.excluded)
+        both = [x for x in (self.blocked, rest.blocked) if x is not None]
+        blocked = np.logical_or.reduce(both) if both else None
+        borders = None
+        if some := [x for x in (self.borders, rest.borders) if x is not None]:
+            borders = np.unique(np.concatenate(some))
+            crossed = [(i < borders) & (borders < j) for i, j, _ in required]
+            borders = borders[~np.logical_or.reduce(crossed)] if crossed else borders
+        return PartialLabels(required, excluded, blocked, borders)
+
+    def with_labels(self, labels: Collection[str]) -> PartialLabels:
+        """Without required spans of other labels; their tokens stay blocked if they
+        are."""
+        found = tuple(span for span in self.required if span[2] in labels)
+        return (
+            self if len(found) == len(self.required) else replace(self, required=found)
         )
 
 
-NOTHING = Fixed()
-
-
-@dataclass(frozen=True)
-class Preset:
-    """What is preset in a document, or in a part of it.
-
-    spans (List[Tuple[int, int, str]]): Entities.
-    is_taken (bool [n]): Tokens of these, and blocked ones: no other entity covers them.
-    """
-
-    spans: list[Span]
-    is_taken: Bools
-
-    def part(self, start: int, end: int) -> Preset:
-        """That of the tokens from start to end: an entity that crosses one of the two
-        borders leaves its tokens taken."""
-        within = [x for x in self.spans if start <= x[0] and x[1] <= end]
-        spans = [(i - start, j - start, label) for i, j, label in within]
-        return Preset(spans, self.is_taken[start:end])
-
-    def beside(self, fixed: Fixed) -> Preset:
-        """What stays where a user has fixed spans."""
-        spans = [span for span in self.spans if fixed.permits(span)]
-        is_taken = self.is_taken.copy()
-        for start, end, _ in (*self.spans, *fixed.keep):
-            is_taken[start:end] = False
-        for start, end, _ in spans:
-            is_taken[start:end] = True
-        return Preset(spans, is_taken)
-
-    def with_labels(self, labels: Collection[str]) -> Preset:
-        """Without the entities of other labels, whose tokens stay taken."""
-        return replace(self, spans=[span for span in self.spans if span[2] in labels])
-
-    def borders(self) -> tuple[list[int], list[int]]:
-        """RETURNS (Tuple[List[int], List[int]]): First and last token of each span."""
-        return [i for i, _, _ in self.spans], [j - 1 for _, j, _ in self.spans]
-
-    def is_free(self, span: Span) -> bool:
-        """Whether no token of a span is taken."""
-        return not self.is_taken[span[0] : span[1]].any()
+NOTHING = PartialLabels()

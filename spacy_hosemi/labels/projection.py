@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from spacy.tokens import Doc
 
+from .gold import check_known
 from .inventory import check_names
-from .partial import Annotation, Fixed, Preset
-
-Known = TypeVar("Known", Annotation, Preset, Fixed)
+from .partial import PartialLabels
 
 
 class Projection(Protocol):
@@ -39,19 +38,19 @@ class Projection(Protocol):
         """RETURNS (Sequence[str]): All labels, and the names above them."""
         ...
 
-    def check(self, annotation: Annotation, doc: Doc, name: str) -> None:
+    def check(self, known: PartialLabels, doc: Doc, name: str) -> None:
         """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
         incorrect."""
         ...
 
-    def project(self, known: Known) -> Known:
-        """RETURNS (Known): What is known of a document, with the labels that segments
-        have. Of preset entities with another label only their tokens stay."""
+    def project(self, known: PartialLabels) -> PartialLabels:
+        """RETURNS (PartialLabels): What is known of a document, with the labels that
+        segments have; blocked tokens of required spans with other labels stay so."""
         ...
 
-    def lift(self, corrections: Fixed) -> Fixed:
-        """RETURNS (Fixed): What a user corrected, with labels instead of names above
-        them."""
+    def lift(self, corrections: PartialLabels) -> PartialLabels:
+        """RETURNS (PartialLabels): What a user corrected, with labels instead of names
+        above them."""
         ...
 
 
@@ -72,15 +71,14 @@ class IdentityProjection:
         """See `Projection`."""
         return self.top
 
-    def check(self, annotation: Annotation, doc: Doc, name: str) -> None:
-        """Does nothing: `make_gold` checks the labels that segments have."""
-
-    def project(self, known: Known) -> Known:
+    def check(self, known: PartialLabels, doc: Doc, name: str) -> None:
         """See `Projection`."""
-        if not isinstance(known, Preset):
-            return known
+        check_known(known, self.labels, doc, name)
+
+    def project(self, known: PartialLabels) -> PartialLabels:
+        """See `Projection`."""
         return known.with_labels(self.top)
 
-    def lift(self, corrections: Fixed) -> Fixed:
+    def lift(self, corrections: PartialLabels) -> PartialLabels:
         """See `Projection`."""
         return corrections

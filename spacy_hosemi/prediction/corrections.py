@@ -13,19 +13,19 @@ from spacy.tokens import Span as DocSpan
 from ..errors import Errors
 from ..features.instances import instances
 from ..labels.inventory import LabelInventory
-from ..labels.partial import AnySpan, Fixed
+from ..labels.partial import AnySpan, PartialLabels
 
 Given = DocSpan | Sequence[Any]  # a span of the document, or (start, end, label)
 
 
-def read_fixed(
+def read_corrections(
     doc: Doc,
     keep: Iterable[Given],
     forbid: Iterable[Given],
     inventory: LabelInventory,
     scope: str,
     labels: Collection[str],
-) -> Fixed:
+) -> PartialLabels:
     """Check what a user gave.
 
     doc (Doc): n tokens.
@@ -34,26 +34,26 @@ def read_fixed(
     inventory (LabelInventory): Encoding.
     scope (str): "doc" or "sents".
     labels (Collection[str]): Those that there are.
-    RETURNS (Fixed): In tokens, sorted.
+    RETURNS (PartialLabels): In tokens.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
         spans of keep overlap; HS098 a span is in both.
     """
     kept = [_read_span("keep", x, doc, inventory, labels) for x in keep]
     forbidden = [_read_span("forbid", x, doc, inventory, labels) for x in forbid]
     known = sorted((i, j, y) for i, j, y in dict.fromkeys(kept) if y is not None)
-    fixed = Fixed(tuple(known), tuple(dict.fromkeys(forbidden)))
-    for left, right in pairwise(fixed.keep):
+    found = PartialLabels(tuple(known), tuple(dict.fromkeys(forbidden)))
+    for left, right in pairwise(found.required):
         if right[0] < left[1]:
             raise ValueError(Errors.HS097.format(found=left, other=right))
-    for span in fixed.keep:
-        if fixed.forbids(span):
+    for span in found.required:
+        if found.excludes(span):
             raise ValueError(Errors.HS098.format(found=span))
         if not any(
             x.start <= span[0] and span[1] <= x.end for x in instances(doc, scope)
         ):
             reason = 'which crosses a sentence start in the scope "sents"'
             raise _no_span("keep", span, reason, doc)
-    return fixed
+    return found
 
 
 def _no_span(name: str, span: Any, reason: str, doc: Doc) -> ValueError:

@@ -24,13 +24,13 @@ from ..core.algorithms.viterbi import viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..features.instances import Instance, batches, shift, split
 from ..labels.inventory import Span
-from ..labels.partial import NOTHING, Fixed, Preset
+from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
 from ..labels.whitespace import trim_whitespace
 from ..model.state import ModelState
 from .answers import spans_above
 from .collective import agree
-from .existing_entities import read_preset
+from .existing_entities import read_existing
 from .limits import impossible, make_problem
 from .permitted_tags import best_permitted
 from .posterior import FlatPosterior, Path, Posterior, confidence_steps
@@ -43,7 +43,7 @@ Score = Callable[[list[Doc]], Steps[list[Potentials]]]
 class DecodingOptions(NamedTuple):
     """Settings of a component that decide what it predicts, see `HighOrderSemiCRF`.
 
-    name (str): Of the component: entities that it wrote itself are no preset ones.
+    name (str): Of the component, which decodes anew the entities that it wrote.
     has_scores (bool): Whether probabilities of spans are computed at once.
     hierarchy (Any): Settings of a label tree.
     """
@@ -103,12 +103,13 @@ class Decoder(Protocol):
         return found
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed | None = None
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
         """`predict` for documents of one vocabulary; jobs without the GIL are given
         away.
 
-        corrections (Optional[Fixed]): What a user has corrected in the only document.
+        corrections (Optional[PartialLabels]): What a user has corrected in the only
+            document.
         """
         ...
 
@@ -158,7 +159,7 @@ class FlatDecoder(Decoder):
         self._matches = gazetteers.entities if gazetteers.has_hard else None
 
     def steps(
-        self, docs: Sequence[Doc], corrections: Fixed | None = None
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         if not self.state.weights.is_trained:
@@ -187,21 +188,21 @@ class FlatDecoder(Decoder):
         return FlatPosterior(self, finish(self.problem_steps([doc])).flat)
 
     def problem_steps(
-        self, docs: Sequence[Doc], corrections: Fixed | None = None
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[Problems]:
         """RETURNS (Problems): The instances, with scores and all that limits their
         segmentations."""
         options = self.options
         parts, borders = split(docs, options.scope)
         scores = yield from self._score([instance.tokens for instance in parts])
-        fixed = self.projection.project(corrections) if corrections else NOTHING
+        projected = self.projection.project(corrections) if corrections else NOTHING
         flat = []
         for d, doc in enumerate(docs):
-            preset = None
+            existing = None
             if doc.has_annotation(ENT_IOB):
-                preset = self._preset(doc, corrections)
+                existing = self._existing(doc, corrections)
             is_limited = bool(
-                preset
+                existing
                 or corrections
                 or self._matches
                 or doc.has_annotation(SENT_START)
@@ -209,7 +210,8 @@ class FlatDecoder(Decoder):
             )
             for k in range(borders[d], borders[d + 1]):
                 if is_limited:
-                    flat.append(self._limited(parts[k], scores[k], preset, fixed))
+                    pair = parts[k], scores[k]
+                    flat.append(self._limited(*pair, existing, projected))
                 else:
                     flat.append(Problem(parts[k], scores[k], None))
         problems = Problems(flat, borders)
@@ -221,28 +223,30 @@ class FlatDecoder(Decoder):
             flat = [problem.at_temperature(options.temperature) for problem in flat]
         return Problems(flat, borders)
 
-    def _preset(self, doc: Doc, corrections: Fixed | None) -> Preset | None:
-        """RETURNS (Optional[Preset]): What is preset beside corrections, with labels of
-        segments."""
-        preset = read_preset(doc, self.options.name)
-        if preset and corrections:
-            preset = preset.beside(corrections)
-        return preset and self.projection.project(preset)
+    def _existing(
+        self, doc: Doc, corrections: PartialLabels | None
+    ) -> PartialLabels | None:
+        """RETURNS (Optional[PartialLabels]): Existing entities beside corrections, with
+        labels of segments."""
+        existing = read_existing(doc, self.options.name)
+        if existing and corrections:
+            existing = existing.beside(corrections)
+        return existing and self.projection.project(existing)
 
     def _limited(
         self,
         instance: Instance,
         potentials: Potentials,
-        preset: Preset | None,
-        fixed: Fixed,
+        existing: PartialLabels | None,
+        corrections: PartialLabels,
     ) -> Problem:
         matches = self._matches(instance.tokens) if self._matches else ()
-        args = instance, potentials, preset, fixed, matches
+        args = instance, potentials, existing, corrections, matches
         return make_problem(*args, self.automaton, self.inventory)
 
     def best_steps(self, problems: Sequence[Problem]) -> Steps[list[list[Span]]]:
         """RETURNS (List[List[Tuple[int, int, str]]]): The best spans of each instance,
-        without the preset ones, in tokens of its document.
+        without existing ones, in tokens of its document.
 
         RAISES (ValueError): HS060 no segmentation is possible.
         """
@@ -250,7 +254,7 @@ class FlatDecoder(Decoder):
         automaton, inventory, options = self.automaton, self.inventory, self.options
         if options.decoding == "mbr":
             found = yield from mbr_steps(automaton, *given, options.expected_f1)
-        elif inventory.on_tokens and any([x.fixed.forbid for x in problems]):
+        elif inventory.on_tokens and any([x.corrections.excluded for x in problems]):
             found = [best_permitted(x, automaton, inventory) for x in problems]
         else:
             scored = yield from viterbi_steps(automaton, *given)
@@ -263,8 +267,8 @@ class FlatDecoder(Decoder):
             spans = inventory.decode(segments)
             if inventory.on_tokens:  # tags may run on over whitespace
                 spans = trim_whitespace(spans, instance.tokens)
-            if problem.preset:
-                spans = [span for span in spans if problem.preset.is_free(span)]
+            if problem.existing:
+                spans = [span for span in spans if problem.existing.is_free(span)]
             best.append(shift(spans, instance.start) if instance.start else spans)
         return best
 
@@ -291,7 +295,7 @@ class FlatDecoder(Decoder):
         return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
 
 
-def untrained(corrections: Fixed | None) -> Prediction:
+def untrained(corrections: PartialLabels | None) -> Prediction:
     """RETURNS (Prediction): Of an untrained model: the spans that a user gave."""
-    spans = [*corrections.keep] if corrections else []
+    spans = [*corrections.required] if corrections else []
     return Prediction(spans, [1.0] * len(spans))

@@ -18,24 +18,24 @@ from spacy.attrs import (  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span
 
 from ..features.instances import sentence_starts
-from ..labels.partial import Bools, Preset
+from ..labels.partial import Bools, PartialLabels
 from .records import KEY, span_key
 
 
-def read_preset(doc: Doc, name: str) -> Preset | None:
+def read_existing(doc: Doc, name: str) -> PartialLabels | None:
     """What is preset in a document.
 
     doc (Doc): n tokens.
     name (str): Of the component.
-    RETURNS (Optional[Preset]): None, for most documents, if nothing is.
+    RETURNS (Optional[PartialLabels]): None, for most documents, if nothing is.
     """
     if not doc.has_annotation(ENT_IOB):
         return None
-    is_taken = is_blocked(doc)
+    blocked = is_blocked(doc)
     spans = [(ent.start, ent.end, ent.label_) for ent in preset_entities(doc, name)]
     for start, end, _ in spans:
-        is_taken[start:end] = True
-    return Preset(spans, is_taken) if is_taken.any() else None
+        blocked[start:end] = True
+    return PartialLabels(tuple(spans), (), blocked) if blocked.any() else None
 
 
 def preset_entities(doc: Doc, name: str) -> list[Span]:

@@ -1,22 +1,19 @@
-"""From scores to spans: the limits on segmentations of an instance, and the best one.
-
-Limits are the document's own (sentence starts, whitespace), what a user has fixed, the
-preset entities, and the matches of hard lists.
-"""
+"""What limits the segmentations of an instance: corrections of a user, existing
+entities, matches of hard lists, sentence starts and whitespace."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..core import Constraints, PatternAutomaton, Potentials, viterbi
+from ..core import PatternAutomaton, Potentials, viterbi
 from ..errors import Errors
 from ..features.instances import Instance
-from ..labels.constraints import block, constrain, exactly, limits, with_outside
+from ..labels.constraints import borders_of, to_constraints, with_outside
 from ..labels.inventory import LabelInventory, Span
-from ..labels.partial import Fixed, Preset
+from ..labels.partial import Ints, PartialLabels
 from ..labels.whitespace import whitespace
 from .problem import Problem
 
@@ -24,8 +21,8 @@ from .problem import Problem
 def make_problem(
     instance: Instance,
     potentials: Potentials,
-    preset: Preset | None,
-    fixed: Fixed,
+    existing: PartialLabels | None,
+    corrections: PartialLabels,
     entities: Iterable[Span],
     automaton: PatternAutomaton,
     inventory: LabelInventory,
@@ -34,82 +31,88 @@ def make_problem(
 
     instance (Instance): n tokens.
     potentials (Potentials): Their scores; those of whitespace are changed.
-    preset (Optional[Preset]), fixed (Fixed): Of the whole document.
+    existing (Optional[PartialLabels]), corrections (PartialLabels): Of the whole
+        document; corrections override existing entities already.
     entities (Iterable[Tuple[int, int, str]]): Matches of hard lists in the instance.
     automaton (PatternAutomaton), inventory (LabelInventory): Of the component.
-    RETURNS (Problem): Preset entities and matches of lists that make a segmentation
-        impossible, such as by rules, are not in it.
+    RETURNS (Problem): Without the existing entities, blocked tokens and matches of
+        lists that make a segmentation impossible, such as by rules.
     """
-    if fixed:
-        fixed = fixed.part(instance.start, instance.end)
-    if preset:
-        preset = preset.part(instance.start, instance.end).beside(fixed)
-    spaces = whitespace(instance.tokens)
+    tokens = instance.tokens
+    if corrections:
+        corrections = corrections.part(instance.start, instance.end)
+    if existing:
+        existing = existing.part(instance.start, instance.end)
+    spaces = whitespace(tokens)
     if spaces is not None and inventory.outside != "none" and not inventory.on_tokens:
-        # no span starts or ends on whitespace
-        starts, ends = preset.borders() if preset else ([], [])
+        # Only existing entities start or end with whitespace.
+        spans = existing.required if existing else ()
+        starts, ends = [i for i, _, _ in spans], [j - 1 for _, j, _ in spans]
         potentials.start[np.setdiff1d(spaces, starts), 1:] = -np.inf
         potentials.end[np.setdiff1d(spaces, ends), 1:] = -np.inf
-    base = limits(instance.tokens, inventory)
-    if fixed:
-        base = constrain(fixed, base, inventory, potentials.n_tokens)
-    kept = base
-    if preset:
-        kept, spans = _with_spans(preset.spans, base, potentials, automaton, inventory)
-        is_blocked = preset.is_taken.copy()
-        for start, end, _ in spans:
-            is_blocked[start:end] = False
-        if is_blocked.any():
-            potentials, kept = _with_blocked(
-                is_blocked, kept, potentials, automaton, inventory
-            )
-    if matches := [span for span in entities if fixed.permits(span)]:
-        is_taken = preset.is_taken if preset else np.zeros(potentials.n_tokens, bool)
-        chosen = choose_spans(matches, is_taken, base)
-        kept, _ = _with_spans(chosen, kept, potentials, automaton, inventory)
-    return Problem(instance, potentials, kept, preset, fixed)
+    known = corrections
+    borders = borders_of(tokens, inventory)
+    if borders is not None:
+        known = known.merge(PartialLabels(borders=borders))
+    if existing:
+        known = _require(existing.required, known, potentials, automaton, inventory)
+        blocked = replace(known, blocked=existing.blocked)
+        known, potentials = _block(blocked, known, potentials, automaton, inventory)
+    if matches := [span for span in entities if corrections.permits(span)]:
+        chosen = choose_spans(matches, existing, borders, len(tokens))
+        known = _require(chosen, known, potentials, automaton, inventory)
+    constraints = to_constraints(known, inventory, len(tokens))
+    return Problem(instance, potentials, constraints, existing, corrections)
 
 
-def _with_spans(
+def _require(
     spans: Sequence[Span],
-    constraints: Constraints | None,
+    known: PartialLabels,
     potentials: Potentials,
     automaton: PatternAutomaton,
     inventory: LabelInventory,
-) -> tuple[Constraints | None, list[Span]]:
-    """Also with these spans as entities, but for those that make a segmentation
-    impossible. RETURNS: those that are left, too."""
-    kept: list[Span] = []
-    n_tokens = len(potentials.inside)
-    # All at once, as a rule; else one by one, those that go first are preferred.
-    for some in (list(spans), *([span] for span in spans)):
+) -> PartialLabels:
+    """Also require these spans, but for those that make a segmentation impossible."""
+    # All at once, as a rule; else one by one, the first ones are preferred.
+    for some in (tuple(spans), *((span,) for span in spans)):
         if not some:
             break
-        tried = exactly(some, inventory, constraints, n_tokens)
-        if viterbi(automaton, potentials, tried)[0]:
-            constraints = tried
-            kept += some
+        tried = PartialLabels(some).merge(known)
+        if _is_possible(tried, potentials, automaton, inventory):
+            known = tried
             if len(some) == len(spans):
                 break
-    return constraints, kept
+    return known
 
 
-def _with_blocked(
-    is_blocked: NDArray[np.bool_],
-    constraints: Constraints | None,
+def _is_possible(
+    known: PartialLabels,
     potentials: Potentials,
     automaton: PatternAutomaton,
     inventory: LabelInventory,
-) -> tuple[Potentials, Constraints | None]:
-    """Potentials and constraints with these tokens outside; as they were if label rules
-    leave no such segmentation, so that spans on these tokens are dropped afterwards."""
-    blocked = block(is_blocked, inventory, constraints)
+) -> bool:
+    constraints = to_constraints(known, inventory, potentials.n_tokens)
+    return bool(viterbi(automaton, potentials, constraints)[0])
+
+
+def _block(
+    blocked: PartialLabels,
+    known: PartialLabels,
+    potentials: Potentials,
+    automaton: PatternAutomaton,
+    inventory: LabelInventory,
+) -> tuple[PartialLabels, Potentials]:
+    """RETURNS (Tuple[PartialLabels, Potentials]): What is known with blocked tokens,
+    and scores with which these can be outside. Both as before if rules leave nothing
+    then: spans that cover blocked tokens are dropped after decoding."""
+    if blocked.outside() is None:
+        return known, potentials
     found = potentials
     if inventory.outside == "none":
         found = with_outside(potentials, inventory)
-    if automaton.grammar and not viterbi(automaton, found, blocked)[0]:
-        return potentials, constraints
-    return found, blocked
+    if automaton.grammar and not _is_possible(blocked, found, automaton, inventory):
+        return known, potentials
+    return blocked, found
 
 
 def impossible(
@@ -120,11 +123,14 @@ def impossible(
 ) -> ValueError:
     """RETURNS (ValueError): HS060, which names everything in force that can make a
     segmentation impossible."""
-    fixed, tokens = problem.fixed, problem.instance.tokens
+    keep, forbid = map(
+        list, (problem.corrections.required, problem.corrections.excluded)
+    )
+    tokens = problem.instance.tokens
     is_in_force = {
-        f"keep = {list(fixed.keep)}": bool(fixed.keep),
-        f"forbid = {list(fixed.forbid)}": bool(fixed.forbid),
-        "sentence starts": limits(tokens, inventory) is not None,
+        f"keep = {keep}": bool(keep),
+        f"forbid = {forbid}": bool(forbid),
+        "sentence starts": borders_of(tokens, inventory) is not None,
         f"max_length = {max_length}": max_length is not None,
         f"label_rules = {list(rules)}": bool(rules),
         'outside = "none"': inventory.outside == "none",
@@ -136,20 +142,23 @@ def impossible(
 
 def choose_spans(
     spans: Iterable[Span],
-    is_taken: NDArray[np.bool_],
-    constraints: Constraints | None,
+    existing: PartialLabels | None,
+    borders: Ints | None,
+    n_tokens: int,
 ) -> list[Span]:
     """Which matches of lists can be entities together.
 
-    spans (Iterable[Tuple[int, int, str]]): Those that go first are preferred.
-    is_taken (bool [n]): Tokens that no match may cover.
-    constraints (Optional[Constraints]): From `limits`: no entity crosses these borders.
+    spans (Iterable[Tuple[int, int, str]]): The first ones are preferred.
+    existing (Optional[PartialLabels]): No match covers a blocked token.
+    borders (Optional[int [K]]): No match crosses these.
+    n_tokens (int): n.
     RETURNS (List[Tuple[int, int, str]]): In the given order; no two overlap.
     """
-    is_taken = is_taken.copy()
-    crosses = np.zeros(len(is_taken) + 1, bool)
-    if constraints is not None and constraints.boundary is not None:
-        crosses = constraints.boundary > 0
+    is_taken, crosses = np.zeros(n_tokens, bool), np.zeros(n_tokens, bool)
+    if existing and existing.blocked is not None:
+        is_taken |= existing.blocked
+    if borders is not None:
+        crosses[borders] = True
     chosen = []
     for start, end, label in spans:
         if not is_taken[start:end].any() and not crosses[start + 1 : end].any():

@@ -42,7 +42,7 @@ def best_permitted(
     potentials, constraints = problem.potentials, problem.constraints
     free, _ = viterbi(automaton, potentials, constraints)
     spans = trim_whitespace(inventory.decode(free), problem.instance.tokens)
-    if not any(map(problem.fixed.forbids, spans)):
+    if not any(map(problem.corrections.excludes, spans)):
         return free
     n_tokens = potentials.n_tokens
     steps, trackers = StateTable(automaton), _Trackers(problem, inventory)
@@ -107,7 +107,7 @@ class _Trackers:
             if is_space[i]:
                 self._last[i + 1] = self._last[i]
         ends: dict[tuple[int, int], set[int]] = {}
-        for i, j, name in problem.fixed.forbid:
+        for i, j, name in problem.corrections.excluded:
             if is_space[i] or is_space[j - 1]:
                 continue  # what is predicted has no whitespace at its ends
             for y in index.values() if name is None else [index[name]]:

@@ -14,7 +14,7 @@ from ..core import Marginals, PatternAutomaton, entropy, kbest, log_partition
 from ..core.parallel.coroutines import Steps, finish
 from ..core.sweeps.scaled_x4 import probability_steps
 from ..features.instances import Instance, shift
-from ..labels.constraints import exactly
+from ..labels.constraints import require
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import before_trimming, read_segments
 from .problem import JointMarginals, Problem
@@ -257,7 +257,7 @@ def confidence_steps(
         )
     for problem, some, probs in zip(problems, moved, found):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
-        if kept := problem.fixed.keep:
+        if kept := problem.corrections.required:
             probs[:] = [1.0 if x in kept else p for x, p in zip(some, probs)]
     return [[min(p, 1.0) for p in probs] for probs in found]
 
@@ -277,7 +277,7 @@ def _of_tags(
         sum(
             math.exp(log_partition(*args, given) - log_z)
             for raw in before_trimming(span, doc)
-            for given in [exactly([raw], inventory, limits, len(doc))]
+            for given in [require([raw], inventory, limits, len(doc))]
         )
         for span in spans
     ]

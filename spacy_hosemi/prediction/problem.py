@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
 from ..features.instances import Instance
-from ..labels.partial import NOTHING, Fixed, Preset
+from ..labels.partial import NOTHING, PartialLabels
 
 
 # Not frozen, as `Instance`.
@@ -22,8 +22,8 @@ class Problem:
     instance: Instance
     potentials: Potentials
     constraints: Constraints | None
-    preset: Preset | None = None
-    fixed: Fixed = NOTHING
+    existing: PartialLabels | None = None
+    corrections: PartialLabels = NOTHING
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this instance."""

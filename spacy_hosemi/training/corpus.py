@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
+from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -12,27 +14,26 @@ from spacy.training import Example
 from ..features.instances import instances
 from ..labels.gold import Gold, make_gold
 from ..labels.inventory import LabelInventory
-from ..labels.partial import Annotation
+from ..labels.partial import PartialLabels
 from ..labels.projection import Projection
-from ..labels.whitespace import whitespace
 
 
 class Corpus(NamedTuple):
     """Instances, one document after the other.
 
     docs (List[Doc]): What is segmented.
-    annotations (List[Annotation]): What is known of each.
+    annotations (List[PartialLabels]): What is known of each.
     golds (List[Gold]): The same, with the labels of the top and as segmentations.
     """
 
     docs: list[Doc]
-    annotations: list[Annotation]
+    annotations: list[PartialLabels]
     golds: list[Gold]
 
 
 def read_corpus(
     examples: Iterable[Example],
-    annotations: Iterable[Annotation],
+    annotations: Iterable[PartialLabels],
     inventory: LabelInventory,
     projection: Projection,
     scope: str,
@@ -40,7 +41,7 @@ def read_corpus(
 ) -> Corpus:
     """What there is to learn from.
 
-    examples (Iterable[Example]), annotations (Iterable[Annotation]): Documents.
+    examples (Iterable[Example]), annotations (Iterable[PartialLabels]): Documents.
     inventory (LabelInventory), projection (Projection), scope (str), name (str): Of the
         component.
     RETURNS (Corpus): Of all of them.
@@ -52,10 +53,11 @@ def read_corpus(
         for instance in instances(eg.predicted, scope):
             part, tokens = known.part(instance.start, instance.end), instance.tokens
             at_top = projection.project(part)
-            found.golds.append(make_gold(at_top, inventory, tokens, name))
+            found.golds.append(make_gold(at_top, inventory, tokens))
             # As in `make_gold`: whitespace is not outside where nothing is.
-            if inventory.outside == "none" and (at := whitespace(tokens)) is not None:
-                part.is_missing[at] = True
+            if inventory.outside == "none" and part.blocked is not None:
+                spaces = tokens.to_array(IS_SPACE).astype(bool)
+                part = replace(part, blocked=part.blocked & ~spaces)
             found.docs.append(tokens)
             found.annotations.append(part)
     return found

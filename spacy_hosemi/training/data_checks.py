@@ -19,7 +19,7 @@ from ..features.attributes import SET_BY_COMPONENTS
 from ..features.instances import instances
 from ..labels.alignment import count_misaligned
 from ..labels.gold import Gold
-from ..labels.partial import Annotation
+from ..labels.partial import PartialLabels
 from .objectives import breaks_rules
 
 
@@ -40,7 +40,7 @@ def check_fit(
 
 
 def warn_misaligned(
-    examples: Iterable[Example], annotations: Iterable[Annotation]
+    examples: Iterable[Example], annotations: Iterable[PartialLabels]
 ) -> None:
     """HSW01: spans that do not meet the borders of tokens."""
     counts = [count_misaligned(*pair) for pair in zip(examples, annotations)]
@@ -50,14 +50,14 @@ def warn_misaligned(
 
 
 def warn_crossing(
-    examples: Iterable[Example], annotations: Iterable[Annotation], scope: str
+    examples: Iterable[Example], annotations: Iterable[PartialLabels], scope: str
 ) -> None:
     """HSW07: spans that cross the border of an instance."""
     found = total = 0
     for eg, known in zip(examples, annotations):
         parts = [known.part(u.start, u.end) for u in instances(eg.predicted, scope)]
-        found += len(known.spans) - sum(len(part.spans) for part in parts)
-        total += len(known.spans)
+        found += len(known.required) - sum(len(part.required) for part in parts)
+        total += len(known.required)
     if found:
         warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
 

@@ -7,6 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Span
 
+from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.prediction.limits import choose_spans
 
@@ -112,10 +113,11 @@ def test_entities_before_win():
     doc = make_doc(NLP, "a", "b", "c", "a", "b")
     matches = pipe.weights.extractor.gazetteers.entities(doc)
     assert matches == [(0, 2, "A"), (3, 5, "A"), (2, 3, "A")]
-    is_taken = np.zeros(5, bool)
-    assert choose_spans(matches, is_taken, None) == matches
-    is_taken[1:3] = True
-    assert choose_spans(matches, is_taken, None) == [(3, 5, "A")]
+    assert choose_spans(matches, None, None, 5) == matches
+    blocked = PartialLabels(blocked=np.arange(5) // 2 == 1)
+    assert choose_spans(matches, blocked, None, 5) == [(0, 2, "A")]
+    borders = np.array([1, 3])
+    assert choose_spans(matches, None, borders, 5) == [(3, 5, "A"), (2, 3, "A")]
     doc.set_ents([Span(doc, 1, 3, label="B")])
     assert triples(pipe(doc).ents)[-2:] == [(1, 3, "B"), (3, 5, "A")]
     # what the component has written itself is not preset

@@ -11,7 +11,7 @@ from spacy.tokens import Span
 from spacy_hosemi.core import CELLS, Constraints, PatternAutomaton, Potentials
 from spacy_hosemi.features.instances import Instance
 from spacy_hosemi.labels.inventory import LabelInventory
-from spacy_hosemi.labels.partial import Fixed
+from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.labels.whitespace import trim_whitespace
 from spacy_hosemi.prediction.permitted_tags import best_permitted
 from spacy_hosemi.prediction.problem import Problem as SegmentationProblem
@@ -353,7 +353,7 @@ def tag_problem(rng, encoding, n_tokens, *, n_labels=2, order=2, is_ended=True):
         forbid.append((i, j, rng.choice([*inventory.labels, None])))
     allowed = rng.random((n_tokens, len(inventory.names))) < 0.9
     constraints = Constraints(allowed) if rng.random() < 0.5 else None
-    fixed = Fixed((), tuple(forbid))
+    fixed = PartialLabels((), tuple(forbid))
     problem = SegmentationProblem(
         Instance(doc, 0), potentials, constraints, None, fixed
     )
@@ -390,7 +390,7 @@ def test_the_best_tags_without_some_spans_equal_enumeration(encoding):
         scores = oracles.scored(
             as_problem(automaton, problem.potentials, problem.constraints)
         )
-        excluded = {*problem.fixed.forbid}
+        excluded = {*problem.corrections.excluded}
         left = {}
         for segments, score in scores.items():
             tags = [inventory.names[y] for _, _, y in segments]
@@ -418,7 +418,7 @@ def test_equal_scores_without_some_spans_go_by_label(encoding):
     potentials.pattern[:] = -np.inf
     potentials.inside[:, 1:] = 1.0
     doc = make_doc(NLP, *"abc")
-    fixed = Fixed((), ((0, 3, None), (0, 2, "A"), (0, 1, "A")))
+    fixed = PartialLabels((), ((0, 3, None), (0, 2, "A"), (0, 1, "A")))
     problem = SegmentationProblem(Instance(doc, 0), potentials, None, None, fixed)
     found = inventory.decode(best_permitted(problem, automaton, inventory))
     expected = {"IO": [(0, 1, "B"), (1, 3, "A")], "BIO": [(0, 1, "B"), (1, 2, "A")]}
@@ -433,7 +433,7 @@ def test_thirty_spans_of_twenty_tokens(encoding):
     problem.constraints = None
     forbid, found = [], [(0, 0, "")]
     while len(forbid) < 30 and found:
-        problem.fixed = Fixed((), tuple(forbid))
+        problem.corrections = PartialLabels((), tuple(forbid))
         found = inventory.decode(best_permitted(problem, automaton, inventory))
         found = trim_whitespace(found, problem.instance.tokens)
         assert not {*found} & {*forbid}

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from spacy_hosemi.features.instances import instances
 from spacy_hosemi.labels.inventory import ENCODINGS
-from spacy_hosemi.labels.partial import Annotation
+from spacy_hosemi.labels.partial import PartialLabels
 
 from ..helpers import (
     SMALL,
@@ -327,11 +327,12 @@ def test_gold_spans_that_cross_a_sentence_start_are_missing():
     ],
 )
 def test_part_of_an_annotation(start, end, spans, missing):
-    is_missing = np.arange(6) == 3
-    part = Annotation([(1, 3, "A"), (4, 6, "B")], is_missing).part(start, end)
-    assert part.spans == spans
-    assert np.flatnonzero(part.is_missing).tolist() == missing
-    assert is_missing.sum() == 1
+    blocked = np.arange(6) == 0
+    known = PartialLabels(((1, 3, "A"), (4, 6, "B")), blocked=blocked)
+    part = known.part(start, end)
+    assert part.required == tuple(spans)
+    assert np.flatnonzero(part.unknown(end - start)).tolist() == missing
+    assert blocked.sum() == 1
 
 
 def test_a_sentence_is_read_like_a_doc():
