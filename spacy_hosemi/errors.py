@@ -141,8 +141,8 @@ class Errors(metaclass=_Coded):
         "feature template {template!r} reads the unknown attribute {found!r}; known "
         "are {expected}."
     )
-    HS032 = "features.preset is {found!r}; expected one of {expected}."
-    HS033 = "features.{name} is {found}; expected 1 or more."
+    HS032 = "features.preset is {found}; expected {expected}."
+    HS033 = "features.{name} is {found}; expected {expected}."
     # features: gazetteer files
     HS080 = (
         "path is {path}, which does not exist; expected a file of entries. Correct it; "
@@ -384,6 +384,15 @@ class Errors(metaclass=_Coded):
         'pattern_selection of {name} is "gain"; expected "count": patterns are no '
         "longer chosen by gains. Set it in [components.{name}]; with pattern_max the "
         "most frequent patterns are chosen."
+    )
+    HS150 = (
+        "{name} of the component {component!r} is {found!r} and cannot become "
+        "{expected!r}: the weights were made for it. Set it before nlp.initialize(), "
+        "or add a new component with it."
+    )
+    HS151 = (
+        "min_confidence cannot change in place ({found!r}); expected all of it at "
+        'once. Set hosemi.min_confidence = {{"PER": 0.5, ..}}.'
     )
     # training
     HS050 = (

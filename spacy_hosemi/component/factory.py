@@ -2,78 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from thinc.api import Config, Model
+from thinc.api import Model
 
 from ..core import Potentials
+from ..features.config import config as features
+from ..features.gazetteers import gazetteers
+from ..features.tables import tables
+from ..hierarchy import coarse_to_fine
+from ..model import span_scorer
 from ..prediction.thresholds import ThresholdsConfig
+from ..training import averaged, lbfgs, objectives
+from ..values import Setting
 from .pipe import HighOrderSemiCRF
+from .settings import NAMES, Settings, list_settings
 
-DEFAULT_CONFIG = """
-[hosemi]
-scope = "doc"
-encoding = "segments"
-outside = "run"
-max_order = 2
-pattern_min_count = 1
-pattern_max = null
-pattern_selection = "count"
-observed_order = 0
-observed_patterns = []
-observed_min_count = 1
-observed_max = null
-label_rules = []
-explicit_length = 1
-length_smoothing = 0
-max_length = null
-decoding = "viterbi"
-expected_f1 = 0.8
-collective = 0.0
-spans_key = null
-incorrect_spans_key = null
-spans_threshold = null
-confidence = false
-min_confidence = 0.0
-temperature = 1.0
-threads = 1
-hierarchy = null
-scorer = {"@scorers": "spacy_hosemi.scorer.v1"}
+# All checked keys of the config, by block: what the reference of the config is made of.
+# {name} is the user's choice.
+BLOCKS: dict[str, Sequence[Setting]] = {
+    "components.hosemi": list_settings(),
+    "components.hosemi.model": span_scorer.SETTINGS,
+    "components.hosemi.model.features": features.SETTINGS,
+    "components.hosemi.model.gazetteers.{name}": gazetteers.SETTINGS,
+    "components.hosemi.model.tables.{name}": tables.SETTINGS,
+    "components.hosemi.hierarchy": coarse_to_fine.SETTINGS,
+    "components.hosemi.objective (spacy_hosemi.perceptron.v1)": objectives.SETTINGS,
+    "initialize.components.hosemi.fit (spacy_hosemi.lbfgs.v1)": lbfgs.SETTINGS,
+    "initialize.components.hosemi.fit (spacy_hosemi.averaged.v1)": averaged.SETTINGS,
+}
 
-[hosemi.model]
-@architectures = "spacy_hosemi.SpanScorer.v1"
-tok2vec = null
-gazetteers = {}
-tables = {}
-l2 = 0.1
-learn_rate_scale = 100.0
 
-[hosemi.model.features]
-@misc = "spacy_hosemi.features.v1"
-preset = "default"
-inside = []
-start = []
-end = []
-whole = []
-within = []
-transition = []
-transition_inside = []
-min_count = 2
-width = 6
-all_labels = true
+def _defaults(settings: Sequence[Setting]) -> dict[str, Any]:
+    found = {one.name: one.default for one in settings}
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
 
-[hosemi.objective]
-@misc = "spacy_hosemi.log_likelihood.v1"
-"""
+
+DEFAULT_CONFIG: dict[str, Any] = {
+    **Settings().cfg,
+    "hierarchy": None,
+    "scorer": {"@scorers": "spacy_hosemi.scorer.v1"},
+    "model": {
+        "@architectures": "spacy_hosemi.SpanScorer.v1",
+        "tok2vec": None,
+        "gazetteers": {},
+        "tables": {},
+        **_defaults(span_scorer.SETTINGS),
+        "features": {
+            "@misc": "spacy_hosemi.features.v1",
+            **_defaults(features.SETTINGS),
+        },
+    },
+    "objective": {"@misc": "spacy_hosemi.log_likelihood.v1"},
+}
 
 
 @Language.factory(
     "hosemi",
     assigns=["doc.ents", "token.ent_iob", "token.ent_type"],
-    default_config=Config().from_str(DEFAULT_CONFIG)["hosemi"],
+    default_config=DEFAULT_CONFIG,
     default_score_weights={
         "ents_f": 1.0,
         "ents_p": 0.0,
@@ -115,36 +105,15 @@ def make_hosemi(
     scorer: Callable[..., Any] | None,
 ) -> HighOrderSemiCRF:
     """Make the component "hosemi"; the arguments are those of HighOrderSemiCRF."""
-    return HighOrderSemiCRF(
+    settings = {key: value for key, value in locals().items() if key in NAMES}
+    pipe = HighOrderSemiCRF(
         nlp.vocab,
         model,
         name,
         objective=objective,
-        scope=scope,
-        encoding=encoding,
-        outside=outside,
-        max_order=max_order,
-        pattern_min_count=pattern_min_count,
-        pattern_max=pattern_max,
-        pattern_selection=pattern_selection,
-        observed_order=observed_order,
-        observed_patterns=observed_patterns,
-        observed_min_count=observed_min_count,
-        observed_max=observed_max,
-        label_rules=label_rules,
-        explicit_length=explicit_length,
-        length_smoothing=length_smoothing,
-        max_length=max_length,
-        decoding=decoding,
-        expected_f1=expected_f1,
-        collective=collective,
-        spans_key=spans_key,
-        incorrect_spans_key=incorrect_spans_key,
-        spans_threshold=spans_threshold,
-        confidence=confidence,
-        min_confidence=min_confidence,
-        temperature=temperature,
-        threads=threads,
         hierarchy=hierarchy,
         scorer=scorer,
+        **settings,
     )
+    pipe.show_in(nlp)
+    return pipe

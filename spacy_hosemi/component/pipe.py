@@ -67,7 +67,7 @@ from ..prediction.existing_entities import (
 )
 from ..prediction.problem import JointMarginals
 from ..prediction.records import find_span, key_at, leave_record, register_component
-from ..prediction.thresholds import ThresholdsConfig, check_labels, read_thresholds
+from ..prediction.thresholds import check_labels
 from ..training import edits as changes
 from ..training.batch import Batch
 from ..training.corpus import Corpus, annotate, read_corpus
@@ -81,6 +81,7 @@ from ..training.data_checks import (
 )
 from ..training.growth import Met, grow
 from ..training.objectives import Objective, divergence, is_smooth
+from ..values import read
 from .confidence import register_extension
 from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
 from .entities import entity_columns
@@ -88,16 +89,20 @@ from .resources import read_sources
 from .scorer import score_entities
 from .serialization import (
     FORMAT,
-    check_files,
-    check_format,
-    check_readable,
+    Configs,
     check_shapes,
+    load,
+    save,
     unreadable,
 )
 from .settings import (
-    check_arguments,
-    check_beside_tree,
+    LEARNT,
+    NAMES,
+    FunctionKind,
+    HasSettings,
+    Settings,
     check_trainable,
+    check_tree,
     warn_untrainable,
 )
 
@@ -109,65 +114,19 @@ N_SAMPLES = 10
 fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
 
 
-class HighOrderSemiCRF(TrainablePipe):
+class HighOrderSemiCRF(HasSettings, TrainablePipe):
     """Extract spans with a high-order semi-Markov CRF.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Potentials]]): A span scorer.
     name (str): The name in the pipeline.
     objective (Callable): (automaton, potentials, gold) -> (loss, gradient).
-    scope (str): What one segmentation covers: "doc", or each sentence for itself,
-        "sents".
-    encoding (str): "segments"; or "IO", "BIO", "BILUO": tags on tokens, linear chain.
-    outside (str): Outside text as maximal runs ("run"), token by token ("token"), or
-        every token is in a span ("none").
-    max_order (int): Longest label pattern - 1.
-    pattern_min_count (int): How often a pattern of three or more labels must occur in
-        training.
-    pattern_max (Optional[int]): At most so many of those.
-    pattern_selection (str): Which of them: the most frequent ("count"), or those that
-        would add most to a model trained without them ("gain"), which is then trained
-        on: batch training only, and for about 1.4 times the time.
-    observed_order (int): Above 0: label patterns up to this order have weights for the
-        features in the roles of transitions, where they are seen in training.
-    observed_patterns (Sequence[Sequence[str]]): Longer patterns that have them too; "*"
-        stands for any label, "*1", "*2" .. for one that is the same wherever they
-        stand. What is seen in training has weights.
-    observed_min_count (int): How often a feature must occur with a pattern for that.
-    observed_max (Optional[int]): For so many patterns each feature has weights at most:
-        those that it occurs with most; null: no limit.
-    label_rules (Sequence[str]): What the labels of a document must satisfy, such as
-        "author at most once"; see `core.compile_grammar`.
-    explicit_length (int): Lengths with weights of their own, if more than 1.
-    length_smoothing (int): 0: the penalty draws each of these weights to 0; 1: to that
-        of the next shorter length; 2: to the line through those of the two before.
-    max_length (Optional[int]): Longest span in tokens; null: no limit.
-    decoding (str): "viterbi", the most probable segmentation; or "mbr", the spans with
-        the highest expected F1, for 1.3 to 1.6 times the time.
-    expected_f1 (Optional[float]): With "mbr", 0 to 1: the F1 that is expected over all
-        documents; a span pays if it is more probable than half of it. None: that of
-        each document alone.
-    collective (float): Above 0: a second pass, in which a word counts with this weight
-        for the same word elsewhere in the document; see `collective`.
-    spans_key (Optional[str]): Also write doc.spans[key] with attrs["scores"].
-    incorrect_spans_key (Optional[str]): In training documents the spans of this group
-        are known not to be entities with their label, whatever else is missing.
-    spans_threshold (Optional[float]): There not the entities, but all spans with at
-        least this probability, sorted; they may overlap. Above 0, up to 1.
-    confidence (bool): Store the probability of each entity with the doc; else it is
-        computed when `span._.confidence` is read.
-    min_confidence (Union[float, Dict[str, float], List[List]]): Drop entities that are
-        less probable; by label, as keys or in pairs: those not named stay.
-    temperature (float): Scores are divided by it before anything is computed from them:
-        above 1 all confidences are nearer to each other. Viterbi finds the same.
-    threads (int): Of `pipe`: one does what needs Python's lock, the others scores,
-        best segmentations and probabilities of further batches.
     hierarchy (Optional[Hierarchy]): Labels are leaves of a tree, and are found coarse
         to fine; see `make_hierarchy`.
     scorer (Optional[Callable]): For evaluation.
-    RAISES (ValueError): HS042, HS043 if an argument is out of range; HS046 label_rules,
-        HS047 decoding, HS093 incorrect_spans_key with tags on tokens; HS090
-        observed_order; HS099 spans_threshold; HS101 min_confidence.
+    settings (Any): All others, see `Settings`. Each is an attribute of the component,
+        too; those that the weights depend on can be set before initialization only.
+    RAISES (ValueError): As `Settings`; HS090 observed_order; HS118 hierarchy.
     """
 
     def __init__(
@@ -177,105 +136,47 @@ class HighOrderSemiCRF(TrainablePipe):
         name: str = "hosemi",
         *,
         objective: Objective,
-        scope: str = "doc",
-        encoding: str = "segments",
-        outside: str = "run",
-        max_order: int = 2,
-        pattern_min_count: int = 1,
-        pattern_max: int | None = None,
-        pattern_selection: str = "count",
-        observed_order: int = 0,
-        observed_patterns: Sequence[Sequence[str]] = (),
-        observed_min_count: int = 1,
-        observed_max: int | None = None,
-        label_rules: Sequence[str] = (),
-        explicit_length: int = 1,
-        length_smoothing: int = 0,
-        max_length: int | None = None,
-        decoding: str = "viterbi",
-        expected_f1: float | None = 0.8,
-        collective: float = 0.0,
-        spans_key: str | None = None,
-        incorrect_spans_key: str | None = None,
-        spans_threshold: float | None = None,
-        confidence: bool = False,
-        min_confidence: ThresholdsConfig = 0.0,
-        temperature: float = 1.0,
-        threads: int = 1,
         hierarchy: Hierarchy | None = None,
         scorer: Callable[..., Any] | None = score_entities,
+        **settings: Any,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self._published = Published()
         self.name = name
-        self.objective = objective
         self.scorer = scorer
-        self.cfg: dict[str, Any] = {
-            "format": FORMAT,
-            "labels": [],
-            "patterns": [],
-            "observed": [],
-            "scope": scope,
-            "encoding": encoding,
-            "outside": outside,
-            "max_order": max_order,
-            "pattern_min_count": pattern_min_count,
-            "pattern_max": pattern_max,
-            "pattern_selection": pattern_selection,
-            "observed_order": observed_order,
-            "observed_patterns": [list(z) for z in observed_patterns],
-            "observed_min_count": observed_min_count,
-            "observed_max": observed_max,
-            "label_rules": list(label_rules),
-            "explicit_length": explicit_length,
-            "length_smoothing": length_smoothing,
-            "max_length": max_length,
-        }
-        check_arguments(
-            {
-                **self.cfg,
-                "decoding": decoding,
-                "expected_f1": expected_f1,
-                "collective": collective,
-                "spans_key": spans_key,
-                "incorrect_spans_key": incorrect_spans_key,
-                "spans_threshold": spans_threshold,
-                "temperature": temperature,
-                "threads": threads,
-            }
-        )
-        # Not part of what was learnt: the config decides, after loading too.
-        self.decoding = decoding
-        self.expected_f1 = expected_f1
-        self.collective = collective
-        self.spans_key = spans_key
-        self.incorrect_spans_key = incorrect_spans_key
-        self.spans_threshold = spans_threshold
-        self.confidence = confidence
-        self.min_confidence = read_thresholds(min_confidence)
-        self.temperature = temperature
-        self.threads = threads
         self.hierarchy = hierarchy
         if hierarchy is not None:
             check_hierarchy(hierarchy)
-            check_beside_tree(
-                {**self.cfg, "decoding": decoding, "smooth": is_smooth(objective)},
-                self._training.state.extractor.gazetteers.settings,
-            )
             level_weights_of(model)
-        features = self._training.state.extractor.features
-        if features.transition_roles and not (observed_order or observed_patterns):
-            role = features.transition_roles[0]
-            names = ", ".join(dict.fromkeys(map(str, features.roles[role])))
-            raise ValueError(Errors.HS090.format(role=role, found=names))
-        if observed_order or observed_patterns:
-            self._read_transitions()
+        self._objective = objective
+        self._features = self._training.state.extractor.features
+        self.settings = Settings(**settings)
+        self._check(self.settings, objective)
+        self._choose_features()
+        self._configs = Configs()
         self._use_labels(())
         self._met = Met()
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
+
+    def show_in(self, nlp: Language) -> None:
+        """Show settings, when they change, in the config of a pipeline that has the
+        component."""
+        self._configs.add(self, nlp)
+
+    @property
+    def cfg(self) -> dict[str, Any]:
+        """What is saved beside the model: the settings, labels and label patterns."""
+        return {"format": FORMAT, **self.settings.cfg, **self.schema.to_cfg()}
+
+    @cfg.setter
+    def cfg(self, cfg: Mapping[str, Any]) -> None:
+        """Change settings: `spacy find-threshold` assigns the whole."""
+        for name in NAMES:
+            if name in cfg and cfg[name] != self.settings.cfg[name]:
+                self.change_setting(name, cfg[name])
 
     @property
     def state(self) -> ModelState:
@@ -306,6 +207,68 @@ class HighOrderSemiCRF(TrainablePipe):
             yield
 
     @property
+    def objective(self) -> Objective:
+        """(automaton, potentials, gold) -> (loss, gradient)."""
+        return self._objective
+
+    @objective.setter
+    def objective(self, objective: Objective) -> None:
+        self._check(self.settings, objective)
+        self._objective = objective
+
+    def change_setting(self, name: str, value: Any) -> None:
+        """Change one setting; setting the attribute does the same.
+
+        name (str): Of the setting.
+        value (Any): As the config has it.
+        RAISES (ValueError): As `Settings`; HS090, HS091, HS118 the features, labels or
+            label tree do not allow it; HS150 the weights depend on it. The component is
+            as it was then.
+        """
+        settings, old = self.settings.changed(name, value), getattr(self, name)
+        self._check(settings, self._objective)
+        new = getattr(settings, name)
+        if self._is_initialized and name in LEARNT and new != old:
+            args = {"name": name, "component": self.name, "found": old}
+            raise ValueError(Errors.HS150.format(expected=new, **args))
+        if self._is_initialized and name == "min_confidence":
+            names = self.schema.projection.names()
+            check_labels(settings.min_confidence, names, self.name)
+        self.settings = settings
+        self._configs.show({name: settings.cfg[name]})
+        if name in LEARNT and new != old:
+            self._choose_features()
+            self._use_labels(self.labels, self.schema.projection.parents)
+
+    def _check(self, settings: Settings, objective: Objective) -> None:
+        """RAISES (ValueError): HS043 objective; HS090, HS118 settings."""
+        read("objective", FunctionKind(), objective)
+        if self.hierarchy is not None:
+            lists = self._training.state.extractor.gazetteers.settings
+            check_tree(settings, is_smooth(objective), lists)
+        if self._features.transition_roles and not settings.has_observed:
+            role = self._features.transition_roles[0]
+            names = ", ".join(dict.fromkeys(map(str, self._features.roles[role])))
+            raise ValueError(Errors.HS090.format(role=role, found=names))
+
+    def _choose_features(self) -> None:
+        """Read features of label patterns, if there are such patterns."""
+        features = self._features
+        if self.settings.has_observed:
+            features = features.with_transitions()
+        self._read_features(features)
+
+    def _read_features(self, features: FeatureSet) -> None:
+        state = self._training.state
+        if features is not state.extractor.features:
+            extractor = state.extractor.reading(features)
+            self._training.state = replace(state, extractor=extractor)
+
+    @property
+    def _is_initialized(self) -> bool:
+        return bool(len(self._training.state.tail))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of spans, without outside."""
         return self.schema.labels
@@ -313,8 +276,6 @@ class HighOrderSemiCRF(TrainablePipe):
     def _use(self, schema: LabelSchema) -> None:
         """Make a schema the component's own, and what is saved."""
         self.schema = schema
-        self.cfg.pop("tree", None)
-        self.cfg.update(schema.to_cfg())
 
     def _use_labels(
         self, labels: Iterable[str], parents: Mapping[str, str] | None = None
@@ -323,7 +284,7 @@ class HighOrderSemiCRF(TrainablePipe):
         it was then."""
         without: dict[str, Any] = {"patterns": [], "observed": [], "label_rules": []}
         given = {"labels": list(labels), "tree": parents or {}}
-        self._use(self._read_schema({**self.cfg, **without, **given}))
+        self._use(self._read_schema({**self.settings.cfg, **without, **given}))
 
     def _read_schema(self, cfg: Mapping[str, Any]) -> LabelSchema:
         parents = cfg.get("tree", {})
@@ -382,10 +343,10 @@ class HighOrderSemiCRF(TrainablePipe):
             if label in self.labels:
                 return 0
             if not len(self._training.state.tail):
-                self._use_labels([*self.labels, label], self.cfg.get("tree"))
+                self._use_labels([*self.labels, label], self.schema.projection.parents)
                 return 1
             models = filter(None, (self.model, self._rehearsal_model))
-            self._use(changes.add_label(label, self.schema, self.cfg, models))
+            self._use(changes.add_label(label, self.schema, self.settings.cfg, models))
             return 1
 
     # training
@@ -420,6 +381,8 @@ class HighOrderSemiCRF(TrainablePipe):
             HS053 nothing to fit, or no fit is possible.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
+        if nlp is not None:
+            self.show_in(nlp)
         examples = list(get_examples())
         annotations = self._annotations(examples)
         found = labels_of(annotations)
@@ -429,7 +392,7 @@ class HighOrderSemiCRF(TrainablePipe):
         if is_init_labels():
             fit = None
         else:
-            check_trainable(self.cfg, self.name)
+            check_trainable(self.settings, self.name)
         if fit is not None:
             self._check_sparse("a fit")
             check_fit(examples, bool(found), nlp, self.name)
@@ -452,16 +415,18 @@ class HighOrderSemiCRF(TrainablePipe):
         )
         corpus = self._corpus(examples, annotations)
         docs, _, golds = corpus
-        warn_crossing(examples, annotations, self.cfg["scope"])
+        warn_crossing(examples, annotations, self.settings.scope)
         self._met = Met()
         self._met.new(eg.predicted for eg in examples)
         sequences = label_sequences(golds)
-        schema, n_forbidden = learn_patterns(self.schema, sequences, self.cfg)
+        schema, n_forbidden = learn_patterns(self.schema, sequences, self.settings.cfg)
         self._use(schema)
         warn_rules(self.automaton, golds)
         if self.hierarchy is not None:
             level_weights_of(self.model).replace(empty_levels([], []))
-        changes.allocate(self._training, schema, self.cfg, docs, golds, n_forbidden)
+        changes.allocate(
+            self._training, schema, self.settings.cfg, docs, golds, n_forbidden
+        )
         set_output(self.model, len(self.inventory.names))
         self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
@@ -487,10 +452,10 @@ class HighOrderSemiCRF(TrainablePipe):
         levels.allocate(
             self._training,
             *corpus,
-            self.cfg["outside"],
-            max_order=self.cfg["max_order"],
-            min_count=self.cfg["pattern_min_count"],
-            max_patterns=self.cfg["pattern_max"],
+            self.settings.outside,
+            max_order=self.settings.max_order,
+            min_count=self.settings.pattern_min_count,
+            max_patterns=self.settings.pattern_max,
         )
         self._connect_levels()
 
@@ -568,7 +533,7 @@ class HighOrderSemiCRF(TrainablePipe):
     def _grow(self, docs: Sequence[Doc]) -> None:
         """Features of documents that are met first; not of a model that was pruned."""
         new = self._met.new(docs) if self._training.state.grows else []
-        scope = self.cfg["scope"]
+        scope = self.settings.scope
         if parts := [
             instance.tokens for doc in new for instance in instances(doc, scope)
         ]:
@@ -595,7 +560,7 @@ class HighOrderSemiCRF(TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self._rehearsal_model is None:
             return losses
-        scope = self.cfg["scope"]
+        scope = self.settings.scope
         docs = [u.tokens for eg in examples for u in instances(eg.predicted, scope)]
         scores, backprop = self.model.begin_update(docs)
         before = self._rehearsal_model.predict(docs)
@@ -676,7 +641,7 @@ class HighOrderSemiCRF(TrainablePipe):
             )
         if levels := self._levels:
             levels.check_prunable()
-        self._use(changes.prune(self._training, self.schema, self.cfg, values))
+        self._use(changes.prune(self._training, self.schema, self.settings.cfg, values))
 
     def _corpus(
         self,
@@ -686,7 +651,7 @@ class HighOrderSemiCRF(TrainablePipe):
         """What is segmented, documents or sentences, and what is known of each."""
         known = annotations or self._annotations(examples)
         projection = self.schema.projection
-        args = self.inventory, projection, self.cfg["scope"], self.name
+        args = self.inventory, projection, self.settings.scope, self.name
         return read_corpus(examples, known, *args)
 
     def _annotations(self, examples: Iterable[Example]) -> list[PartialLabels]:
@@ -759,8 +724,8 @@ class HighOrderSemiCRF(TrainablePipe):
         lists_ents = bool(self.spans_key) and self.spans_threshold is None
         return DecodingOptions(
             self.name,
-            self.cfg["scope"],
-            self.cfg["max_length"],
+            self.settings.scope,
+            self.settings.max_length,
             self.decoding,
             self.expected_f1,
             self.collective,
@@ -873,7 +838,7 @@ class HighOrderSemiCRF(TrainablePipe):
         read, extractor = naming.token_features, self.weights.extractor
         return [
             names
-            for instance in instances(doc, self.cfg["scope"])
+            for instance in instances(doc, self.settings.scope)
             for names in read(extractor, instance.tokens, is_train)
         ]
 
@@ -940,7 +905,7 @@ class HighOrderSemiCRF(TrainablePipe):
             possible; the document is as it was then.
         """
         decoder, projection = self.decoder, self.schema.projection
-        args = self.inventory, self.cfg["scope"], projection.names()
+        args = self.inventory, self.settings.scope, projection.names()
         corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
         (prediction,) = finish(decoder.steps([doc], corrections or None))
         self._forget(doc, corrections)
@@ -969,48 +934,60 @@ class HighOrderSemiCRF(TrainablePipe):
 
     # state
 
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """The settings, labels and weights, for `from_bytes`."""
+        return save(self, None, exclude)
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Write settings, labels and weights to a folder, for `from_disk`."""
+        save(self, Path(path), exclude)
+
     def from_bytes(
         self, bytes_data: bytes, *, exclude: Sequence[str] = ()
     ) -> HighOrderSemiCRF:
-        """Load what `to_bytes` gave. RAISES (ValueError): HS061 to HS064."""
+        """Load what `to_bytes` gave, settings included.
+
+        RAISES (ValueError): HS061 to HS064 it is none, or of a newer version; what
+            `Settings` raises.
+        """
         with unreadable():
             self._forget_labels(exclude)
-            super().from_bytes(bytes_data, exclude=exclude)
-            return self._loaded()
+            cfg = load(self, bytes_data, exclude)
+            return self._loaded(cfg or self.cfg, {})
 
     def from_disk(
         self, path: str | Path, *, exclude: Sequence[str] = ()
     ) -> HighOrderSemiCRF:
-        """Load what `to_disk` wrote. RAISES (ValueError): HS061 to HS064."""
-        check_files(Path(path), exclude)
+        """Load what `to_disk` wrote, settings included; but settings that differ in the
+        config of the pipeline, because they were changed there, are the config's.
+
+        RAISES (ValueError): As `from_bytes`.
+        """
         with unreadable():
-            check_readable(Path(path), exclude)
             self._forget_labels(exclude)
-            super().from_disk(path, exclude=exclude)
-            return self._loaded()
+            cfg = load(self, Path(path), exclude) or self.cfg
+            is_whole = (Path(path).parent / "config.cfg").is_file()
+            return self._loaded(cfg, self._configs.changed(cfg) if is_whole else {})
 
     def _forget_labels(self, exclude: Sequence[str]) -> None:
         """The model that is going to be loaded may have others."""
         if "model" not in exclude:
             set_output(self.model, None)
 
-    def _read_transitions(self) -> None:
-        """Read features of transitions, the usual ones if none are named."""
-        features = self._training.state.extractor.features
-        self._read_features(features.with_transitions())
-
-    def _read_features(self, features: FeatureSet) -> None:
-        state = self._training.state
-        extractor = state.extractor.reading(features)
-        self._training.state = replace(state, extractor=extractor)
-
-    def _loaded(self) -> HighOrderSemiCRF:
-        check_format(self.cfg)
-        warn_untrainable(self.cfg, self.name)
-        self._use(self._read_schema(self.cfg))
+    def _loaded(
+        self, cfg: Mapping[str, Any], changed: Mapping[str, Any]
+    ) -> HighOrderSemiCRF:
+        before = self.settings.cfg
+        given = {**before, **{name: cfg[name] for name in NAMES if name in cfg}}
+        free = {k: value for k, value in changed.items() if k not in LEARNT}
+        self.settings = Settings(**{**given, **free})
+        self._configs.show(self.settings.cfg)
+        warn_untrainable(self.settings, self.name)
+        # Before initialization rules may name labels that there are not yet.
+        rules = given["label_rules"] if self._is_initialized else []
+        self._use(self._read_schema({**given, **cfg, "label_rules": rules}))
         self._connect_levels()
-        if self.cfg.get("observed_order", 0) or self.cfg.get("observed_patterns"):
-            self._read_transitions()
+        self._choose_features()
         if self.inventory.on_tokens:
             features = self._training.state.extractor.features
             self._read_features(features.on_tokens())

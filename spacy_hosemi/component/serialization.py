@@ -1,20 +1,34 @@
-"""What can be wrong with a saved component: each thing has its message."""
+"""Saving and loading a component, and a config that shows its settings.
+
+The settings are saved with the component. After loading they are in force, but for
+those that somebody has changed in the config since: in its file, or by an argument of
+spacy.load.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+from weakref import ref
 
-import srsly
+from spacy import util
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
 
 from ..core import PatternAutomaton
 from ..errors import Errors
 from ..model.weights.state import WeightState
 from ..model.weights.storage import truncated
+from .settings import NAMES
 
 FORMAT = 1
+
+_REFERENCE = re.compile(r"\$\{|__SECTION__")
 
 
 @contextmanager
@@ -28,18 +42,131 @@ def unreadable() -> Iterator[None]:
         raise truncated(repr(e)) from e
 
 
-def check_files(path: Path, exclude: Collection[str]) -> None:
-    """RAISES (ValueError): HS061 a file is not there."""
-    # spaCy passes over a missing cfg in silence; the labels are in it.
-    for part in ("cfg", "model"):
-        if part not in exclude and not (path / part).is_file():
-            raise ValueError(Errors.HS061.format(path=path / part))
+def save(pipe: TrainablePipe, path: Path | None, exclude: Sequence[str]) -> bytes:
+    """Write a component to a folder, or if there is none give it as bytes."""
+    # Not by srsly, which reads 0.7 as 0.7000000000000001.
+    vocab, model = pipe.vocab, pipe.model
+    if path is None:
+        as_bytes = {
+            "cfg": lambda: json.dumps(pipe.cfg).encode("utf8"),
+            "vocab": lambda: vocab.to_bytes(exclude=exclude),
+            "model": model.to_bytes,
+        }
+        found: bytes = util.to_bytes(as_bytes, exclude)
+        return found
+    as_files = {
+        "cfg": lambda p: p.write_text(json.dumps(pipe.cfg, indent=2), "utf8"),
+        "vocab": lambda p: vocab.to_disk(p, exclude=exclude),
+        "model": model.to_disk,
+    }
+    util.to_disk(path, as_files, exclude)
+    return b""
 
 
-def check_readable(path: Path, exclude: Collection[str]) -> None:
-    """Read what spaCy reads after the model has changed already."""
-    if "cfg" not in exclude:
-        srsly.read_json(path / "cfg")
+def load(
+    pipe: TrainablePipe, source: Path | bytes, exclude: Sequence[str]
+) -> dict[str, Any] | None:
+    """Read vocab and model of a saved component.
+
+    RETURNS (Optional[Dict[str, Any]]): Its cfg, if that is not excluded.
+    RAISES (ValueError): HS061 a file is not there; HS063 saved by a newer version.
+    """
+    cfg: dict[str, Any] | None = None
+
+    def take(found: Any) -> None:
+        nonlocal cfg
+        cfg = {**found}
+        check_format(cfg)
+
+    if isinstance(source, bytes):
+        of_bytes = {
+            "cfg": lambda b: take(json.loads(b)),
+            "vocab": lambda b: pipe.vocab.from_bytes(b, exclude=exclude),
+            "model": pipe.model.from_bytes,
+        }
+        util.from_bytes(source, of_bytes, exclude)
+        return cfg
+    for part in ("cfg", "model"):  # spaCy passes over a missing cfg in silence
+        if part not in exclude and not (source / part).is_file():
+            raise ValueError(Errors.HS061.format(path=source / part))
+    of_files = {
+        "cfg": lambda p: take(json.loads(p.read_text("utf8"))),
+        "vocab": lambda p: pipe.vocab.from_disk(p, exclude=exclude),
+        "model": lambda p: pipe.model.from_bytes(p.read_bytes()),
+    }
+    util.from_disk(source, of_files, exclude)
+    return cfg
+
+
+class Configs:
+    """The blocks of pipelines' configs that show the settings of one component.
+
+    A pipeline names itself when it makes or initializes the component. A copy, or what
+    is read from a pickle, has the block of the copied pipeline.
+    """
+
+    def __init__(self, blocks: Sequence[dict[str, Any]] = ()) -> None:
+        self._blocks = list(blocks)
+        self._owners: list[tuple[ref[Any], ref[Language]]] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Configs, (self._find(),)
+
+    def add(self, pipe: TrainablePipe, nlp: Language) -> None:
+        """Note a pipeline that has the component."""
+        if all(known() is not nlp for _, known in self._owners):
+            self._owners.append((ref(pipe), ref(nlp)))
+
+    def show(self, settings: Mapping[str, Any]) -> None:
+        """Write settings into the blocks; those that are the same are left as they are,
+        since they may be variables such as ${vars.key}."""
+        for block in self._find():
+            for name, value in settings.items():
+                if name in block:
+                    block[name] = writable(value)
+
+    def changed(self, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): Settings in the config of a pipeline that is being
+        loaded, where they differ from what was saved."""
+        found = {}
+        for owner, nlp in self._loading():
+            config = getattr(nlp, "_config", {}).get("components", {})
+            block = config.get(owner, {})
+            for name in NAMES:
+                if name in saved and name in block:
+                    written = writable(saved[name])
+                    if block[name] not in (written, _doubled(written)):
+                        found[name] = block[name]
+        return found
+
+    def _loading(self) -> Iterator[tuple[str, Language]]:
+        for pipe, known in self._owners:
+            nlp = known()
+            for name, proc in nlp.components if nlp is not None else ():
+                if nlp is not None and proc is pipe():
+                    yield name, nlp
+
+    def _find(self) -> list[dict[str, Any]]:
+        blocks = [nlp.get_pipe_config(name) for name, nlp in self._loading()]
+        return [*self._blocks, *blocks]
+
+
+def writable(value: Any) -> Any:
+    """A value as the config file can hold it: text that spaCy would take for a variable
+    or for a reference to a section is percent-encoded."""
+    if isinstance(value, str):
+        return quote(value, safe=" ") if _REFERENCE.search(value) else value
+    if isinstance(value, dict):
+        return {key: writable(one) for key, one in value.items()}
+    return [*map(writable, value)] if isinstance(value, list) else value
+
+
+def _doubled(value: Any) -> Any:
+    """What a config file makes of a value: it writes $ as $$, and spaCy reads that
+    without undoing it."""
+    if isinstance(value, str):
+        return re.sub(r"\$(?!\{)", "$$", value)
+    return [*map(_doubled, value)] if isinstance(value, list) else value
 
 
 def check_format(cfg: Mapping[str, Any]) -> None:

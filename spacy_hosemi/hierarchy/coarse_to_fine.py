@@ -26,7 +26,7 @@ from ..core.algorithms.lattice import Lattice
 from ..errors import Errors
 from ..model.active_features import Rows, join_rows
 from ..model.kernels.node_scores import ChildRows
-from ..prediction.thresholds import check_share
+from ..values import Number, OrNull, Setting, Text, Whole, read_all
 from .candidates import Candidates, Known
 from .tree import LabelTree
 from .weights import LevelState, role_ranges
@@ -47,6 +47,38 @@ class Hierarchy:
     threshold: float
     l2_growth: float
     exact_up_to: int
+
+
+# The block [components.hosemi.hierarchy].
+SETTINGS = (
+    Setting(
+        "separator",
+        OrNull(Text()),
+        "/",
+        "What separates the names of a label that is a path from the top; null: "
+        "[initialize.components.hosemi.hierarchy] has the parents of labels.",
+    ),
+    Setting(
+        "threshold",
+        Number(0.0, 1.0),
+        0.001,
+        "Segments less probable than this are not refined, but for those of the best "
+        "segmentation. 0: all are, which is exact and slow.",
+    ),
+    Setting(
+        "l2_growth",
+        Number(least=0.0),
+        1.0,
+        "The l2 of the fit is multiplied by this on each level below the top.",
+    ),
+    Setting(
+        "exact_up_to",
+        Whole(0),
+        140,
+        "Trees of at most this many labels are decoded over all labels at once, which "
+        "is exact; others level by level.",
+    ),
+)
 
 
 def make_hierarchy(
@@ -72,24 +104,11 @@ def make_hierarchy(
     RETURNS (Hierarchy): For the key "hierarchy" of the component.
     RAISES (ValueError): HS043 a number out of range; HS118 separator.
     """
-    check_share("hierarchy.threshold", threshold)
-    if not l2_growth >= 0.0:
-        raise ValueError(
-            Errors.HS043.format(
-                name="hierarchy.l2_growth", found=l2_growth, expected=">= 0"
-            )
-        )
     if separator == "":
         raise ValueError(
             Errors.HS118.format(expected="a separator or null", found="it is empty")
         )
-    if exact_up_to < 0:
-        raise ValueError(
-            Errors.HS043.format(
-                name="hierarchy.exact_up_to", found=exact_up_to, expected=">= 0"
-            )
-        )
-    return Hierarchy(separator, threshold, l2_growth, exact_up_to)
+    return Hierarchy(**read_all(SETTINGS, locals(), prefix="hierarchy."))
 
 
 def check_hierarchy(settings: object) -> None:

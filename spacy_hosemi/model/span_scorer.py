@@ -21,6 +21,7 @@ from ..features import (
     Tables,
     make_features,
 )
+from ..values import ByName, Number, Setting, read_all
 from .tok2vec import add_scores, make_output
 from .weights.families import family_values
 from .weights.potentials import read_docs, score_docs, score_rows
@@ -28,6 +29,23 @@ from .weights.shim import Weights
 from .weights.state import WeightState
 
 L2 = float | dict[str, float]
+
+# Numbers of the block [components.hosemi.model].
+SETTINGS = (
+    Setting(
+        "l2",
+        ByName(Number(least=0.0)),
+        0.1,
+        "Online training: weight of half the squared norm, for all weights or by "
+        "family: a role such as inside, or transition, pattern, length.",
+    ),
+    Setting(
+        "learn_rate_scale",
+        Number(least=0.0),
+        100.0,
+        "Online training: the learn rate of the optimizer is multiplied by this.",
+    ),
+)
 
 
 def build_span_scorer(
@@ -50,8 +68,9 @@ def build_span_scorer(
     learn_rate_scale (float): Online training: the optimizer's learn rate is multiplied
         by this; the default makes spaCy's 0.001 a good rate.
     RETURNS (Model[List[Doc], List[Potentials]]): To be initialized by the component.
-    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS054 family.
+    RAISES (ValueError): HS037, HS038 gazetteers, tables; HS043 numbers; HS054 family.
     """
+    given = read_all(SETTINGS, locals(), prefix="model.")
     _check_named("gazetteer", gazetteers, Gazetteer, others=tables)
     _check_named("table", tables, Table, others=gazetteers)
     lists = Gazetteers(gazetteers)
@@ -59,7 +78,8 @@ def build_span_scorer(
     fuzzy = tuple(lists.fuzzy)
     features = features.with_lists(tuple(gazetteers), tables, fuzzy=fuzzy)
     extractor = Extractor(features, lists, Tables(tables))
-    weights = Weights(extractor, family_values("l2", l2), learn_rate_scale)
+    penalty = family_values("l2", given["l2"])
+    weights = Weights(extractor, penalty, given["learn_rate_scale"])
     if tok2vec is None:
         return Model("span_scorer", forward, shims=[weights])
     output = make_output(width=tok2vec.maybe_get_dim("nO"))

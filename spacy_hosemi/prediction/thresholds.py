@@ -1,25 +1,67 @@
-"""From which confidence on an entity is kept: for all labels, or by label."""
+"""The setting min_confidence: for all labels, or by label."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from configparser import Error as ParserError
 from typing import Any
 
 from thinc.api import Config
 
 from ..errors import Errors
+from ..values import Number, Text, Unfit, read
+
+
+class LabelThresholds(dict[str, float]):
+    """Thresholds by label. They never change: a change would not be checked, and what
+    shows the settings would not know of it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LabelThresholds, (dict(self),)
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise ValueError(Errors.HS151.format(found=(*args, *kwargs.items())))
+
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
 
 Thresholds = float | dict[str, float]
 
 # What a config may have: pairs, since its keys cannot be all labels.
 ThresholdsConfig = Thresholds | list[list[Any]]
 
+_LABEL, _SHARE = Text(), Number(0.0, 1.0)
+
 
 def least_of(thresholds: Thresholds, label: str) -> float:
     """RETURNS (float): The threshold of a label; 0 for one that is not named."""
     return thresholds.get(label, 0.0) if isinstance(thresholds, Mapping) else thresholds
+
+
+class ThresholdsKind:
+    """The kind of the setting min_confidence; pairs are for labels that cannot be keys
+    of a config."""
+
+    type = "Union[float, Dict[str, float], List[List]]"
+    expected = "a number from 0 to 1, or [label, number] for each of some labels"
+
+    def read(self, found: Any) -> Thresholds:
+        """RETURNS (Union[float, LabelThresholds]): See `Kind`. RAISES (ValueError):
+        HS101 a label is no key."""
+        if isinstance(found, LabelThresholds):
+            return found
+        if not isinstance(found, (Mapping, list, tuple)):
+            return _SHARE.read(found)
+        pairs = [*found.items()] if isinstance(found, Mapping) else found
+        if not all(isinstance(x, (list, tuple)) and len(x) == 2 for x in pairs):
+            raise Unfit
+        read_pairs = ((_LABEL.read(y), _SHARE.read(least)) for y, least in pairs)
+        thresholds = LabelThresholds(read_pairs)
+        if isinstance(found, Mapping) and write_thresholds(thresholds) != thresholds:
+            expected = [[label, least] for label, least in thresholds.items()]
+            raise ValueError(Errors.HS101.format(found=thresholds, expected=expected))
+        return thresholds
 
 
 def read_thresholds(found: ThresholdsConfig) -> Thresholds:
@@ -30,23 +72,7 @@ def read_thresholds(found: ThresholdsConfig) -> Thresholds:
     RETURNS (Union[float, Dict[str, float]]): The same, without pairs.
     RAISES (ValueError): HS043 not between 0 and 1; HS101 a label is no key.
     """
-    if not isinstance(found, (Mapping, Sequence)):
-        check_share("min_confidence", found)
-        return found
-    try:
-        thresholds = {
-            str(label): float(threshold) for label, threshold in dict(found).items()
-        }
-    except (TypeError, ValueError):
-        expected = "a number, or [label, number] for each of some labels"
-        raise ValueError(
-            Errors.HS043.format(name="min_confidence", found=found, expected=expected)
-        ) from None
-    for label, threshold in thresholds.items():
-        check_share(f"min_confidence of {label!r}", threshold)
-    if isinstance(found, Mapping) and write_thresholds(thresholds) != thresholds:
-        pairs = [[label, threshold] for label, threshold in thresholds.items()]
-        raise ValueError(Errors.HS101.format(found=thresholds, expected=pairs))
+    thresholds: Thresholds = read("min_confidence", ThresholdsKind(), found)
     return thresholds
 
 
@@ -55,7 +81,11 @@ def write_thresholds(thresholds: Thresholds) -> ThresholdsConfig:
     such as "idno:DOI" would not be read again as a key."""
     if not isinstance(thresholds, Mapping):
         return thresholds
+    thresholds = dict(thresholds)
     config = Config({"min_confidence": thresholds})
+    # A block with a key such as @misc would be taken for a registered function.
+    if any(label.startswith(("@", "*")) for label in thresholds):
+        return [[label, threshold] for label, threshold in thresholds.items()]
     try:
         if Config().from_str(config.to_str()) == config:
             return thresholds
@@ -78,19 +108,3 @@ def check_labels(thresholds: Thresholds, labels: Iterable[str], name: str) -> No
             raise ValueError(
                 Errors.HS091.format(found=label, expected=known, name=name)
             )
-
-
-def check_share(name: str, value: float) -> None:
-    """RAISES (ValueError): HS043 if it is not between 0 and 1."""
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(Errors.HS043.format(name=name, found=value, expected="0 to 1"))
-
-
-def check_temperature(temperature: float) -> None:
-    """RAISES (ValueError): HS043 if it is not a number above 0."""
-    if not 0.0 < temperature < math.inf:
-        raise ValueError(
-            Errors.HS043.format(
-                name="temperature", found=temperature, expected="a number above 0"
-            )
-        )

@@ -28,6 +28,7 @@ from ..model.weights.vector import (
     with_learnt,
     write_dense_gradient,
 )
+from ..values import ByName, Flag, Number, Setting, Whole, read_all
 from .batch import Batch, check_batch
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
@@ -38,6 +39,33 @@ Floats = NDArray[np.float64]
 _Arrays = tuple[Floats, Floats, Floats, NDArray[np.uint8], Floats]
 
 _NO_PAIRS = np.zeros(0, np.int32)
+
+
+# The block [initialize.components.hosemi.fit] of this fit.
+SETTINGS = (
+    Setting(
+        "n_passes",
+        Whole(1),
+        10,
+        "At most this many passes over the corpus; a pass without a step is the last.",
+    ),
+    Setting(
+        "rate",
+        ByName(Number(above=0.0)),
+        1.0,
+        "Weights change by this times the gradient of a document; or by family: a role "
+        "such as inside, or transition, pattern, length.",
+    ),
+    Setting("seed", Whole(0), 0, "Seed of the order of the documents."),
+    Setting(
+        "nonnegative",
+        Flag(),
+        False,
+        "No weight of a label pattern of three or more labels, nor of its features, is "
+        "ever below 0: decoding is faster.",
+    ),
+    Setting("progress", Flag(), True, "Show a progress bar on stderr."),
+)
 
 
 def make_averaged(
@@ -62,16 +90,8 @@ def make_averaged(
     RETURNS (Callable[[Batch], None]): Leaves the average in place.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
-    rates = family_values("rate", rate, default=1.0)
-    are_rates = all(0.0 < x < np.inf for x in rates.values())
-    expected = {
-        "n_passes": (n_passes, n_passes >= 1, ">= 1"),
-        "rate": (rate, are_rates, "above 0"),
-        "seed": (seed, seed >= 0, ">= 0"),
-    }
-    for name, (found, is_good, what) in expected.items():
-        if not is_good:
-            raise ValueError(Errors.HS043.format(name=name, found=found, expected=what))
+    given = read_all(SETTINGS, locals(), prefix="fit.")
+    rates = family_values("rate", given["rate"], default=1.0)
 
     def fit(batch: Batch) -> None:
         check_batch(batch, "spacy_hosemi.averaged.v1")

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.families import family_values
+from ..values import ByName, Flag, Number, Setting, Whole, read_all
 from .batch import Batch, Floats, Trainable, Trained
 from .objectives import is_smooth
 
@@ -23,6 +24,34 @@ Fit = Callable[[Any], None]  # of a `Trainable`; of averages, a Batch
 _HISTORY = 6
 
 _PIECE = 100_000
+
+
+# The block [initialize.components.hosemi.fit] of this fit.
+SETTINGS = (
+    Setting(
+        "l2",
+        ByName(Number(least=0.0)),
+        0.1,
+        "Weight of half the squared norm (1 / sigma^2), for all weights or by family: "
+        "a role such as inside, or transition, pattern, length.",
+    ),
+    Setting("l1", Number(least=0.0), 0.0, "Weight of the sum of absolute values."),
+    Setting("max_iter", Whole(1), 200, "At most this many iterations."),
+    Setting(
+        "tolerance",
+        Number(least=0.0),
+        1e-4,
+        "Stop when an iteration lowers the objective by less than this share of it.",
+    ),
+    Setting("progress", Flag(), True, "Show a progress bar on stderr."),
+    Setting(
+        "nonnegative",
+        Flag(),
+        False,
+        "No weight of a label pattern of three or more labels, nor of its features, is "
+        "below 0: decoding is faster.",
+    ),
+)
 
 
 def make_lbfgs(
@@ -48,20 +77,8 @@ def make_lbfgs(
         raises HS121 (ValueError) if the objective is not smooth.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
-    penalty = family_values("l2", l2)
-    for name, number in (
-        ("l2", min(penalty.values())),
-        ("l1", l1),
-        ("tolerance", tolerance),
-    ):
-        if not number >= 0.0:
-            raise ValueError(
-                Errors.HS043.format(name=name, found=number, expected=">= 0")
-            )
-    if max_iter < 1:
-        raise ValueError(
-            Errors.HS043.format(name="max_iter", found=max_iter, expected=">= 1")
-        )
+    given = read_all(SETTINGS, locals(), prefix="fit.")
+    penalty = family_values("l2", given["l2"])
 
     def fit(batch: Trainable) -> None:
         if isinstance(batch, Batch) and not is_smooth(batch.objective):

@@ -17,6 +17,7 @@ from ..core import PatternAutomaton, Potentials, marginals, viterbi
 from ..core.algorithms.viterbi import add_all_counts
 from ..errors import Errors
 from ..labels.gold import Gold
+from ..values import Number, Setting, read_all
 
 Objective = Callable[[PatternAutomaton, Potentials, Gold], tuple[float, Potentials]]
 
@@ -74,6 +75,18 @@ def is_smooth(objective: Objective) -> bool:
     return getattr(objective, "func", objective) is not perceptron
 
 
+# The block [components.hosemi.objective] of the perceptron.
+SETTINGS = (
+    Setting(
+        "margin",
+        Number(least=0.0),
+        0.0,
+        "What each token with a wrong label adds to the score of another segmentation, "
+        "so that the gold must win by that; 0: the perceptron.",
+    ),
+)
+
+
 def make_perceptron(margin: float = 0.0) -> Objective:
     """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
 
@@ -82,11 +95,7 @@ def make_perceptron(margin: float = 0.0) -> Objective:
     RETURNS (Callable): `perceptron`.
     RAISES (ValueError): HS043 margin below 0 or without end.
     """
-    if not 0.0 <= margin < np.inf:
-        raise ValueError(
-            Errors.HS043.format(name="margin", found=margin, expected="0 or more")
-        )
-    return partial(perceptron, margin=margin)
+    return partial(perceptron, **read_all(SETTINGS, locals(), prefix="objective."))
 
 
 def perceptron(

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from ...errors import Errors
+from ...values import Choice, Flag, ListOf, Setting, Text, Whole, read, read_all
 from ..attributes import KNOWN, is_extension
 from ..functions.functions import Functions
 from ..gazetteers.matches import (
@@ -37,6 +38,58 @@ MORE_ROLES = ("within", *TRANSITION_ROLES)
 
 # And those of the segment as a unit.
 ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
+
+
+# The longest segment that has features of its own, at most.
+MAX_WIDTH = 10_000
+
+_NUMBERS = (
+    Setting(
+        "min_count",
+        Whole(1),
+        2,
+        "How often a feature must occur in training to have weights.",
+    ),
+    Setting(
+        "width",
+        Whole(1, MAX_WIDTH),
+        6,
+        "The longest segment, in tokens, that templates in the role whole read; "
+        "templates of lists read all segments.",
+    ),
+    Setting(
+        "all_labels",
+        Flag(),
+        True,
+        "Whether a feature has a weight for every label, or only for the labels it "
+        "occurs with in training.",
+    ),
+)
+_WHERE = {
+    "inside": "at each token of a segment",
+    "start": "at its first token",
+    "end": "at its last token",
+    "whole": "of the segment as a unit",
+    "within": "at each token but the first",
+    "transition": "at its first token, with weights for label patterns",
+    "transition_inside": "at each token, with weights for label patterns",
+}
+
+# The block [components.hosemi.model.features] but for functions.
+SETTINGS = (
+    Setting(
+        "preset",
+        Choice(tuple(PRESETS)),
+        "default",
+        "The templates to begin with: for general text, fields of records, names in "
+        'running text, or Chinese characters; "none": no templates.',
+    ),
+    *(
+        Setting(role, ListOf(Text()), (), f"Templates to add, which are read {where}.")
+        for role, where in _WHERE.items()
+    ),
+    *_NUMBERS,
+)
 
 
 class FeatureSet:
@@ -71,9 +124,8 @@ class FeatureSet:
         all_labels: bool = True,
         functions: Functions | None = None,
     ) -> None:
-        for name, value in (("min_count", min_count), ("width", width)):
-            if value < 1:
-                raise ValueError(Errors.HS033.format(name=name, found=value))
+        numbers = {"min_count": min_count, "width": width, "all_labels": all_labels}
+        read_all(_NUMBERS, numbers, message=Errors.HS033)
         texts = {"inside": inside, "start": start, "end": end, "whole": whole}
         texts |= {"within": within, "transition": transition}
         texts |= {"transition_inside": transition_inside}
@@ -267,16 +319,13 @@ def make_features(
     RETURNS (FeatureSet): The features.
     RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106. (TypeError): HS105.
     """
-    if preset not in PRESETS:
-        raise ValueError(Errors.HS032.format(found=preset, expected=tuple(PRESETS)))
-    given = {"inside": inside, "start": start, "end": end, "whole": whole}
-    given |= {"within": within, "transition": transition}
-    given |= {"transition_inside": transition_inside}
-    texts = {role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES}
+    given = read_all(SETTINGS[1:], locals(), message=Errors.HS033)
+    preset = read("preset", SETTINGS[0].kind, preset, Errors.HS032)
+    texts: dict[str, Any] = {
+        role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES
+    }
     return FeatureSet(
         **texts,
-        min_count=min_count,
-        width=width,
-        all_labels=all_labels,
+        **{one.name: given[one.name] for one in _NUMBERS},
         functions=Functions(functions, function_roles),
     )

@@ -20,6 +20,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
 from ...errors import Errors
+from ...values import Choice, Number, OrNull, Setting, Text, read_all
 from ..kernels.trie import SHARED, Trie, find_entries
 from ..word_cache import borders_of, doc_of
 from .entry_words import entry_words
@@ -60,6 +61,31 @@ class Gazetteer:
     label: str | None = None
 
 
+# The block of a list in [components.hosemi.model.gazetteers], but for fuzzy.
+SETTINGS = (
+    Setting("attr", Choice(ATTRIBUTES), "ALNUM", "What is compared with the entries."),
+    Setting(
+        "mode",
+        Choice(MODES),
+        "feature",
+        'A match is evidence, weighted by training; or, with "hard", an exact match is '
+        "also an entity in prediction, whatever the scores.",
+    ),
+    Setting(
+        "dropout",
+        Number(least=0.0, below=1.0),
+        0.0,
+        "With which probability an entry is overlooked in a training document.",
+    ),
+    Setting(
+        "label",
+        OrNull(Text()),
+        None,
+        'The label of those entities; null unless mode = "hard".',
+    ),
+)
+
+
 def make_gazetteer(
     attr: str = "ALNUM",
     mode: str = "feature",
@@ -74,24 +100,11 @@ def make_gazetteer(
     RETURNS (Gazetteer): Settings, without entries.
     RAISES (ValueError): HS034 a setting is out of range; HS089 rapidfuzz is missing.
     """
-    for name, found, expected in (
-        ("attr", attr, ATTRIBUTES),
-        ("mode", mode, MODES),
-    ):
-        if found not in expected:
-            raise ValueError(
-                Errors.HS034.format(name=name, found=found, expected=expected)
-            )
-    if not 0.0 <= dropout < 1.0:
-        raise ValueError(
-            Errors.HS034.format(
-                name="dropout", found=dropout, expected="0 or more and less than 1"
-            )
-        )
+    given = read_all(SETTINGS, locals(), message=Errors.HS034)
     if (mode == "hard") != bool(label):
         what = 'the label of the entities if mode = "hard", else null'
         raise ValueError(Errors.HS034.format(name="label", found=label, expected=what))
-    return Gazetteer(attr, mode, dropout, make_fuzzy(fuzzy), label)
+    return Gazetteer(**given, fuzzy=make_fuzzy(fuzzy))
 
 
 class Gazetteers:

@@ -17,6 +17,7 @@ from spacy.lexeme import Lexeme
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...errors import Errors
+from ...values import Choice, ListOf, Setting, Whole, read_all
 
 ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
 VALUE, PREFIX = "VALUE", "PREFIX"
@@ -35,6 +36,23 @@ class Table:
     prefixes: tuple[int, ...] = ()
 
 
+# The longest prefix of a value, in characters, at most.
+MAX_PREFIX = 1000
+
+# The block of a table in [components.hosemi.model.tables].
+SETTINGS = (
+    Setting(
+        "attr", Choice(ATTRIBUTES), "LOWER", "What of a word is looked up in the table."
+    ),
+    Setting(
+        "prefixes",
+        ListOf(Whole(1, MAX_PREFIX)),
+        (),
+        "Features of the first characters of a value, too: for each of these sizes.",
+    ),
+)
+
+
 def make_table(
     attr: str = "LOWER",
     prefixes: list[int] = [],  # noqa: B006 - the registry shows it in configs
@@ -43,19 +61,9 @@ def make_table(
 
     attr, prefixes: See `Table`.
     RETURNS (Table): Settings, without rows.
-    RAISES (ValueError): HS034 a setting is out of range.
+    RAISES (ValueError): HS077 a setting is out of range.
     """
-    if attr not in ATTRIBUTES:
-        raise ValueError(
-            Errors.HS077.format(name="attr", found=attr, expected=ATTRIBUTES)
-        )
-    if any(size < 1 for size in prefixes):
-        raise ValueError(
-            Errors.HS077.format(
-                name="prefixes", found=prefixes, expected="1 or more each"
-            )
-        )
-    return Table(attr, tuple(prefixes))
+    return Table(**read_all(SETTINGS, locals(), message=Errors.HS077))
 
 
 @dataclass(frozen=True)

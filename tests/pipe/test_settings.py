@@ -1,0 +1,519 @@
+"""Settings: what is refused, wherever it comes from; where they are seen, and saved."""
+
+import copy
+import math
+import os
+import pickle
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+
+from spacy_hosemi.component.factory import BLOCKS, DEFAULT_CONFIG
+from spacy_hosemi.component.settings import NAMES
+
+from ..helpers import (
+    SMALL,
+    averaged,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_nlp,
+    make_trained,
+    triples,
+)
+
+# All combinations, instead of a part of those that go through a config.
+IS_LONG = os.environ.get("HOSEMI_TEST_LONG") == "1"
+
+OBJECT = object()
+VALUES = {
+    "nan": math.nan,
+    "inf": math.inf,
+    "-inf": -math.inf,
+    "-1": -1,
+    "-0.5": -0.5,
+    "2**31": 2**31,
+    "2**63": 2**63,
+    "10**400": 10**400,
+    "1e308": 1e308,
+    "'1'": "1",
+    "'x'": "x",
+    "''": "",
+    "'False'": "False",
+    "null": None,
+    "true": True,
+    "1.0": 1.0,
+    "1.5": 1.5,
+    "[]": [],
+    "{}": {},
+    "[1]": [1],
+    "[['A', 2]]": [["A", 2]],
+    "['', 'A']": ["", "A"],
+    "{'A': true}": {"A": True},
+    "surrogate": "\ud800",
+    "bytes": b"1",
+    "object": OBJECT,
+}
+
+# What a setting takes of these, by hand: an answer that does not come from its kind.
+TAKEN = {
+    **dict.fromkeys(("pattern_max", "observed_max", "max_length"), ["null"]),
+    **dict.fromkeys(("observed_patterns", "label_rules"), ["[]"]),
+    "expected_f1": ["null", "1.0"],
+    "collective": [*("2**31", "2**63", "1e308", "1.0", "1.5")],
+    "spans_key": ["'1'", "'x'", "'False'", "null"],
+    "incorrect_spans_key": ["'1'", "'x'", "'False'", "null"],
+    "spans_threshold": ["null"],  # 1.0 needs a spans_key, too
+    "confidence": ["true"],
+    "min_confidence": ["1.0", "[]", "{}"],
+    "temperature": ["2**31", "2**63", "1e308", "1.0", "1.5"],
+}
+NO_CONFIG = ("10**400", "surrogate", "bytes", "object")  # JSON has no such thing
+
+
+def senseless(name):
+    return {x: v for x, v in VALUES.items() if x not in TAKEN.get(name, ())}
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return make_nlp()
+
+
+def same(left, right):
+    return left == right and type(left) is type(right)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_senseless_values_set_on_the_component(nlp, name):
+    pipe = nlp.get_pipe("hosemi")
+    for shown, value in senseless(name).items():
+        settings, config = pipe.settings, copy.deepcopy(nlp.config)
+        with pytest.raises(ValueError, match=rf"\[HS\d+\].*{name}") as raised:
+            setattr(pipe, name, value)
+        assert "expected" in str(raised.value), shown
+        assert pipe.settings is settings
+        assert nlp.config == config
+
+
+def refused_by_config(config, key):
+    """By add_pipe, or by spaCy when it reads the whole config."""
+    with pytest.raises(ValueError, match=rf"\b{key}\b"):
+        spacy.blank("en").add_pipe("hosemi", config=config)
+
+
+def refused_by_file(config, key):
+    whole = {
+        "nlp": {"lang": "en", "pipeline": ["hosemi"]},
+        "components": {"hosemi": {"factory": "hosemi", **config}},
+    }
+    with pytest.raises(ValueError, match=rf"\b{key}\b"):
+        spacy.util.load_model_from_config(whole, auto_fill=True)
+
+
+def through_config(names):
+    """(setting, value) pairs: all, or every eleventh."""
+    pairs = [
+        (name, shown)
+        for name in names
+        for shown in senseless(name)
+        if shown not in NO_CONFIG
+    ]
+    return pairs if IS_LONG else pairs[::11]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("refused", [refused_by_config, refused_by_file])
+def test_senseless_values_in_a_config(refused, name):
+    for key, shown in through_config(NAMES):
+        if key == name:
+            refused({name: VALUES[shown]}, name)
+
+
+@pytest.mark.parametrize("name, shown", [(x, s) for x, y in TAKEN.items() for s in y])
+def test_what_is_taken(nlp, name, shown):
+    pipe = nlp.get_pipe("hosemi")
+    old = getattr(pipe, name)
+    setattr(pipe, name, VALUES[shown])
+    setattr(pipe, name, old)
+    assert same(getattr(pipe, name), old)
+
+
+# Settings of nested blocks: what is taken, and the config that has a value.
+NESTED_TAKEN = {
+    **dict.fromkeys(("l2", "l1", "tolerance", "l2_growth", "margin"), ["1e308"]),
+    "learn_rate_scale": ["1e308"],
+    "rate": ["1e308"],
+    "threshold": [],
+    "label": ["null"],
+    "separator": ["'1'", "'x'", "'False'", "null"],
+    **dict.fromkeys(("all_labels", "progress", "nonnegative"), ["true"]),
+}
+NUMBERS = ("1.0", "1.5", "2**31", "2**63")
+BY_NAME = ("{}",)
+
+
+def taken_nested(name):
+    found = [*NESTED_TAKEN.get(name, ())]
+    if name in (
+        "l2",
+        "l1",
+        "tolerance",
+        "l2_growth",
+        "margin",
+        "learn_rate_scale",
+        "rate",
+    ):
+        found += NUMBERS
+    if name in ("l2", "rate"):
+        found += BY_NAME
+    if name == "threshold":
+        found.append("1.0")
+    roles = ("inside", "start", "end", "whole", "within", "transition")
+    if name in (*roles, "transition_inside", "prefixes"):
+        found.append("[]")
+    if name == "prefixes":
+        found.append("[1]")
+    return found
+
+
+def nested(block, name, value):
+    """A config with one value in a block, or the settings of a fit."""
+    one = {name: value}
+    if block.endswith(".hierarchy"):
+        return {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1", **one}}
+    if "perceptron" in block:
+        return {"objective": {"@misc": "spacy_hosemi.perceptron.v1", **one}}
+    for what in ("gazetteer", "table"):
+        if f"{what}s." in block:
+            made = {"@misc": f"spacy_hosemi.{what}.v1", **one}
+            return {"model": {f"{what}s": {"a": made}}}
+    if block.endswith(".features"):
+        return {"model": {"features": one}}
+    return {"model": one}
+
+
+@pytest.mark.parametrize(
+    "block, name",
+    [(b, x.name) for b, block in BLOCKS.items() for x in block][len(NAMES) :],
+)
+def test_senseless_values_in_nested_blocks(block, name):
+    shown = [x for x in VALUES if x not in (*taken_nested(name), *NO_CONFIG)]
+    for x in shown if IS_LONG else shown[hash_of(block, name) % 6 :: 6]:
+        if "fit" in block:
+            made = lbfgs if "lbfgs" in block else averaged
+            with pytest.raises(ValueError, match=rf"\b{name}\b"):
+                initialize(make_nlp(), fit=made(**{name: VALUES[x]}))
+        else:
+            refused_by_config(nested(block, name, VALUES[x]), name)
+
+
+def hash_of(*words):
+    return sum(map(ord, "".join(words)))
+
+
+@pytest.mark.parametrize("key", ["max_order", "observed_order", "explicit_length"])
+def test_whole_numbers_have_upper_bounds(key):
+    with pytest.raises(ValueError, match=f"HS043.*{key} is 1000000; .* from . to 1"):
+        make_nlp(**{key: 10**6})
+
+
+def test_numpy_numbers_become_plain_ones():
+    pipe = make_nlp().get_pipe("hosemi")
+    pipe.threads, pipe.temperature = np.int32(3), np.float32(0.5)
+    pipe.min_confidence = {"A": np.float64(0.25)}
+    assert same(pipe.threads, 3)
+    assert same(pipe.temperature, 0.5)
+    assert type(pipe.min_confidence["A"]) is float
+
+
+# --- together ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "code, config, name, value",
+    [
+        ("HS047", {"encoding": "BIO"}, "decoding", "mbr"),
+        ("HS047", {"decoding": "mbr"}, "encoding", "BIO"),
+        ("HS046", {"encoding": "IO"}, "label_rules", ["PER at most once"]),
+        ("HS046", {"label_rules": ["PER at most once"]}, "encoding", "BILUO"),
+        ("HS093", {"encoding": "BIO"}, "incorrect_spans_key", "wrong"),
+        ("HS093", {"incorrect_spans_key": "wrong"}, "encoding", "BIO"),
+        ("HS099", {}, "spans_threshold", 0.5),
+        ("HS099", {"encoding": "BIO", "spans_key": "s"}, "spans_threshold", 0.5),
+        ("HS099", {"spans_key": "s", "spans_threshold": 0.5}, "spans_key", None),
+        ("HS099", {"spans_key": "s", "spans_threshold": 0.5}, "encoding", "BIO"),
+        ("HS118", {"hierarchy": {}}, "encoding", "BIO"),
+        ("HS118", {"hierarchy": {}}, "label_rules", ["PER at most once"]),
+        ("HS118", {"hierarchy": {}}, "observed_order", 1),
+        ("HS118", {"hierarchy": {}}, "observed_patterns", [["*", "PER"]]),
+    ],
+)
+def test_settings_that_do_not_go_together(code, config, name, value):
+    if "hierarchy" in config:
+        config = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}}
+    with pytest.raises(ValueError, match=code):
+        make_nlp(**{**config, name: value})
+    pipe = make_nlp(**config).get_pipe("hosemi")
+    settings = pipe.settings
+    with pytest.raises(ValueError, match=code):
+        setattr(pipe, name, value)
+    assert pipe.settings is settings
+
+
+def test_objective():
+    pipe = make_nlp(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}).get_pipe("hosemi")
+    perceptron = make_nlp(objective={"@misc": "spacy_hosemi.perceptron.v1"})
+    perceptron = perceptron.get_pipe("hosemi").objective
+    old = pipe.objective
+    for code, objective in (("HS043", None), ("HS043", "x"), ("HS118", perceptron)):
+        with pytest.raises(ValueError, match=f"{code}.*objective"):
+            pipe.objective = objective
+        assert pipe.objective is old
+    other = make_nlp().get_pipe("hosemi")
+    other.objective = perceptron
+    assert other.objective is perceptron
+
+
+def test_features_of_label_patterns_and_their_settings():
+    features = {**SMALL, "transition": ["LOWER"]}
+    pipe = make_nlp(features=features, observed_order=1).get_pipe("hosemi")
+    with pytest.raises(ValueError, match="HS090.*observed_order"):
+        pipe.observed_order = 0
+    assert pipe.observed_order == 1
+    pipe.observed_patterns = [["*", "PER", "*"]]
+    pipe.observed_order = 0
+    pipe = make_nlp().get_pipe("hosemi")
+    pipe.observed_order = 1
+    assert pipe.weights.extractor.features.transition_roles
+    pipe.observed_order = 0
+    assert not pipe.weights.extractor.features.transition_roles
+
+
+def test_what_the_weights_depend_on_is_set_before_initialization():
+    nlp = make_nlp()
+    pipe = nlp.get_pipe("hosemi")
+    pipe.encoding, pipe.max_order, pipe.label_rules = "BIO", 1, []
+    initialize(nlp, fit=lbfgs(max_iter=5))
+    expected = make_trained(encoding="BIO", max_order=1, fit={"max_iter": 5})
+    expected = expected.get_pipe("hosemi")
+    assert pipe.automaton.patterns == expected.automaton.patterns
+    assert (pipe.get_weights() == expected.get_weights()).all()
+    with pytest.raises(ValueError, match="HS150.*encoding.*'BIO'.*'segments'"):
+        pipe.encoding = "segments"
+    pipe.encoding = "BIO"
+    assert pipe.cfg["encoding"] == "BIO"
+
+
+def test_thresholds_of_labels():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    with pytest.raises(ValueError, match="HS091.*'ORG'"):
+        pipe.min_confidence = {"ORG": 0.5}
+    pipe.min_confidence = [["PER", 0.5]]
+    for change in ("clear", "popitem"):
+        with pytest.raises(ValueError, match="HS151"):
+            getattr(pipe.min_confidence, change)()
+    with pytest.raises(ValueError, match="HS151.*'PER'"):
+        pipe.min_confidence["PER"] = math.nan
+    assert pipe.min_confidence == {"PER": 0.5}
+    copies = (copy.deepcopy(pipe), pickle.loads(pickle.dumps(pipe)))
+    assert [x.min_confidence for x in copies] == [{"PER": 0.5}] * 2
+
+
+# --- where they are seen ----------------------------------------------------------
+
+OTHER = {
+    "decoding": "mbr",
+    "expected_f1": None,
+    "collective": 0.5,
+    "spans_key": "some",
+    "incorrect_spans_key": "wrong",
+    "confidence": True,
+    "min_confidence": {"PER": 0.7},
+    "temperature": 2.0,
+    "threads": 2,
+    "spans_threshold": 0.5,
+}
+
+
+def through_disk(nlp, folder):
+    nlp.to_disk(folder)
+    return spacy.load(folder)
+
+
+def through_bytes(nlp, folder):
+    fresh = spacy.util.load_model_from_config(nlp.config)
+    return fresh.from_bytes(nlp.to_bytes())
+
+
+def into_another(nlp, folder):
+    return make_nlp().from_bytes(nlp.to_bytes())
+
+
+def into_another_from_disk(nlp, folder):
+    nlp.to_disk(folder)
+    return make_nlp().from_disk(folder)
+
+
+def through_pickle(nlp, folder):
+    return pickle.loads(pickle.dumps(nlp))
+
+
+def through_deepcopy(nlp, folder):
+    return copy.deepcopy(nlp)
+
+
+THROUGH = [
+    through_disk,
+    through_bytes,
+    into_another,
+    into_another_from_disk,
+    through_pickle,
+    through_deepcopy,
+]
+
+
+def shown(nlp):
+    config = nlp.config["components"]["hosemi"]
+    return {name: config[name] for name in OTHER}
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_what_is_set_is_saved_and_shown(through, tmp_path):
+    nlp = make_trained()
+    for name, value in OTHER.items():
+        setattr(nlp.get_pipe("hosemi"), name, value)
+    assert shown(nlp) == OTHER
+    other = through(nlp, tmp_path)
+    assert {x: getattr(other.get_pipe("hosemi"), x) for x in OTHER} == OTHER
+    assert shown(other) == OTHER
+    text = "Ada met Charles Babbage in Paris."
+    assert triples(other(text).ents) == triples(nlp(text).ents)
+    other.get_pipe("hosemi").temperature = 3.0  # of the copy alone
+    assert shown(other)["temperature"] == 3.0
+    assert shown(nlp) == OTHER
+
+
+def test_the_config_of_a_saved_model_can_be_changed(tmp_path):
+    nlp = make_trained()
+    nlp.get_pipe("hosemi").min_confidence = 0.7
+    nlp.to_disk(tmp_path)
+    for value in (0.0, 0.25):  # the first one is the default
+        config = {"components": {"hosemi": {"min_confidence": value}}}
+        other = spacy.load(tmp_path, config=config)
+        assert other.get_pipe("hosemi").min_confidence == value
+    path = tmp_path / "config.cfg"
+    text = path.read_text("utf8").replace("threads = 1", "threads = 3")
+    path.write_text(text, "utf8")
+    pipe = spacy.load(tmp_path).get_pipe("hosemi")
+    assert (pipe.threads, pipe.min_confidence) == (3, 0.7)
+
+
+def test_a_variable_in_a_config_stays():
+    config = {
+        "nlp": {"lang": "en", "pipeline": ["hosemi"]},
+        "vars": {"key": "some"},
+        "components": {"hosemi": {"factory": "hosemi", "spans_key": "${vars.key}"}},
+    }
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    pipe = nlp.get_pipe("hosemi")
+    pipe.threads = 2
+    assert pipe.spans_key == "some"
+    block = nlp.config["components"]["hosemi"]
+    assert (block["spans_key"], block["threads"]) == ("${vars.key}", 2)
+
+
+def test_a_component_under_another_name():
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hosemi", name="fields")
+    nlp.rename_pipe("fields", "entities")
+    pipe.threads = 2
+    assert nlp.config["components"]["entities"]["threads"] == 2
+
+
+# --- odd strings ------------------------------------------------------------------
+
+ODD = [
+    *("$", "$$", "$$$", "a $b", "$1", "${a.b}", "${a:b}", "${", "$}", "${paths.train}"),
+    *("#", "a # b", "; c", "'q'", "'", '"', '"x"', "\\", "\\n", "a\nb", "\n", "\t"),
+    *("a\r\nb", "\U0001f600", "[x]", "[x", '{"a": 1}', "null", "true", "1", " a", "a "),
+    *("=", "a: b", "%(x)s", "@x", "*", "a.b", "__SECTION__:x", "\x00", "\u2028", "é"),
+    *("日本", "None", "https://x.org/?a=b&c=$d", "-"),
+]
+
+
+def odd_pipeline():
+    """A component for each odd string, which has it in each setting that takes any."""
+    nlp = spacy.blank("en")
+    for i, text in enumerate(ODD if IS_LONG else ODD[:20]):
+        pipe = nlp.add_pipe("hosemi", name=f"p{i}")
+        pipe.spans_key = pipe.incorrect_spans_key = text
+        pipe.observed_patterns = [["*", text, "*"]]
+        for label in (text, "B"):
+            if label != "$":  # that is the end in label patterns
+                pipe.add_label(label)
+        pipe.label_rules = [f"{text} at most twice", f"B never before {text}"]
+        pipe.min_confidence = [[text, 0.5], ["B", 0.25]]
+    return nlp
+
+
+@pytest.mark.parametrize("through", THROUGH)
+def test_odd_strings_are_saved_and_loaded(through, tmp_path):
+    nlp = odd_pipeline()
+    other = nlp
+    for i in range(2):  # what is doubled once would be doubled again
+        if through in (into_another, into_another_from_disk):
+            fresh = spacy.blank("en")
+            for name in nlp.pipe_names:
+                fresh.add_pipe("hosemi", name=name)
+            other.to_disk(tmp_path / str(i))
+            other = (
+                fresh.from_bytes(other.to_bytes())
+                if through is into_another
+                else fresh.from_disk(tmp_path / str(i))
+            )
+        else:
+            other = through(other, tmp_path / str(i))
+        for name, pipe in nlp.pipeline:
+            found = other.get_pipe(name)
+            assert found.settings == pipe.settings
+            assert found.labels == pipe.labels
+
+
+def test_odd_labels_predict_the_same(tmp_path):
+    labels = [text for text in ODD if text != "$"]
+    nlp = make_nlp(features=SMALL)
+    examples = []
+    for i, label in enumerate(labels):
+        doc = make_doc(nlp, f"w{i}", "x", "y")
+        reference = doc.copy()
+        reference.ents = [spacy.tokens.Span(reference, 0, 1, label)]
+        examples.append(Example(doc, reference))
+    settings = {"fit": lbfgs(max_iter=15)}
+    nlp.config["initialize"]["components"]["hosemi"] = settings
+    nlp.initialize(lambda: examples)
+    nlp.get_pipe("hosemi").spans_key = "${x"
+    texts = [eg.reference.text for eg in examples]
+    expected = [triples(doc.ents) for doc in nlp.pipe(texts)]
+    assert sum(map(len, expected)) == len(labels)
+    for through in (through_disk, into_another):
+        docs = [*through(nlp, tmp_path).pipe(texts)]
+        assert [triples(doc.ents) for doc in docs] == expected
+        assert [triples(doc.spans["${x"]) for doc in docs] == expected
+
+
+# --- the reference ----------------------------------------------------------------
+
+
+def test_defaults_and_meanings():
+    for block in BLOCKS.values():
+        for one in block:
+            found = one.kind.read(one.default)
+            assert found == one.default
+            assert one.meaning.endswith(".")
+            assert one.kind.type
+            assert one.kind.expected
+    assert {x for x in DEFAULT_CONFIG if x in NAMES} == set(NAMES)
