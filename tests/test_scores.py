@@ -7,7 +7,6 @@ import spacy
 from hypothesis import given
 from thinc.api import Adam
 
-from spacy_hosemi.core.parallel.coroutines import finish
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights import potentials
@@ -125,7 +124,8 @@ def test_little_memory(pipe, n_bytes):
     for k in range(30):
         words = [*rng.choice(WORDS, size=k % 7).tolist(), f"new{k}"]
         doc = make_doc(pipe, *words)
-        of_roles = finish(scores.of_values(weights.extractor.values_of([doc])))
+        task, of_roles = scores.task(weights.extractor.values_of([doc]))
+        task.do()
         found = dict(zip(ROLES, of_roles, strict=True))
         expected = summed(pipe, doc)
         for role in ROLES:

@@ -152,6 +152,7 @@ class Extractor:
         self._list_columns = [on_token.index(name) for name in self._of_lists]
         seeds = [_seed("whole", template) for template in whole]
         self.segments = SegmentReader(whole, seeds, self.columns, lists, features.width)
+        self._has_segments = bool(self.segments)
         self.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -207,8 +208,8 @@ class Extractor:
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
         numbers, table = self._cache.find(vocab, orths)
         values = np.take(table, numbers, axis=0)
-        listed = self.listed(docs)
-        if self.n_lexical == len(self.columns) and not self.segments:
+        listed = self.listed(docs) if self.features.functions.functions else ()
+        if self.n_lexical == len(self.columns) and not self._has_segments:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
         lists = self.gazetteers
         matches = lists.matches_together(docs, is_train)

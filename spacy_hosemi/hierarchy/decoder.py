@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, islice, pairwise
 from typing import Any, cast
 
@@ -16,9 +15,9 @@ from ..core import viterbi_many
 from ..core.parallel.coroutines import Steps, finish
 from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
-from ..model.span_scorer import predict_steps
+from ..model.span_scorer import NeuralScorer
 from ..model.state import ModelState
-from ..model.weights.potentials import read_docs, score_docs
+from ..model.weights.potentials import DocScorer, read_docs
 from ..prediction.answers import spans_above
 from ..prediction.decoder import (
     Decoder,
@@ -26,7 +25,7 @@ from ..prediction.decoder import (
     FlatDecoder,
     Prediction,
     Problems,
-    Score,
+    Scorer,
     untrained,
 )
 from ..prediction.existing_entities import read_existing
@@ -54,19 +53,18 @@ def make_decoder(
         weights is taken from it.
     """
     weights, settings = state.weights, options.hierarchy
+    scorer: Scorer = DocScorer(weights)
     if model.layers:
-        score: Score = partial(predict_steps, model, weights)
-    else:
-        score = partial(score_docs, weights)
+        scorer = NeuralScorer(model, weights)
     if state.levels is None:
-        return FlatDecoder(state, options, score)
+        return FlatDecoder(state, options, scorer)
     if not model.layers and len(state.schema.labels) <= settings.exact_up_to:
         known = before.flat if isinstance(before, FlattenedDecoder) else None
         is_same = before is not None and before.state is state
         flat = known if is_same and known else flatten(state, known)
         if flat is not None:
             return FlattenedDecoder(state, options, flat)
-    return LevelDecoder(state, options, score)
+    return LevelDecoder(state, options, scorer)
 
 
 class FlattenedDecoder(Decoder):
@@ -76,9 +74,7 @@ class FlattenedDecoder(Decoder):
         self, state: ModelState, options: DecodingOptions, flat: FlatTree
     ) -> None:
         self.state, self.options, self.flat = state, options, flat
-        self._decoder = FlatDecoder(
-            state, options, partial(score_docs, flat.weights), flat
-        )
+        self._decoder = FlatDecoder(state, options, DocScorer(flat.weights), flat)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
@@ -164,13 +160,13 @@ class LevelDecoder(Decoder):
     """For trees of any size, from the top down to the last level, see `descend`."""
 
     def __init__(
-        self, state: ModelState, options: DecodingOptions, score: Score
+        self, state: ModelState, options: DecodingOptions, scorer: Scorer
     ) -> None:
         self.state, self.options = state, options
         self._settings: Hierarchy = options.hierarchy
         self._projection = cast(TreeProjection, state.schema.projection)
         self._tree = self._projection.tree
-        self._top = FlatDecoder(state, options, score)
+        self._top = FlatDecoder(state, options, scorer)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None

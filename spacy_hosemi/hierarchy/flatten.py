@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from ..model.weights.edits import columns, with_labels
 from ..model.weights.pairs import MAX_PAIRS
 from ..model.weights.state import WeightState
 from ..prediction.posterior import Path
-from .projection import LeafProjection
+from .projection import LeafProjection, TreeProjection
 from .tree import LabelTree
 from .weights import LevelState
 
@@ -141,7 +141,7 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
         if each feature had too many weights with one for each leaf.
     """
     schema, levels = state.schema, state.levels
-    labels, tree = schema.labels, schema.projection.tree
+    labels, tree = schema.labels, cast(TreeProjection, schema.projection).tree
     n_weights = len(state.weights.table) * (1 + len(tree.leaf))
     if not levels.levels or not levels.levels[-1].is_own or n_weights > MAX_PAIRS:
         return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..core import Potentials
-from ..core.parallel.coroutines import Steps, finish
+from ..core.parallel.tasks import Task
 from ..errors import Errors
 from ..features import (
     Extractor,
@@ -24,7 +24,7 @@ from ..features import (
 from ..values import ByName, Number, Setting, read_all
 from .tok2vec import add_scores, make_output
 from .weights.families import family_values
-from .weights.potentials import read_docs, score_docs, score_rows
+from .weights.potentials import DocScorer, Scores, read_docs, score_docs, score_rows
 from .weights.shim import Weights
 from .weights.state import WeightState
 
@@ -130,14 +130,39 @@ def forward(
     return potentials, backprop_both
 
 
-def predict_steps(
-    model: Model[list[Doc], list[Potentials]], state: WeightState, docs: list[Doc]
-) -> Steps[list[Potentials]]:
-    """`model.predict`, but the tasks without the GIL are given away."""
-    potentials = yield from score_docs(state, docs)
-    if model.layers:
-        add_scores(model, docs, potentials, is_train=False)
-    return potentials
+class NeuralScorer:
+    """Potentials for prediction, with the scores of the tok2vec.
+
+    model (Model): A span scorer with a tok2vec.
+    state (WeightState): Of its sparse weights.
+    """
+
+    def __init__(self, model: Model[list[Doc], list[Potentials]], state: WeightState):
+        self._model = model
+        self._sparse = DocScorer(state)
+
+    def start(self, docs: Sequence[Doc]) -> Scores:
+        """See `DocScorer`; the tok2vec is run by `potentials`."""
+        return _NeuralScores(self._model, docs, self._sparse.start(docs))
+
+
+class _NeuralScores(NamedTuple):
+    """See `Scores`."""
+
+    model: Model[list[Doc], list[Potentials]]
+    docs: Sequence[Doc]
+    sparse: Scores
+
+    @property
+    def task(self) -> Task | None:
+        """See `Scores`."""
+        return self.sparse.task
+
+    def potentials(self) -> list[Potentials]:
+        """See `Scores`."""
+        potentials = self.sparse.potentials()
+        add_scores(self.model, self.docs, potentials, is_train=False)
+        return potentials
 
 
 def _sparse(
@@ -145,7 +170,7 @@ def _sparse(
 ) -> tuple[list[Potentials], Callable[[Sequence[Potentials]], list[Doc]]]:
     """Of the weights of features alone."""
     if not is_train:
-        return finish(score_docs(weights.publish(), docs)), lambda gradients: docs
+        return score_docs(weights.publish(), docs), lambda gradients: docs
     state = weights.state
     rows = [read_docs(state, [doc], is_train=True) for doc in docs]
     potentials = [score_rows(state, r, len(doc)) for r, doc in zip(rows, docs)]

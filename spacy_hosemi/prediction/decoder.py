@@ -6,7 +6,7 @@ it while others train a new state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any, NamedTuple, Protocol
@@ -28,6 +28,7 @@ from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
 from ..labels.whitespace import trim_whitespace
 from ..model.state import ModelState
+from ..model.weights.potentials import Scores
 from .answers import spans_above
 from .collective import agree
 from .existing_entities import read_existing
@@ -37,7 +38,13 @@ from .posterior import FlatPosterior, Path, Posterior, confidence_steps
 from .problem import Problem
 from .thresholds import Thresholds, least_of
 
-Score = Callable[[list[Doc]], Steps[list[Potentials]]]
+
+class Scorer(Protocol):
+    """From instances to potentials."""
+
+    def start(self, docs: Sequence[Doc]) -> Scores:
+        """RETURNS (Scores): Of the instances of documents of one vocabulary."""
+        ...
 
 
 class DecodingOptions(NamedTuple):
@@ -138,7 +145,7 @@ class FlatDecoder(Decoder):
     """See `Decoder`; for labels with nothing below them.
 
     state (ModelState), options (DecodingOptions): See `Decoder`.
-    score (Callable): Gives the potentials of instances.
+    scorer (Scorer): Gives the potentials of instances.
     labels (Any): Has the automaton, inventory and projection of the labels that
         segments have; by default the schema of the state.
     """
@@ -147,14 +154,14 @@ class FlatDecoder(Decoder):
         self,
         state: ModelState,
         options: DecodingOptions,
-        score: Score,
+        scorer: Scorer,
         labels: Any = None,
     ) -> None:
         labels = labels or state.schema
         self.state, self.options = state, options
         self.automaton, self.inventory = labels.automaton, labels.inventory
         self.projection: Projection = labels.projection
-        self._score = score
+        self._scorer = scorer
         gazetteers = state.weights.extractor.gazetteers
         self._matches = gazetteers.entities if gazetteers.has_hard else None
 
@@ -194,7 +201,10 @@ class FlatDecoder(Decoder):
         segmentations."""
         options = self.options
         parts, borders = split(docs, options.scope)
-        scores = yield from self._score([instance.tokens for instance in parts])
+        started = self._scorer.start([instance.tokens for instance in parts])
+        if started.task is not None:
+            yield started.task
+        scores = started.potentials()
         projected = self.projection.project(corrections) if corrections else NOTHING
         flat = []
         for d, doc in enumerate(docs):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ...core import CELLS, Potentials
-from ...core.parallel.coroutines import Steps
+from ...core.parallel.tasks import Task
 from ...features import Values
 from ..active_features import (
     RoleRows,
@@ -55,40 +56,97 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
     return read_rows(state.extractor, state.table, docs, is_train)
 
 
-def score_docs(state: WeightState, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+def score_docs(state: WeightState, docs: Sequence[Doc]) -> list[Potentials]:
+    """RETURNS (List[Potentials]): See `DocScorer`."""
+    scores = DocScorer(state).start(docs)
+    if scores.task is not None:
+        scores.task.do()
+    return scores.potentials()
+
+
+class Scores(Protocol):
+    """Scores that are being computed.
+
+    task (Optional[Task]): Must be done, by any thread, before `potentials` is called.
+    """
+
+    @property
+    def task(self) -> Task | None: ...
+
+    def potentials(self) -> list[Potentials]:
+        """RETURNS (List[Potentials]): Of each document."""
+        ...
+
+
+class DocScorer:
     """Potentials for prediction: those of `score_rows`, but the weights of tokens are
     rounded to single precision, and what a word adds is summed only once.
 
-    docs (Sequence[Doc]): Of the same vocabulary.
-    RETURNS (List[Potentials]): One for each.
+    state (WeightState): The weights.
     """
-    if not CACHES_WORDS:
+
+    def __init__(self, state: WeightState) -> None:
+        self.state = state
+        self._of_tokens = state.cached(_token_scores) if state.is_trained else None
+
+    def start(self, docs: Sequence[Doc]) -> Scores:
+        """RETURNS (Scores): Of documents of the same vocabulary."""
+        of_tokens = self._of_tokens
+        if of_tokens is None or not docs or not CACHES_WORDS:
+            return _SlowScores(self.state, docs)
+        found = self.state.extractor.values_of(docs)
+        return _DocScores(self.state, of_tokens.roles, found, *of_tokens.task(found))
+
+
+class _DocScores(NamedTuple):
+    """See `Scores`; the rest is that of `TokenScores.task`."""
+
+    state: WeightState
+    roles: Sequence[str]
+    found: Values
+    task: Task
+    scores: Floats
+
+    def potentials(self) -> list[Potentials]:
+        """See `Scores`."""
+        state, roles, found, scores = self.state, self.roles, self.found, self.scores
+        for listed in found.listed:
+            rows = with_listed(no_rows(len(found.orths)), listed, state.table)
+            add_scores(state, rows, scores[roles.index(listed.role)])
+        # Most documents are short: all of them together take as many calls as one.
+        inside, start, end = _by_position(**dict(zip(roles, scores)))
+        borders = found.first.tolist()
+        n_docs = len(borders) - 1
+        cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
+        if len(found.segments.keys):
+            segments = known_segments(found.segments, state.table)
+            segments, of_doc = in_documents(segments, found.first)
+            joined = _cells(state, segments)
+            cells = _split(state, joined, segments.row, of_doc, n_docs)
+        entries: Sequence[NDArray[Any] | None] = [None] * n_docs
+        if state.n_observed:
+            places, of_doc = in_documents(_places(state, found), found.first)
+            joined = _entries(state, places)
+            entries = _split(state, joined, places.row, of_doc, n_docs)
+        length, tail, pattern = state.length, state.tail, state.pattern
+        potentials = []
+        for d, (i, j) in enumerate(pairwise(borders)):
+            scored = inside[i:j], start[i:j], end[i:j], length, tail, cells[d]
+            potentials.append(Potentials(*scored, pattern, entries[d]))
+        return potentials
+
+
+class _SlowScores(NamedTuple):
+    """See `Scores`; document by document, without what is known of words."""
+
+    state: WeightState
+    docs: Sequence[Doc]
+    task: Task | None = None
+
+    def potentials(self) -> list[Potentials]:
+        """See `Scores`."""
+        state, docs = self.state, self.docs
         return [score_rows(state, read_docs(state, [doc]), len(doc)) for doc in docs]
-    if not docs:
-        return []
-    of_tokens = state.cached(_token_scores)
-    found = state.extractor.values_of(docs)
-    scores = yield from of_tokens.of_values(found)
-    for listed in found.listed:
-        rows = with_listed(no_rows(len(found.orths)), listed, state.table)
-        add_scores(state, rows, scores[of_tokens.roles.index(listed.role)])
-    # Most documents are short: all of them together take as many calls as one.
-    dense = _by_position(**dict(zip(of_tokens.roles, scores)))
-    segments, of_doc = in_documents(
-        known_segments(found.segments, state.table), found.first
-    )
-    cells = _split(state, _cells(state, segments), segments.row, of_doc, len(docs))
-    entries: Sequence[NDArray[Any] | None] = [None] * len(docs)
-    if state.n_observed:
-        places, of_doc = in_documents(_places(state, found), found.first)
-        joined = _entries(state, places)
-        entries = _split(state, joined, places.row, of_doc, len(docs))
-    of_docs = zip(cells, entries)
-    borders = found.first.tolist()
-    return [
-        _join(state, [x[i:j] for x in dense], of_cells, of_entries)
-        for i, j, (of_cells, of_entries) in zip(borders, borders[1:], of_docs)
-    ]
 
 
 def _token_scores(state: WeightState) -> TokenScores:

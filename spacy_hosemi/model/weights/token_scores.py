@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.parallel.coroutines import Steps
 from ...features import Extractor, Template, Values, WordCache
 from ...features.kernels.key_table import RowTable
 from ..kernels.token_scores import BlockScores, Scoring, TemplateScores
@@ -89,15 +88,16 @@ class TokenScores:
             n_bytes,
         )
 
-    def of_values(self, found: Values) -> Steps[Floats]:
-        """Scores of documents, of n tokens together.
+    def task(self, found: Values) -> tuple[Scoring, Floats]:
+        """The task that sums the scores of documents, of n tokens together.
 
         found (Values): What is read of them, see `Extractor.values_of`.
-        RETURNS (float64 [roles, n, L]): By role.
+        RETURNS (Tuple[Scoring, float64 [roles, n, L]]): The task, and the scores that
+            it computes, by role.
         """
         scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
         words, kept = self._kept.find(found.vocab, found.orths)
-        yield Scoring(
+        task = Scoring(
             found.first,
             scores,
             blocks=self._blocks,
@@ -106,7 +106,7 @@ class TokenScores:
             templates=self._others,
             values=found.values,
         )
-        return scores
+        return task, scores
 
     def _blocks_of(self, values: Keys) -> NDArray[np.float32]:
         """RETURNS (float32 [K, B, L]): Scores of each block for K words."""
