@@ -1,1 +1,1 @@
-"""Labels, their encoding and patterns; what annotation says of them."""
+"""Labels, encodings, label patterns; what is known of spans, as constraints."""

@@ -1,4 +1,4 @@
-"""From gold annotation to spans on the tokens of the predicted document."""
+"""Gold annotation, on the tokens of the predicted document: read here alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def read_annotation(
     """Spans of the reference on the tokens of the predicted document.
 
     example (Example): Predicted and reference document.
-    incorrect_key (Optional[str]): Of the wrong spans in reference.spans.
+    incorrect_key (Optional[str]): The group in reference.spans whose spans are known
+        not to be entities.
     RETURNS (PartialLabels): Tokens outside of gold spans are blocked. Nothing is known
         of a token of a gold span that does not fall on token borders.
     """
@@ -32,8 +33,8 @@ def read_annotation(
         if tag and tag[:2] in ("L-", "U-"):
             spans.append((start, i + 1, tag[2:]))
     is_missing = np.array([tag is None or tag == "-" for tag in tags], bool)
-    # spaCy calls all whitespace outside that it cannot align; between missing tokens
-    # it may as well be inside.
+    # spaCy calls whitespace outside that it cannot align; beside missing tokens it may
+    # as well be inside.
     for i in np.flatnonzero(example.predicted.to_array(IS_SPACE)).tolist():
         if tags[i] == "O":
             is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
@@ -45,7 +46,7 @@ def read_annotation(
 
 
 def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
-    """Those that fall on token borders: any other is no span of the document."""
+    """RETURNS (List[Tuple[int, int, str]]): Those that fall on token borders."""
     if key is None or key not in example.reference.spans:
         return []
     group = example.reference.spans[key]
@@ -54,14 +55,13 @@ def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
 
 
 def labels_of(annotations: Iterable[PartialLabels]) -> set[str]:
-    """RETURNS (Set[str]): Labels of entities; one that only incorrect spans have is a
-    mistake."""
+    """RETURNS (Set[str]): Labels of entities, not those of incorrect spans."""
     return {label for a in annotations for *_, label in a.required}
 
 
 def count_misaligned(example: Example, annotation: PartialLabels) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): Reference spans that are lost to alignment in the
-    annotation of an example, and all of them."""
+    """RETURNS (Tuple[int, int]): How many reference spans do not fall on token borders,
+    and how many there are."""
     n_all = len(example.reference.ents)
     return n_all - len(annotation.required), n_all
 
@@ -69,11 +69,11 @@ def count_misaligned(example: Example, annotation: PartialLabels) -> tuple[int, 
 def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:
-    """Which predicted spans are right, as spaCy's scorer of entities has it.
+    """Which predicted spans are right, by the rules of spaCy's scorer of entities.
 
     example (Example): Predicted and reference document.
-    spans (Iterable[Tuple[int, int, str]]): Of the predicted one.
-    RETURNS (Tuple[List[Optional[bool]], List[str]]): Of each whether it is a reference
+    spans (Iterable[Tuple[int, int, str]]): Predicted ones.
+    RETURNS (Tuple[List[Optional[bool]], List[str]]): Whether each is a reference
         entity, None where annotation is missing; the labels of the reference entities.
     """
     gold = {(ent.start, ent.end, ent.label_) for ent in example.reference.ents}
@@ -99,9 +99,9 @@ def on_reference(example: Example, spans: Iterable[Span]) -> list[Span | None]:
 
 
 def scored_entities(example: Example) -> tuple[list[Span], list[Span]]:
-    """What is predicted, where annotation is not missing, and what is right.
+    """Predicted entities where annotation is not missing, and reference entities.
 
-    RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]): On the
+    RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]): Both in
         tokens of the reference.
     """
     found, gold = (
@@ -117,10 +117,10 @@ def make_training_spans(
     """Registered as "spacy_hosemi.training_spans.v1" in `readers`: a gazetteer of the
     spans of the training data.
 
-    labels (Optional[List[str]]): Of which labels; null: of all.
+    labels (Optional[List[str]]): Spans with these labels only; null: with any.
     RETURNS (Callable): Called with the training examples, yields the text of each span
-        and its document, in which it will not be found in training: an entry does not
-        vote for the document that it came from.
+        and its document. In training an entry is not found in the document that it came
+        from: there it would always be right.
     """
 
     def read(examples: Iterable[Example]) -> Iterator[tuple[str, Doc]]:

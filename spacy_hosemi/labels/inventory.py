@@ -1,8 +1,8 @@
-"""Label inventory: the names that the automaton knows, and mined label patterns.
+"""Label inventory: labels of spans, and the labels that segments have for them.
 
-An *encoding* says what a label of the automaton stands for. With "segments" it is a
-label of a span, and outside text is a segment too. With "IO", "BIO" or "BILUO" it is a
-tag on one token, and all segments have length one: the linear-chain settings.
+An *encoding* says how they are related. With "segments" each span is one segment, and
+outside text consists of segments too. With "IO", "BIO" or "BILUO" each segment is one
+token, and its label is a tag: a linear chain.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
 
 OUTSIDE = "O"
-ANY = "*"  # in patterns that are asked for
+ANY = "*"  # in observed_patterns
 Span = tuple[int, int, str]  # start, end, label; token offsets, half-open
 Segment = tuple[int, int, int]  # start, end, index of an automaton label
 Pattern = tuple[str, ...]
@@ -29,7 +29,7 @@ SMOOTHINGS = (0, 1, 2)  # of lengths
 
 
 class LabelInventory:
-    """Span labels and how they appear in a segmentation.
+    """Span labels and how segmentations have them.
 
     labels (Iterable[str]): Labels of spans, without outside.
     encoding (str): "segments", "IO", "BIO" or "BILUO".
@@ -59,7 +59,7 @@ class LabelInventory:
         self.on_tokens = encoding != "segments"
 
     def encode(self, spans: Iterable[Span], n_tokens: int) -> list[Segment]:
-        """The segmentation that stands for these spans.
+        """The segmentation that has exactly these spans.
 
         spans (Iterable[Tuple[int, int, str]]): Sorted, not overlapping.
         n_tokens (int): n.
@@ -73,7 +73,7 @@ class LabelInventory:
         return segments + self._outside(at, n_tokens)
 
     def names_within(self, span: Span) -> NDArray[np.bool_]:
-        """RETURNS (bool [n, L]): Which names the n tokens of a span may have."""
+        """RETURNS (bool [n, L]): The names that each of the n tokens of a span has."""
         start, end, label = span
         found = np.zeros((end - start, len(self.names)), bool)
         for i, j, y in self._inside(0, end - start, label):
@@ -81,7 +81,7 @@ class LabelInventory:
         return found
 
     def decode(self, segments: Iterable[Segment]) -> list[Span]:
-        """The spans that a segmentation stands for."""
+        """RETURNS (List[Tuple[int, int, str]]): The spans of a segmentation."""
         if not self.on_tokens:
             return [(i, j, self.names[y]) for i, j, y in segments if y]
         spans: list[Span] = []
@@ -97,11 +97,11 @@ class LabelInventory:
         return spans
 
     def tags_that(self, prefixes: str) -> list[int]:
-        """Indices of the tags with one of these prefixes, such as "IL"."""
+        """RETURNS (List[int]): Tags with one of these prefixes, such as "IL"."""
         return [y for y, name in enumerate(self.names) if y and name[0] in prefixes]
 
     def forbidden(self) -> list[Pattern]:
-        """Patterns that no segmentation may contain."""
+        """RETURNS (List[Tuple[str, ...]]): Patterns that the encoding excludes."""
         if not self.on_tokens:
             return [(OUTSIDE, OUTSIDE)] if self.outside == "run" else []
         if self.encoding == "IO":
@@ -138,7 +138,7 @@ class LabelInventory:
 
 
 def _may_follow(left: str, right: str, closed: bool) -> bool:
-    """Whether a tag (or ^, $) may follow another; closed: L and U end every span."""
+    """Whether a tag (or ^, $) may follow another; closed: spans end with L or U."""
     goes_on = right[:2] in ("I-", "L-")
     is_open = left[:2] in ("B-", "I-")
     if goes_on:
@@ -149,11 +149,11 @@ def _may_follow(left: str, right: str, closed: bool) -> bool:
 def possible_lengths(
     inventory: LabelInventory, explicit_length: int, max_length: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Length potentials that say only which lengths are possible.
+    """Length potentials that only exclude impossible lengths.
 
     inventory (LabelInventory): L labels.
-    explicit_length (int): D, where there is no limit.
-    max_length (Optional[int]): D, as a limit.
+    explicit_length (int): D, if max_length is None.
+    max_length (Optional[int]): The longest span, which is then D.
     RETURNS (Tuple[float64 [L, D], float64 [L]]): length and tail: 0 or -inf.
     """
     n_labels = len(inventory.names)
@@ -162,7 +162,7 @@ def possible_lengths(
     else:
         length = np.zeros((n_labels, max_length or explicit_length))
         tail = np.full(n_labels, 0.0 if max_length is None else -np.inf)
-        # The limit is one on spans. Outside text is as long as it is, unless:
+        # max_length limits spans, not outside text.
         tail[0] = 0.0
     if inventory.outside == "token":
         length[0, 1:], tail[0] = -np.inf, -np.inf

@@ -1,4 +1,4 @@
-"""Label patterns, mined from the gold or asked for."""
+"""Label patterns, mined from gold segmentations or listed in the settings."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def mine_patterns(
 
     inventory (LabelInventory): The labels.
     sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
-    max_order (int): Longest pattern - 1; 0: none but forbidden ones.
+    max_order (int): Longest pattern - 1; 0: forbidden patterns only.
     min_count (int): How often a pattern of three or more names must occur.
-    max_patterns (Optional[int]): Keep the most frequent of those.
-    unseen (bool): All label bigrams are patterns, not only those seen: that a bigram
-        was not seen tells much, and without a weight it would cost nothing.
-    RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns with weights to learn, and
-        forbidden ones.
+    max_patterns (Optional[int]): At most this many of those, the most frequent ones.
+    unseen (bool): Bigrams that were not seen are patterns as well, so that their
+        weights can become negative; without weights they would cost nothing.
+    RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns whose weights are learnt,
+        and forbidden ones.
     """
     counts = _count_patterns(inventory, sequences, max_order)
     forbidden = inventory.forbidden()
@@ -122,14 +122,14 @@ def mine_observed(
     min_count: int = 1,
     asked: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
-    """Label patterns for which transitions have weights: all of them are seen.
+    """Observed patterns: seen label patterns with weights for features of transitions.
 
     inventory (LabelInventory): The labels.
     sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
-    max_order (int): Longest pattern - 1; 0: none but those asked for.
+    max_order (int): Longest pattern - 1 of those that are not asked for.
     min_count (int): How often a pattern of three or more names must occur.
-    asked (Sequence[Sequence[str]]): Longer ones too, see `matches`.
-    RETURNS (List[Pattern]): Short before long; "^" may stand first, no "$" last.
+    asked (Sequence[Sequence[str]]): Patterns of any length, see `matches`.
+    RETURNS (List[Pattern]): Short ones first; "^" may stand first, "$" nowhere.
     """
     longest = max([max_order, *(len(z) - 1 for z in asked)])
     counts = _count_patterns(inventory, sequences, longest)
@@ -149,8 +149,8 @@ def is_wildcard(name: str) -> bool:
 
 
 def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
-    """RAISES (ValueError): HS112 a pattern that is asked for can never occur. Where no
-    label is known yet, any name may be one."""
+    """RAISES (ValueError): HS112 a pattern in observed_patterns can never occur. Before
+    any label is known, each name may become one."""
     is_open = len(inventory.names) == 1
     for names in asked:
         rest = names[1:] if names[0:1] == [BEGIN] else names
@@ -160,11 +160,11 @@ def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> No
 
 
 def matches(pattern: Pattern, asked: Sequence[str]) -> bool:
-    """Whether a label pattern is one of those that are asked for.
+    """Whether a label pattern matches one in observed_patterns.
 
     pattern (Pattern): Names of labels; "^" may stand first.
-    asked (Sequence[str]): The same, or with "*" for any label; "*1", "*2" .. are the
-        same label wherever they stand.
+    asked (Sequence[str]): Names; "*" stands for any label, "*1", "*2" .. for a label
+        that is the same wherever this stands.
     """
     if len(pattern) != len(asked):
         return False

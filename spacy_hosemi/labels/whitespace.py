@@ -14,8 +14,9 @@ from .inventory import LabelInventory, Segment, Span
 
 
 def whitespace(doc: Doc) -> NDArray[Any] | None:
-    """Indices of whitespace tokens, where no span may start or end; None if none."""
-    # As for most documents there is none, this is the fastest way to say so.
+    """RETURNS (Optional[int [K]]): Whitespace tokens, where no span may start or end;
+    None if there are none."""
+    # Most documents have none, and this is the fastest way to see it.
     if not doc.has_annotation(IS_SPACE):
         return None
     spaces = np.flatnonzero(doc.to_array(IS_SPACE))
@@ -23,7 +24,8 @@ def whitespace(doc: Doc) -> NDArray[Any] | None:
 
 
 def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
-    """Spans without the whitespace tokens at their ends; none of whitespace only."""
+    """RETURNS (List[Tuple[int, int, str]]): Spans without whitespace tokens at their
+    ends. Spans of whitespace alone are left out."""
     trimmed = []
     for start, end, label in spans:
         while start < end and doc[start].is_space:
@@ -38,7 +40,7 @@ def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
 def read_segments(
     segments: Iterable[Segment], inventory: LabelInventory, doc: Doc
 ) -> list[Span]:
-    """The spans that a segmentation stands for, as they are predicted.
+    """The spans of a segmentation, as they are predicted.
 
     segments (Iterable[Tuple[int, int, int]]): They cover all tokens.
     inventory (LabelInventory): Labels and encoding.
@@ -46,12 +48,13 @@ def read_segments(
     RETURNS (List[Tuple[int, int, str]]): From left to right.
     """
     spans = inventory.decode(segments)
-    # Tags may run on over whitespace.
+    # A span may have begun or ended with tags on whitespace.
     return trim_whitespace(spans, doc) if inventory.on_tokens else spans
 
 
 def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
-    """All spans that `trim_whitespace` makes this one of, itself included."""
+    """YIELDS (Tuple[int, int, str]): All spans that `trim_whitespace` trims to this
+    one, which is one of them."""
     first, last, label = span
     while first > 0 and doc[first - 1].is_space:
         first -= 1

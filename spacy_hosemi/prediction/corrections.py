@@ -1,4 +1,4 @@
-"""What a user knows of a document already: spans that are entities, or are none."""
+"""Corrections of a user: spans that are entities, and spans that are not."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def read_corrections(
     scope: str,
     labels: Collection[str],
 ) -> PartialLabels:
-    """Check what a user gave.
+    """Check the arguments of `redecode`.
 
     doc (Doc): n tokens.
     keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
-    forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are none.
-    inventory (LabelInventory): Encoding.
+    forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are not.
+    inventory (LabelInventory): Its encoding and outside are read.
     scope (str): "doc" or "sents".
-    labels (Collection[str]): Those that there are.
+    labels (Collection[str]): Known ones.
     RETURNS (PartialLabels): In tokens.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
         spans of keep overlap; HS098 a span is in both.

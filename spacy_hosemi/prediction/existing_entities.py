@@ -1,7 +1,7 @@
-"""What a document says before prediction: entities that stay, tokens that stay free.
+"""Existing entities: what other components or people have written to `doc.ents`.
 
-An entity is preset unless this component has written it, see `confidence`. All else is
-decoded given the preset ones.
+They stay, blocked tokens stay outside, and all else is decoded given them. Entities
+that this component wrote itself are decoded anew: see `records`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from .records import KEY, span_key
 
 
 def read_existing(doc: Doc, name: str) -> PartialLabels | None:
-    """What is preset in a document.
+    """Existing entities and blocked tokens of a document.
 
     doc (Doc): n tokens.
     name (str): Of the component.
-    RETURNS (Optional[PartialLabels]): None, for most documents, if nothing is.
+    RETURNS (Optional[PartialLabels]): None if there are none, as in most documents. The
+        tokens of entities are blocked, whatever becomes of the entities.
     """
     if not doc.has_annotation(ENT_IOB):
         return None
@@ -45,18 +46,18 @@ def preset_entities(doc: Doc, name: str) -> list[Span]:
 
 
 def is_blocked(doc: Doc) -> Bools:
-    """RETURNS (bool [n]): Tokens that begin an entity without a label: in spaCy that
-    says that no entity may cover them."""
+    """RETURNS (bool [n]): Tokens that no entity may cover. For spaCy these begin an
+    entity that has no label."""
     iob, label = doc.to_array([ENT_IOB, ENT_TYPE]).reshape(-1, 2).T
     return (iob == 3) & (label == 0)
 
 
 def remember(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:
-    """What limits a prediction, for what is computed of it later.
+    """What limits a prediction, so that its confidences can be computed later.
 
     doc (Doc): n tokens, before the component writes its entities.
     name (str): Of the component.
-    has_ents (bool): Whether the document has said of any token if it is in an entity.
+    has_ents (bool): Whether entities are set, see `Doc.has_annotation`.
     RETURNS (Dict[str, Any]): Plain values: "tokens", n; where they are set, "sents",
         the tokens that begin sentences, and "preset", [start, end, label] of preset
         entities and, with an empty label, of blocked tokens.
@@ -73,11 +74,11 @@ def remember(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:
 
 
 def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
-    """The tokens of a document, with all that features read of them, and without its
-    entities.
+    """A document with the same tokens and attributes that features read, and without
+    entities. Heads and span groups, which a user's function may read, are not copied.
 
-    doc (Doc): n tokens. Functions of users may read more of it: heads, span groups.
-    starts (Optional[Sequence[int]]): Those that begin sentences; None: not set.
+    doc (Doc): n tokens.
+    starts (Optional[Sequence[int]]): Tokens with which sentences begin; None: not set.
     RETURNS (Doc): Has the same `user_data`.
     """
     marked = None if starts is None else {0, *starts}

@@ -79,6 +79,7 @@ def test_what_is_met_later_has_all_labels():
     examples = make_examples(nlp, ["[PER Quentin] laughed loudly ."])
     for _ in range(20):
         nlp.update(examples, sgd=Adam(0.01))
+    weights = nlp.get_pipe("hosemi").weights
     sizes = weights.pairs.sizes
     assert len(sizes) == len(weights.names) > n_before
     assert (sizes[n_before:] == n_labels).all()
