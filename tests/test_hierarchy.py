@@ -19,11 +19,11 @@ from spacy_hosemi.hierarchy.candidates import (
 from spacy_hosemi.hierarchy.coarse_to_fine import (
     Readings,
     descend,
-    make_hierarchy,
     make_step,
     paths,
 )
 from spacy_hosemi.hierarchy.decoder import surest
+from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.trainer import LevelBatch, train_levels
 from spacy_hosemi.hierarchy.tree import LabelTree
 from spacy_hosemi.hierarchy.weights import (

@@ -13,7 +13,7 @@ from ..core import Potentials
 from ..features.config import config as features
 from ..features.gazetteers import gazetteers
 from ..features.tables import tables
-from ..hierarchy import coarse_to_fine
+from ..hierarchy import hierarchy as label_trees
 from ..model import span_scorer
 from ..prediction.thresholds import ThresholdsConfig
 from ..training import averaged, lbfgs, objectives
@@ -29,7 +29,7 @@ BLOCKS: dict[str, Sequence[Setting]] = {
     "components.hosemi.model.features": features.SETTINGS,
     "components.hosemi.model.gazetteers.{name}": gazetteers.SETTINGS,
     "components.hosemi.model.tables.{name}": tables.SETTINGS,
-    "components.hosemi.hierarchy": coarse_to_fine.SETTINGS,
+    "components.hosemi.hierarchy": label_trees.SETTINGS,
     "components.hosemi.objective (spacy_hosemi.perceptron.v1)": objectives.SETTINGS,
     "initialize.components.hosemi.fit (spacy_hosemi.lbfgs.v1)": lbfgs.SETTINGS,
     "initialize.components.hosemi.fit (spacy_hosemi.averaged.v1)": averaged.SETTINGS,

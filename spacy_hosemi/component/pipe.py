@@ -26,8 +26,8 @@ from ..errors import Errors
 from ..features import FeatureSet, naming
 from ..features.instances import batches, instances
 from ..hierarchy.answers import LeafMarginals
-from ..hierarchy.coarse_to_fine import Hierarchy, check_hierarchy
 from ..hierarchy.decoder import make_decoder
+from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
 from ..hierarchy.projection import (
     has_levels,
     make_projection,
@@ -904,8 +904,10 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
             possible; the document is as it was then.
         """
-        decoder, projection = self.decoder, self.schema.projection
-        args = self.inventory, self.settings.scope, projection.names()
+        decoder = self.decoder
+        schema = decoder.state.schema
+        projection = schema.projection
+        args = schema.inventory, self.settings.scope, projection.names()
         corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
         (prediction,) = finish(decoder.steps([doc], corrections or None))
         self._forget(doc, corrections)

@@ -1,15 +1,15 @@
 """Coarse to fine over a label tree (after Deschacht and Moens 2006).
 
-The segments of each level are those of the level above that are probable enough, each
-with every child of its node for a label; and the distribution over what they can make
-is computed anew, exactly:
+The candidates of each level are those of the level above that are probable enough, each
+with every child of its node for a label. The distribution over all segmentations that
+consist of candidates is computed anew, exactly:
 
     score(segment, node) = score(segment, parent of node)
-                           + sum of weight[row, node] over the rows that it reads
+                           + sum of weight[row, node] over its active features
 
-so the score of a label is the sum over the nodes on its way from the top, whose scores
-are those of the component. With threshold 0 nothing is left out, and the last level is
-the distribution over all segmentations with leaves for labels.
+so the score of a label is the sum over the nodes from the top to it; those at the top
+have the scores of the component. With threshold 0 nothing is pruned, and the last level
+is the distribution over all segmentations with leaves for labels.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.algorithms.lattice import Lattice
-from ..errors import Errors
 from ..model.active_features import Rows, join_rows
 from ..model.kernels.node_scores import ChildRows
-from ..values import Number, OrNull, Setting, Text, Whole, read_all
 from .candidates import Candidates, Known
 from .tree import LabelTree
 from .weights import LevelState, role_ranges
@@ -35,91 +33,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 
-# Less probable than this a segment is no part of what may be the gold.
+# In training, candidates that agree with the gold are pruned below this probability.
 TINY = 1e-12
 
 
-@dataclass(frozen=True)
-class Hierarchy:
-    """Settings, see `make_hierarchy`."""
-
-    separator: str | None
-    threshold: float
-    l2_growth: float
-    exact_up_to: int
-
-
-# The block [components.hosemi.hierarchy].
-SETTINGS = (
-    Setting(
-        "separator",
-        OrNull(Text()),
-        "/",
-        "What separates the names of a label that is a path from the top; null: "
-        "[initialize.components.hosemi.hierarchy] has the parents of labels.",
-    ),
-    Setting(
-        "threshold",
-        Number(0.0, 1.0),
-        0.001,
-        "Segments less probable than this are not refined, but for those of the best "
-        "segmentation. 0: all are, which is exact and slow.",
-    ),
-    Setting(
-        "l2_growth",
-        Number(least=0.0),
-        1.0,
-        "The l2 of the fit is multiplied by this on each level below the top.",
-    ),
-    Setting(
-        "exact_up_to",
-        Whole(0),
-        140,
-        "Trees of at most this many labels are decoded over all labels at once, which "
-        "is exact; others level by level.",
-    ),
-)
-
-
-def make_hierarchy(
-    separator: str | None = "/",
-    threshold: float = 0.001,
-    l2_growth: float = 1.0,
-    exact_up_to: int = 140,
-) -> Hierarchy:
-    """Registered as "spacy_hosemi.hierarchy.v1" in `misc`.
-
-    separator (Optional[str]): What parts the names of a label that is a path from the
-        top, such as "Person/Artist"; None: [initialize.components] has a hierarchy,
-        such as spacy_hosemi.read_label_tree.v1.
-    threshold (float): Segments less probable than this are not refined; those of the
-        best segmentation always are. 0: all are, which is exact and slow; 1: only
-        those.
-    l2_growth (float): The l2 of the fit is multiplied by this on each level below the
-        top.
-    exact_up_to (int): Trees of up to so many labels are decoded over all of them at
-        once: exactly, whatever the threshold, in the time and memory that labels
-        without a tree take, or less. Level by level go others, and those with more
-        than 140 labels, with a tok2vec, or with too many features.
-    RETURNS (Hierarchy): For the key "hierarchy" of the component.
-    RAISES (ValueError): HS043 a number out of range; HS118 separator.
-    """
-    if separator == "":
-        raise ValueError(
-            Errors.HS118.format(expected="a separator or null", found="it is empty")
-        )
-    return Hierarchy(**read_all(SETTINGS, locals(), prefix="hierarchy."))
-
-
-def check_hierarchy(settings: object) -> None:
-    """RAISES (ValueError): HS118 if they are not those of `make_hierarchy`."""
-    if not isinstance(settings, Hierarchy):
-        expected, found = "spacy_hosemi.hierarchy.v1", f"it is {settings!r}"
-        raise ValueError(Errors.HS118.format(expected=expected, found=found))
-
-
 class Readings:
-    """The features of documents, as the nodes of a tree read them.
+    """The active features of documents, by role.
 
     rows (Sequence[Rows]): Of each document.
     """
@@ -136,10 +55,10 @@ class Readings:
         weights: LevelState,
         level: int,
     ) -> list[ChildRows]:
-        """What the children of candidates read, role by role.
+        """The active features of the children of candidates, role by role.
 
         candidates (Candidates): Of the level above.
-        at (int64 [K]): Where the children of each begin.
+        at (int64 [K]): The place of the first child of each.
         """
         tree, pairs = weights.tree, weights.pairs[level - 2]
         inner = np.flatnonzero(tree.n_children(candidates.node))
@@ -194,7 +113,7 @@ class Step:
 
     level (int): From 2.
     candidates (Candidates): With the scores of all levels above.
-    rows (List[ChildRows]): What those read that are nodes of this level.
+    rows (List[ChildRows]): Active features of candidates that are nodes of this level.
     pattern (float64): Weights of label patterns of the level above.
     """
 
@@ -204,7 +123,7 @@ class Step:
     pattern: Floats
 
     def solved(self, weights: LevelState, scale: float = 1.0) -> Solved:
-        """All segmentations that the candidates can make.
+        """All segmentations that consist of candidates.
 
         weights (LevelState): Those of this level are added.
         scale (float): Multiplies them: 1 / temperature.
@@ -231,8 +150,8 @@ class Step:
 class Solved:
     """One level with its scores, and all segmentations of its candidates.
 
-    is_open (Optional[bool [n]]): At which tokens of all documents outside is possible,
-        though the threshold may have left none there; None: where a candidate is.
+    is_open (Optional[bool [n]]): Tokens of all documents at which outside is possible,
+        although it may be pruned there; None: where a candidate is outside.
     """
 
     candidates: Candidates
@@ -272,11 +191,11 @@ class Solved:
         return self.lattice.entropies(self.candidates.score)
 
     def pruned(self, threshold: float, agreed: Bools | None = None) -> Candidates:
-        """What is refined on the next level.
+        """The candidates whose children are those of the next level.
 
-        threshold (float): Least probability; the best segmentation stays as a whole.
-        agreed (Optional[bool [K]]): Those that agree with the gold: what is probable
-            among them stays, too, and the best segmentation that they make.
+        threshold (float): Least probability; the best segmentation is never pruned.
+        agreed (Optional[bool [K]]): Candidates that agree with the gold. Neither those
+            that are probable among them nor their best segmentation are pruned.
         """
         prob, best = self.found
         keep = prob >= threshold
@@ -321,8 +240,8 @@ def descend(
     candidates (Candidates): Of the top.
     pattern (float64): Its weights of label patterns.
     readings (Readings): The features of the same documents.
-    known (Known): Spans to which the candidates are held.
-    threshold (float): See `make_hierarchy`.
+    known (Known): What no candidate may contradict.
+    threshold (float): See `Hierarchy`.
     scale (float): 1 / temperature.
     RETURNS (Solved): Of the last level.
     """
@@ -338,18 +257,19 @@ def descend(
 
 
 def _held(step: Step, known: Known, weights: LevelState) -> Step:
-    """Without what known spans speak against; the rows of children still count all."""
+    """Without candidates that contradict known spans: their score is -inf, so that the
+    places of all children stay the same."""
     agrees = known.agrees(step.candidates, weights.tree)
     score = np.where(agrees, step.candidates.score, -np.inf)
     return replace(step, candidates=replace(step.candidates, score=score))
 
 
 def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[FoundSpan]]:
-    """How sure each level of some spans is.
+    """The probabilities of the names above some spans.
 
-    solved (Solved): Of the last level.
-    spans (int32 [S]): Which candidates, see `Solved.best_spans`.
-    tree (LabelTree): Of its nodes.
+    solved (Solved): The last level.
+    spans (int32 [S]): Candidates, see `Solved.best_spans`.
+    tree (LabelTree): Of their nodes.
     RETURNS (List[List[FoundSpan]]): By document, in the order of `spans`.
     """
     prob, _ = solved.found
@@ -370,7 +290,7 @@ def _totals(
     """RETURNS (float64 [S, levels]): For each of some candidates, and each level, the
     probability of all that have the same tokens and there the same node."""
     doc, start, end = candidates.doc, candidates.start, candidates.end
-    # Those with the same tokens stand side by side, and so do those below a node.
+    # Candidates with the same tokens are adjacent, and so are those below one node.
     is_new = np.ones(len(prob), bool)
     is_new[1:] = (doc[1:] != doc[:-1]) | (start[1:] != start[:-1])
     is_new[1:] |= end[1:] != end[:-1]

@@ -34,8 +34,9 @@ from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
 from .answers import LeafPosterior, LevelPosterior, mbr_spans
 from .candidates import Known, Place, top_candidates
-from .coarse_to_fine import FoundSpan, Hierarchy, Readings, Solved, descend, paths
+from .coarse_to_fine import FoundSpan, Readings, Solved, descend, paths
 from .flatten import FlatTree, flatten
+from .hierarchy import Hierarchy
 from .projection import TreeProjection
 
 

@@ -16,7 +16,7 @@ from ..labels.inventory import Span, check_names
 from ..labels.partial import AnySpan, PartialLabels
 from ..labels.projection import IdentityProjection, Projection
 from .candidates import Place
-from .coarse_to_fine import Hierarchy
+from .hierarchy import Hierarchy
 from .tree import LabelTree, check_labels_in_tree, split_labels
 
 

@@ -29,7 +29,8 @@ from ..model.weights.potentials import read_docs, score_rows
 from ..model.weights.shim import Weights
 from ..training.progress import watched
 from .candidates import Candidates, Known, Place, top_candidates
-from .coarse_to_fine import Hierarchy, Readings, Step, make_step
+from .coarse_to_fine import Readings, Step, make_step
+from .hierarchy import Hierarchy
 from .level_vector import OneLevel
 from .mining import mine_levels, mine_nodes
 from .projection import TreeProjection

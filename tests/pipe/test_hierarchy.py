@@ -10,7 +10,7 @@ from spacy import registry
 from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
-from spacy_hosemi.hierarchy.coarse_to_fine import make_hierarchy
+from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.tree import make_tree_reader
 
 from ..helpers import (
