@@ -135,7 +135,8 @@ class Errors(metaclass=_Coded):
     HS030 = (
         "feature template {found!r} cannot be read; expected attributes joined by "
         "' & ', each with an offset or a window where wanted: 'LOWER', 'SHAPE[-2:2]', "
-        "'LOWER{{-30:30}}', 'LOWER[-1] & LOWER'. A window may only stand alone."
+        "'LOWER{{-30:30}}', 'LOWER[-1] & LOWER'. A window may only stand alone. "
+        "Offsets are from -1000 to 1000."
     )
     HS031 = (
         "feature template {template!r} reads the unknown attribute {found!r}; known "

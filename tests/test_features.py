@@ -1,5 +1,6 @@
 """Templates, attributes and keys."""
 
+import math
 import pickle
 
 import hypothesis.strategies as st
@@ -72,6 +73,10 @@ def test_each_template_once():
         "LOWER[x]",
         "LOWER[+1]",
         "LOWER[1:0]",
+        "LOWER[-1001]",
+        "LOWER[0:1001]",
+        "LOWER[0:999999999]",
+        pytest.param("LOWER[1" + "0" * 5000 + "]", id="5,000 digits"),
         "LOWER &",
         "& LOWER",
         "LOWER SHAPE",
@@ -96,10 +101,25 @@ def test_unknown_preset():
         make_features("best")
 
 
-def test_min_count():
-    assert make_features(min_count=1).min_count == 1
-    with pytest.raises(ValueError, match="HS033.* 0;"):
-        make_features(min_count=0)
+@pytest.mark.parametrize("name", ["min_count", "width"])
+def test_whole_numbers(name):
+    for value in (1, 10**9):
+        assert getattr(make_features(**{name: value}), name) == value
+    for value in (0, -1, 10**9 + 1, "1", 2.5, math.nan, True, None):
+        with pytest.raises(ValueError, match="HS033") as error:
+            make_features(**{name: value})
+        assert f"features.{name} is {value!r}; expected a whole num" in str(error.value)
+
+
+@pytest.mark.parametrize("value", ["False", 1, None])
+def test_all_labels_is_true_or_false(value):
+    with pytest.raises(ValueError, match=f"HS033.*all_labels is {value!r}; .*true or"):
+        make_features(all_labels=value)
+
+
+def test_the_farthest_offsets():
+    found = parse_templates(["LOWER{-1000:1000}", "LOWER[1000]"])
+    assert len(found) == 2002
 
 
 def test_templates_are_added_to_a_preset():

@@ -1,4 +1,4 @@
-"""What is read from a Doc. May not see labels or weights."""
+"""From a Doc to feature keys. Knows no labels and no weights."""
 
 from .attributes import Extensions
 from .config.config import (

@@ -22,12 +22,12 @@ from ..errors import Errors
 
 SCOPES = ("doc", "sents")
 
-# So many documents, or tokens, are worked on together: enough for what a call costs not
-# to count, so few that their scores stay in the cache of the processor.
+# Documents, or tokens, that are worked on together: enough that the cost of a call does
+# not count, and few enough that their scores stay in the cache of the processor.
 BATCH, BATCH_TOKENS = 128, 1000
 
 
-# Not frozen, for one is made for each document, and that takes a fifth of the time.
+# Not frozen: creating a frozen one, for each document, takes five times as long.
 @dataclass(slots=True)
 class Instance:
     """What one segmentation covers.
@@ -48,8 +48,8 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
     """Documents that are worked on together.
 
     docs (Iterable[Doc]): A stream, which is read as far as needed.
-    size (int): At most so many.
-    YIELDS (List[Doc]): As many as have BATCH_TOKENS tokens together, or one.
+    size (int): The most documents of a batch.
+    YIELDS (List[Doc]): Documents of at most BATCH_TOKENS tokens together, or one.
     """
     batch: list[Doc] = []
     n_tokens = 0
@@ -103,11 +103,11 @@ def split(docs: Sequence[Doc], scope: str) -> tuple[list[Instance], Sequence[int
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
-    """Whole documents, from what `instances` made of them.
+    """Whole documents, from their instances.
 
     parts (Iterable[Doc]): All instances of each document, one document after the other.
-    RETURNS (Tuple[List[Doc], List[int]]): The documents; where each part begins if all
-        tokens are counted together, and how many there are.
+    RETURNS (Tuple[List[Doc], List[int]]): The documents; the first token of each
+        instance in all concatenated documents, and the number of their tokens.
     """
     docs: list[Doc] = []
     borders = [0]
@@ -129,12 +129,12 @@ def sentence_starts(doc: Doc) -> NDArray[np.intp]:
 
 
 def shift(spans: Iterable[tuple[int, int, str]], by: int) -> list[tuple[int, int, str]]:
-    """RETURNS (List[Tuple[int, int, str]]): Spans so many tokens further right."""
+    """RETURNS (List[Tuple[int, int, str]]): Spans, `by` tokens further right."""
     return [(i + by, j + by, label) for i, j, label in spans]
 
 
 class _Document:
-    """What has been read of a document, for all of its sentences."""
+    """A document with what its sentences have read of it."""
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc
@@ -151,11 +151,11 @@ class _Document:
 
 
 class Sentence:
-    """A sentence with as much of the interface of Doc as the package reads.
+    """A sentence with the part of the interface of Doc that the package reads.
 
     `Span.as_doc` would give a Doc, in about 1 ms a sentence: more than all the rest.
 
-    document (_Document): With this sentence; it is what `Doc.doc` is.
+    document (_Document): With this sentence; the value of `doc`.
     start, end (int): Tokens, half-open.
     """
 

@@ -369,6 +369,8 @@ def test_settings():
         {"dropout": -1e-9},
         {"dropout": 1.0},
         {"dropout": float("nan")},
+        {"dropout": "0.1"},
+        {"dropout": None},
     ],
 )
 def test_settings_out_of_range(setting):

@@ -31,6 +31,7 @@ from spacy_hosemi.features.attributes import (
     short_shape,
 )
 from spacy_hosemi.features.gazetteers.entry_words import entry_words
+from spacy_hosemi.features.naming import token_features
 
 NLP = spacy.blank("en")
 FEW, MANY = 400, 20_000
@@ -207,7 +208,7 @@ def parts(extractor) -> dict:
         "fuzzy": lambda doc: lists.similar(doc),
         "functions": lambda doc: fresh.listed([doc]),
         "all": lambda doc: fresh.read(doc),
-        "names": lambda doc: fresh.token_features(doc),
+        "names": lambda doc: token_features(fresh, doc),
     }
 
 

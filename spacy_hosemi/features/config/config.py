@@ -1,4 +1,4 @@
-"""A feature set: which templates are read in which role."""
+"""A feature set: the templates and functions that are read in each role."""
 
 from __future__ import annotations
 
@@ -26,21 +26,17 @@ from .templates import Atom, Template, parse_templates
 # Features of tokens in a segment, as the potentials have them.
 TOKEN_ROLES = ("inside", "start", "end")
 
-
 # With weights for label patterns: read at the first token, or at each of them.
 TRANSITION_ROLES = ("transition", "transition_inside")
-
 
 # Roles of tokens that are read only where there are templates; within is read at all
 # tokens but the first.
 MORE_ROLES = ("within", *TRANSITION_ROLES)
 
-
-# And those of the segment as a unit.
+# And features of the whole segment.
 ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
 
-
-# The longest segment that has features of its own, at most.
+# The largest `width`.
 MAX_WIDTH = 10_000
 
 _NUMBERS = (
@@ -69,7 +65,7 @@ _WHERE = {
     "inside": "at each token of a segment",
     "start": "at its first token",
     "end": "at its last token",
-    "whole": "of the segment as a unit",
+    "whole": "of the whole segment",
     "within": "at each token but the first",
     "transition": "at its first token, with weights for label patterns",
     "transition_inside": "at each token, with weights for label patterns",
@@ -93,20 +89,21 @@ SETTINGS = (
 
 
 class FeatureSet:
-    """What is read, and in which role.
+    """Templates and functions, by role.
 
     inside, start, end, whole, within (Iterable[str]): Templates read at each token of a
-        segment, at its first token, at its last one, of the segment as a unit, and at
-        each token but the first.
+        segment, at its first token, at its last one, of the whole segment, and at each
+        token but the first.
     transition, transition_inside (Iterable[str]): Templates read at the first token,
         and at each one, with weights for label patterns that the segment completes.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see;
         those of lists see all.
-    all_labels (bool): Whether a feature has a weight for every label, or only for those
-        that `initialize` has it with; one that is met in a later update has all.
+    all_labels (bool): Whether a feature has a weight for every label, or only for the
+        labels with which `initialize` finds it; a feature of a later update has all.
     functions (Optional[Functions]): List features of tokens beside the templates.
-    RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width.
+    RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width,
+        all_labels.
     """
 
     def __init__(
@@ -144,12 +141,12 @@ class FeatureSet:
         fuzzy: Sequence[str] = (),
         is_open: bool = False,
     ) -> None:
-        """Whether all attributes exist, and have a meaning in their role.
+        """Refuse attributes that do not exist, or have no meaning in their role.
 
         lists (Sequence[str]): Names of gazetteers.
         tables (Iterable[str]): Names of tables.
         fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
-        is_open (bool): Whether there may be others.
+        is_open (bool): Whether there may be other lists and tables.
         RAISES (ValueError): HS031 unknown attribute; HS036 wrong role; HS106 a function
             has the name of a list or table.
         """
@@ -200,8 +197,8 @@ class FeatureSet:
         return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
-        """All templates in the role inside, as segments of one token have no borders;
-        those of label patterns in the role transition."""
+        """RETURNS (FeatureSet): All templates in the role inside, since a segment of
+        one token has no borders; those of label patterns in the role transition."""
         roles: dict[str, tuple[Template, ...]] = dict.fromkeys(ROLES, ())
         roles["inside"] = self._read_as(self.scored_roles)
         roles["transition"] = self._read_as(self.transition_roles)
@@ -210,7 +207,8 @@ class FeatureSet:
         return merged
 
     def with_transitions(self) -> FeatureSet:
-        """With the usual features in the role transition, if there are none."""
+        """RETURNS (FeatureSet): With the usual templates in the role transition, unless
+        there are some."""
         if self.transition_roles:
             return self
         return self._with_roles(
@@ -234,7 +232,7 @@ class FeatureSet:
         lists (Sequence[str]): Names of gazetteers.
         tables (Optional[Mapping[str, Table]]): By name.
         fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
-        RETURNS (FeatureSet): Those that a template reads already are left alone.
+        RETURNS (FeatureSet): Without more features for what a template reads already.
         RAISES (ValueError): HS031, HS036 templates; HS106 names.
         """
         tables = tables or {}
@@ -309,12 +307,12 @@ def make_features(
         Templates to add to the preset.
     min_count (int): How often a feature must occur in training to get weights.
     width (int): The longest segment, in tokens, that templates in the role whole see.
-    all_labels (bool): Whether a feature has a weight for every label; else for those
-        that `initialize` has it with, as CRFsuite has it by default: not where updates
-        bring other labels.
+    all_labels (bool): Whether a feature has a weight for every label; else only for the
+        labels with which `initialize` finds it, as by default in CRFsuite: not where
+        updates bring other labels.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
         by name, see `functions`.
-    function_roles (Dict[str, List[str]]): In which roles they are read: of inside,
+    function_roles (Dict[str, List[str]]): The roles in which each is read: of inside,
         start, end and within; by default inside.
     RETURNS (FeatureSet): The features.
     RAISES (ValueError): HS030 to HS033, HS036, HS042, HS106. (TypeError): HS105.

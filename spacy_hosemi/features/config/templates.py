@@ -2,21 +2,21 @@
 
 LOWER                   the attribute of the token itself
 SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
-LOWER{-30:30}           a bag: which values there are at these offsets, wherever; one
-                        template for each offset, with one seed, so that a value has
-                        one feature, which fires as often as the value is there
+LOWER{-30:30}           a bag: the values at these offsets, in no order; one template
+                        for each offset, all with one seed, so that a value has one
+                        feature, which counts as often as the value occurs
 LOWER[-1] & LOWER       one template over two attributes: both values together
 journals:IN             of the list "journals": whether one of its entries covers the
                         token, and of how many words; also :BEGIN and :END
 journals:FUZZY_IN       if the list has fuzzy matches: how similar to an entry what
                         covers the token is; also :FUZZY_BEGIN and :FUZZY_END
-clusters:VALUE          what the table "clusters" says of the word; :PREFIX4: the first
-                        four characters of that
+clusters:VALUE          the value of the word in the table "clusters"; :PREFIX4: its
+                        first four characters
 _.topic                 the extension attribute Token._.topic
 
 In the role whole, offsets count the tokens of the segment, from its end if negative:
 
-LOWER[0] & LOWER[-1]    its first and last word; fires where it has such tokens
+LOWER[0] & LOWER[-1]    its first and last word; active where it has such tokens
 LOWER*                  the words of all its tokens
 SHORT_SHAPE+            the values of all its tokens, runs of one value written once
 TOKENS, BALANCED        of the segment itself: its length; whether brackets and quotes
@@ -36,16 +36,19 @@ from ...errors import Errors
 
 _ATOM = re.compile(
     r"(?P<name>[A-Z][A-Z0-9_]*|[\w.-]+:[A-Z_]+\d*|_\.\w+)"
-    r"(\[(?P<first>-?\d+)(:(?P<last>-?\d+))?\]|(?P<reach>[*+])"
-    r"|(?P<bag>\{(?P<from>-?\d+):(?P<to>-?\d+)\}))?"
+    r"(\[(?P<first>-?\d{1,4})(:(?P<last>-?\d{1,4}))?\]|(?P<reach>[*+])"
+    r"|(?P<bag>\{(?P<from>-?\d{1,4}):(?P<to>-?\d{1,4})\}))?"
 )
+
+# A window has a template for each offset: a million of them would never be compiled.
+_FARTHEST = 1000
 
 
 @dataclass(frozen=True)
 class Atom:
     """One attribute of the token `offset` places to the right; or of all tokens of a
-    segment, if `reach` is "*", with runs of one value written once, if it is "+". In a
-    `bag`, such as "{-30:30}", the offset is one of several that are not told apart."""
+    segment, if `reach` is "*", with runs of one value written once, if it is "+". All
+    offsets of a `bag`, such as "{-30:30}", have one feature for each value."""
 
     attribute: str
     offset: int = 0
@@ -61,7 +64,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Template:
-    """A conjunction of attributes; it fires where all of them are present."""
+    """A conjunction of attributes; it is active where all of them are present."""
 
     atoms: tuple[Atom, ...]
 
@@ -95,6 +98,8 @@ def _parse(text: str) -> list[Template]:
             raise ValueError(Errors.HS030.format(found=text))
         first = int(match["first"] or match["from"] or 0)
         last = int(match["last"] or match["to"] or first)
+        if max(-first, last) > _FARTHEST:
+            raise ValueError(Errors.HS030.format(found=text))
         name, reach, bag = match["name"], match["reach"] or "", match["bag"] or ""
         atoms += [Atom(name, offset, reach, bag) for offset in range(first, last + 1)]
     if not atoms:  # an empty window

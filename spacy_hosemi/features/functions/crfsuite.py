@@ -1,7 +1,7 @@
 """Features that were written for python-crfsuite or sklearn-crfsuite.
 
-Their users write `word2features(sent, i)`, which gives the features of token i of a
-sentence in one of the forms that `pycrfsuite.ItemSequence` knows.
+There `word2features(sent, i)` returns the features of token i of a sentence in one of
+the forms that `pycrfsuite.ItemSequence` takes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def words_and_tags(doc: Doc | Span) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _FromWord2Features:
-    """A feature function. No closure: pickle knows it by its name."""
+    """A feature function; no closure, which pickle could not save."""
 
     word2features: Callable[[Any, int], Any]
     sentence: Callable[[Doc | Span], Any]
@@ -57,7 +57,7 @@ def from_word2features(
 
 
 def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
-    """Add the features of a token; what is False or 0 is left out."""
+    """Add the features of a token, without those whose value is False or 0."""
     if isinstance(found, dict):
         for key, value in found.items():
             name = before + _text(key)
@@ -69,7 +69,7 @@ def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
                 features.append(name if strength == 1.0 else (name, strength))
     elif isinstance(found, _LISTS):
         texts = [before + _text(one) for one in found]
-        # The order of a set is not the same in each process, that of a sum should be.
+        # Sorted: the order of a set differs between processes, and so would sums.
         features += sorted(texts) if isinstance(found, _SETS) else texts
     else:
         raise TypeError(Errors.HS110.format(found=repr(found)[:60]))

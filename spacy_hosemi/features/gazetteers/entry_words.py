@@ -1,4 +1,4 @@
-"""Texts of names as words: each piece between white space is read once.
+"""The words of the entries of a list; each piece between white space is read once.
 
 Tokenizers divide at white space first, and a list of a million names has a third as
 many distinct pieces as names.
@@ -26,7 +26,7 @@ WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 
 @dataclass(frozen=True)
 class EntryWords:
-    """The words of entries, one entry behind the other.
+    """The words of concatenated entries.
 
     values (uint64 [T]): What is compared.
     first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e.
@@ -53,7 +53,7 @@ def entry_words(
     attr (str): What is compared; see `Gazetteer`.
     nlp (Language): Its tokenizer divides them, if the attribute needs it; its
         vocabulary stays as it is.
-    with_texts (bool): Whether the words are wanted as texts, too.
+    with_texts (bool): Whether to give the words as texts too.
     RETURNS (EntryWords): All words.
     """
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
@@ -67,7 +67,7 @@ def entry_words(
     return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
 
 
-# From a piece to its values and their texts, which are made when they are looked at.
+# From a piece to its values and, lazily, their texts.
 Read = Callable[[str], tuple[Iterable[int], Iterable[str]]]
 
 
@@ -77,7 +77,7 @@ def _read_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
 
 
 def _token_reader(attr: str, nlp: Language) -> Read:
-    """Values are those of documents: no hashes where spaCy has symbols, as "mark"."""
+    """Values as in documents: spaCy has symbols instead of hashes for some words."""
     attr = "orth" if attr == "LEMMA" else attr.lower()  # the entries are lemmas
     value, text = attrgetter(attr), attrgetter(f"{attr}_")
 

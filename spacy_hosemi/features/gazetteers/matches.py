@@ -1,9 +1,9 @@
-"""Where entries of lists occur in a document, and what templates read of that.
+"""Matches of lists in a document, and the attributes that templates read of them.
 
-Of each list: NAME:BEGIN, :IN and :END of a token, :MATCH of a segment, with the number
-of words of the match. Of lists with fuzzy matches also NAME:FUZZY_BEGIN, :FUZZY_IN,
-:FUZZY_END and :FUZZY_MATCH, with the similarity by tenths, and :SIMILARITY of a
-segment, the similarity itself as the strength of one feature.
+Each list has the attributes NAME:BEGIN, :IN and :END of a token and :MATCH of a
+segment, with the number of words of the match as their value. Lists with fuzzy matches
+also have NAME:FUZZY_BEGIN, :FUZZY_IN, :FUZZY_END and :FUZZY_MATCH, with the similarity
+by tenths, and :SIMILARITY of a segment, one feature with the similarity as strength.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ ON_TOKEN = ("BEGIN", "IN", "END")
 FUZZY_ON_TOKEN = ("FUZZY_BEGIN", "FUZZY_IN", "FUZZY_END")
 MATCH, FUZZY_MATCH, SIMILARITY = "MATCH", "FUZZY_MATCH", "SIMILARITY"
 
-# Words of a match, from which on they are not told apart.
+# Matches of six words and more have one value.
 _LONGEST = 6
 
-# Values of features: below 10 are others, then sizes, then similarities by tenths.
+# Values of attributes: sizes from 10, similarities by tenths from 100.
 _SIZES, _SIMILARITIES = 10, 100
 
 Words = NDArray[np.uint64]
@@ -34,7 +34,7 @@ AnyMatches = TypeVar("AnyMatches", bound="Matches")
 
 @dataclass(frozen=True)
 class Matches:
-    """Where the entries of lists occur in a document of n tokens.
+    """Occurrences of the entries of lists in a document of n tokens.
 
     names (Tuple[str, ...]): The lists.
     lists (int32 [K]): The list of each match.
@@ -68,11 +68,11 @@ class Matches:
 
     @property
     def strength(self) -> NDArray[np.float64]:
-        """RETURNS (float64 [K]): How good each match is, at most 1."""
+        """RETURNS (float64 [K]): The strength of :SIMILARITY; 1 for exact matches."""
         return np.ones(len(self.start))
 
     def on_tokens(self, n_tokens: int) -> Words:
-        """What the lists say of each token.
+        """Attributes of tokens.
 
         RETURNS (uint64 [n, 3 lists]): For each list BEGIN, IN and END: the value of the
             longest match that begins at the token, covers it, ends with it; 0: none.
@@ -104,29 +104,30 @@ class FuzzyMatches(Matches):
         return self.similarity
 
     def on_tokens(self, n_tokens: int) -> Words:
-        """What the lists say of each token.
+        """Attributes of tokens.
 
-        RETURNS (uint64 [n, 3 lists]): As of Matches, with similarities; only the `best`
-            matches count.
+        RETURNS (uint64 [n, 3 lists]): As of Matches, with similarities, of the `best`
+            matches.
         """
         found = self.best(n_tokens)
         where = found.lists, found.start, found.end, found.values
         return columns_of_matches(*where, n_tokens, len(self.names))
 
     def best(self, n_tokens: int) -> FuzzyMatches:
-        """Those that overlap no other of the same list that is more similar or, if
-        equally similar, longer: around each there are others of a word more or less."""
+        """RETURNS (FuzzyMatches): Those that overlap no more similar match of the same
+        list, and no longer one that is as similar. (A match is surrounded by others of
+        a word more or less.)"""
         if not len(self.start):
             return self
         order = np.lexsort((self.start, -self.size, -self.similarity))
         is_taken = np.zeros((len(self.names), n_tokens), bool)
-        kept = []
+        best = []
         for k in order.tolist():
             span = is_taken[self.lists[k], self.start[k] : self.end[k]]
             if not span.any():
                 span[:] = True
-                kept.append(k)
-        return self.where(np.array(kept, np.intp))
+                best.append(k)
+        return self.where(np.array(best, np.intp))
 
 
 NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
@@ -140,8 +141,8 @@ def nothing_similar(names: tuple[str, ...]) -> FuzzyMatches:
 
 
 def join_similar(parts: Sequence[FuzzyMatches], first: Ints) -> FuzzyMatches:
-    """RETURNS (FuzzyMatches): Those of documents that begin at these tokens (and end at
-    the last one), as of one."""
+    """RETURNS (FuzzyMatches): Of concatenated documents that begin at the tokens
+    `first`, from those of each."""
     moved = np.repeat(first[:-1], [len(part.start) for part in parts])
     arrays = [field.name for field in fields(FuzzyMatches)[1:]]
     found = {n: np.concatenate([getattr(x, n) for x in parts]) for n in arrays}
@@ -159,5 +160,5 @@ def size_name(value: int) -> str:
 
 
 def names_of(lists: Iterable[str], kinds: Iterable[str] = ON_TOKEN) -> tuple[str, ...]:
-    """What templates can read of these lists."""
+    """RETURNS (Tuple[str, ...]): Attributes of these lists."""
     return tuple(f"{name}:{kind}" for name in lists for kind in kinds)

@@ -22,7 +22,7 @@ from ...errors import Errors
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".txt", ".jsonl", *DELIMITERS)
 
-# What a token pattern may ask for, if the text of the token follows from it.
+# Keys of a token pattern from which the text of the token follows.
 TOKEN_KEYS = ("TEXT", "ORTH", "LOWER", "NORM", "LEMMA")
 
 # The most that csv.field_size_limit takes on every platform.
@@ -101,8 +101,8 @@ def make_table_reader(
 
     path (Union[str, Path]): A file that ends in .csv or .tsv, or in one of these and
         .gz.
-    word, value (Union[str, int]): The columns of the words and of what is said of them:
-        names in the first row, or indices from 0 if there is no such row.
+    word, value (Union[str, int]): The columns of the words and of their values: names
+        in the first row, or indices from 0 if there is no such row.
     encoding (str): Of the file. A byte order mark is skipped.
     RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Called without arguments, yields
         words and their values in the order of the file; rows where one of them is empty
@@ -154,7 +154,7 @@ def _normalize(text: str) -> str:
 
 
 def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
-    """The suffix that says how to read the file, without .gz."""
+    """The suffix of the file, without .gz."""
     if not path.exists():
         raise ValueError(Errors.HS080.format(path=path))
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
@@ -169,7 +169,7 @@ def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
 def _check_arguments(
     path: Path, suffix: str, column: str | int | None, label: str | None
 ) -> None:
-    """Refuse what would be ignored: more entries would be read than were meant."""
+    """Refuse a column or label that would be ignored."""
     unused = {
         "column": (column, suffix in DELIMITERS, "only .csv and .tsv have columns"),
         "label": (label, suffix == ".jsonl", "only .jsonl has labels"),
@@ -206,7 +206,7 @@ def _open(path: Path, encoding: str) -> IO[str]:
 
 
 def _read_lines(path: Path, encoding: str) -> Iterator[str]:
-    """Lines with their ends; what goes wrong on the way is told with its line."""
+    """Lines with their ends; errors name the line."""
     number = 0
     with _open(path, encoding) as lines:
         try:
@@ -241,7 +241,7 @@ def _read_patterns(
             continue
         try:
             found_label, pattern = _parse_pattern(line)
-            # Others are not looked into: operators under another label do no harm.
+            # Patterns under other labels may have operators: they are not read.
             is_wanted = label is None or label == found_label
             text = _text_of(pattern) if is_wanted else ""
             text.encode("utf8")  # half of a pair, "\ud83d", is JSON but no text
@@ -254,7 +254,7 @@ def _read_patterns(
         yield text
 
 
-# The functions below say what is wrong, the one above adds where and what is expected.
+# Errors of the functions below name what is wrong, and `_read_patterns` adds the line.
 
 
 def _parse_pattern(line: str) -> tuple[str, object]:

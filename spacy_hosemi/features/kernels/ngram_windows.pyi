@@ -11,7 +11,7 @@ GRAM: int
 class BagIndex:
     def __init__(
         self,
-        units: NDArray[np.uint64],
+        elements: NDArray[np.uint64],
         first: NDArray[np.int64],
         measure: str,
         threshold: float,
@@ -20,7 +20,7 @@ class BagIndex:
     def nbytes(self) -> int: ...
     def find(
         self,
-        units: NDArray[np.uint64],
+        elements: NDArray[np.uint64],
         begin: Ints,
         end: Ints,
         begins: NDArray[np.uint8],

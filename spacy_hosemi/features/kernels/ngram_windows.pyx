@@ -1,7 +1,7 @@
-"""Bags of units, and the windows of a sequence of units that resemble them.
+"""Bags of elements, and the windows of a sequence of elements that resemble them.
 
 A bag is a multiset of 64-bit numbers: words, or n-grams of characters. A window of size
-m with an overlap of o units resembles a bag of size s by
+m that has o elements in common with a bag of size s resembles it by
 
     jaccard    o / (s + m - o)
     cosine     o / sqrt(s m)
@@ -9,12 +9,12 @@ m with an overlap of o units resembles a bag of size s by
                (1 - threshold) max(s, m) edits apart or less: each edit changes three
                of max(s, m) 3-grams at most, so o >= max(s, m) - 3 edits
 
-All windows with a similarity from the threshold on are found, exactly. A window of that
-similarity shares at least `least` units with the bag, so also `hits` of any s - least +
-hits units of the bag: only these, its rarest ones, point to it (prefix filter: Bayardo,
-Ma and Srikant 2007; with more than one hit: Wang, Li and Feng 2012). hits = least / 2
-took the least time on names: with 1 many bags are looked at in vain, with `least` the
-frequent units point to all.
+All windows of at least the threshold are found, exactly. Such a window has at least
+`least` elements in common with the bag, so also `hits` of any s - least + hits elements
+of the bag. Only these, the rarest ones, point to it (prefix filter: Bayardo, Ma and
+Srikant 2007; with more than one hit: Wang, Li and Feng 2012). hits = least / 2 took the
+least time on names: with 1 many bags are compared in vain, with `least` the frequent
+elements point to all bags.
 """
 
 import numpy as np
@@ -32,18 +32,18 @@ cdef enum:
 
 MEASURES = ("jaccard", "cosine", "edit")
 
-# Units of a window that an edit changes: the n of the n-grams.
+# Elements of a window that an edit changes: the n of the n-grams.
 GRAM = 3
 
-# Room for rounding where bounds are computed; similarities are compared as they are.
+# Tolerance for rounding in bounds; similarities are compared without it.
 _EPSILON = 1e-9
 
 
 cdef class BagIndex:
-    """Bags, and which of them each unit points to.
+    """Bags, and those that each element points to. Any number of threads may `find`.
 
-    units (uint64 [T]): The units of all bags, one bag behind the other.
-    first (int64 [E + 1]): Units first[e]:first[e + 1] belong to bag e.
+    elements (uint64 [T]): The elements of concatenated bags.
+    first (int64 [E + 1]): Elements first[e]:first[e + 1] belong to bag e.
     measure (str): "jaccard", "cosine" or "edit".
     threshold (float): The least similarity; above 0, for "edit" above 1 - 1 / GRAM.
     """
@@ -53,11 +53,11 @@ cdef class BagIndex:
     cdef double _threshold
     cdef object _bags, _postings, _bounds
 
-    def __init__(self, units, first, measure, double threshold):
+    def __init__(self, elements, first, measure, double threshold):
         self._measure = MEASURES.index(measure)
         self._threshold = threshold
         keys, inverse, counts = np.unique(
-            _mixed(units), return_inverse=True, return_counts=True
+            _mixed(elements), return_inverse=True, return_counts=True
         )
         rarest = np.argsort(counts, kind="stable")
         rank = np.empty(len(keys), np.uint64)
@@ -74,10 +74,10 @@ cdef class BagIndex:
         self._bounds = hits.astype(np.int32), shortest, longest
         place = np.arange(len(ranks)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         points = place < np.repeat(sizes - least + hits, sizes)
-        by_unit = ranks[points].astype(np.uint64) << np.uint64(32)
-        pairs = np.sort(by_unit | owner[points])
-        of_unit = np.searchsorted(pairs >> np.uint64(32), np.arange(len(keys) + 1))
-        self._postings = of_unit.astype(np.int64), pairs.astype(np.uint32).view("i4")
+        by_element = ranks[points].astype(np.uint64) << np.uint64(32)
+        pairs = np.sort(by_element | owner[points])
+        of_element = np.searchsorted(pairs >> np.uint64(32), np.arange(len(keys) + 1))
+        self._postings = of_element.astype(np.int64), pairs.astype(np.uint32).view("i4")
 
     @property
     def nbytes(self):
@@ -98,9 +98,9 @@ cdef class BagIndex:
 
     def find(
         self,
-        const uint64_t[::1] units,      # IN  [M]
-        const int32_t[::1] begin,       # IN  [W] the first unit of a window from word w
-        const int32_t[::1] end,         # IN  [W] behind the last one of a window to w
+        const uint64_t[::1] elements,      # IN  [M]
+        const int32_t[::1] begin,       # IN  [W] first element of a window from word w
+        const int32_t[::1] end,         # IN  [W] after the last element of one to w
         const uint8_t[::1] begins,      # IN  [W] whether a window may begin with word w
         const uint8_t[::1] ends,        # IN  [W] .. and end with it
     ):
@@ -109,10 +109,10 @@ cdef class BagIndex:
         RETURNS (Tuple[int32 [K], int32 [K], int32 [K], float64 [K]]): Start and end in
             words, half-open, the bag, and the similarity (for "edit" 1.0).
         """
-        rows = self._table.find(_mixed(units))
+        rows = self._table.find(_mixed(elements))
         hits, shortest, longest = self._bounds
         bags, first_hit, place = _find_hits(rows, *self._postings, hits)
-        word = np.searchsorted(begin, np.arange(units.shape[0]), "right") - 1
+        word = np.searchsorted(begin, np.arange(elements.shape[0]), "right") - 1
         left = np.zeros(self._postings[0].shape[0], np.int32)
         capacity, n_found = 1024, 1025
         while n_found > capacity:
@@ -127,27 +127,27 @@ cdef class BagIndex:
         return *(spans[:, :n_found].copy()), similarity[:n_found]
 
 
-def _mixed(const uint64_t[::1] units):
-    """RETURNS (uint64 [M]): The same units, told apart by their last bits too."""
-    mixed = np.empty(units.shape[0], np.uint64)
+def _mixed(const uint64_t[::1] elements):
+    """RETURNS (uint64 [M]): Hashes of the elements, whose last bits differ too."""
+    mixed = np.empty(elements.shape[0], np.uint64)
     cdef uint64_t[::1] mixed_ = mixed
     cdef Py_ssize_t m
     with nogil:
-        for m in range(units.shape[0]):
-            mixed_[m] = mix(0, units[m])
+        for m in range(elements.shape[0]):
+            mixed_[m] = mix(0, elements[m])
     return mixed
 
 
 def _find_hits(
-    const int32_t[::1] rows,        # IN  [M] the units of the sequence; -1: in no bag
+    const int32_t[::1] rows,        # IN  [M] elements of the sequence; -1: in no bag
     const int64_t[::1] first,       # IN  [U + 1]
-    const int32_t[::1] posting,     # IN  [P] unit u points to first[u]:first[u + 1]
-    const int32_t[::1] hits,        # IN  [E] how often a bag must be pointed to
+    const int32_t[::1] posting,     # IN  [P] element u points to first[u]:first[u + 1]
+    const int32_t[::1] hits,        # IN  [E] how often elements must point to a bag
 ):
-    """Bags that are pointed to often enough, and from where.
+    """Bags that enough elements point to, and the places of these elements.
 
-    RETURNS (Tuple[int32 [B], int64 [B + 1], int32]): The bags, and the places of those
-        units that point to each, ascending.
+    RETURNS (Tuple[int32 [B], int64 [B + 1], int32]): The bags, and the places of the
+        elements that point to each, ascending.
     """
     cdef Py_ssize_t n_bags = hits.shape[0], n_total = 0, n = 0, m, k, b
     for m in range(rows.shape[0]):
@@ -170,7 +170,7 @@ def _find_hits(
     first_hit = np.zeros(n + 1, np.int64)
     np.cumsum(count[bags], out=first_hit[1:])
     place = np.empty(first_hit[n], np.int32)
-    # From here on `slot` says where the next place of a bag goes; -1: too few.
+    # `slot` is the index of the next place of a bag; -1: too few elements point to it.
     slot = np.full(n_bags, -1, np.int64)
     slot[bags] = first_hit[:n]
     cdef int64_t[::1] slot_ = slot
@@ -189,7 +189,7 @@ def _find_hits(
 
 def _find_windows(
     const int32_t[::1] rows,        # IN  [M]
-    const int32_t[::1] word,        # IN  [M] the last word that begins here or before
+    const int32_t[::1] word,        # IN  [M] the last word that begins at m or before
     const int32_t[::1] begin,       # IN  [W]
     const int32_t[::1] end,         # IN  [W]
     const uint8_t[::1] begins,      # IN  [W]
@@ -201,14 +201,14 @@ def _find_windows(
     const int32_t[::1] shortest,    # IN  [E]
     const int32_t[::1] longest,     # IN  [E]
     const int64_t[::1] first,       # IN  [E + 1]
-    const int32_t[::1] units,       # IN  [T]
+    const int32_t[::1] elements,       # IN  [T]
     int measure,
     double threshold,
     int32_t[::1] left,              # work [U + 1] zeros
     int32_t[:, ::1] spans,          # OUT [3, capacity] start, end, bag
     double[::1] similarity,         # OUT [capacity]
 ):
-    """How many windows there are; they are written as far as there is room."""
+    """RETURNS (int): The number of windows; beyond the capacity none is written."""
     cdef Py_ssize_t n_found = 0, n_words = begin.shape[0]
     cdef Py_ssize_t b, e, h, t, k, w, at, size, overlap, before
     cdef double found
@@ -216,11 +216,11 @@ def _find_windows(
         for b in range(bags.shape[0]):
             e = bags[b]
             for t in range(first[e], first[e + 1]):
-                left[units[t]] += 1
+                left[elements[t]] += 1
             size = first[e + 1] - first[e]
             before = -1
             for h in range(first_hit[b], first_hit[b + 1] - hits[e] + 1):
-                # Windows whose first hit is this one: each is looked at once.
+                # Windows with this first hit: so each window is compared once.
                 if (
                     place[h] == before
                     or place[h + hits[e] - 1] - place[h] >= longest[e]
@@ -262,7 +262,7 @@ def _find_windows(
                     k -= 1
                 before = place[h]
             for t in range(first[e], first[e + 1]):
-                left[units[t]] -= 1
+                left[elements[t]] -= 1
     return n_found
 
 

@@ -30,17 +30,17 @@ def make_lookups_reader(
     """Prepare to read a table of spacy-lookups-data. Nothing is opened before rows are
     asked for.
 
-    name (str): What is said of words. "cluster": the way to the word's Brown cluster
-        (Brown et al. 1992) from the root of their tree, a string of 0 and 1, of which
-        `prefixes` of the table give coarser ones. "frequency": minus the logarithm of
-        its probability, rounded down. "case": for a word in lower case three digits,
-        how often it is written so, with a capital, and in capitals, from 0 for hardly
-        ever to 5 for nearly always; words of letters alone have it.
+    name (str): Which table. "cluster": the path from the root of a tree to the word's
+        Brown cluster (Brown et al. 1992), a string of 0 and 1, whose prefixes are
+        larger clusters. "frequency": minus the logarithm of its probability, rounded
+        down. "case": for a word of letters, in lower case, three digits: how often it
+        is written so, with a capital, and in capitals, from 0 for hardly ever to 5 for
+        nearly always.
     lang (str): A language that has the table: "de", "en", "es", and "el" without
         clusters.
     RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Called without arguments, yields
-        words and what is said of them, frequent words first. Raises HS123 (ValueError)
-        if no installed package has the table.
+        words and their values, frequent words first. Raises HS123 (ValueError) if no
+        installed package has the table.
     RAISES (ValueError): HS077 unknown name.
     """
     if name not in NAMES:
@@ -50,7 +50,7 @@ def make_lookups_reader(
 
 
 def _clusters(lang: str) -> Rows:
-    """The numbers are ways from the root, the first step in the lowest bit."""
+    """The numbers are paths from the root, with the first step in the lowest bit."""
     clusters = _load(lang, "lexeme_cluster")
     width = max(clusters.values(), default=0).bit_length()
     for word in sorted(clusters, key=_rank(lang), reverse=True):
@@ -77,8 +77,8 @@ def _cases(lang: str) -> Rows:
 
 
 def _counted(lang: str) -> Iterator[tuple[str, float]]:
-    """Words with the logarithm of their probability, but for forms that were not seen:
-    they all have the least one."""
+    """Words with the logarithm of their probability, without words that were not seen,
+    which all have the least one."""
     probs = _load(lang, "lexeme_prob")
     least = min(probs.values(), default=0.0)
     for word in sorted(probs, key=probs.__getitem__, reverse=True):
@@ -87,14 +87,14 @@ def _counted(lang: str) -> Iterator[tuple[str, float]]:
 
 
 def _rank(lang: str) -> Callable[[str], float]:
-    """How probable words are, where that is known."""
+    """RETURNS (Callable): Word -> the logarithm of its probability, or -inf."""
     known = registry.lookups.get(lang)
     probs = _load(lang, "lexeme_prob") if "lexeme_prob" in known else {}
     return lambda word: probs.get(word, -math.inf)
 
 
 def _load(lang: str, table: str) -> dict[str, Any]:
-    """RAISES (ValueError): HS123 nobody has it."""
+    """RAISES (ValueError): HS123 no installed package has the table."""
     of_lang = registry.lookups.get_all()
     having = sorted(x for x, tables in of_lang.items() if table in tables)
     if lang not in having:

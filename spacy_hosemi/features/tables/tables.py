@@ -22,6 +22,11 @@ from ...values import Choice, ListOf, Setting, Whole, read_all
 ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
 VALUE, PREFIX = "VALUE", "PREFIX"
 
+_KIND = re.compile(rf"{VALUE}|{PREFIX}[1-9][0-9]{{0,2}}")
+
+# The largest size of a prefix, in characters.
+_LONGEST = 999
+
 
 @dataclass(frozen=True)
 class Table:
@@ -169,4 +174,4 @@ class Tables:
 def reads_table(attribute: str, tables: Iterable[str]) -> bool:
     """Whether an attribute of a template is one of these tables."""
     name, _, kind = attribute.partition(":")
-    return name in tables and bool(re.fullmatch(rf"{VALUE}|{PREFIX}[1-9]\d*", kind))
+    return name in tables and bool(_KIND.fullmatch(kind))
