@@ -22,10 +22,7 @@ from ...values import Choice, ListOf, Setting, Whole, read_all
 ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
 VALUE, PREFIX = "VALUE", "PREFIX"
 
-_KIND = re.compile(rf"{VALUE}|{PREFIX}[1-9][0-9]{{0,2}}")
-
-# The largest size of a prefix, in characters.
-_LONGEST = 999
+_KIND = re.compile(rf"{VALUE}|{PREFIX}[1-9][0-9]{{0,3}}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Table:
     prefixes: tuple[int, ...] = ()
 
 
-# The longest prefix of a value, in characters, at most.
+# The longest prefix, in characters.
 MAX_PREFIX = 1000
 
 # The block of a table in [components.hosemi.model.tables].
