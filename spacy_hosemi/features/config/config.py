@@ -36,8 +36,8 @@ MORE_ROLES = ("within", *TRANSITION_ROLES)
 # And features of the whole segment.
 ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
 
-# The largest `width`.
-MAX_WIDTH = 10_000
+# The largest `width`: longer than any document.
+MAX_WIDTH = 10**9
 
 _NUMBERS = (
     Setting(
