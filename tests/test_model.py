@@ -99,8 +99,7 @@ def test_line_breaks_in_names():
     [
         {},
         {"explicit_length": 3},
-        {"explicit_length": 3, "length_smoothing": 1},
-        {"explicit_length": 3, "length_smoothing": 2, "outside": "token"},
+        {"explicit_length": 3, "outside": "token"},
         {"outside": "token", "explicit_length": 2},
         {"max_length": 2},
         {"encoding": "BIO"},
@@ -173,7 +172,7 @@ def simulate(pipe, batches, rates, l2):
     [
         {},
         {"explicit_length": 2},
-        {"explicit_length": 3, "length_smoothing": 1},
+        {"explicit_length": 3},
         {"encoding": "BIO"},
     ],
 )
@@ -353,7 +352,7 @@ def test_bytes_of_an_untrained_model():
     weights = weights_of(build_span_scorer())
     fresh = weights_of(build_span_scorer())
     same_weights(fresh.from_bytes(weights.to_bytes()), weights)
-    assert not fresh.is_trained
+    assert not fresh.state.is_trained
 
 
 @pytest.mark.parametrize(
@@ -586,7 +585,7 @@ def test_batch_training_of_pairs(monkeypatch):
 
 def test_too_many_pairs_raise_the_minimum_count(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
-    monkeypatch.setattr("spacy_hosemi.model.weights.pairs.MAX_PAIRS", 20)
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_PAIRS", 20)
     monkeypatch.setattr("spacy_hosemi.training.feature_selection._BUFFER", 10)
     nlp = make_nlp()
     with pytest.warns(UserWarning, match="HSW03.* from a count of [4-9]"):

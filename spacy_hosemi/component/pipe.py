@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,7 +16,7 @@ from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
-from thinc.api import Model, set_dropout_rate
+from thinc.api import Model
 
 from ..core import Marginals, PatternAutomaton, Potentials
 from ..core.parallel.coroutines import finish
@@ -29,21 +28,17 @@ from ..hierarchy.answers import LeafMarginals
 from ..hierarchy.decoder import make_decoder
 from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
 from ..hierarchy.projection import (
-    has_levels,
     make_projection,
     read_parents,
     scored_tree,
 )
-from ..hierarchy.trainer import LevelTrainer
-from ..hierarchy.weights import LevelState, empty_levels, level_weights_of
+from ..hierarchy.tree_trainer import make_trainer
+from ..hierarchy.weights import LevelState
 from ..labels.alignment import labels_of, read_annotation
-from ..labels.gold import Gold, label_sequences
 from ..labels.inventory import LabelInventory
 from ..labels.inventory import Span as SpanTriple
 from ..labels.label_schema import LabelSchema, read_schema
 from ..labels.partial import AnySpan, PartialLabels
-from ..labels.patterns import learn_patterns
-from ..model.span_scorer import weights_of
 from ..model.state import ModelState, Published
 from ..model.tok2vec import set_output
 from ..model.weights.families import family_values
@@ -68,19 +63,15 @@ from ..prediction.existing_entities import (
 from ..prediction.problem import JointMarginals
 from ..prediction.records import find_span, key_at, leave_record, register_component
 from ..prediction.thresholds import check_labels
-from ..training import edits as changes
-from ..training.batch import Batch
 from ..training.corpus import Corpus, annotate, read_corpus
 from ..training.data_checks import (
     check_fit,
     is_init_labels,
     warn_crossing,
     warn_misaligned,
-    warn_rules,
     warn_unset,
 )
-from ..training.growth import Met, grow
-from ..training.objectives import Objective, divergence, is_smooth
+from ..training.objectives import Objective, is_smooth
 from ..values import read
 from .confidence import register_extension
 from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
@@ -105,9 +96,6 @@ from .settings import (
     check_tree,
     warn_untrainable,
 )
-
-# From so many documents the layers of a tok2vec infer their shapes.
-N_SAMPLES = 10
 
 # Components that a batch fit has just given the best weights: online steps would only
 # lead away from them. Copies and saved models are not in it, so they train on.
@@ -143,12 +131,12 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         self.vocab = vocab
         self.model = model
         self._published = Published()
+        if hierarchy is not None:
+            check_hierarchy(hierarchy)
+        self._trainer = make_trainer(model, LabelSchema(), hierarchy)
         self.name = name
         self.scorer = scorer
         self.hierarchy = hierarchy
-        if hierarchy is not None:
-            check_hierarchy(hierarchy)
-            level_weights_of(model)
         self._objective = objective
         self._features = self._training.state.extractor.features
         self.settings = Settings(**settings)
@@ -156,7 +144,6 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         self._choose_features()
         self._configs = Configs()
         self._use_labels(())
-        self._met = Met()
         self._id = uuid4().hex
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
@@ -182,29 +169,20 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
     def state(self) -> ModelState:
         """What predictions read, another object whenever labels or weights have
         changed. Read it once for each prediction."""
-        return self._published.read(self._is_current, self._publish)
+        return self._published.read(self._trainer)
 
-    def _is_current(self, state: ModelState) -> bool:
-        levels = None if state.levels is None else level_weights_of(self.model).state
-        return (
-            state.weights is self._training.state
-            and state.schema is self.schema
-            and state.levels is levels
-        )
+    @property
+    def schema(self) -> LabelSchema:
+        """Labels, label patterns and rules, as training changes them."""
+        return self._trainer.schema
 
-    def _publish(self) -> ModelState:
-        """The present labels and weights as a state; arrays are read-only from now."""
-        levels = None
-        if has_levels(self.schema.projection):
-            levels = level_weights_of(self.model).publish()
-        return ModelState(self.schema, self._training.publish(), levels)
+    @schema.setter
+    def schema(self, schema: LabelSchema) -> None:
+        self._trainer.schema = schema
 
-    @contextmanager
-    def _change(self, *, is_long: bool = False) -> Iterator[None]:
+    def _change(self, *, is_long: bool = False) -> AbstractContextManager[None]:
         """What is done within changes the state as a whole; see `Published`."""
-        args = self._is_current, self._publish
-        with self._published.change(*args, is_long=is_long):
-            yield
+        return self._published.change(self._trainer, is_long=is_long)
 
     @property
     def objective(self) -> Objective:
@@ -228,10 +206,10 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         settings, old = self.settings.changed(name, value), getattr(self, name)
         self._check(settings, self._objective)
         new = getattr(settings, name)
-        if self._is_initialized and name in LEARNT and new != old:
+        if self._trainer.is_initialized and name in LEARNT and new != old:
             args = {"name": name, "component": self.name, "found": old}
             raise ValueError(Errors.HS150.format(expected=new, **args))
-        if self._is_initialized and name == "min_confidence":
+        if self._trainer.is_initialized and name == "min_confidence":
             names = self.schema.projection.names()
             check_labels(settings.min_confidence, names, self.name)
         self.settings = settings
@@ -261,21 +239,12 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
     def _read_features(self, features: FeatureSet) -> None:
         state = self._training.state
         if features is not state.extractor.features:
-            extractor = state.extractor.reading(features)
-            self._training.state = replace(state, extractor=extractor)
-
-    @property
-    def _is_initialized(self) -> bool:
-        return bool(len(self._training.state.tail))
+            self._training.read_with(state.extractor.reading(features))
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of spans, without outside."""
         return self.schema.labels
-
-    def _use(self, schema: LabelSchema) -> None:
-        """Make a schema the component's own, and what is saved."""
-        self.schema = schema
 
     def _use_labels(
         self, labels: Iterable[str], parents: Mapping[str, str] | None = None
@@ -284,7 +253,7 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         it was then."""
         without: dict[str, Any] = {"patterns": [], "observed": [], "label_rules": []}
         given = {"labels": list(labels), "tree": parents or {}}
-        self._use(self._read_schema({**self.settings.cfg, **without, **given}))
+        self.schema = self._read_schema({**self.settings.cfg, **without, **given})
 
     def _read_schema(self, cfg: Mapping[str, Any]) -> LabelSchema:
         parents = cfg.get("tree", {})
@@ -314,15 +283,7 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
     @property
     def _training(self) -> Weights:
         """The sparse weights, as training changes them."""
-        return weights_of(self.model)
-
-    @property
-    def _levels(self) -> LevelTrainer | None:
-        """What trains them."""
-        projection = self.schema.projection
-        if self.hierarchy is None or not has_levels(projection):
-            return None
-        return LevelTrainer(self.hierarchy, projection, level_weights_of(self.model))
+        return self._trainer.weights
 
     @property
     def automaton(self) -> PatternAutomaton:
@@ -342,11 +303,11 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         with self._change():
             if label in self.labels:
                 return 0
-            if not len(self._training.state.tail):
+            if self._trainer.is_initialized:
+                cfg = self.settings.cfg
+                self._trainer.add_label(label, cfg, self._rehearsal_model)
+            else:
                 self._use_labels([*self.labels, label], self.schema.projection.parents)
-                return 1
-            models = filter(None, (self.model, self._rehearsal_model))
-            self._use(changes.add_label(label, self.schema, self.settings.cfg, models))
             return 1
 
     # training
@@ -381,9 +342,22 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
             HS053 nothing to fit, or no fit is possible.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
+        examples = list(get_examples())
+        readers = gazetteers or {}, tables or {}
+        with self._change(is_long=True):
+            self._initialize(examples, nlp, labels, readers, fit, hierarchy)
+
+    def _initialize(
+        self,
+        examples: list[Example],
+        nlp: Language | None,
+        labels: list[str] | None,
+        readers: tuple[Any, Any],
+        fit: Callable[..., Any] | None,
+        hierarchy: Callable[[], dict[str, str]] | None,
+    ) -> None:
         if nlp is not None:
             self.show_in(nlp)
-        examples = list(get_examples())
         annotations = self._annotations(examples)
         found = labels_of(annotations)
         known = list(labels) if labels is not None else list(self.labels)
@@ -398,73 +372,22 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
             check_fit(examples, bool(found), nlp, self.name)
             warn_misaligned(examples, annotations)
         annotate(nlp, examples)
-        warn_unset(self._training.state.extractor, [eg.predicted for eg in examples])
-        parents = read_parents(self.hierarchy, known, hierarchy)
-        self._use_labels(known, parents)
+        docs = [eg.predicted for eg in examples]
+        extractor = unread(self._training.state.extractor)
+        warn_unset(extractor, docs)
+        self._use_labels(known, read_parents(self.hierarchy, known, hierarchy))
         self._check_hard_lists()
         check_labels(self.min_confidence, self.schema.projection.names(), self.name)
-        extractor = unread(self._training.state.extractor)
-        self._training.state = replace(self._training.state, extractor=extractor)
-        read_sources(
-            extractor,
-            gazetteers or {},
-            tables or {},
-            nlp or Language(self.vocab),
-            examples,
-            self.name,
-        )
+        nlp = nlp or Language(self.vocab)
+        read_sources(extractor, *readers, nlp, examples, self.name)
+        self._training.read_with(extractor)
         corpus = self._corpus(examples, annotations)
-        docs, _, golds = corpus
         warn_crossing(examples, annotations, self.settings.scope)
-        self._met = Met()
-        self._met.new(eg.predicted for eg in examples)
-        sequences = label_sequences(golds)
-        schema, n_forbidden = learn_patterns(self.schema, sequences, self.settings.cfg)
-        self._use(schema)
-        warn_rules(self.automaton, golds)
-        if self.hierarchy is not None:
-            level_weights_of(self.model).replace(empty_levels([], []))
-        changes.allocate(
-            self._training, schema, self.settings.cfg, docs, golds, n_forbidden
-        )
-        set_output(self.model, len(self.inventory.names))
-        self.model.initialize(X=[eg.predicted for eg in examples[:N_SAMPLES]])
         fitted.discard(self)
-        if fit is not None:
-            self._fit(fit, docs, golds)
-        if levels := self._levels:
-            self._initialize_levels(levels, corpus)
-            if fit is not None:
-                levels.fit(fit, self._training, self.automaton, *corpus)
+        args = self.settings.cfg, self.objective, fit
+        self._trainer.initialize(corpus, docs, *args)
         if fit is not None:
             fitted.add(self)
-
-    def _fit(
-        self, fit: Callable[..., Any], docs: Sequence[Doc], golds: Sequence[Gold]
-    ) -> None:
-        """Train, and remove what the fit has left at 0."""
-        args = docs, golds, self._levels is not None
-        fit(Batch(self._training, self.automaton, self.objective, *args))
-        self.prune()
-
-    def _initialize_levels(self, levels: LevelTrainer, corpus: Corpus) -> None:
-        """What is below the top of a label tree."""
-        levels.allocate(
-            self._training,
-            *corpus,
-            self.settings.outside,
-            max_order=self.settings.max_order,
-            min_count=self.settings.pattern_min_count,
-            max_patterns=self.settings.pattern_max,
-        )
-        self._connect_levels()
-
-    def _connect_levels(self) -> None:
-        projection = self.schema.projection
-        if has_levels(projection):
-            weights = level_weights_of(self.model)
-            if weights.state.pairs:
-                weights.connect(projection.tree, self.automaton)
 
     def _check_hard_lists(self) -> None:
         """RAISES (ValueError): HS029 a list has a label that is none of ours."""
@@ -506,38 +429,45 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
-        if not len(self._training.state.tail):
+        if not self._trainer.is_initialized:
             raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.update")
         annotations = self._annotations(examples)
-        self._add_labels(labels_of(annotations))
-        corpus = self._corpus(examples, annotations)
-        docs, known, golds = corpus
-        if not any(map(len, docs)):
-            return losses
-        self._grow([eg.predicted for eg in examples])
-        if levels := self._levels:
-            levels.grow(self._training, docs, known)
-        set_dropout_rate(self.model, drop)
-        scores, backprop = self.model.begin_update(docs)
-        loss, gradients = self._losses(golds, scores)
-        backprop(gradients)
-        if levels:
-            loss += levels.accumulate(self._training, self.automaton, *corpus, scores)
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += loss
+        with self._change():
+            for label in sorted(labels_of(annotations).difference(self.labels)):
+                self.add_label(label)
+            corpus = self._corpus(examples, annotations)
+            if any(map(len, corpus.docs)):
+                docs = [eg.predicted for eg in examples]
+                args = self.objective, self.settings.scope, drop
+                losses[self.name] += self._trainer.update(corpus, docs, *args)
+                if sgd not in (None, False):
+                    self.finish_update(sgd)
         return losses
 
-    def _grow(self, docs: Sequence[Doc]) -> None:
-        """Features of documents that are met first; not of a model that was pruned."""
-        new = self._met.new(docs) if self._training.state.grows else []
-        scope = self.settings.scope
-        if parts := [
-            instance.tokens for doc in new for instance in instances(doc, scope)
-        ]:
-            grow(self._training, self._met, parts)
+    def finish_update(self, sgd: Any) -> None:
+        """One step with the gradient of all updates since the last one.
+
+        sgd (Optimizer): Gives learn rate and averages.
+        """
+        with self._change():
+            super().finish_update(sgd)
+
+    def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
+        """Predict with averaged weights for a while. As in `TrainablePipe`, it is a
+        generator: `nlp.use_params` makes it a context manager.
+
+        params (Dict[Tuple[int, str], Any]): The averages of an optimizer.
+        """
+        with ExitStack() as stack:
+            with self._change():
+                stack.enter_context(self.model.use_params(params))
+            try:
+                yield
+            finally:
+                with self._change():
+                    stack.close()
 
     def rehearse(
         self,
@@ -562,13 +492,10 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
             return losses
         scope = self.settings.scope
         docs = [u.tokens for eg in examples for u in instances(eg.predicted, scope)]
-        scores, backprop = self.model.begin_update(docs)
-        before = self._rehearsal_model.predict(docs)
-        found = [divergence(self.automaton, *pair) for pair in zip(scores, before)]
-        backprop([gradient for _, gradient in found])
-        if sgd not in (None, False):
-            self.finish_update(sgd)
-        losses[self.name] += float(sum(loss for loss, _ in found))
+        with self._change():
+            losses[self.name] += self._trainer.rehearse(docs, self._rehearsal_model)
+            if sgd not in (None, False):
+                self.finish_update(sgd)
         return losses
 
     def get_loss(
@@ -582,18 +509,8 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         """
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.get_loss")
-        return self._losses(self._corpus(examples).golds, scores)
-
-    def _losses(
-        self, golds: Sequence[Gold], scores: Sequence[Potentials]
-    ) -> tuple[float, list[Potentials]]:
-        total = 0.0
-        gradients = []
-        for gold, potentials in zip(golds, scores):
-            loss, gradient = self.objective(self.automaton, potentials, gold)
-            total += loss
-            gradients.append(gradient)
-        return float(total), gradients
+        golds = self._corpus(examples).golds
+        return self._trainer.losses(golds, scores, self.objective)
 
     def value_and_gradient(self, examples: Iterable[Example]) -> tuple[float, Floats]:
         """Loss and gradient of a batch at the present weights, for other optimizers.
@@ -604,9 +521,8 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
         """
         self._check_sparse("value_and_gradient")
-        docs, _, golds = self._corpus(list(examples))
-        batch = Batch(self._training, self.automaton, self.objective, docs, golds)
-        return batch.value_and_gradient()
+        corpus = self._corpus(list(examples))
+        return self._trainer.batch(corpus, self.objective).value_and_gradient()
 
     def get_weights(self) -> Floats:
         """RETURNS (float64 [N]): All weights of features, label patterns and lengths
@@ -639,9 +555,8 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        if levels := self._levels:
-            levels.check_prunable()
-        self._use(changes.prune(self._training, self.schema, self.settings.cfg, values))
+        with self._change():
+            self._trainer.prune(values, self.settings.cfg)
 
     def _corpus(
         self,
@@ -735,11 +650,6 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
             self.confidence or lists_ents,
             self.hierarchy,
         )
-
-    def _add_labels(self, found: set[str]) -> None:
-        """Labels that an update is the first to have."""
-        for label in sorted(found.difference(self.labels)):
-            self.add_label(label)
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
         """Write entities beside the preset ones, their probabilities, the span group.
@@ -952,7 +862,7 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         RAISES (ValueError): HS061 to HS064 it is none, or of a newer version; what
             `Settings` raises.
         """
-        with unreadable():
+        with unreadable(), self._change(is_long=True):
             self._forget_labels(exclude)
             cfg = load(self, bytes_data, exclude)
             return self._loaded(cfg or self.cfg, {})
@@ -965,7 +875,7 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
 
         RAISES (ValueError): As `from_bytes`.
         """
-        with unreadable():
+        with unreadable(), self._change(is_long=True):
             self._forget_labels(exclude)
             cfg = load(self, Path(path), exclude) or self.cfg
             is_whole = (Path(path).parent / "config.cfg").is_file()
@@ -986,9 +896,9 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         self._configs.show(self.settings.cfg)
         warn_untrainable(self.settings, self.name)
         # Before initialization rules may name labels that there are not yet.
-        rules = given["label_rules"] if self._is_initialized else []
-        self._use(self._read_schema({**given, **cfg, "label_rules": rules}))
-        self._connect_levels()
+        rules = given["label_rules"] if self._trainer.is_initialized else []
+        self.schema = self._read_schema({**given, **cfg, "label_rules": rules})
+        self._trainer.connect()
         self._choose_features()
         if self.inventory.on_tokens:
             features = self._training.state.extractor.features
@@ -998,7 +908,6 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
             check_labels(self.min_confidence, self.schema.projection.names(), self.name)
             check_shapes(self._training.state, self.automaton)
         fitted.discard(self)
-        self._met = Met(knows_all=False)
         return self
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Condition, RLock, get_ident
-from typing import Any
+from typing import Any, Protocol
 
 from ..labels.label_schema import LabelSchema
 from .cached import Cached
@@ -25,6 +25,19 @@ class ModelState(Cached):
     schema: LabelSchema
     weights: WeightState
     levels: Any = None
+
+
+class Source(Protocol):
+    """The labels and weights that training changes."""
+
+    def is_current(self, state: ModelState) -> bool:
+        """Whether a state has the present labels and weights."""
+        ...
+
+    def publish(self) -> ModelState:
+        """RETURNS (ModelState): The present labels and weights, read-only from now on:
+        training goes on with copies."""
+        ...
 
 
 class Published:
@@ -57,24 +70,16 @@ class Published:
     def __reduce__(self) -> tuple[Any, ...]:
         return Published, ()  # a copy of the component makes its own state
 
-    def read(
-        self,
-        is_current: Callable[[ModelState], bool],
-        make: Callable[[], ModelState],
-    ) -> ModelState:
+    def read(self, source: Source) -> ModelState:
         """The present state; within a change, for the thread that makes it, what has
-        become of the labels and weights so far.
-
-        is_current (Callable): Whether a state has the present labels and weights.
-        make (Callable): Makes a state of them.
-        """
+        become of the labels and weights so far."""
         if self._owner == get_ident():
-            if self._within is None or not is_current(self._within):
-                self._within = make()
+            if self._within is None or not source.is_current(self._within):
+                self._within = source.publish()
             return self._within
         if (before := self._before) is not None:
             return before
-        if (state := self._state) is not None and is_current(state):
+        if (state := self._state) is not None and source.is_current(state):
             return state
         with self._news:
             while self._owner is not None:
@@ -82,30 +87,24 @@ class Published:
                     return self._before
                 self._is_awaited = True
                 self._news.wait()
-            if self._state is None or not is_current(self._state):
-                self._state = make()
+            if self._state is None or not source.is_current(self._state):
+                self._state = source.publish()
             return self._state
 
     @contextmanager
-    def change(
-        self,
-        is_current: Callable[[ModelState], bool],
-        make: Callable[[], ModelState],
-        *,
-        is_long: bool = False,
-    ) -> Iterator[None]:
+    def change(self, source: Source, *, is_long: bool = False) -> Iterator[None]:
         """What is done within is one change. Other threads wait with theirs.
 
-        is_current, make (Callable): See `read`.
-        is_long (bool): Make the state before it, so that readers need not wait.
+        source (Source): What is changed.
+        is_long (bool): Publish the state before it, so that readers need not wait.
         """
         with self._changing:
             with self._news:
                 if not self._depth:
                     state = self._state
-                    if state is None or not is_current(state):
-                        state = make() if is_long else None
-                    self._state, self._before = state, state
+                    if state is None or not source.is_current(state):
+                        state = source.publish() if is_long else None
+                    self._state = self._before = state
                     self._owner = get_ident()
                 self._depth += 1
             try:
@@ -115,6 +114,6 @@ class Published:
                     self._depth -= 1
                     if not self._depth:
                         if self._is_awaited:
-                            self._state, self._is_awaited = make(), False
+                            self._state, self._is_awaited = source.publish(), False
                         self._owner = self._before = self._within = None
                         self._news.notify_all()

@@ -8,12 +8,12 @@ import pytest
 import spacy
 from hypothesis import HealthCheck, given, settings
 
-from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.core import log_partition
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights.edits import keep
 from spacy_hosemi.model.weights.storage import size_of, to_bytes
 from spacy_hosemi.model.weights.vector import as_vector
+from spacy_hosemi.training.trainer import Trainer
 
 from ..helpers import (
     change_weights,
@@ -181,7 +181,7 @@ def test_families_lose_their_small_weights_alone(name, request):
 
 def test_a_fit_leaves_no_weights_of_0(monkeypatch):
     pruned = make_trained(fit=L1, max_order=3)
-    monkeypatch.setattr(HighOrderSemiCRF, "prune", lambda pipe: None)
+    monkeypatch.setattr(Trainer, "prune", lambda *args: None)
     full = make_trained(fit=L1, max_order=3)
     left, right = pruned.get_pipe("hosemi"), full.get_pipe("hosemi")
     expected = {k: w for k, w in weights_by_name(right).items() if w}

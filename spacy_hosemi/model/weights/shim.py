@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,10 @@ class Weights(Shim):
         """Take other weights, and forget the steps of the optimizer."""
         self.state = state
         self._steps: OnlineSteps | None = None
+
+    def read_with(self, extractor: Extractor) -> None:
+        """Read features with another extractor."""
+        self.state = replace(self.state, extractor=extractor)
 
     def publish(self) -> WeightState:
         """RETURNS (WeightState): The present weights for predictions, now read-only:
