@@ -66,7 +66,7 @@ def reads_gold(node):
 
 # Attributes that only one module may use.
 RESERVED = [
-    (writes_ents, "component.pipe", "only component.pipe writes doc.ents"),
+    (writes_ents, "component.annotations", "only annotations writes doc.ents"),
     (reads_gold, "labels.alignment", "only labels.alignment reads gold"),
 ]
 
@@ -234,7 +234,7 @@ def test_no_cycles():
         ("core.chart.x", ".pyx", '"""\nimport spacy\n"""\nfrom thinc import api', [4]),
         ("core.chart.x", ".pxd", "from ..sweeps.scaled cimport (\n  A,\n  b\n)", [1]),
         ("core.sweeps.x", ".pxd", "  from ..chart.chart cimport (\n  Chart,\n)", []),
-        ("component.pipe", ".py", "doc.ents = []\ndoc.set_ents([])", []),
+        ("component.annotations", ".py", "doc.ents = []\ndoc.set_ents([])", []),
         (
             "model.x",
             ".py",

@@ -6,7 +6,7 @@ from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_hosemi.component.entities import ATTRIBUTES, entity_columns
+from spacy_hosemi.component.annotations import ATTRIBUTES, entity_columns
 from spacy_hosemi.prediction.records import key_at, span_key
 
 WRITTEN = [ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]

@@ -10,10 +10,9 @@ from uuid import uuid4
 from weakref import WeakSet
 
 import numpy as np
-from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
-from spacy.tokens import Doc, Span, SpanGroup
+from spacy.tokens import Doc, Span
 from spacy.training import Example, validate_examples, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -54,14 +53,9 @@ from ..prediction.answers import (
 )
 from ..prediction.corrections import read_corrections
 from ..prediction.decoder import Decoder, DecodingOptions, Prediction
-from ..prediction.existing_entities import (
-    copy_tokens,
-    is_blocked,
-    preset_entities,
-    remember,
-)
+from ..prediction.posterior import Posterior
 from ..prediction.problem import JointMarginals
-from ..prediction.records import find_span, key_at, leave_record, register_component
+from ..prediction.records import Numbers, register_component
 from ..prediction.thresholds import check_labels
 from ..training.corpus import Corpus, annotate, read_corpus
 from ..training.data_checks import (
@@ -73,9 +67,8 @@ from ..training.data_checks import (
 )
 from ..training.objectives import Objective, is_smooth
 from ..values import read
+from .annotations import remove_excluded, write_predictions
 from .confidence import register_extension
-from .entities import ATTRIBUTES as ENTITY_ATTRIBUTES
-from .entities import entity_columns
 from .resources import read_sources
 from .scorer import score_entities
 from .serialization import (
@@ -145,6 +138,7 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         self._configs = Configs()
         self._use_labels(())
         self._id = uuid4().hex
+        self._numbers = Numbers()
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
 
@@ -657,85 +651,22 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
         """
-        docs = list(docs)
-        self._id = register_component(self, self._id)
-        columns = entity_columns(docs, [prediction.spans for prediction in scores])
-        for doc, prediction, of_doc in zip(docs, scores, columns):
-            spans = prediction.spans
-            more: dict[str, Any] = {}
-            has_ents = doc.has_annotation(ENT_IOB)
-            if prediction.scores is None:
-                more["given"] = remember(doc, self.name, has_ents)
-            if has_ents:
-                self._add_entities(doc, [Span(doc, *span) for span in spans])
-            else:
-                doc.from_array(ENTITY_ATTRIBUTES, of_doc)
-            known: dict[str, float | None]
-            known = dict.fromkeys([key_at(doc, *span) for span in spans])
-            if prediction.scores is not None:
-                known = dict(zip(known, prediction.scores))
-            if prediction.paths:
-                more["paths"] = dict(zip(known, prediction.paths))
-            leave_record(doc, self.name, self._id, known, **more)
-            if self.spans_key:
-                doc.spans[self.spans_key] = self._span_group(doc, prediction)
+        self._id = register_component(self, self._id, uuid4().hex)
+        left = [x.posterior.decoder for x in scores if x.posterior is not None]
+        number = self._numbers.of(left[0]) if left else None
+        record = {"component": self._id, "state": number}
+        write_predictions([*docs], scores, self.name, self.spans_key, record)
 
-    def _span_group(self, doc: Doc, prediction: Prediction) -> SpanGroup:
-        listed = prediction.listed
-        if listed is None:
-            listed = list(zip(prediction.spans, prediction.scores or ()))
-        spans = [Span(doc, *span) for span, _ in listed]
-        group = SpanGroup(doc, name=self.spans_key or "", spans=spans)
-        group.attrs["scores"] = np.array([p for _, p in listed], "f")
-        return group
+    def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
+        """The distribution over segmentations of a document that was predicted before.
 
-    def _add_entities(self, doc: Doc, ents: list[Span]) -> None:
-        """Beside the preset ones and blocked tokens; no token will be missing."""
-        is_taken = np.zeros(len(doc), bool)
-        for ent in ents:
-            is_taken[ent.start : ent.end] = True
-        others = [
-            ent
-            for ent in preset_entities(doc, self.name)
-            if not is_taken[ent.start : ent.end].any()
-        ]
-        free = np.flatnonzero(is_blocked(doc) & ~is_taken).tolist()
-        doc.set_ents([*others, *ents], blocked=[doc[i : i + 1] for i in free])
-
-    def score_spans(self, doc: Doc) -> None:
-        """Compute the probabilities that the record of a document still lacks: none if
-        its tokens have changed.
-
-        doc (Doc): With entities of this component.
+        doc (Doc): As it was before prediction.
+        number (Optional[int]): Of the labels and weights it was predicted with.
+        RETURNS (Optional[Posterior]): None if there are others now.
         """
-        whole = doc.user_data["hosemi"][self.name]
-        predicted = self._as_predicted(doc, whole.get("given"))
-        if predicted is None:
-            return
-        record = whole["spans"]
-        spans = {key: find_span(predicted, key) for key in record}
-        found = {key: span for key, span in spans.items() if span}
-        paths = self.decoder.posterior(predicted).paths([*found.values()])
-        for key, path in zip(found, paths):
-            if path is not None:
-                record[key] = path[-1][1]
-                if "paths" in whole:
-                    whole["paths"][key] = path
-
-    def _as_predicted(self, doc: Doc, given: dict[str, Any] | None) -> Doc | None:
-        """A document with the sentence starts and entities of before prediction,
-        whatever has been set since; None if it has other tokens. given: from
-        `remember`."""
-        has_ents = doc.has_annotation(ENT_IOB)
-        if given is None or given == remember(doc, self.name, has_ents):
-            return doc
-        if given["tokens"] != len(doc):
-            return None
-        found = copy_tokens(doc, given.get("sents"))
-        preset = [Span(found, *span) for span in given.get("preset", ())]
-        ents = [span for span in preset if span.label]
-        found.set_ents(ents, blocked=[span for span in preset if not span.label])
-        return found
+        decoder = self.decoder
+        is_same = self._numbers.of(decoder) == number
+        return decoder.posterior(doc) if is_same else None
 
     def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.
@@ -820,15 +751,9 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         args = schema.inventory, self.settings.scope, projection.names()
         corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
         (prediction,) = finish(decoder.steps([doc], corrections or None))
-        self._forget(doc, corrections)
+        remove_excluded(doc, corrections)
         self.set_annotations([doc], [prediction])
         return doc
-
-    def _forget(self, doc: Doc, corrections: PartialLabels) -> None:
-        """Remove existing entities that a user has excluded."""
-        spans = [(x, (x.start, x.end, x.label_)) for x in doc.ents]
-        wrong = [x for x, span in spans if corrections.excludes(span)]
-        doc.set_ents([], outside=wrong, default="unmodified")
 
     def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
         """The spans of the k most probable segmentations, as rows of a table.

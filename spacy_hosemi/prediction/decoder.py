@@ -78,14 +78,14 @@ class Prediction:
         the spans.
     paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
         from the top; with probabilities if they were needed.
-    posterior (Optional[Posterior]): Where there are no scores: what gives them.
+    posterior (Optional[FlatPosterior]): Where there are no scores: what gives them.
     """
 
     spans: list[Span]
     scores: list[float] | None
     listed: list[tuple[Span, float]] | None = None
     paths: Sequence[Path] | None = None
-    posterior: Posterior | None = None
+    posterior: FlatPosterior | None = None
 
 
 class Decoder(Protocol):

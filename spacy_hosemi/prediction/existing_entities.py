@@ -19,7 +19,7 @@ from spacy.tokens import Doc, Span
 
 from ..features.instances import sentence_starts
 from ..labels.partial import Bools, PartialLabels
-from .records import KEY, span_key
+from .records import own_entities
 
 
 def read_existing(doc: Doc, name: str) -> PartialLabels | None:
@@ -41,8 +41,8 @@ def read_existing(doc: Doc, name: str) -> PartialLabels | None:
 
 def preset_entities(doc: Doc, name: str) -> list[Span]:
     """RETURNS (List[Span]): Entities that the component has not written itself."""
-    own = doc.user_data.get(KEY, {}).get(name, {"spans": ()})["spans"]
-    return [ent for ent in doc.ents if span_key(ent) not in own]
+    own = {(ent.start, ent.end) for ent in own_entities(doc, name)}
+    return [ent for ent in doc.ents if (ent.start, ent.end) not in own]
 
 
 def is_blocked(doc: Doc) -> Bools:

@@ -3,15 +3,41 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
 from ..features.instances import Instance
 from ..labels.partial import NOTHING, PartialLabels
+from ..labels.whitespace import whitespace
+
+
+class _Kind(NamedTuple):
+    is_space: bool
+
+
+_KINDS = _Kind(False), _Kind(True)
+
+
+class Shape:
+    """What decoding still needs of n tokens once they have scores: how many there are,
+    and, with tags on tokens, which are whitespace."""
+
+    __slots__ = "_n", "_spaces"
+
+    def __init__(self, n: int, spaces: Container[int]) -> None:
+        self._n, self._spaces = n, spaces
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, i: int) -> _Kind:
+        return _KINDS[i in self._spaces]
 
 
 # Not frozen, as `Instance`.
@@ -32,18 +58,19 @@ class Problem:
     def n_bytes(self) -> int:
         """RETURNS (int): The memory that scores and constraints take."""
         scores, limits = self.potentials, self.constraints
-        arrays = [scores.inside, scores.start, scores.end, scores.cells, scores.entries]
+        # Start and end have the shape of inside.
+        n_bytes = 3 * scores.inside.nbytes + scores.cells.nbytes
+        more = [scores.entries]
         if limits is not None:
-            arrays += [limits.allowed, limits.boundary]
-        return sum(array.nbytes for array in arrays if array is not None)
+            more += [limits.allowed, limits.boundary]
+        return n_bytes + sum(array.nbytes for array in more if array is not None)
 
-    def detach(self) -> None:
-        """Copy scores that are a part of the arrays of a batch: they would keep all of
-        these in memory."""
-        scores = self.potentials
-        for role in ("inside", "start", "end"):
-            if getattr(scores, role).base is not None:
-                setattr(scores, role, getattr(scores, role).copy())
+    def detach(self, *, has_tags: bool) -> None:
+        """Let go of the document. has_tags: whether segments are tags on tokens."""
+        tokens, start = self.instance.tokens, self.instance.start
+        spaces = whitespace(tokens) if has_tags else None
+        shape = Shape(len(tokens), () if spaces is None else {*spaces.tolist()})
+        self.instance = Instance(cast(Doc, shape), start)
 
     def at_temperature(self, temperature: float) -> Problem:
         """With all scores divided by it; what is forbidden stays forbidden."""

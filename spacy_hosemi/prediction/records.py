@@ -1,9 +1,27 @@
-"""What a component leaves in `doc.user_data` about its predicted spans."""
+"""The record that a component leaves in a `Doc` about its predictions.
+
+It stands in `doc.user_data` under a key that spaCy moves and copies with the text:
+
+    ("._.", "hosemi_record", start, end): {component name: record}
+
+`start` and `end` are the characters it is about: all of the document, until `as_doc` or
+`Doc.from_docs` moves them. A record has plain values only:
+
+    component  the id of the component, which may still live in this process
+    state      the number of the labels and weights it predicted with
+    spans      {"start:end:label": probability or None}, in characters from `start`;
+               None: not computed yet
+    paths      with labels in a tree, the names above the label with probabilities
+    given      what limited the prediction, see `remember`
+
+Version 0.1.0 left the records of all components under the key "hosemi".
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-from uuid import uuid4
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 from spacy.tokens import Doc, Span
@@ -11,40 +29,118 @@ from spacy.tokens import Doc, Span
 from ..labels.inventory import OUTSIDE
 from ..labels.inventory import Span as SpanTriple
 
-KEY = "hosemi"
+_MARK, _NAME = "._.", "hosemi_record"
+_OLD = "hosemi"
+
+Record = dict[str, Any]
 
 
-class Scorer(Protocol):
-    """A component that can compute what is missing."""
+class Predictor(Protocol):
+    """A component that can predict again."""
 
-    def score_spans(self, doc: Doc) -> None: ...
+    def posterior_of(self, doc: Doc, number: int | None) -> Any:
+        """RETURNS (Optional[Posterior]): Of a document, if the component still has the
+        labels and weights of this number."""
+        ...
 
 
-components: WeakValueDictionary[str, Scorer] = WeakValueDictionary()
+components: WeakValueDictionary[str, Predictor] = WeakValueDictionary()
 
 
-def register_component(component: Scorer, key: str) -> str:
+def register_component(component: Predictor, key: str, new_key: str) -> str:
     """Let records find a component of this process.
 
-    component (Scorer): The component.
-    key (str): The key it has, from before it was copied perhaps.
-    RETURNS (str): The same key, which a copy in another process shares; a new one if
-        in this process it belongs to another component.
+    component (Predictor): The component.
+    key (str): Its key, which a component that it was copied from may have, too.
+    new_key (str): For that case.
+    RETURNS (str): The key that it has now. A copy in another process has the same.
     """
     if components.setdefault(key, component) is component:
         return key
-    key = uuid4().hex
-    components[key] = component
-    return key
+    components[new_key] = component
+    return new_key
 
 
-def span_key(span: Span) -> str:
-    """RETURNS (str): The key of a span in a record."""
-    return f"{span.start_char}:{span.end_char}:{span.label_ or OUTSIDE}"
+class Numbers:
+    """Numbers for what a component predicts with: its labels, weights and options. A
+    copy, in another process perhaps, goes on from the same number."""
+
+    def __init__(self, number: int = 0) -> None:
+        self._number = number
+        self._last: tuple[Any, Any] | None = None
+        self._lock = Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Numbers, (self._number,)
+
+    def of(self, decoder: Any) -> int:
+        """RETURNS (int): The same as at the last call, if the decoder has the same
+        state and options as then."""
+        state, options = decoder.state, decoder.options
+        with self._lock:
+            last = self._last
+            if last is None or last[0] is not state or last[1] != options:
+                self._number += last is not None
+                self._last = state, options
+            return self._number
+
+
+class Found(NamedTuple):
+    """The records of one run of text of a document.
+
+    start, end (int): Its characters; of version 0.1.0 end is None.
+    by_name (Dict[str, Record]): The record of each component, the latest one last.
+    """
+
+    start: int
+    end: int | None
+    by_name: dict[str, Record]
+
+
+def find_records(doc: Doc) -> list[Found]:
+    """RETURNS (List[Found]): The latest ones last."""
+    data: dict[Any, Any] = doc.user_data
+    old = [Found(0, None, data[_OLD])] if _OLD in data else []
+    new = [Found(key[2], key[3], value) for key, value in data.items() if _is_ours(key)]
+    return old + new
+
+
+def _is_ours(key: Any) -> bool:
+    return isinstance(key, tuple) and len(key) == 4 and key[:2] == (_MARK, _NAME)
+
+
+def leave_record(doc: Doc, name: str, record: Record) -> None:
+    """Replace the records of one component; the new one stands last."""
+    data: dict[Any, Any] = doc.user_data
+    key = _MARK, _NAME, 0, _n_characters(doc)
+    if data:
+        for *_, by_name in find_records(doc):
+            by_name.pop(name, None)
+    latest = data.pop(key, {})
+    latest[name] = record
+    data[key] = latest
+
+
+def covers(doc: Doc, found: Found) -> bool:
+    """RETURNS (bool): Whether records are about the whole document."""
+    return found.start == 0 and found.end in (None, _n_characters(doc))
+
+
+def _n_characters(doc: Doc) -> int:
+    if not len(doc):
+        return 0
+    last = doc[len(doc) - 1]
+    return int(last.idx) + len(last.text_with_ws)
+
+
+def span_key(span: Span, start: int = 0) -> str:
+    """RETURNS (str): The key of a span in a record of text from `start` on."""
+    label = span.label_ or OUTSIDE
+    return f"{span.start_char - start}:{span.end_char - start}:{label}"
 
 
 def key_at(doc: Doc, start: int, end: int, label: str) -> str:
-    """RETURNS (str): `span_key` of these tokens; no Span is made."""
+    """RETURNS (str): `span_key` of these tokens, without making a Span."""
     last = doc[end - 1]
     return f"{doc[start].idx}:{last.idx + len(last)}:{label}"
 
@@ -56,27 +152,13 @@ def find_span(doc: Doc, key: str) -> SpanTriple | None:
     return None if span is None else (span.start, span.end, label)
 
 
-def leave_record(
-    doc: Doc,
-    name: str,
-    component: str,
-    spans: dict[str, Any],
-    **more: Any,
-) -> None:
-    """Replace the record of one component; the latest one stands last."""
-    records = doc.user_data.setdefault(KEY, {})
-    records.pop(name, None)
-    records[name] = {"component": component, "spans": spans, **more}
-
-
-def _record_of(span: Span) -> dict[str, Any] | None:
-    """The latest record that has a span, with its probability if that can be."""
-    key = span_key(span)
-    for record in reversed(span.doc.user_data.get(KEY, {}).values()):
-        if key not in record["spans"]:
-            continue
-        if record["spans"][key] is None and record["component"] in components:
-            components[record["component"]].score_spans(span.doc)
-        found: dict[str, Any] = record
-        return found
-    return None
+def own_entities(doc: Doc, name: str) -> Iterator[Span]:
+    """YIELDS (Span): Entities of a document that the component has written."""
+    records = [
+        (found.start, found.by_name[name]["spans"])
+        for found in (find_records(doc) if doc.user_data else ())
+        if name in found.by_name
+    ]
+    for ent in doc.ents if records else ():
+        if any(span_key(ent, start) in spans for start, spans in records):
+            yield ent

@@ -295,10 +295,13 @@ def test_blocked_tokens_are_remembered():
     assert nlp(TEXT).ents[1]._.confidence != expected
 
 
-def test_other_tokens_have_none():
+def test_entities_that_were_merged():
     nlp = make_trained()
+    expected = [ent._.confidence for ent in nlp(TEXT).ents]
     nlp.add_pipe("merge_entities")
-    assert [ent._.confidence for ent in nlp(TEXT).ents] == [None, None]
+    assert [ent._.confidence for ent in nlp(TEXT).ents] == expected
+    copy = nlp(TEXT).copy()  # of which only the record is left
+    assert [ent._.confidence for ent in copy.ents] == [None, None]
     nlp.get_pipe("hosemi").confidence = True
     assert None not in [ent._.confidence for ent in nlp(TEXT).ents]
 

@@ -1,0 +1,172 @@
+"""Writes predictions into documents: the only place that sets `doc.ents`.
+
+Entities are written as attributes of tokens, without a `Span` for each of them: that,
+and Doc.set_ents, takes about half as long again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, cast
+
+import numpy as np
+from spacy.attrs import ENT_IOB, ENT_TYPE  # type: ignore[import-not-found]
+from spacy.tokens import Doc, SpanGroup
+from spacy.tokens import Span as DocSpan
+from thinc.types import Ints2d
+
+from ..labels.inventory import Span
+from ..labels.partial import PartialLabels
+from ..prediction.decoder import Prediction
+from ..prediction.existing_entities import (
+    copy_tokens,
+    is_blocked,
+    preset_entities,
+    remember,
+)
+from ..prediction.memo import MEMO
+from ..prediction.posterior import FlatPosterior
+from ..prediction.records import key_at, leave_record
+from .token_labels import cover
+
+# The attributes in the columns that `entity_columns` makes.
+ATTRIBUTES = [ENT_IOB, ENT_TYPE]
+
+# Values of ENT_IOB.
+_INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
+
+
+def write_predictions(
+    docs: Sequence[Doc],
+    predictions: Sequence[Prediction],
+    name: str,
+    spans_key: str | None,
+    record: dict[str, Any],
+) -> None:
+    """Write entities beside the preset ones, the record, and the span group.
+
+    docs (Sequence[Doc]): Documents.
+    predictions (Sequence[Prediction]): Of each document.
+    name (str), spans_key (Optional[str]): Of the component.
+    record (Dict[str, Any]): What the records of all these documents have.
+    RAISES (IndexError): A span is not within its document.
+    """
+    columns = entity_columns(docs, [prediction.spans for prediction in predictions])
+    for doc, prediction, of_doc in zip(docs, predictions, columns):
+        spans, scores = prediction.spans, prediction.scores
+        new = dict(record)
+        has_ents = doc.has_annotation(ENT_IOB)
+        if scores is None:
+            new["given"] = remember(doc, name, has_ents)
+        if has_ents:
+            _add_entities(doc, [DocSpan(doc, *span) for span in spans], name)
+        else:
+            doc.from_array(ATTRIBUTES, of_doc)
+        keys = [key_at(doc, *span) for span in spans]
+        new["spans"] = (
+            dict.fromkeys(keys) if scores is None else dict(zip(keys, scores))
+        )
+        if prediction.paths:
+            new["paths"] = dict(zip(keys, prediction.paths))
+        leave_record(doc, name, new)
+        if spans_key is not None:
+            doc.spans[spans_key] = _span_group(doc, prediction, spans_key)
+    _remember(docs, predictions, name)
+
+
+def _remember(
+    docs: Sequence[Doc], predictions: Sequence[Prediction], name: str
+) -> None:
+    """Keep what gives the probabilities that are not known yet."""
+    left: dict[Any, list[tuple[Doc, FlatPosterior, Sequence[Span]]]] = {}
+    for doc, prediction in zip(docs, predictions):
+        posterior = prediction.posterior
+        if posterior is None or not prediction.spans:
+            MEMO.drop(name, doc)
+        else:
+            of_decoder = left.setdefault(posterior.decoder, [])
+            of_decoder.append((doc, posterior, prediction.spans))
+    for some in left.values():
+        MEMO.store(name, *zip(*some))
+
+
+def entity_columns(
+    docs: Sequence[Doc], spans: Sequence[Sequence[Span]]
+) -> Iterator[Ints2d]:
+    """The entities of documents as attributes of their tokens.
+
+    docs (Sequence[Doc]): Of n tokens each.
+    spans (Sequence[Sequence[Tuple[int, int, str]]]): Of each document; no two overlap.
+    YIELDS (uint64 [n, 2]): For each document `ATTRIBUTES` of its tokens.
+    RAISES (IndexError): A span is not within its document, because tokens were merged
+        since.
+    """
+    labels = {label for of_doc in spans for _, _, label in of_doc}
+    vocabs = {doc.vocab for doc in docs}
+    ids = {x: {label: x.strings.add(label) for label in labels} for x in vocabs}
+    first = [0, *accumulate(map(len, docs))]
+    columns = np.empty((first[-1], 2), np.uint64)
+    of_docs = [ids[doc.vocab] for doc in docs]
+    cover(list(spans), of_docs, first, _BEGIN, _INSIDE, _OUTSIDE, columns)
+    return (cast(Ints2d, columns[i:j]) for i, j in zip(first, first[1:]))
+
+
+def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:
+    """Remove existing entities that a user has excluded."""
+    wrong = [x for x in doc.ents if corrections.excludes((x.start, x.end, x.label_))]
+    doc.set_ents([], outside=wrong, default="unmodified")
+
+
+def before_prediction(doc: Doc, name: str, given: dict[str, Any] | None) -> Doc | None:
+    """A document as it was before its prediction.
+
+    doc (Doc): The document now.
+    name (str): Of the component.
+    given (Optional[Dict[str, Any]]): From `remember`.
+    RETURNS (Optional[Doc]): With the sentence starts and entities of then; None if it
+        has other tokens now.
+    """
+    if given is None:
+        return doc
+    if given["tokens"] != len(doc):
+        return None
+    if _as_lists(given) == remember(doc, name, doc.has_annotation(ENT_IOB)):
+        return doc
+    found = copy_tokens(doc, given.get("sents"))
+    preset = [DocSpan(found, *span) for span in given.get("preset", ())]
+    ents = [span for span in preset if span.label]
+    found.set_ents(ents, blocked=[span for span in preset if not span.label])
+    return found
+
+
+def _as_lists(value: Any) -> Any:
+    """Of lists DocBin makes tuples."""
+    if isinstance(value, dict):
+        return {key: _as_lists(one) for key, one in value.items()}
+    return [*map(_as_lists, value)] if isinstance(value, (list, tuple)) else value
+
+
+def _add_entities(doc: Doc, ents: list[DocSpan], name: str) -> None:
+    """Write entities beside the preset ones and blocked tokens; no token is missing
+    afterwards."""
+    is_taken = np.zeros(len(doc), bool)
+    for ent in ents:
+        is_taken[ent.start : ent.end] = True
+    others = [
+        ent
+        for ent in preset_entities(doc, name)
+        if not is_taken[ent.start : ent.end].any()
+    ]
+    free = np.flatnonzero(is_blocked(doc) & ~is_taken).tolist()
+    doc.set_ents([*others, *ents], blocked=[doc[i : i + 1] for i in free])
+
+
+def _span_group(doc: Doc, prediction: Prediction, key: str) -> SpanGroup:
+    listed = prediction.listed
+    if listed is None:
+        listed = list(zip(prediction.spans, prediction.scores or ()))
+    spans = [DocSpan(doc, *span) for span, _ in listed]
+    group = SpanGroup(doc, name=key, spans=spans)
+    group.attrs["scores"] = np.array([p for _, p in listed], "f")
+    return group

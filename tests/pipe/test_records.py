@@ -1,0 +1,345 @@
+"""The record in a document, and the memory of its last prediction: what spaCy does with
+documents, how much is held, and for how long."""
+
+import gc
+import pickle
+import threading
+import warnings
+import weakref
+
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin, Span
+from spacy.vocab import Vocab
+
+from spacy_hosemi.prediction.memo import MEMO, Memo
+
+from ..helpers import initialize, make_nlp, make_trained, randomize
+
+TEXT = "Ada Lovelace wrote to Charles Babbage."
+OTHER = "She met Ada in Paris."
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return make_trained()
+
+
+def read(doc):
+    return [ent._.confidence for ent in doc.ents]
+
+
+def posteriors(nlp, text):
+    """What the component computes with each prediction, without any memory of it."""
+    pipe = nlp.get_pipe("hosemi")
+    pipe.confidence = True
+    try:
+        return read(nlp(text))
+    finally:
+        pipe.confidence = False
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_from_docs(nlp, is_read):
+    docs = [nlp(TEXT), nlp.make_doc("Nobody."), nlp(OTHER)]
+    expected = [p for text in (TEXT, OTHER) for p in posteriors(nlp, text)]
+    if is_read:
+        for doc in docs:
+            read(doc)
+    joined = Doc.from_docs(docs)
+    assert read(joined) == (expected if is_read else [None] * len(expected))
+    # Predicted again, it has one record: that of the whole.
+    assert None not in read(nlp.get_pipe("hosemi")(joined))
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_as_doc(nlp, is_read):
+    doc = nlp(TEXT)
+    expected = posteriors(nlp, TEXT)
+    if is_read:
+        read(doc)
+    part = doc[3:].as_doc(copy_user_data=True)
+    assert [ent.text for ent in part.ents] == ["Charles Babbage"]
+    assert read(part) == (expected[1:] if is_read else [None])
+    whole = doc[:].as_doc(copy_user_data=True)
+    assert read(whole) == expected  # the same text: the component can say it
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+@pytest.mark.parametrize("vocab", ["same", "other"])
+def test_doc_bin(nlp, is_read, vocab):
+    doc = nlp(TEXT)
+    expected = posteriors(nlp, TEXT)
+    if is_read:
+        read(doc)
+    data = DocBin(docs=[doc, nlp(OTHER)], store_user_data=True).to_bytes()
+    vocab = nlp.vocab if vocab == "same" else Vocab()
+    copy, _ = DocBin(store_user_data=True).from_bytes(data).get_docs(vocab)
+    assert read(copy) == pytest.approx(expected)
+
+
+def test_copies(nlp):
+    doc = nlp(TEXT)
+    expected = posteriors(nlp, TEXT)
+    copies = [
+        Doc(nlp.vocab).from_bytes(doc.to_bytes()),
+        pickle.loads(pickle.dumps(doc)),
+        doc.copy(),
+    ]
+    assert [read(copy) for copy in copies] == [expected] * 3
+    read(doc)
+    assert read(doc.copy()) == expected
+    assert [ent["label"] for ent in doc.to_json()["ents"]] == ["PER", "PER"]
+    assert read(Doc(nlp.vocab).from_json(doc.to_json())) == [None, None]
+
+
+@pytest.mark.parametrize("encoding", ["segments", "BIO"])
+@pytest.mark.parametrize("is_read", [False, True])
+def test_retokenized(encoding, is_read):
+    nlp = make_trained(encoding=encoding)
+    doc, expected = nlp(TEXT), posteriors(nlp, TEXT)
+    if is_read:
+        read(doc)
+    with doc.retokenize() as retokenizer:
+        for ent in doc.ents:
+            retokenizer.merge(ent)
+    assert read(doc) == expected
+    doc = nlp(TEXT)
+    with doc.retokenize() as retokenizer:
+        retokenizer.split(doc[2], ["wr", "ote"], heads=[doc[1], doc[1]])
+    assert read(doc) == expected
+
+
+def test_documents_of_version_0_1_0(nlp):
+    doc = nlp(TEXT).copy()  # of which there is no memory
+    record = {"component": "gone", "spans": {"0:12:PER": 0.25, "22:37:PER": None}}
+    doc.user_data = {"hosemi": {"hosemi": record}}
+    assert read(doc) == [0.25, None]
+    doc = nlp.get_pipe("hosemi")(doc)  # its entities are not preset
+    assert read(doc) == posteriors(nlp, TEXT)
+
+
+def test_without_a_warning(nlp):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        docs = [nlp(TEXT), nlp(OTHER)]
+        joined = Doc.from_docs(docs)
+        joined[1:].as_doc(copy_user_data=True).to_json()
+        DocBin(docs=[joined], store_user_data=True).to_bytes()
+
+
+def test_the_record_is_small():
+    nlp = make_trained()
+    words = "Ada Lovelace wrote to Charles Babbage in London .".split() * 3
+    doc = Doc(nlp.vocab, words=words[:25])
+    for i, token in enumerate(doc):
+        token.is_sent_start = i % 9 == 0
+    pipe = nlp.get_pipe("hosemi")
+    doc = pipe(doc)
+    assert len(doc.ents) == 8
+    without = doc.copy()
+    without.user_data = {}
+    bare = len(without.to_bytes())
+    assert len(doc.to_bytes()) - bare < 1024
+    read(doc)
+    assert len(doc.to_bytes()) - bare < 1024
+
+
+def test_of_a_loaded_pipeline_that_is_gone(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    gc.collect()
+    assert spacy.load(tmp_path)(TEXT).ents[0]._.confidence > 0.5
+    doc = spacy.load(tmp_path)(TEXT)
+    gc.collect()
+    assert read(doc) == posteriors(nlp, TEXT)
+    saved = spacy.load(tmp_path)(TEXT).to_bytes()
+    gc.collect()
+    assert read(Doc(Vocab()).from_bytes(saved)) == [None, None]
+
+
+# --- with which weights -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+@pytest.mark.parametrize("sents", [False, True])
+def test_a_later_state_has_no_say(is_dropped, sents, monkeypatch):
+    nlp = make_nlp(scope="sents" if sents else "doc")
+    if sents:
+        nlp.add_pipe("sentencizer", before="hosemi")
+        nlp.config["training"]["annotating_components"] = ["sentencizer"]
+    initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    randomize(pipe, seed=3)
+    expected = posteriors(nlp, TEXT)
+    assert expected
+    if is_dropped:
+        monkeypatch.setattr(MEMO, "max_bytes", 0)
+    doc, other = nlp(TEXT), nlp(TEXT)
+    copy = other.copy()
+    randomize(pipe, seed=4)
+    assert read(doc) == pytest.approx(expected, abs=1e-12)
+    pipe.temperature = 3.0
+    assert read(other) == pytest.approx(expected, abs=1e-12)
+    assert read(copy) == [None] * len(expected)
+
+
+def test_a_state_that_was_published_before_labels_were_added(nlp):
+    nlp = make_trained()
+    expected = posteriors(nlp, TEXT)
+    doc = nlp(TEXT)
+    nlp.get_pipe("hosemi").add_label("NEW")
+    assert read(doc) == expected
+
+
+# --- memory -----------------------------------------------------------------------
+
+
+class Left:
+    """What a prediction leaves, of a given size."""
+
+    def __init__(self, size, log, has_arrays=True):
+        self.size, self.log, self.has_arrays = size, log, has_arrays
+
+    def detach(self):
+        self.log.append("detach")
+
+    def n_bytes(self):
+        return self.size
+
+    def without_arrays(self):
+        return Left(self.size, self.log, False)
+
+    def again(self, doc):
+        self.log.append("again")
+        return Left(self.size, self.log)
+
+    def paths(self, spans):
+        assert self.has_arrays
+        return [[(span[2], self.size)] for span in spans]
+
+
+SPANS = [(0, 1, "A")]
+
+
+def store(memo, doc, left, name="x"):
+    memo.store(name, [doc], [left], [SPANS])
+
+
+def test_the_oldest_go_first():
+    memo, log = Memo(max_bytes=100), []
+    docs = [Doc(Vocab(), words=["a"]) for _ in range(4)]
+    for doc in docs:
+        store(memo, doc, Left(40, log))
+    assert (memo.n_bytes, len(memo)) == (80, 4)
+    for doc in docs:
+        assert memo.read("x", doc, lambda doc=doc: doc) == (SPANS, [[("A", 40)]])
+    assert log == ["detach"] * 4 + ["again"] * 2
+    assert memo.read("x", docs[0], lambda: None) is None  # its tokens have changed
+    assert memo.read("y", docs[0], lambda: docs[0]) is None
+    store(memo, docs[0], Left(10, log))
+    assert memo.n_bytes == 90
+    memo.drop("x", docs[0])
+    memo.drop("x", docs[0])
+    assert memo.n_bytes == 80
+
+
+def test_documents_that_were_predicted_together():
+    memo, log = Memo(max_bytes=100), []
+    docs = [Doc(Vocab(), words=["a"]) for _ in range(3)]
+    memo.store("x", docs, [Left(size, log) for size in (10, 20, 30)], [SPANS] * 3)
+    assert (memo.n_bytes, len(memo)) == (60, 3)
+    del docs[1:]
+    assert (memo.n_bytes, len(memo)) == (60, 1)  # they share arrays
+    assert memo.read("x", docs[0], lambda: None) == (SPANS, [[("A", 10)]])
+    del docs
+    assert (memo.n_bytes, len(memo)) == (0, 0)
+
+
+def test_one_that_is_too_large_is_computed_again():
+    memo, log = Memo(max_bytes=100), []
+    doc = Doc(Vocab(), words=["a"])
+    store(memo, doc, Left(101, log))
+    assert memo.n_bytes == 0
+    assert memo.read("x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
+
+
+def test_documents_are_not_kept(nlp):
+    gc.collect()
+    n, n_bytes = len(MEMO), MEMO.n_bytes
+    docs = [nlp(TEXT) for _ in range(10)]
+    assert (len(MEMO), MEMO.n_bytes > n_bytes) == (n + 10, True)
+    weak = [weakref.ref(doc) for doc in docs]
+    del docs
+    assert [x() for x in weak] == [None] * 10  # by reference counts alone
+    assert (len(MEMO), MEMO.n_bytes) == (n, n_bytes)
+
+
+def test_what_was_read_is_dropped(nlp):
+    n_bytes = MEMO.n_bytes
+    doc = nlp(TEXT)
+    assert MEMO.n_bytes > n_bytes
+    expected = read(doc)
+    assert MEMO.n_bytes == n_bytes
+    assert read(doc) == expected
+
+
+def test_threads():
+    memo, errors = Memo(max_bytes=2000), []
+
+    def work(seed):
+        try:
+            docs = []
+            for i in range(300):
+                doc = Doc(vocab, words=["a"])
+                store(memo, doc, Left(seed + 1, []), f"x{i % 2}")
+                docs = [*docs[-20:], doc]
+                for one in docs[::5]:
+                    for name in ("x0", "x1"):
+                        found = memo.read(name, one, lambda one=one: one)
+                        assert found in (None, (SPANS, [[("A", seed + 1)]]))
+                if i % 7 == 0:
+                    memo.drop("x0", docs[0])
+        except Exception as e:
+            errors.append(e)
+
+    vocab = Vocab()
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    gc.collect()
+    assert (len(memo), memo.n_bytes) == (0, 0)
+
+
+def test_reading_while_others_predict_and_train():
+    nlp = make_trained()
+    pipe = nlp.get_pipe("hosemi")
+    expected = {text: posteriors(nlp, text) for text in (TEXT, OTHER)}
+    docs = [nlp(text) for text in (TEXT, OTHER) * 50]
+    errors = []
+
+    def reader(some):
+        for doc in some:
+            if read(doc) != pytest.approx(expected[doc.text], abs=1e-12):
+                errors.append(doc)
+
+    def writer():
+        for i in range(20):
+            pipe.set_weights((1 - i / 40) * pipe.get_weights())
+            nlp(TEXT)
+
+    threads = [threading.Thread(target=reader, args=(docs[i::4],)) for i in range(4)]
+    threads.append(threading.Thread(target=writer))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+
+
+def test_a_preset_entity_of_another_component(nlp):
+    doc = nlp.make_doc(TEXT)
+    doc.ents = [Span(doc, 2, 3, "VERB")]
+    assert [p is None for p in read(nlp(doc))] == [False, True, False]
