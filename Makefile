@@ -19,6 +19,7 @@ READY := $(VENV)/.built $(VENV)/.dev
 help:
 	@echo "make demo            train on the small corpus and show what comes out"
 	@echo "make test            run the tests; ARGS=... goes to pytest"
+	@echo "                     HOSEMI_THOROUGH=1: with many more random cases"
 	@echo "make coverage        run the tests and show which lines of Python they miss"
 	@echo "make docs            make a site of README and docs/ in build/docs"
 	@echo "make install         install the package in $(VENV), for development"

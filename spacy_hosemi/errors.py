@@ -19,10 +19,10 @@ class Errors(metaclass=_Coded):
         "'^' or '$' (these stand for the begin and the end in patterns)."
     )
     HS002 = (
-        "pattern {pattern} has {found} names; expected two or more. A preference for "
-        "a single label belongs into the start potentials."
+        "pattern {pattern} has {found} names; expected 2 to {highest}. A preference "
+        "for a single label belongs into the start potentials."
     )
-    HS003 = "pattern {pattern} has the unknown label {found!r}; labels are {expected}."
+    HS003 = "pattern {pattern} has the unknown label {found}; labels are {expected}."
     HS004 = (
         "pattern {pattern} has {found!r} inside; '^' (begin) may only stand first and "
         "'$' (end) only last."
@@ -42,7 +42,7 @@ class Errors(metaclass=_Coded):
         "another automaton or another document?"
     )
     HS011 = (
-        "{name} has {found} at {where}; expected numbers from -{highest:g} to "
+        "{name} has {found} at {where}; expected numbers from {lowest:g} to "
         "{highest:g}, or -inf, which forbids. Divide all scores by a number, or put "
         "-inf where a large negative score should forbid."
     )
@@ -72,7 +72,7 @@ class Errors(metaclass=_Coded):
         "(start, end, label) with each start equal to the end before it."
     )
     HS021 = "label is {found}; expected a label index from 0 to {last}."
-    HS022 = "probability is {found}; expected a number above 0 and at most 1."
+    HS022 = "probability p is {found}; expected a number above 0 and at most 1."
     HS023 = "{name} is {found}; expected one of {expected}."
     HS104 = (
         'method is "nonnegative" and {name} has {found} for {pattern}; expected 0 or '
@@ -83,9 +83,15 @@ class Errors(metaclass=_Coded):
         "segment ({start}, {end}) does not lie within {n_tokens} tokens; expected "
         "0 <= start < end <= n."
     )
+    HS124 = (
+        "potentials give all segmentations together a log sum of {found:g}; expected "
+        "-{limit:g} to {limit:g}, since sums of such a size are rounded by more than "
+        "the differences that decide. Divide all scores by a number, or put -inf "
+        "where a large negative score should forbid."
+    )
     # core: label grammar
     HS070 = (
-        "{name} is {found!r}; expected {expected} such as 'A at most once', 'A at "
+        "{name} is {found}; expected {expected} such as 'A at most once', 'A at "
         "least twice', 'A exactly 3', 'A never before B', 'A only after B', 'A never "
         "directly after B' or 'A only directly before B'. A and B are labels, or "
         "several joined by ' or '; a count is once, twice or a whole number. Write it "

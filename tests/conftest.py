@@ -1,3 +1,4 @@
+import os
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import islice
@@ -10,10 +11,12 @@ from spacy.tokens import DocBin
 
 ROOT = Path(__file__).parent.parent
 
-# Slow machines and the checked build must not fail for their speed.
+# Slow machines and the checked build must not fail for their speed. HOSEMI_THOROUGH=1
+# looks at many more random cases.
 settings.register_profile(
     "spacy_hosemi",
     settings(),
+    max_examples=100 if os.environ.get("HOSEMI_THOROUGH") == "1" else 25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

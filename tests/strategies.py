@@ -3,6 +3,7 @@ seeded generator, `random_problem`. Imports nothing of ours. What both of them c
 is asserted in `tests/core/test_oracles.py`.
 """
 
+import os
 from collections.abc import Callable
 from itertools import product
 
@@ -13,6 +14,14 @@ from hypothesis.extra.numpy import arrays
 from .oracles import Pattern, Problem, Segment
 
 INF = float("inf")
+IS_THOROUGH = os.environ.get("HOSEMI_THOROUGH") == "1"
+
+
+def n_of(thorough: int) -> int:
+    """How many random problems: all of them with HOSEMI_THOROUGH=1, else a fifth."""
+    return thorough if IS_THOROUGH else max(thorough // 5, 1)
+
+
 # ties: small integers; steps: multiples of 5,000; spikes: small, some up to +-900,
 # around where a double underflows (e^-745)
 KINDS = ("ties", "small", "medium", "steps", "huge", "spikes")

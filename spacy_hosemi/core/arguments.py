@@ -10,6 +10,12 @@ import numpy as np
 
 from ..errors import Errors
 
+# Threads of one call: more only wait for each other.
+MOST_THREADS = 1024
+
+# Segments that one call returns: one to two gigabytes.
+MOST_SEGMENTS = 10_000_000
+
 
 def shown(value: object) -> str:
     """A value as messages show it: its repr, cut after 100 characters."""
@@ -20,15 +26,27 @@ def shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:97]}..."
 
 
+def is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def check_flag(name: str, value: object) -> None:
+    """RAISES (TypeError): HS026 neither True nor False."""
+    if not isinstance(value, (bool, np.bool_)):
+        expected = "True or False"
+        raise TypeError(
+            Errors.HS026.format(name=name, found=shown(value), expected=expected)
+        )
+
+
 def check_whole(
     name: str, value: object, low: int, high: int, message: str = Errors.HS026
 ) -> int:
     """RETURNS (int): The value. RAISES (TypeError, ValueError): HS026, or the message
     given, if it is no whole number from low to high."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole and low <= value <= high:  # type: ignore[operator]
+    if is_whole(value) and low <= value <= high:  # type: ignore[operator]
         return int(value)  # type: ignore[call-overload]
-    kind = ValueError if is_whole else TypeError
+    kind = ValueError if is_whole(value) else TypeError
     expected = f"a whole number from {low:,} to {high:,}"
     raise kind(message.format(name=name, found=shown(value), expected=expected))
 

@@ -35,8 +35,12 @@ ROLES = ("inside", "start", "end")
 
 Floats = NDArray[np.float64]
 
-# The greatest score but for its sign: no sum of scores overflows.
-HIGHEST = 1e200
+# No sum of scores overflows, and small scores are not lost beside large positive ones;
+# simd.h has the same numbers.
+LOWEST, HIGHEST = -1e200, 1e12
+
+# Beyond that the log of a sum is rounded by more than 1e-4, and so is a probability.
+LARGEST_SUM = 1e12
 
 # Numbers in one array of `Potentials.zeros`: 2 GiB.
 MOST_NUMBERS = 2**28
@@ -58,7 +62,7 @@ class Potentials:
         and end (2), in any order; duplicates add. For observed columns: they take
         memory where there is an entry, not for each token and column.
 
-    Scores are numbers from -1e200 to 1e200, or -inf, which forbids.
+    Scores are numbers from -1e200 to 1e12, or -inf, which forbids.
     """
 
     inside: Floats
@@ -149,6 +153,18 @@ def check_automaton(automaton: object) -> PatternAutomaton:
     return automaton
 
 
+def check_sum(total: float) -> None:
+    """RAISES (ValueError): HS124 a log of a sum in which small scores are lost."""
+    if -np.inf < total < -LARGEST_SUM or total > LARGEST_SUM:
+        raise ValueError(Errors.HS124.format(found=total, limit=LARGEST_SUM))
+
+
+def check_document(automaton: object, potentials: object) -> None:
+    """RAISES (TypeError): HS019 objects of other classes."""
+    check_automaton(automaton)
+    check_kind("potentials", potentials, Potentials)
+
+
 def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Potentials:
     """Shapes, types and numbers, as C-contiguous float64; copies only what it must.
 
@@ -208,12 +224,16 @@ def _as_array(name: str, value: object, kinds: str, expected: object) -> NDArray
 def _check_scores(name: str, array: Floats) -> None:
     if not array.size:
         return
-    fits = (np.abs(array) <= HIGHEST) | np.isneginf(array)  # not NaN
+    fits = (array <= HIGHEST) & ((array >= LOWEST) | np.isneginf(array))  # not NaN
     if not fits.all():
         where = tuple(int(i) for i in np.argwhere(~fits)[0])
         raise ValueError(
             Errors.HS011.format(
-                name=name, found=array[where], where=list(where), highest=HIGHEST
+                name=name,
+                found=array[where],
+                where=list(where),
+                lowest=LOWEST,
+                highest=HIGHEST,
             )
         )
 

@@ -12,17 +12,17 @@ from spacy_hosemi import core
 
 from .. import oracles
 from ..oracles import Problem
-from ..strategies import KINDS, random_problem
+from ..strategies import IS_THOROUGH, KINDS, n_of, random_problem
 
 INF = float("inf")
 LABELS = tuple("OABCDEFGHIJKLMN")
-N_PROBLEMS = 5000
+N_PROBLEMS = n_of(5000)
 DENSE = ("inside", "start", "end", "length", "tail", "pattern")
 FIELDS = (*DENSE, "cells", "entries")
 
 
 # For properties of what other tests compare with enumeration.
-few_examples = settings(max_examples=40)
+few_examples = settings(max_examples=40 if IS_THOROUGH else 15)
 
 
 @cache

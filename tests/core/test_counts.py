@@ -9,13 +9,13 @@ from spacy_hosemi import core
 
 from .. import oracles
 from ..strategies import random_problem
-from .problems import INF, as_core, given_columns, gradient_fields, raises, zeros
+from .problems import INF, as_core, given_columns, gradient_fields, n_of, raises, zeros
 
 
 def test_counts_of_random_segmentations():
     """Of observed columns too, dense ones and those of cells and entries."""
     n_observed = n_impossible = 0
-    for seed in range(80):
+    for seed in range(n_of(80)):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng, constrained=False)
         automaton, potentials, _ = as_core(problem)
@@ -36,8 +36,8 @@ def test_counts_of_random_segmentations():
                 np.testing.assert_allclose(
                     array, before[name] + more, atol=1e-9, err_msg=f"{name} {seed}"
                 )
-    assert n_impossible > 10
-    assert n_observed > 40
+    assert n_impossible > n_of(10)
+    assert n_observed > n_of(40)
 
 
 def test_segments_are_checked():

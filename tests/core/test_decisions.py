@@ -2,7 +2,6 @@
 
 import math
 import sys
-import time
 from functools import cache
 
 import numpy as np
@@ -13,12 +12,12 @@ from spacy_hosemi import core
 
 from .. import oracles
 from ..strategies import KINDS, problems_nLD, random_problem
-from .problems import INF, as_core, few_examples, make_cells, raises, zeros
+from .problems import INF, as_core, few_examples, make_cells, n_of, raises, zeros
 from .test_inference import IMPOSSIBLE, renewal
 
 GAINS = {"spans": oracles.expected_correct, "f1": oracles.expected_f1}
 OBJECTIVES = list(GAINS)
-N_PROBLEMS = 500
+N_PROBLEMS = n_of(500)
 
 
 @cache
@@ -108,7 +107,7 @@ def test_gain_equals_enumeration_on_any_problem(problem, objective):
 
 
 def test_spans_that_pay_at_a_given_f1_equal_enumeration():
-    for seed in range(100):
+    for seed in range(n_of(100)):
         problem, scores = scored(seed)
         automaton, potentials, constraints = as_core(problem)
         prob = oracles.span_probabilities(scores)
@@ -152,14 +151,14 @@ def test_a_span_that_does_not_pay_may_be_needed(seed, expected_f1):
 
 @pytest.mark.parametrize("expected_f1", [None, 0.0])
 def test_long_documents_with_few_spans(expected_f1):
-    """Outside may go on for long: it is not looked at."""
+    """Outside may go on for long, and none of its 32 million segments is listed."""
     n_tokens = 8_000
     automaton, potentials = zeros(n_tokens, 2, tail=[0.0, -5.0], patterns=[(0, 0)])
     potentials.start[:, 1] = math.log(1e-4)
     potentials.pattern[:] = -INF
-    began = time.process_time()
+    listed = core.marginals(automaton, potentials).segments_above(1e-7, outside=False)
+    assert 0 < len(listed) < 10 * n_tokens
     core.mbr(automaton, potentials, "f1", expected_f1=expected_f1)
-    assert time.process_time() - began < 4.0  # and not a minute
 
 
 def spans(segments):
@@ -221,7 +220,7 @@ def test_gain_on_longer_documents(n_tokens, objective):
 def test_a_certain_segmentation_is_decided_for(objective):
     """One that is far ahead of all others. That another span is right has some
     probability, however small, and so "spans" may add it where that costs nothing."""
-    for seed in range(100):
+    for seed in range(n_of(100)):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng, kinds=("small",), constrained=False)
         scores = oracles.scored(problem)
@@ -304,7 +303,7 @@ def test_entropy_by_hand():
 @pytest.mark.parametrize("kind", KINDS)
 def test_entropy_equals_enumeration(kind):
     worst = (0.0, 0)
-    for seed in range(200):
+    for seed in range(n_of(200)):
         problem = random_problem(np.random.default_rng(seed), kinds=(kind,))
         expected = oracles.entropy(oracles.scored(problem))
         found = core.entropy(*as_core(problem))

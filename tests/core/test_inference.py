@@ -30,6 +30,7 @@ from .problems import (
     gradient_fields,
     make_cells,
     make_entries,
+    n_of,
     raises,
     relative_error,
     set_scores,
@@ -225,7 +226,7 @@ def test_equals_enumeration_on_any_problem(problem):
 
 def test_score_equals_enumeration():
     rng = np.random.default_rng(4)
-    for _ in range(60):
+    for _ in range(n_of(60)):
         problem = random_problem(rng, constrained=False)
         automaton, potentials, _ = as_core(problem)
         for segmentation, expected in oracles.scored(problem).items():
@@ -248,7 +249,7 @@ def test_equals_the_log_domain_reference(n_tokens):
 
 def test_spikes_equal_the_log_domain_reference():
     rng = np.random.default_rng(18)
-    for _ in range(400):
+    for _ in range(n_of(400)):
         problem = random_problem(rng, kinds=("spikes",), n_tokens=7)
         expected = oracles.reference_marginals(problem)
         assert_agrees(core.marginals(*as_core(problem)), expected)
@@ -262,7 +263,7 @@ def test_equals_the_log_domain_reference_on_a_long_document(kind, observed):
     problem = random_problem(
         rng,
         kinds=(kind,),
-        n_tokens=2000,
+        n_tokens=n_of(2000),
         patterns=patterns,
         constrained=False,
         observed=observed,
@@ -274,7 +275,7 @@ def test_equals_the_log_domain_reference_on_a_long_document(kind, observed):
 @pytest.mark.parametrize("n_labels, longest, n_patterns", MANY_PATTERNS)
 def test_many_patterns(n_labels, longest, n_patterns):
     rng = np.random.default_rng(19)
-    for _ in range(8):
+    for _ in range(n_of(10)):
         patterns = random_patterns(rng, n_labels, longest, n_patterns)
         problem = random_problem(rng, n_tokens=8, n_labels=n_labels, patterns=patterns)
         expected = oracles.reference_marginals(problem)
@@ -416,7 +417,7 @@ def test_one_token_segments_are_a_linear_chain(n_tokens):
 def test_tail_equals_explicit_lengths():
     """length = c + d * t, once with D = n, once with D = 1 and the tail t."""
     rng = np.random.default_rng(11)
-    for _ in range(50):
+    for _ in range(n_of(50)):
         problem = random_problem(rng, kinds=("small",), n_tokens=8)
         n_labels = len(problem.tail)
         constant, tail = rng.normal(size=(2, n_labels))
@@ -517,7 +518,7 @@ def test_order_of_observed_patterns_does_not_matter(problem):
 
 def test_a_pattern_is_an_observed_pattern_with_one_score_at_each_start():
     rng = np.random.default_rng(24)
-    for _ in range(50):
+    for _ in range(n_of(50)):
         problem = random_problem(rng, kinds=("small",), observed=())
         plain = [k for k, z in enumerate(problem.patterns) if z[-1] != "$"]
         other = [k for k, z in enumerate(problem.patterns) if z[-1] == "$"]
@@ -538,7 +539,7 @@ def test_a_pattern_is_an_observed_pattern_with_one_score_at_each_start():
 def test_entries_are_the_same_as_dense_columns():
     rng = np.random.default_rng(25)
     names = ("inside", "start", "end")
-    for _ in range(100):
+    for _ in range(n_of(100)):
         problem = random_problem(rng, kinds=("small", "spikes"))
         fields = zip(names, oracles.dense_columns(problem), strict=True)
         dense = problem._replace(entries=(), **dict(fields))
@@ -552,7 +553,7 @@ def test_entries_are_the_same_as_dense_columns():
 
 def test_observed_columns_of_zeros_change_nothing():
     rng = np.random.default_rng(26)
-    for _ in range(50):
+    for _ in range(n_of(50)):
         problem = random_problem(rng, observed=())
         more = problem._replace(observed=random_observed(rng, problem.n_labels))
         found, expected = (core.marginals(*as_core(p)) for p in (more, problem))
@@ -562,7 +563,7 @@ def test_observed_columns_of_zeros_change_nothing():
 
 def test_a_pattern_of_weight_zero_changes_nothing():
     rng = np.random.default_rng(12)
-    for _ in range(50):
+    for _ in range(n_of(50)):
         problem = random_problem(rng, n_tokens=5)
         new = (0, 0, 0, 0, "$")  # longer than any other
         more = problem._replace(

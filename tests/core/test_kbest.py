@@ -16,6 +16,7 @@ from .problems import (
     as_core,
     few_examples,
     make_cells,
+    n_of,
     raises,
     relative_error,
     solved,
@@ -94,7 +95,7 @@ def test_result_has_plain_numbers():
 
 def test_all_in_order_equal_enumeration():
     """Ties too: in the order of the rule, as everything is listed."""
-    for seed in range(300):
+    for seed in range(n_of(300)):
         problem = random_problem(np.random.default_rng(seed), kinds=EXACT)
         expected = oracles.ranked(oracles.scored(problem))
         found = kbest(problem, len(expected) + 1)
@@ -128,7 +129,7 @@ def test_k_equal_enumeration_on_any_problem(problem):
 
 @pytest.mark.parametrize("k", [1, 3, 50])
 def test_the_first_is_the_best_with_its_ties(k):
-    for seed in range(300):
+    for seed in range(n_of(300)):
         arguments, _, (segments, score) = solved(seed, kinds=EXACT)
         automaton, potentials, constraints = arguments
         found = core.kbest(automaton, potentials, k, constraints)
@@ -142,7 +143,7 @@ def test_the_first_is_the_best_with_its_ties(k):
 @pytest.mark.parametrize("k", [2, 7, 60])
 def test_scores_of_the_k_best_with_ties_equal_enumeration(k):
     """Which of those tied at the end are listed is not said: their scores are."""
-    for seed in range(200):
+    for seed in range(n_of(200)):
         problem = random_problem(np.random.default_rng(seed), kinds=("ties",))
         scores = oracles.scored(problem)
         found = kbest(problem, k)
@@ -300,7 +301,7 @@ def test_error_k(k):
 
 def test_scores_are_numbers():
     rng = np.random.default_rng(34)
-    for _ in range(100):
+    for _ in range(n_of(100)):
         problem = random_problem(rng, kinds=("huge", "spikes"), n_tokens=6)
         for _, score in kbest(problem, 50):
             assert not math.isnan(score) and score > -INF

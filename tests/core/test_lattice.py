@@ -9,10 +9,10 @@ from spacy_hosemi.core.algorithms.lattice_graph import StateTable
 
 from .. import oracles
 from ..strategies import random_problem
-from .problems import as_core, make_automaton
+from .problems import as_core, make_automaton, n_of
 
 INF = float("inf")
-N_PROBLEMS = 300
+N_PROBLEMS = n_of(300)
 
 
 def some_segments(problem, rng):

@@ -11,12 +11,12 @@ from spacy_hosemi.core.sweeps.viterbi_bounds import groups_left
 
 from .. import oracles
 from ..strategies import EXACT, problems_nLD, random_patterns, random_problem
-from .problems import INF, as_core, make_cells, make_entries, raises, zeros
+from .problems import INF, as_core, make_cells, make_entries, n_of, raises, zeros
 from .test_grammar_inference import RULES, SETS, compiled
 from .test_inference import MANY_PATTERNS
 
 METHODS = ("nonnegative", "auto", "automaton", "bounds")
-N_PROBLEMS = 2000
+N_PROBLEMS = n_of(2000)
 
 
 def only_adding(problem: oracles.Problem) -> oracles.Problem:
@@ -96,7 +96,7 @@ def test_score_equals_enumeration_on_any_problem(problem):
 @pytest.mark.parametrize("n_tokens", [12, 40])
 def test_longer_documents_equal_the_reference(n_tokens):
     rng = np.random.default_rng(n_tokens)
-    for _ in range(50):
+    for _ in range(n_of(50)):
         problem = random_problem(rng, kinds=EXACT, n_tokens=n_tokens)
         problem = only_adding(problem)
         assert_found(problem, *oracles.reference_best(problem))
@@ -119,7 +119,7 @@ def test_ties_of_many_patterns(n_labels, longest, n_patterns):
 def test_grammar_equals_enumeration(rules):
     grammar = compiled(tuple(rules))
     permitted = [RULES[rule] for rule in rules if rule in RULES]
-    for seed in range(80):
+    for seed in range(n_of(80)):
         rng = np.random.default_rng(seed)
         problem = only_adding(random_problem(rng, kinds=EXACT, n_labels=3))
         scores = oracles.filtered(oracles.scored(problem), grammar.permits)

@@ -19,6 +19,7 @@ from .problems import (
     make_automaton,
     make_cells,
     make_entries,
+    n_of,
     raises,
     zeros,
 )
@@ -278,7 +279,7 @@ def test_gradient_has_the_shapes_of_the_potentials():
 
 def test_gradient_has_the_shapes_of_any_potentials():
     rng = np.random.default_rng(4)
-    for _ in range(100):
+    for _ in range(n_of(100)):
         problem = random_problem(rng)
         automaton, potentials, constraints = as_core(problem)
         found = core.marginals(automaton, potentials, constraints)

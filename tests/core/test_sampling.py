@@ -11,7 +11,7 @@ from spacy_hosemi import core
 
 from .. import oracles
 from ..strategies import problems_nLD, random_problem, traits
-from .problems import INF, as_core, raises, zeros
+from .problems import INF, as_core, n_of, raises, zeros
 from .test_inference import IMPOSSIBLE
 
 N_SAMPLES = 20_000
@@ -113,7 +113,7 @@ def test_nothing_impossible_is_drawn(problem):
 
 @pytest.mark.parametrize("kind", ["small", "spikes", "huge"])
 def test_nothing_impossible_is_drawn_from_random_problems(kind):
-    for seed in range(100):
+    for seed in range(n_of(100)):
         problem = random_problem(np.random.default_rng(seed), kinds=(kind,))
         scores = oracles.scored(problem)
         if oracles.possible(scores):

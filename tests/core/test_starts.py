@@ -16,12 +16,13 @@ from .problems import (
     gradient_fields,
     make_automaton,
     make_entries,
+    n_of,
     only_labels,
     raises,
 )
 from .test_inference import assert_agrees, relative_error, solve
 
-N_PROBLEMS = 600
+N_PROBLEMS = n_of(600)
 
 
 def at_starts(seed: int, kinds=KINDS, **given) -> oracles.Problem:
@@ -118,7 +119,7 @@ def test_long_documents_are_as_with_split_states(kinds, block, monkeypatch):
 def test_counts_of_a_segmentation():
     """Its score, what `less` takes away, and whether it is possible."""
     n_entries = 0
-    for seed in range(300):
+    for seed in range(n_of(300)):
         problem = at_starts(seed, ("small",), constrained=False, n_tokens=5)
         automaton, potentials, _ = as_core(problem)
         segments, score = core.viterbi(automaton, potentials)
@@ -136,7 +137,7 @@ def test_counts_of_a_segmentation():
         expected = oracles.marginals(problem, {tuple(segments): 0.0}).entries
         np.testing.assert_allclose(taken, expected, atol=1e-9)
         n_entries += np.count_nonzero(expected)
-    assert n_entries > 100
+    assert n_entries > n_of(100)
 
 
 def test_what_is_forbidden_at_one_token():

@@ -12,12 +12,12 @@ from spacy_hosemi.core.sweeps.scaled_x4 import segment_probabilities
 
 from .. import oracles
 from ..strategies import EXACT, KINDS, random_problem
-from .problems import LABELS, all_segments, as_core, make_automaton, raises
+from .problems import LABELS, all_segments, as_core, make_automaton, n_of, raises
 from .test_inference import largest_errors
 from .test_kbest import as_lists
 from .test_lanes import by_marginals, problem_of_lanes
 
-N_PROBLEMS = 400
+N_PROBLEMS = n_of(400)
 
 
 def random_ties(rng, n_patterns):

@@ -17,12 +17,13 @@ from .problems import (
     as_core,
     make_automaton,
     make_entries,
+    n_of,
     only_labels,
     zeros,
 )
 from .test_nonnegative import only_adding, positive
 
-N_PROBLEMS = 400
+N_PROBLEMS = n_of(400)
 METHODS = ("auto", "nonnegative", "automaton")
 
 
@@ -110,7 +111,7 @@ def test_segments_and_ties_equal_enumeration(make):
 
 def test_scores_equal_enumeration():
     """Of any size, and -inf."""
-    for seed in range(150):
+    for seed in range(n_of(150)):
         problem = only_adding(tags_on_tokens(seed, KINDS))
         automaton, potentials, constraints = as_core(problem)
         _, score = oracles.best(oracles.scored(problem))
@@ -133,7 +134,7 @@ def test_longer_documents_equal_the_reference(make, n_tokens):
 
 @pytest.mark.parametrize("make", KINDS_OF_SEGMENTS)
 def test_scores_below_0_are_decoded_by_another_method(make):
-    for seed in range(150):
+    for seed in range(n_of(150)):
         problem = make(seed)
         segments, score = oracles.best(oracles.scored(problem))
         assert core.viterbi(*as_core(problem)) == (list(segments), score), seed
@@ -216,7 +217,7 @@ def test_rooms_are_used_again_for_other_documents(tails):
 def test_counts_of_a_segmentation_give_its_score():
     """Any lengths: entries are counted without the states of their patterns."""
     n_counted = 0
-    for seed in range(300):
+    for seed in range(n_of(300)):
         problem = random_problem(np.random.default_rng(seed), kinds=EXACT)
         n_labels = problem.n_labels
         if not (problem.observed and problem.entries):
@@ -244,7 +245,7 @@ def test_counts_of_a_segmentation_give_its_score():
             assert rest + of_entries == expected
             assert set(counts.entries["score"].tolist()) <= {0.0, 2.0}
             n_counted += bool(fired.any())
-    assert n_counted > 50
+    assert n_counted > n_of(50)
 
 
 def test_prefixes_by_hand():

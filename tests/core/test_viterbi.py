@@ -19,6 +19,7 @@ from .problems import (
     few_examples,
     make_cells,
     make_entries,
+    n_of,
     raises,
     relative_error,
     solved,
@@ -115,7 +116,7 @@ def test_score_equals_enumeration():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_segments_and_ties_equal_enumeration(method):
-    for seed in range(1500):
+    for seed in range(n_of(1500)):
         arguments, _, (segments, score) = solved(seed, kinds=EXACT)
         found = twice(arguments, method)
         message = f"random_problem(np.random.default_rng({seed}), kinds=EXACT)"
@@ -136,7 +137,7 @@ def test_score_equals_enumeration_on_any_problem(problem):
 @pytest.mark.parametrize("n_tokens", [12, 30, 60])
 def test_segments_and_ties_equal_the_reference(n_tokens):
     rng = np.random.default_rng(n_tokens)
-    for _ in range(60):
+    for _ in range(n_of(60)):
         problem = random_problem(rng, kinds=EXACT, n_tokens=n_tokens)
         segments, score = oracles.reference_best(problem)
         assert twice(as_core(problem)) == (list(segments), score)

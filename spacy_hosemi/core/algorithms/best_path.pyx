@@ -1,9 +1,9 @@
 """The best segmentation of each of many documents.
 
-The sweep of `completions` with max for +, in one of three ways that find the same:
-through all arcs; through those of `nonnegative`; or, the fastest for most models, only
-through the groups of states that `bounds` leaves at each token. If segments are tokens
-and patterns have features and only add, there is a fourth one, see `token_sweep`.
+The sweep of `backward` with max for +, in one of three ways that find the same: through
+all arcs; through the arcs of `nonnegative`; or, the fastest for most models, only
+through the groups of states that `viterbi_bounds` leaves at each token. `token_sweep`
+is a fourth way, for segments of one token and observed patterns that only add.
 """
 
 import numpy as np
@@ -20,7 +20,14 @@ from ..sweeps.observed.histories cimport Histories, are_of_labels, histories_of
 from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..parallel.tasks cimport Task
 from ..sweeps.nonnegative cimport find_ladder
-from ..potentials import ENTRIES, check_automaton, check_potentials, without_entries
+from ..arguments import check_kind
+from ..potentials import (
+    ENTRIES,
+    Potentials,
+    check_automaton,
+    check_potentials,
+    without_entries,
+)
 
 NO_PATTERNS = np.zeros(0)
 
@@ -28,20 +35,19 @@ NO_PATTERNS = np.zeros(0)
 # their tables to stay in the cache of the processor.
 N_TOGETHER = 8
 
-# Rooms of finished documents are kept for others, for some threads, if they have no
-# more than so many numbers together.
+# The tables of finished documents are used again for others: at most N_SPARE of them,
+# with at most LARGE numbers together.
 N_SPARE = 4 * N_TOGETHER
 LARGE = 4_000_000
 
-# Bounds are looked for where an arc for each pair of groups is so many times less than
-# all arcs.
+# Look for bounds if there are at least PAYS times as many arcs as pairs of groups.
 cdef double PAYS = 1.5
 
-# Where they leave too much of most of so many documents, they are looked for no more:
+# Stop computing bounds after N_TRIED documents if they held in fewer than half: then
 # the weights of long patterns are large, as those of a perceptron can be.
 cdef Py_ssize_t N_TRIED = 16
 
-# So many tokens are swept in the time that it takes to write down all edges.
+# The sweep of N_FEW tokens takes as long as the table of all arcs that bounds need.
 N_FEW = 16
 
 
@@ -57,6 +63,7 @@ cdef class BestOfEach(Task):
         check_automaton(automaton)
         self.rooms, self.potentials = [], potentials
         for k in range(len(potentials)):
+            check_kind("potentials", potentials[k], Potentials)
             best = None
             if method in ("auto", "nonnegative"):
                 best = _ready_for_tokens(automaton, potentials[k], constraints[k])
@@ -76,7 +83,7 @@ cdef class BestOfEach(Task):
         cdef list found = []
         for best, given in zip(self.rooms, self.potentials):
             best.next = None
-            if best.is_late:  # there was something that is no number
+            if best.is_late:  # a score is out of range
                 check_potentials(best.automaton, given)
             best._count()
             found.append((best._best_path(best.n_segments, False), best.total))
@@ -102,7 +109,9 @@ cdef bint has_only_tokens(potentials):
     length, tail = potentials.length, potentials.tail
     if getattr(length, "ndim", 0) != 2 or length.shape[1] != 1:
         return False
-    return bool((np.asarray(tail) == -np.inf).all())
+    if type(tail) is not np.ndarray or tail.dtype != np.float64:
+        return False
+    return bool((tail == -np.inf).all())
 
 
 cdef Best _ready_for_tokens(automaton, potentials, constraints):
@@ -112,7 +121,7 @@ cdef Best _ready_for_tokens(automaton, potentials, constraints):
     cdef Best best
     if histories is None or not has_sparse_columns(automaton, potentials):
         return None
-    if not has_only_tokens(potentials):
+    if type(potentials.pattern) is not np.ndarray or not has_only_tokens(potentials):
         return None
     try:
         entries = potentials.entries
@@ -134,8 +143,8 @@ cdef Best _ready_for_tokens(automaton, potentials, constraints):
 
 
 cdef Best _room(automaton, potentials, constraints, bint later=True):
-    """Ready to be solved, perhaps in the room of another document, and then `later`:
-    for short documents allocating takes as long as the sweep."""
+    """Ready to be solved, in the tables of an earlier document if there are any: to
+    allocate them takes as long as the sweep of a short document. later: see `load`."""
     cdef Layout layout = automaton.layout
     cdef Best best
     if layout is None or not layout.spare:
@@ -149,7 +158,7 @@ cdef Best _room(automaton, potentials, constraints, bint later=True):
 
 
 cdef _give_back(Best best):
-    """Keep the room of a document that nobody will look at any more."""
+    """Keep the tables of a finished document for others."""
     cdef Layout layout = best.layout
     cdef Py_ssize_t n_spare = len(layout.spare)
     if n_spare < N_SPARE and best._size() * (n_spare + 1) <= LARGE:
@@ -174,8 +183,8 @@ cdef class Best(Completions):
                 self.arcs_out, self.out_weight = self.ladder.sums, self.ladder.weight
 
     cdef bint _may_pay(self):
-        """Whether bounds are likely to. In training, weights change from document to
-        document: what is written down for them is not read twice."""
+        """Whether bounds are likely to save time. Not for a short document with new
+        weights, as in training: the tables of the weights would be read once."""
         cdef Layout layout = self.layout
         cdef Leaps known = layout.leaps
         if self.arcs_out.n_terms < PAYS * self.n_groups * self.n_groups:
@@ -186,13 +195,13 @@ cdef class Best(Completions):
         return self.edge_weights.n_documents > 1 or self.n_tokens >= N_FEW
 
     cdef _count(self):
-        """Whether bounds have held; see `_may_pay`."""
+        """Count documents in which bounds have held; see `_may_pay`."""
         if self.leaps is not None:
             self.leaps.n_tried += 1
             self.leaps.n_held += self.is_bounded
 
     cdef Py_ssize_t _size(self):
-        """RETURNS: about how many numbers there is room for."""
+        """RETURNS: About how many numbers the tables have."""
         cdef Py_ssize_t size = self.closing.shape[0] * self.n_states
         return size if self.token_sweep is None else size + self.token_sweep.size()
 
@@ -320,7 +329,7 @@ cdef class Best(Completions):
             self._push(u - 1, g, self.enter_score[g], &self.rests[j, 0])
 
     cdef void _push_long(self, Py_ssize_t j) noexcept nogil:
-        """Those that have long cells."""
+        """Segments with long cells."""
         cdef Py_ssize_t t, u, g
         for t in range(self.cells.first_long[j], self.cells.first_long[j + 1]):
             u, g = self.cells.long_start[t], self.cells.long_group[t]

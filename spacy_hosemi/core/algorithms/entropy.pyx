@@ -13,6 +13,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp, log1p
 
+from ..potentials import check_document, check_sum
 from ..sweeps.backward cimport Completions
 
 
@@ -25,14 +26,16 @@ def entropy(automaton, potentials, constraints=None):
     RETURNS (float): In nats, from 0; -inf if no segmentation is possible.
     RAISES: As `log_partition`.
     """
+    check_document(automaton, potentials)
     cdef Visits visits = Visits(automaton, potentials, constraints)
+    check_sum(visits.total)
     if visits.total == -INFINITY:
         return -INFINITY
     return visits.entropy()
 
 
 cdef class Visits(Completions):
-    """With which probability a segmentation passes each boundary and state."""
+    """The probability of each boundary and state."""
 
     cdef double[:, ::1] visited         # [n + 1, P] between segments
     cdef double[:, ::1] within          # [n + 1, P] inside one, beyond its horizon

@@ -1,10 +1,10 @@
 """The k best segmentations.
 
-The first is the Viterbi path. Any other one follows a better one up to some node, takes
-another option there, and goes on in the best way (Lawler 1972). The completions tell
-what that way is worth, so each candidate has its exact score before it is built. Nodes
-are the boundaries between segments, where label and end are chosen, and the boundaries
-that a segment passes beyond its horizon, where it ends or goes on.
+The first is the Viterbi path. Any other path follows a better one up to some node, and
+there takes another option, then the best completion (Lawler 1972). The backward sweep
+has the score of that completion, so a candidate has its exact score before it is built.
+Nodes are the boundaries between segments, where label and end are chosen, and the
+boundaries that a segment passes beyond its horizon, where it ends or goes on.
 """
 
 import heapq
@@ -15,7 +15,8 @@ import numpy as np
 from libc.math cimport INFINITY
 from libc.stdint cimport uint8_t
 
-from ...errors import Errors
+from ..arguments import MOST_SEGMENTS, check_whole
+from ..potentials import check_document
 from ..sweeps.backward cimport Completions
 
 
@@ -28,11 +29,12 @@ def kbest(automaton, potentials, k, constraints=None):
     constraints (Optional[Constraints]): What a segmentation may contain.
     RETURNS (List[Tuple[List[Tuple[int, int, int]], float]]): Segments, as `viterbi`
         gives them, and score; distinct, best first, equal ones by its tie rule.
-    RAISES (ValueError): HS026 k; and as `log_partition`.
+    RAISES (ValueError): HS026 k, which times n is at most 10,000,000; and as
+        `log_partition`.
     """
-    if k < 1:
-        raise ValueError(Errors.HS026.format(name="k", found=k, expected="1 or more"))
+    check_document(automaton, potentials)
     cdef Alternatives paths = Alternatives(automaton, potentials, constraints)
+    k = check_whole("k", k, 1, MOST_SEGMENTS // max(paths.n_tokens, 1))
     if paths.total == -INFINITY:
         return []
     found = [(paths.follow_best(0, 0, with_states=True), Start(0, 0, ()))]
@@ -57,12 +59,12 @@ def kbest(automaton, potentials, k, constraints=None):
 
 
 def tie_key(path):
-    """What decides between segmentations of the same score: the smaller comes first."""
+    """The key by which segmentations of the same score are sorted."""
     return [(segment[2], segment[0] - segment[1]) for segment in path]
 
 
 class Candidate:
-    """A path that has not been built yet, unless it had to be compared with another."""
+    """A path that is built when it is taken, or compared with one of the same score."""
 
     def __init__(self, paths, path, option):
         self._taken = None
@@ -79,8 +81,8 @@ class Candidate:
         return tie_key(self.take()[0]) < tie_key(other.take()[0])
 
 
-# From where on a path may be left: its segment of this index, there from this boundary
-# on if it is not 0; and the options at the begin of the segment that others have taken.
+# Where a path may first be left: at the segment of this index, or within it from this
+# boundary on if that is not 0; and the options at its begin that are taken already.
 Start = namedtuple("Start", ["segment", "boundary", "taken"])
 
 # How a path is left: at the begin of a segment by another label and end, at a boundary
@@ -89,7 +91,7 @@ OTHER, ENDS, GOES_ON = 0, 1, 2
 
 
 cdef class Alternatives(Completions):
-    """Where a path can be left, and what its best continuation is worth there."""
+    """Where a path can be left, and the score of the best completion there."""
 
     cdef Py_ssize_t n_ends              # options of a label: lengths, and beyond
     cdef double[::1] value              # [L n_ends]

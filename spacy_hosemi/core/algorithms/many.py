@@ -1,7 +1,7 @@
 """Many documents at once, on several threads.
 
-The kernels run without the GIL and a document is never divided, so the results are the
-same, bit for bit, for any number of threads.
+The kernels run without the GIL, and one thread works on one document. So the results
+are the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from ...errors import Errors
+from ..arguments import MOST_THREADS, check_list, check_whole
 from ..automaton.automaton import PatternAutomaton
 from ..potentials import Constraints, Potentials
 from .marginals import Marginals, marginals
@@ -18,7 +19,7 @@ from .viterbi import viterbi_each
 
 Result = TypeVar("Result")
 
-# So many documents go to a thread at a time.
+# Documents that a thread takes at a time.
 PORTION = 32
 
 
@@ -33,9 +34,10 @@ def viterbi_many(
     automaton (PatternAutomaton): Of all documents.
     potentials_list (Sequence[Potentials]): One for each document.
     constraints (Optional[Sequence[Optional[Constraints]]]): One for each document.
-    threads (int): How many documents are worked on at a time.
+    threads (int): 1 to 1,024; each works on one document at a time.
     RETURNS (List[Tuple[segments, score]]): In the order of the documents.
-    RAISES (ValueError): HS026 threads; HS028 constraints; and as `viterbi`.
+    RAISES (ValueError): HS026 threads, at most 1,024; HS028 constraints; and as
+        `viterbi`.
     """
     return _map(viterbi_each, automaton, potentials_list, constraints, threads)
 
@@ -66,14 +68,11 @@ def _map(
     constraints: Sequence[Constraints | None] | None,
     threads: int,
 ) -> list[Result]:
-    if threads < 1:
-        raise ValueError(
-            Errors.HS026.format(name="threads", found=threads, expected="1 or more")
-        )
-    documents = list(potentials_list)
-    limits: list[Any] = (
-        [None] * len(documents) if constraints is None else [*constraints]
-    )
+    check_whole("threads", threads, 1, MOST_THREADS)
+    documents = check_list("potentials_list", potentials_list, "a list of Potentials")
+    limits: list[Any] = [None] * len(documents)
+    if constraints is not None:
+        limits = check_list("constraints", constraints, "a list of Constraints")
     if len(limits) != len(documents):
         raise ValueError(
             Errors.HS028.format(found=len(limits), expected=len(documents))

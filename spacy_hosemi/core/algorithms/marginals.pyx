@@ -1,4 +1,4 @@
-"""Partition function and marginals: what is asked of one document, or of some."""
+"""Partition function and marginals of one document, or of several."""
 
 import numpy as np
 
@@ -6,8 +6,10 @@ from libc.math cimport INFINITY, exp
 from libc.string cimport memcpy
 
 from ...errors import Errors
+from ..arguments import check_flag, check_number, is_whole, shown
 from ..sweeps cimport scaled as linear, logspace
 from ..chart.columns import columns_of_groups
+from ..potentials import check_document, check_sum
 from .path_counts cimport add_path
 from ..sweeps.expectations cimport Expectations
 from ..parallel.tasks cimport Task
@@ -16,7 +18,7 @@ from ..chart.arc_entries cimport Starts, starts_of
 from ..chart.dp_tables cimport Tables
 from ..chart.load cimport load
 
-# So many documents make a task: their rows stay in the cache of the processor.
+# Documents in a task: few enough for their rows to stay in the cache of the processor.
 PER_TASK = 4
 
 
@@ -39,12 +41,14 @@ def log_partition(automaton, potentials, constraints=None):
         is_in_range = linear.forward(tables)
     if not is_in_range:
         _forward_in_logs(tables, backward=False)
+    check_sum(tables.log_z)
     return tables.log_z
 
 
 cdef void load_sums(Tables tables, automaton, potentials, constraints):
-    """Take a document; observed patterns split no states if none is read but at the
-    start of segments."""
+    """Take a document. Observed patterns split no states if all of their scores are
+    entries at the start of segments."""
+    check_document(automaton, potentials)
     cdef Starts starts = starts_of(automaton, potentials)
     if starts is not None:
         automaton, potentials = starts.automaton, starts.potentials
@@ -72,15 +76,16 @@ def marginals(automaton, potentials, constraints=None, counts=True):
 
 
 def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0.0):
-    """What is answered from `marginals` of some documents, without counts.
+    """An answer from `marginals` of each of some documents, without counts, in steps.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     asked (List[int]): Which documents.
     answer (Callable): (document, Marginals) -> anything.
-    p (float): If above 0, tasks make what `Marginals.spans_above` says of it.
-    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
-    RETURNS (List): The answer for each document that is asked for.
+    p (float): If above 0, tasks list the spans of at least this probability, for
+        `Marginals.spans_above`.
+    YIELDS (Task): Work without the GIL, which must be done before the next step.
+    RETURNS (List): The answer for each document in `asked`.
     RAISES: As `log_partition`.
     """
     found = []
@@ -95,10 +100,11 @@ def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0
 
 def check_segment(start, end, label, n_tokens, n_labels):
     """RAISES (ValueError): HS024 offsets; HS021 label."""
-    if not 0 <= start < end <= n_tokens:
+    if not (is_whole(start) and is_whole(end) and 0 <= start < end <= n_tokens):
+        start, end = shown(start), shown(end)
         raise ValueError(Errors.HS024.format(start=start, end=end, n_tokens=n_tokens))
-    if not 0 <= label < n_labels:
-        raise ValueError(Errors.HS021.format(found=label, last=n_labels - 1))
+    if not (is_whole(label) and 0 <= label < n_labels):
+        raise ValueError(Errors.HS021.format(found=shown(label), last=n_labels - 1))
 
 
 cdef class Marginals(Expectations):
@@ -121,7 +127,8 @@ cdef class Marginals(Expectations):
     cdef double[:, ::1] start_prob      # [n, G] P(a segment starts at a token)
     cdef Py_ssize_t first_listed, after_listed
 
-    def __init__(self, automaton, potentials, constraints=None, bint counts=True):
+    def __init__(self, automaton, potentials, constraints=None, counts=True):
+        check_flag("counts", counts)
         self._set_up(automaton, potentials, constraints, counts)
         with nogil:
             self._sweep()
@@ -155,6 +162,7 @@ cdef class Marginals(Expectations):
             if self.log_z > -INFINITY:
                 with nogil:
                     self.backward()
+        check_sum(self.log_z)
         if self.has_counts:
             self.set_gradient(potentials)
 
@@ -187,7 +195,7 @@ cdef class Marginals(Expectations):
         """
         return add_path(self, segments, self.gradient, -1.0)
 
-    def segments_above(self, p, bint outside=True):
+    def segments_above(self, p, outside=True):
         """All segments with at least a given probability.
 
         p (float): Least probability, above 0.
@@ -199,7 +207,7 @@ cdef class Marginals(Expectations):
         """
         return self.best_above(p, 0, outside)[0]
 
-    def best_above(self, p, limit, bint outside=False):
+    def best_above(self, p, limit, outside=False):
         """`segments_above`, in memory for `limit` segments: the most probable ones.
 
         p (float), outside (bool): See there.
@@ -209,18 +217,20 @@ cdef class Marginals(Expectations):
             and whether any were left out.
         RAISES (ValueError): HS022 if p is not above 0 and at most 1.
         """
-        if not 0.0 < p <= 1.0:
+        check_flag("outside", outside)
+        if check_number("p", p, 0.0, 1.0, Errors.HS022) == 0.0:
             raise ValueError(Errors.HS022.format(found=p))
+        cdef bint has_outside = outside
         cdef Listing listing = Listing(p, None, limit)
         cdef const double[:, :] starts = self._starts()
         with nogil:
-            self._list(starts, listing, outside)
+            self._list(starts, listing, has_outside)
             listing.cut()
         listing.check()
         return sorted(listing.spans(0, listing.n)), bool(listing.is_cut)
 
     def spans_above(self, p):
-        """What `core.mbr` decides from, at hand where a task has listed it.
+        """Spans for `core.mbr`: already listed if a task has done so.
 
         p (float): Least probability, above 0.
         RETURNS (Tuple[List[Tuple[int, int, int, float]], float]): `segments_above`
@@ -292,7 +302,7 @@ cdef class Marginals(Expectations):
         return columns_of_groups(self.automaton, counts.T, self.n_labels)
 
     def scores_of(self, segments):
-        """What segments bring to the score of a segmentation, patterns apart.
+        """The score of each segment in a segmentation, without patterns.
 
         segments (int32 [K, 3]): Rows of start, end and label index.
         RETURNS (float64 [K]): In nats; -inf where a constraint forbids one.
@@ -330,7 +340,7 @@ cdef class Marginals(Expectations):
         return self.log_z > -INFINITY and self.path_score(segments) > -INFINITY
 
     cdef void _set_beta(self, Py_ssize_t j) noexcept nogil:
-        """beta of one boundary: as it was kept, or from B."""
+        """Set beta to that of one boundary: stored, or formed from B."""
         if self.betas.shape[0]:
             memcpy(&self.beta[0], &self.betas[j, 0], self.n_states * sizeof(double))
         elif j == self.n_tokens:
@@ -362,7 +372,7 @@ cdef class Marginals(Expectations):
         )
 
     cdef _make_room_for(self, Listing listing):
-        """Let a task list spans, where its label alone tells the group of each."""
+        """Let a task list spans, if there are no observed patterns."""
         if self.n_groups == self.n_labels:
             self.listing = listing
             self.start_prob = np.zeros((self.n_tokens, self.n_groups))

@@ -1,4 +1,5 @@
-"""What to answer, if not the most probable segmentation: minimum Bayes risk."""
+"""Minimum Bayes risk: the segmentation with the highest expected number of correct
+spans, or expected F1, instead of the most probable one."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from ...errors import Errors
+from ..arguments import check_number, check_word
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
 from ..potentials import CELLS, ROLES, Constraints, Potentials, check_potentials
@@ -23,17 +24,18 @@ Probabilities = dict[tuple[int, int, int], float]  # of spans
 
 OBJECTIVES = ("spans", "f1")
 
-# Segments that are less probable are not considered: all of them together are worth
-# less than a span in a million.
+# Leave out segments that are less probable. All of them together are worth less than a
+# span in a million.
 LEAST = 1e-7
 
-# Without an expected F1 one above twice this is looked for first.
+# Without an expected F1, first try to reach one above twice this number: then only
+# spans of at least this probability can pay.
 _FIRST = 0.05
 
-# Of spans that are more probable no two overlap, whatever rounding does.
+# No two spans that are more probable overlap, with a margin for rounding.
 _LIKELY = 0.5 + 1e-9
 
-# What a segment costs that has no gain of its own: more than all gains of a document.
+# What a span without a gain of its own costs: more than all gains of a document.
 _COST = 1e6
 
 
@@ -69,10 +71,7 @@ def mbr(
         possible.
     RAISES (ValueError): HS023 objective; HS026 expected_f1; and as `log_partition`.
     """
-    if objective not in OBJECTIVES:
-        raise ValueError(
-            Errors.HS023.format(name="objective", found=objective, expected=OBJECTIVES)
-        )
+    check_word("objective", objective, OBJECTIVES)
     _check_f1(expected_f1)
     found = marginals(automaton, potentials, constraints, counts=False)
     free = _Free(automaton, potentials, constraints)
@@ -89,13 +88,13 @@ def mbr_steps(
     constraints: Sequence[Constraints | None],
     expected_f1: float | None,
 ) -> Steps[list[Segments]]:
-    """`mbr` of each document, with "f1", but the tasks without the GIL are given away.
+    """`mbr` of each document, with "f1", in steps.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (Sequence[Potentials]), constraints (Sequence[Optional[Constraints]]): Of
         each.
     expected_f1 (Optional[float]): Of all, or None, see `mbr`.
-    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
+    YIELDS (Task): Work without the GIL, which must be done before the next step.
     RETURNS (List[List[Tuple[int, int, int]]]): In the order of the documents.
     RAISES (ValueError): HS026 expected_f1; and as `log_partition`.
     """
@@ -135,30 +134,25 @@ def _highest_ratio(
     prob: Probabilities,
     n_expected: float,
 ) -> Segments:
-    """Dinkelbach's method, from some segments on; `choose` finds those that gain most,
-    given what each span gains."""
+    """Dinkelbach's method, from `best` on; `choose` finds the segments with the highest
+    gain, given the gain of each span."""
     ratio = _f1(best, prob, n_expected)
-    while True:
+    while True:  # each time with fewer spans
         segments = choose(_gains(prob, ratio))
         reached = _f1(segments, prob, n_expected)
-        if reached <= ratio + 1e-12:
+        if not reached > ratio + 1e-12:
             return best
         best, ratio = segments, reached
 
 
 def _check_f1(expected_f1: float | None) -> None:
     """RAISES (ValueError): HS026 if it is out of range."""
-    if expected_f1 is not None and not 0.0 <= expected_f1 <= 1.0:
-        expected = "a number from 0 to 1, or None"
-        raise ValueError(
-            Errors.HS026.format(
-                name="expected_f1", found=expected_f1, expected=expected
-            )
-        )
+    if expected_f1 is not None:
+        check_number("expected_f1", expected_f1, 0.0, 1.0)
 
 
 def _least(expected_f1: float | None) -> float:
-    """How probable a span must be to be looked at first."""
+    """The least probability of a span that may pay."""
     return _FIRST if expected_f1 is None else max(0.5 * expected_f1, LEAST)
 
 
@@ -168,16 +162,14 @@ def _without_search(
     spans: Sequence[tuple[int, int, int, float]],
     n_expected: float,
 ) -> Iterator[Segments]:
-    """The best of all sets of spans that do not overlap, with outside between them: the
-    best segmentation, if it is possible.
+    """The best of all sets of spans that do not overlap, with outside between them. If
+    it is a possible segmentation, it is the best one.
 
-    expected_f1 (Optional[float]): See `mbr`.
-    n_tokens (int): n.
-    spans (Sequence[Tuple[int, int, int, float]]): All that are probable enough, and how
-        probable.
-    n_expected (float): How many spans there are.
-    YIELDS (List[Tuple[int, int, int]]): See `_fillings`; none if less probable spans
-        may pay.
+    spans (Sequence[Tuple[int, int, int, float]]): Those with a probability of at least
+        `_least`, and the probability.
+    n_expected (float): The expected number of spans.
+    YIELDS (List[Tuple[int, int, int]]): See `_fillings`; nothing if spans of a lower
+        probability may pay.
     """
     prob = {(i, j, y): p for i, j, y, p in spans}
     if expected_f1 is not None:
@@ -192,14 +184,14 @@ def _without_search(
 
 
 def _gains(prob: Probabilities, ratio: float) -> Probabilities:
-    """What spans gain where each costs so much."""
+    """What each span gains if it costs `ratio`."""
     return {span: 2.0 * p - ratio for span, p in prob.items()}
 
 
 def _best_apart(gains: Probabilities) -> Segments:
-    """The spans that gain most together, of which no two overlap, from left to right.
+    """The spans without overlaps that gain most together, from left to right.
 
-    By their ends, with best[k] for the first k of them:
+    With best[k] for the first k spans, sorted by their ends:
 
         best[k + 1] = max(best[k], gain of the next + best[those before its start])
     """
@@ -223,7 +215,7 @@ def _best_apart(gains: Probabilities) -> Segments:
 
 
 def _candidates(found: Marginals) -> Probabilities:
-    """Spans, and how probable they are."""
+    """Spans and their probabilities."""
     above = found.segments_above(LEAST, outside=False)
     return {(i, j, y): p for i, j, y, p in above}
 
@@ -236,8 +228,7 @@ def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
 
 
 class _Free:
-    """A document without preferences: what is forbidden stays so, everything else is
-    worth nothing."""
+    """A document in which what is forbidden has a score of -inf, and all else 0."""
 
     def __init__(
         self,
@@ -251,7 +242,7 @@ class _Free:
         self._given = potentials
 
     def most_probable(self) -> Segments:
-        """With the preferences that it had."""
+        """The Viterbi path with the scores as given."""
         segments, _ = viterbi(self.automaton, self._given, self.constraints)
         return segments
 
@@ -276,11 +267,10 @@ class _Free:
 def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
     """The possible segmentation whose spans gain most together.
 
-    As a rule that is one of spans that gain anything, with outside between them. Else a
-    span costs more than can be gained, and a cell gives that back where there is a
-    gain: so others are only taken where nothing else is possible.
-
-    gains (Dict[Tuple[int, int, int], float]): Of spans; others gain nothing.
+    First try spans with a gain above 0, with outside between them. If that is not
+    possible, decode with a cost on each span that is higher than all gains; a cell
+    gives the cost back to each span with a gain. So a span without a gain is part of
+    the answer only where nothing else is possible.
     """
     for segments in _fillings(_best_apart(gains), free.n_tokens):
         if segments and found.is_possible(segments):
@@ -295,8 +285,8 @@ def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
 
 
 def _fillings(spans: Segments, n_tokens: int) -> Iterator[Segments]:
-    """Spans from left to right, with outside where none is: in one piece, as segments
-    of outside are as a rule, then token by token."""
+    """Spans from left to right, with outside between them: first in one segment per
+    gap, the usual form, then token by token."""
     starts = [0, *(end for _, end, _ in spans)]
     ends = [*(start for start, _, _ in spans), n_tokens]
     gaps = [(start, end, 0) for start, end in zip(starts, ends) if start < end]

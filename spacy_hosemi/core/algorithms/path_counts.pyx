@@ -11,7 +11,7 @@ from ..chart.columns cimport Entry
 
 
 cdef double add_path(Chart chart, segments, gradient, double times):
-    """Add the counts of a segmentation, so many times, to a gradient.
+    """Add the counts of a segmentation to a gradient, multiplied by `times`.
 
     chart (Chart): Without constraints.
     segments (List[Tuple[int, int, int]]): (start, end, label index), from left to
@@ -69,7 +69,7 @@ cdef double add_path(Chart chart, segments, gradient, double times):
 cdef void _add_suffixes(
     Chart chart, Py_ssize_t edge, double[::1] pattern, double times
 ) noexcept nogil:
-    """To each pattern that is complete on the edge, if there is one."""
+    """To each pattern that is complete on the edge; edge -1: none is."""
     cdef Py_ssize_t m
     while edge >= 0:
         m = chart.layout.edge_pattern[edge]

@@ -12,6 +12,8 @@ import numpy as np
 from libc.math cimport INFINITY, exp
 
 from ...errors import Errors
+from ..arguments import MOST_SEGMENTS, check_whole
+from ..potentials import check_document, check_sum
 from ..sweeps.backward cimport Completions
 
 
@@ -25,17 +27,17 @@ def sample(automaton, potentials, n_samples, seed=0, constraints=None):
     constraints (Optional[Constraints]): What a segmentation may contain.
     RETURNS (List[List[Tuple[int, int, int]]]): (start, end, label index) of each
         segment.
-    RAISES (ValueError): HS026 n_samples, seed; HS027 nothing is possible; and as
-        `log_partition`.
+    RAISES (ValueError): HS026 n_samples, which times n is at most 10,000,000, and seed;
+        HS027 nothing is possible; and as `log_partition`.
     """
-    for name, given in (("n_samples", n_samples), ("seed", seed)):
-        if given < 0:
-            raise ValueError(
-                Errors.HS026.format(name=name, found=given, expected="0 or more")
-            )
+    check_document(automaton, potentials)
+    seed = check_whole("seed", seed, 0, 2**64 - 1)
     cdef Completions completions = Completions(
         automaton, potentials, constraints, maximum=False, keep_beta=True
     )
+    highest = MOST_SEGMENTS // max(completions.n_tokens, 1)
+    n_samples = check_whole("n_samples", n_samples, 0, highest)
+    check_sum(completions.total)
     if completions.total == -INFINITY and n_samples:
         raise ValueError(Errors.HS027)
     rng = np.random.default_rng(seed)

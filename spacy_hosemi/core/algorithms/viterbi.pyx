@@ -5,9 +5,14 @@ rule: among the best segmentations the one whose first segment has the smallest 
 index, then the greatest length; then likewise for the next segment.
 """
 
+from operator import index
+
+import numpy as np
+
 from libc.math cimport INFINITY
 
 from ...errors import Errors
+from ..arguments import check_kind, check_list, check_number, check_word, shown
 from .best_path cimport has_sparse_columns
 from .best_path import N_TOGETHER, BestOfEach
 from ..chart.chart cimport Chart
@@ -15,7 +20,15 @@ from ..chart.load cimport make_chart
 from ..chart.columns cimport Entry, entries_of
 from .path_counts cimport add_path
 from ..sweeps.observed.histories cimport ActiveEntries, Histories, histories_of
-from ..potentials import without_entries
+from ..potentials import (
+    CELLS,
+    ENTRIES,
+    HIGHEST,
+    Potentials,
+    check_cells,
+    check_document,
+    without_entries,
+)
 from ..parallel.coroutines import finish
 
 
@@ -40,15 +53,12 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
         then likewise for the next one.
     RAISES (ValueError): HS023 method; HS104 a negative weight; and as `log_partition`.
     """
-    if method not in METHODS:
-        raise ValueError(
-            Errors.HS023.format(name="method", found=method, expected=METHODS)
-        )
+    check_word("method", method, METHODS)
     return finish(viterbi_steps(automaton, [potentials], [constraints], method))[0]
 
 
 def viterbi_each(automaton, potentials, constraints):
-    """`viterbi` of each document; the GIL is given away for some of them at a time.
+    """`viterbi` of each document; eight at a time are decoded without the GIL.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
@@ -58,12 +68,12 @@ def viterbi_each(automaton, potentials, constraints):
 
 
 def viterbi_steps(automaton, potentials, constraints, method="auto"):
-    """`viterbi` of each document, but the tasks without the GIL are given away.
+    """`viterbi` of each document, in steps.
 
     automaton (PatternAutomaton): Of all documents.
     potentials (List[Potentials]), constraints (List[Optional[Constraints]]): Of each.
     method (str): As for `viterbi`.
-    YIELDS (Task): One after the other; whoever gets one sees to it that it is done.
+    YIELDS (Task): Work without the GIL, which must be done before the next step.
     RETURNS (List[Tuple[segments, score]]): In the order of the documents.
     """
     found = []
@@ -85,11 +95,12 @@ def score(automaton, potentials, segments):
     RETURNS (float): The score; -inf if it contains something forbidden.
     RAISES (ValueError): HS020 segments; and as `log_partition`.
     """
+    check_document(automaton, potentials)
     cdef Chart chart = make_chart(automaton, potentials, None)
     return chart.path_score(check_segments(segments, chart.n_tokens, chart.n_labels))
 
 
-def add_counts(automaton, potentials, segments, gradient, double times=1.0):
+def add_counts(automaton, potentials, segments, gradient, times=1.0):
     """Add to a gradient how often one segmentation reads each potential: the
     derivatives of its score.
 
@@ -99,14 +110,16 @@ def add_counts(automaton, potentials, segments, gradient, double times=1.0):
     gradient (Potentials): In the shapes of the potentials; changed in place.
     times (float): Each count is multiplied by it.
     RETURNS (float): The score; where that is -inf, nothing is added.
-    RAISES (ValueError): HS010 other entries than those of the potentials; and as
-        `score`.
+    RAISES (ValueError): HS010 another shape than that of the potentials; HS026 times;
+        and as `score`.
+    RAISES (TypeError): HS012 arrays that cannot be written to; and as `score`.
     """
+    check_number("times", times, -HIGHEST, HIGHEST)
     return add_all_counts(automaton, potentials, [(segments, times)], gradient)[0]
 
 
 def add_all_counts(automaton, potentials, counted, gradient):
-    """`add_counts` of some segmentations of one document, which is taken once.
+    """`add_counts` of several segmentations of one document, which is loaded once.
 
     automaton (PatternAutomaton), potentials (Potentials): As for `add_counts`.
     counted (List[Tuple[segments, float]]): Each, and by what its counts are multiplied.
@@ -114,14 +127,15 @@ def add_all_counts(automaton, potentials, counted, gradient):
     RETURNS (List[float]): The score of each; where that is -inf, nothing is added.
     RAISES (ValueError): As `add_counts`.
     """
+    check_document(automaton, potentials)
     cdef Histories histories = histories_of(automaton)
     cdef Entry[::1] counts = None
     cdef ActiveEntries active
     cdef Chart chart
     cdef double score
-    _check_entry_counts(gradient, potentials, automaton)
     if histories is None or not has_sparse_columns(automaton, potentials):
         chart = make_chart(automaton, potentials, None)
+        _check_gradient(gradient, potentials, automaton)
         return [
             add_path(chart, _checked(segments, chart), gradient, times)
             for segments, times in counted
@@ -130,10 +144,11 @@ def add_all_counts(automaton, potentials, counted, gradient):
     active = ActiveEntries(
         histories, entries_of(potentials, n_tokens, automaton.n_columns), n_tokens
     )
-    if gradient.entries is not None:
-        counts = gradient.entries
     rest = without_entries(potentials, potentials.pattern)
     chart = make_chart(automaton.without_observed, rest, None)
+    _check_gradient(gradient, potentials, automaton)
+    if gradient.entries is not None:
+        counts = gradient.entries
     rest = without_entries(gradient, gradient.pattern)
     found = []
     for segments, times in counted:
@@ -151,33 +166,84 @@ cdef list _checked(segments, Chart chart):
     return check_segments(segments, chart.n_tokens, chart.n_labels)
 
 
-def _check_entry_counts(gradient, potentials, automaton):
-    """RAISES (ValueError): HS010 entries of a gradient do not fit those of potentials;
-    HS011, HS025 as these. (TypeError): HS012."""
-    found, n_entries = gradient.entries, 0
-    if found is None:
-        return
-    if potentials.entries is not None:
-        n_entries = len(potentials.entries)
-    sound = entries_of(gradient, len(potentials.inside), automaton.n_columns)
-    if sound is not found or len(sound) != n_entries:
-        raise ValueError(
-            Errors.HS010.format(
-                name="gradient.entries", found=sound.shape, expected=(n_entries,)
-            )
-        )
+cdef _check_gradient(gradient, potentials, automaton):
+    """RAISES (ValueError): HS010 shapes; HS011, HS025 entries. (TypeError): HS012."""
+    check_kind("gradient", gradient, Potentials)
+    cdef Py_ssize_t n_labels = automaton.n_labels, n_columns = automaton.n_columns
+    cdef Py_ssize_t n_tokens = len(potentials.inside)
+    length = np.shape(potentials.length)
+    for name in ("inside", "start", "end"):
+        found = _shape(name, getattr(gradient, name), 2)
+        if found != (n_tokens, n_labels) and found != (n_tokens, n_columns):
+            _refuse_shape(name, found, (n_tokens, n_columns))
+    shapes = {"length": length, "tail": (n_labels,)}
+    shapes["pattern"] = (len(automaton.patterns),)
+    for name, expected in shapes.items():
+        found = _shape(name, getattr(gradient, name), len(expected))
+        if found != expected:
+            _refuse_shape(name, found, expected)
+    _check_records("cells", gradient.cells, CELLS, len(potentials.cells))
+    check_cells(gradient.cells, n_tokens, n_columns)
+    if gradient.entries is not None:
+        n_entries = 0 if potentials.entries is None else len(potentials.entries)
+        _check_records("entries", gradient.entries, ENTRIES, n_entries)
+        entries_of(gradient, n_tokens, n_columns)
+
+
+cdef tuple _shape(name, array, Py_ssize_t n_axes):
+    """The shape of an array that the kernels can add to."""
+    cdef double[:, ::1] _table
+    cdef double[::1] _row
+    try:
+        if n_axes == 2:
+            _table = array
+        else:
+            _row = array
+    except (TypeError, ValueError, BufferError):
+        array = None
+    if array is None:
+        _refuse_array(name, "float64")
+    return np.shape(array)
+
+
+cdef _check_records(name, array, dtype, Py_ssize_t n_records):
+    if getattr(array, "dtype", None) != dtype:
+        _refuse_array(name, dtype)
+    if array.shape != (n_records,):
+        _refuse_shape(name, array.shape, (n_records,))
+    if n_records and not (array.flags.writeable and array.flags.c_contiguous):
+        _refuse_array(name, dtype)
+
+
+cdef _refuse_array(name, dtype):
+    found, expected = "that is not so", f"a writeable C-contiguous array of {dtype}"
+    raise TypeError(
+        Errors.HS012.format(name=f"gradient.{name}", found=found, expected=expected)
+    )
+
+
+cdef _refuse_shape(name, found, expected):
+    raise ValueError(
+        Errors.HS010.format(name=f"gradient.{name}", found=found, expected=expected)
+    )
 
 
 def check_segments(segments, n_tokens, n_labels):
     """RETURNS (list): The segments. RAISES (ValueError): HS020, HS021."""
-    segments = [tuple(segment) for segment in segments]
-    at = 0
-    for segment in segments:
-        if len(segment) != 3 or segment[0] != at or segment[1] <= at:
-            raise ValueError(Errors.HS020.format(found=segments, n_tokens=n_tokens))
-        if not 0 <= segment[2] < n_labels:
-            raise ValueError(Errors.HS021.format(found=segment[2], last=n_labels - 1))
-        at = segment[1]
+    given = check_list("segments", segments, "a list of (start, end, label index)")
+    found, at = [], 0
+    for segment in given:
+        try:
+            start, end, label = map(index, segment)
+        except (TypeError, ValueError):  # no three whole numbers
+            start = end = label = -1
+        if start != at or end <= at:
+            raise ValueError(Errors.HS020.format(found=shown(given), n_tokens=n_tokens))
+        if not 0 <= label < n_labels:
+            label, last = shown(label), n_labels - 1
+            raise ValueError(Errors.HS021.format(found=label, last=last))
+        found.append((start, end, label))
+        at = end
     if at != n_tokens:
-        raise ValueError(Errors.HS020.format(found=segments, n_tokens=n_tokens))
-    return segments
+        raise ValueError(Errors.HS020.format(found=shown(given), n_tokens=n_tokens))
+    return found

@@ -1,4 +1,4 @@
-"""Label patterns compiled to states, edges and an additions-only circuit.
+"""Label patterns compiled to states, edges and sums without subtractions.
 
 States are `^`, the labels and all proper prefixes of the patterns (the forward states
 of Nguyen, Ye, Lee and Chieu 2011). An *edge* `(r, y)` exists where `r y` is a state or
@@ -10,16 +10,18 @@ over the subtrees of the suffix ("fail") tree, which edges of different labels s
     mass[r, y] = sum of alpha[p] over the states p that use the edge (r, y)
     A[q]       = sum over edges (r, y) -> q of mass[r, y] * exp(weight[r, y])
 
-The circuit lists those sums once, as nodes that add up earlier nodes. It has additions
-only, so nothing cancels; the backward pass is the same circuit transposed.
+`SuffixSums` forms each of those sums once, as nodes that add up earlier nodes. There
+are additions only, so nothing cancels. The backward pass goes through the same nodes in
+the opposite direction.
 
-*Observed* patterns are states too. The states of a label fall into *groups*: which
-observed patterns a segment that enters the state completes, and so which columns it
-reads. States of a group are neighbours. A *grammar* over the labels multiplies the
-states by those of its automaton, as far as they can be reached together.
+*Observed* patterns are states too. A *group* are the states of one label in which a
+segment completes the same observed patterns, so that it reads the same columns. States
+of a group are neighbours. With a *grammar* over the labels, a state is a pair of a
+history and a state of the grammar that can occur together.
 
 Patterns that are *tied* always have the same weight. Edges to one state that complete
-the same but for that are one arc, from a node that sums what uses any of them:
+the same patterns, or patterns that are tied, are one arc, from a node that sums all
+states that use any of these edges:
 
     A[q] = sum over ties t of exp(weight[t]) * sum of mass[r, y] over edges of t to q
 """
@@ -34,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Errors
+from ..arguments import check_kind, check_list, is_whole, shown
 from .compile import (
     SuffixTree,
     compile_edges,
@@ -42,7 +45,7 @@ from .compile import (
     observed_endings,
     pattern_keys,
 )
-from .grammar import END, LabelGrammar, check_labels, compile_grammar
+from .grammar import END, LabelGrammar, check_labels, check_tables, compile_grammar
 from .suffix_sums import Key
 from .sum_schedule import SumSchedule
 
@@ -100,16 +103,15 @@ class PatternAutomaton:
         grammar: LabelGrammar | None = None,
         tied: Sequence[int] | None = None,
     ) -> None:
-        self.labels = tuple(labels)
-        self.patterns = tuple(tuple(pattern) for pattern in patterns)
-        self.observed = tuple(tuple(pattern) for pattern in observed)
+        self.labels = check_labels(labels)
+        self.patterns = _as_patterns("patterns", patterns)
+        self.observed = _as_patterns("observed", observed)
         self.grammar = grammar
         self.tied = check_tied(tied, len(self.patterns))
         # What others derive from the arrays and leave here
         self.layout: object = None
         self.histories: object = None
         self.arcs_of: object = None
-        check_labels(self.labels)
         keys = pattern_keys(self.labels, self.patterns)
         observed_keys = pattern_keys(self.labels, self.observed)
         for pattern in self.observed:
@@ -147,8 +149,8 @@ class PatternAutomaton:
 
     @cached_property
     def unsplit(self) -> PatternAutomaton:
-        """With observed patterns as patterns like others, behind those that there are:
-        all that is needed where they are read at the start of segments alone."""
+        """With observed patterns appended to the patterns: enough where all of their
+        scores are entries at the start of segments."""
         known = set(self.patterns)
         more = [z for z in self.observed if z not in known]
         made = PatternAutomaton(
@@ -168,7 +170,7 @@ class PatternAutomaton:
     def arcs_above(
         self, edges: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The arcs whose edges complete all that some edges do.
+        """For each of some edges, the arcs that complete what the edge completes.
 
         edges (int32 [K]): Distinct.
         RETURNS (Tuple[int32 [E + 1], int32 [N]]): first and arc: those of edge e are
@@ -249,8 +251,8 @@ class PatternAutomaton:
         try:
             args = json.loads(data)
             labels, patterns = args["labels"], args["patterns"]
-        except (ValueError, KeyError, TypeError) as e:
-            raise ValueError(Errors.HS007.format(found=e)) from None
+        except (ValueError, KeyError, TypeError, RecursionError) as e:
+            raise ValueError(Errors.HS007.format(found=shown(e))) from None
         grammar = compile_grammar(labels, args["rules"]) if "rules" in args else None
         return cls(
             labels,
@@ -264,7 +266,7 @@ class PatternAutomaton:
         """Which patterns a sequence of segment labels completes.
 
         labels (Iterable[int]): Label indices of the segments of a whole document.
-        RETURNS (List[int]): Pattern indices, one for each time that one fires.
+        RETURNS (List[int]): Pattern indices, as often as each is completed.
         """
         found: list[int] = []
         state: Key = (self.n_labels,)
@@ -284,8 +286,7 @@ class PatternAutomaton:
     ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Which observed patterns segments complete, whatever the grammar says.
 
-        labels (int32 [K]): Label indices of the segments of documents, one behind the
-            other.
+        labels (int32 [K]): Label indices of the segments of documents, concatenated.
         first (intp [D + 1]): The first segment of each document, and K.
         RETURNS (Tuple[intp [N], int64 [N]]): A segment and the column of a pattern that
             it completes, in any order.
@@ -319,12 +320,21 @@ def check_tied(tied: Sequence[int] | None, n_patterns: int) -> tuple[int, ...] |
     """RAISES (ValueError): HS122 not one for each pattern, or no first one."""
     if tied is None:
         return None
-    found = tuple(int(m) for m in tied)
+    found = tuple(check_list("tied", tied, "a list of whole numbers"))
     if len(found) != n_patterns or any(
-        not 0 <= m <= k or found[m] != m for k, m in enumerate(found)
+        not (is_whole(m) and 0 <= m <= k and found[m] == m) for k, m in enumerate(found)
     ):
-        raise ValueError(Errors.HS122.format(found=found, expected=n_patterns))
-    return found
+        raise ValueError(Errors.HS122.format(found=shown(found), expected=n_patterns))
+    return tuple(map(int, found))
+
+
+def _as_patterns(name: str, patterns: object) -> tuple[tuple[str, ...], ...]:
+    found = check_list(name, patterns, "a list of patterns")
+    expected = "a sequence of names"
+    return tuple(
+        tuple(z) if isinstance(z, str) else tuple(check_list(name, z, expected))
+        for z in found
+    )
 
 
 def _rules(
@@ -333,6 +343,8 @@ def _rules(
     """The tables of a grammar; without one, a single state that permits all."""
     if grammar is None:
         return np.zeros((1, len(labels)), np.int32), np.ones(1, np.bool_)
+    check_kind("grammar", grammar, LabelGrammar)
     if grammar.labels != labels:
         raise ValueError(Errors.HS075.format(found=grammar.labels, expected=labels))
+    check_tables(grammar)
     return grammar.transitions, grammar.accepting

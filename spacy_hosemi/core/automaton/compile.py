@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Errors
+from ..arguments import shown
 from .grammar import BEGIN, END
 from .suffix_sums import Key, SuffixSums
 from .sum_schedule import SumSchedule
 
 # With a grammar: decoding takes too long for any document where there are more.
 MAX_STATES = 100_000
+
+# In a pattern: each of its prefixes is a state, and is written down in full.
+MOST_NAMES = 1000
 
 Arrays = dict[str, Any]
 
@@ -269,12 +273,18 @@ def pattern_keys(
     ids[BEGIN], ids[END] = len(labels), len(labels) + 1
     keys: dict[Key, None] = {}
     for pattern in patterns:
-        if len(pattern) < 2:
-            raise ValueError(Errors.HS002.format(pattern=pattern, found=len(pattern)))
+        if not 2 <= len(pattern) <= MOST_NAMES:
+            raise ValueError(
+                Errors.HS002.format(
+                    pattern=shown(pattern), found=len(pattern), highest=MOST_NAMES
+                )
+            )
         for i, name in enumerate(pattern):
-            if name not in ids:
+            if not isinstance(name, str) or name not in ids:
                 raise ValueError(
-                    Errors.HS003.format(pattern=pattern, found=name, expected=labels)
+                    Errors.HS003.format(
+                        pattern=shown(pattern), found=shown(name), expected=labels
+                    )
                 )
             if (name == BEGIN and i > 0) or (name == END and i < len(pattern) - 1):
                 raise ValueError(Errors.HS004.format(pattern=pattern, found=name))

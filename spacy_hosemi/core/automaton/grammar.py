@@ -29,10 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Errors
+from ..arguments import check_list, is_whole, shown
 
 BEGIN, END = "^", "$"
 
-# Of a product before it is made minimal: what still compiles in a fraction of a second.
+# States of a product before it is made minimal: up to here it takes less than a second.
 MAX_STATES = 10_000
 
 NO = -1  # the next state where a label is not permitted
@@ -89,9 +90,9 @@ class LabelGrammar:
         RAISES (ValueError): HS021 label.
         """
         state, last = 0, len(self.labels) - 1
-        for y in label_indices:
-            if not 0 <= y <= last:
-                raise ValueError(Errors.HS021.format(found=y, last=last))
+        for y in check_list("label_indices", label_indices, "a list of label indices"):
+            if not (is_whole(y) and 0 <= y <= last):
+                raise ValueError(Errors.HS021.format(found=shown(y), last=last))
             if state != NO:
                 state = self.transitions[state, y]
         return state != NO and bool(self.accepting[state])
@@ -120,13 +121,14 @@ def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar
     RAISES (ValueError): HS001 labels; HS070 to HS072 a rule that cannot be read; HS073
         contradicting rules; HS074 too many states.
     """
-    labels = tuple(labels)
-    check_labels(labels)
+    labels = check_labels(labels)
     if isinstance(rules, str):
         raise ValueError(
-            Errors.HS070.format(name="rules", found=rules, expected="a list of rules")
+            Errors.HS070.format(
+                name="rules", found=shown(rules), expected="a list of rules"
+            )
         )
-    rules = tuple(rules)
+    rules = tuple(check_list("rules", rules, "a list of rules"))
     tables = [
         _rule_table(_read(f"rules[{i}]", rule, labels), rule, len(labels))
         for i, rule in enumerate(rules)
@@ -144,11 +146,34 @@ def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar
     return LabelGrammar(labels, rules, *table)
 
 
-def check_labels(labels: tuple[str, ...]) -> None:
-    """RAISES (ValueError): HS001."""
-    reserved = {BEGIN, END} & set(labels)
-    if not labels or len(set(labels)) != len(labels) or reserved:
-        raise ValueError(Errors.HS001.format(found=labels))
+def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """RAISES (ValueError): HS001. (TypeError): HS019."""
+    labels = tuple(
+        labels if isinstance(labels, str) else check_list("labels", labels, "names")
+    )
+    are_names = all(isinstance(label, str) for label in labels)
+    if not labels or not are_names or len({BEGIN, END, *labels}) < 2 + len(labels):
+        raise ValueError(Errors.HS001.format(found=shown(labels)))
+    return labels
+
+
+def check_tables(grammar: LabelGrammar) -> None:
+    """RAISES (TypeError): HS019 a grammar that `compile_grammar` has not made."""
+    transitions, accepting = grammar.transitions, grammar.accepting
+    try:
+        n_states, n_labels = transitions.shape
+        is_sound = (
+            (transitions.dtype, accepting.dtype) == (np.int32, np.bool_)
+            and (n_labels, accepting.shape) == (len(grammar.labels), (n_states,))
+            and bool(-1 <= transitions.min() <= transitions.max() < n_states)
+        )
+    except (AttributeError, ValueError, TypeError):
+        is_sound = False
+    if not is_sound:
+        expected = "one that compile_grammar has made"
+        raise TypeError(
+            Errors.HS019.format(name="grammar", found=shown(grammar), expected=expected)
+        )
 
 
 # --- reading ------------------------------------------------------------------------
@@ -179,8 +204,8 @@ def _read(name: str, rule: str, labels: tuple[str, ...]) -> _Rule:
             readings += [_Rule(y, form, z, 0) for y in lefts for z in rights]
         unknown += [stray] if stray else []
     if len(readings) > 1:
-        shown = " and ".join(_shown(reading, labels) for reading in readings[:2])
-        raise ValueError(Errors.HS072.format(name=name, found=rule, readings=shown))
+        two = " and ".join(_shown(reading, labels) for reading in readings[:2])
+        raise ValueError(Errors.HS072.format(name=name, found=rule, readings=two))
     if not readings and unknown:
         # Where a rule can be split in several ways, the one that leaves least unread.
         label = min(unknown, key=len)
@@ -188,7 +213,8 @@ def _read(name: str, rule: str, labels: tuple[str, ...]) -> _Rule:
             Errors.HS071.format(name=name, found=rule, label=label, expected=labels)
         )
     if not readings:
-        raise ValueError(Errors.HS070.format(name=name, found=rule, expected="a rule"))
+        found = shown(rule)
+        raise ValueError(Errors.HS070.format(name=name, found=found, expected="a rule"))
     return readings[0]
 
 
@@ -242,7 +268,7 @@ def _labels_at(
 
 
 def _stray(words: list[str], names: list[list[str]]) -> str:
-    """The words behind the last "or" that known labels lead to."""
+    """The words after the last "or" before which all labels are known."""
     starts = [0]
     for start in starts:
         for _, end in _labels_at(words, start, names):
@@ -323,8 +349,8 @@ def _product(first: _Table, second: _Table, rules: list[str]) -> _Table:
 
 
 def _minimal(table: _Table) -> _Table:
-    """Make one state of those that permit the same, and none of those that permit
-    nothing: without any state if the start is one of these.
+    """Merge states that permit the same, and remove those that permit nothing; if the
+    start permits nothing, no state is left.
 
     Partitions are refined until they are stable (Moore 1956). Blocks are numbered by
     their first state, so that breadth-first numbers stay breadth-first.

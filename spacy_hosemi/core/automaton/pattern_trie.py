@@ -1,4 +1,4 @@
-"""PatternTrie of label patterns, numbered, as `histories` reads them."""
+"""The trie of label patterns, for decoding with observed patterns."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ Ints = NDArray[np.int32]
 
 
 class PatternTrie:
-    """The labels, ^, the prefixes of patterns of three or more names, observed pairs.
+    """The prefixes of patterns of three or more names and of observed patterns, with
+    the labels and ^ as nodes of depth 1. Nodes are numbered by depth.
 
     automaton (PatternAutomaton): L labels.
 
-    parent, suffix (int32 [K]): Of each prefix the one without its last name, and its
-        longest proper suffix; -1 of a label, and of ^.
-    label (int32 [K]): The last one; L is ^.
-    depth (int32 [K]): How many names it has: short ones come first.
-    is_inner (bool [K]): Whether it is a prefix or suffix of one that is.
-    most_names (int): Of the longest one.
+    parent, suffix (int32 [K]): The node without the last name; the node of the longest
+        proper suffix. -1 at depth 1.
+    label (int32 [K]): The last name; L is ^.
+    depth (int32 [K]): The number of names.
+    is_inner (bool [K]): Whether it has children, or is a suffix of a node that has.
+    most_names (int): The greatest depth.
     """
 
     def __init__(self, automaton: PatternAutomaton) -> None:
@@ -58,14 +59,14 @@ class PatternTrie:
         return tuple(self._ids[name] for name in pattern if name != END)
 
     def observed(self, patterns: Sequence[Sequence[str]]) -> Ints:
-        """RETURNS (int32 [M]): Where observed patterns are complete."""
+        """RETURNS (int32 [M]): The node of each observed pattern."""
         return np.array([self._nodes[self._key(z)] for z in patterns], np.int32)
 
     def places(self, patterns: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
         """Where patterns are complete.
 
-        RETURNS (Tuple[int32 [M], int32 [M]]): The prefix, of a pair its first name; and
-            the last name, L + 1 for $.
+        RETURNS (Tuple[int32 [M], int32 [M]]): The node, for a pair that of its first
+            name; and the last name, L + 1 for $.
         """
         keys = [self._key(z[:1] if len(z) == 2 else z) for z in patterns]
         at = [self._nodes[key] for key in keys]

@@ -1,8 +1,8 @@
-"""Sums over subtrees of the suffix tree, each written down once.
+"""Sums over subtrees of the suffix tree, with common parts formed once.
 
 The states of an automaton form a tree: the parent of a state is its longest proper
-suffix. Edges of different labels need sums over the same subtrees, with some branches
-cut out; what they share is one node.
+suffix. Edges of different labels need sums over the same subtrees, each without some of
+their branches. A sum that several of them need is one node.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ Key = tuple[int, ...]
 
 
 class SuffixSums:
-    """Sums over subtrees of the suffix tree, each written down once.
+    """Nodes of which each sums earlier ones.
 
-    keys (Sequence[Key]): The tree: label histories.
+    keys (Sequence[Key]): Label histories, the nodes of the suffix tree.
     suffixes (Sequence[Key]): The parent of each.
     n_inputs (int): Nodes 0 .. n_inputs - 1 are given; node n_inputs + v sums
         `inputs[v]`.
@@ -43,23 +43,18 @@ class SuffixSums:
         self._marked: dict[int, dict[Key, set[Key]]] = {}
 
     def select(self, ids: Mapping[Key, int]) -> None:
-        """Which node stands for each key from now on; those left out count nothing."""
+        """Set the node of each key; a key that is left out adds nothing."""
         self._ids = ids
         for key in self._bottom_up:
             self._subtree[key] = self._node([self._id(key), *self._all(key)])
 
     def mass(self, state: Key, y: int, edges: Container[Key]) -> int | None:
-        """The node that sums all states whose edge for y is the one of `state`.
-
-        state (Key): A state that owns an edge for y, or () for the root.
-        y (int): Label index.
-        edges (Container[Key]): All edges, as `(*state, y)`.
-        RETURNS (Optional[int]): None if no state uses that edge.
-        """
+        """The node that sums all states that use the edge `(*state, y)`; None: no state
+        does. edges (Container[Key]): All edges."""
         return self._node([self._id(state), *self._below(state, y, edges)])
 
     def sum_of(self, nodes: Iterable[int]) -> int:
-        """RETURNS (int): The node that sums some, at least one."""
+        """The node that sums some nodes, at least one."""
         found = self._node(sorted(nodes))
         assert found is not None
         return found
@@ -68,7 +63,7 @@ class SuffixSums:
         return self._ids.get(key)
 
     def _below(self, state: Key, y: int, edges: Container[Key]) -> list[int | None]:
-        """Nodes that together sum the subtrees under `state` that use its y edge."""
+        """Nodes that together sum all below `state` that use its edge for y."""
         children = self._children[state]
         cut = self._cut(state, y)
         if not cut:
@@ -85,7 +80,7 @@ class SuffixSums:
         return nodes + self._range(state, left, len(children))
 
     def mark(self, owners: Iterable[Key], y: int) -> None:
-        """Note the way from the root to each state that owns an edge for y."""
+        """Mark the way from the root to each state that owns an edge for y."""
         marks: dict[Key, set[Key]] = {}
         for owner in owners:
             while owner and owner not in marks.get(self._parent[owner], ()):

@@ -1,9 +1,9 @@
-"""Sums of a few terms, in an order in which a kernel can work on four side by side.
+"""Short sums, in an order in which a kernel can form four at the same time.
 
-The circuit of an automaton is thousands of short sums of different lengths. Worked off
-one by one, each costs a mispredicted branch and waits for its own additions. So sums
-that do not need each other are sorted by their number of terms and taken by fours, a
-*quad*, whose shorter ones are padded to the longest.
+An automaton needs thousands of short sums of different lengths. Formed one by one, each
+costs a mispredicted branch and waits for its own additions. So sums that do not need
+each other are sorted by their number of terms and grouped by fours. Such a group is a
+*quad*; the shorter sums in it are padded to the length of the longest one.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class SumSchedule:
     first (Ints): [S + 1] Terms first[i]:first[i + 1] belong to sum i.
     input, arc (Ints): [T] The slot of each term, and which arc's weight it has; n_arcs
         stands for no weight, n_arcs + 1 for padding.
-    n_slots (int): Slots that have a meaning. Behind them are one that is always zero,
-        for padding, and one for the results of sums that pad a quad.
-    n_arcs (int): Arcs that have a meaning.
+    n_slots (int): Slots of the automaton. Slot n_slots is always zero, for padding;
+        slot n_slots + 1 takes the results of sums that pad a quad.
+    n_arcs (int): Arcs of the automaton.
 
-    Its own arrays have the sums of a quad side by side: `fan` [Q] terms of each quad,
+    Its arrays have the four sums of a quad side by side: `fan` [Q] terms of each quad,
     `output` [4 Q], `input` and `arc` [4 times the sum of `fan`].
     """
 
@@ -70,7 +70,7 @@ class SumSchedule:
 def _levels(
     output: list[int], first: list[int], input: list[int], n_slots: int
 ) -> NDArray[Any]:
-    """How many sums stand one behind the other before each can be formed."""
+    """The length of the longest chain of sums that each needs first."""
     level = [0] * n_slots
     for i, slot in enumerate(output):
         slots = input[first[i] : first[i + 1]]

@@ -105,7 +105,9 @@ cdef bint _are_plain(automaton, potentials):
     for x in (potentials.inside, potentials.start, potentials.end):
         if getattr(x, "ndim", 0) != 2 or x.shape[1] != automaton.n_labels:
             return False
-    if getattr(cells, "dtype", None) != CELLS or getattr(pattern, "ndim", 0) != 1:
+    if type(pattern) is not np.ndarray or pattern.ndim != 1:
+        return False
+    if getattr(cells, "dtype", None) != CELLS:
         return False
     if len(pattern) != len(automaton.patterns) or pattern.dtype != np.float64:
         return False

@@ -1,7 +1,5 @@
 """Quick checks of arrays that are as the kernels read them."""
 
-from libc.math cimport INFINITY
-
 from ..simd cimport simd as kernels
 from .cells cimport Cell
 from ..potentials import CELLS
@@ -34,7 +32,7 @@ cdef bint are_checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
 
 
 cdef bint are_numbers(const double[::1] x) noexcept nogil:
-    """Whether none is NaN or +inf."""
+    """Whether all are in the range of scores."""
     return x.shape[0] == 0 or kernels.count_bad(&x[0], x.shape[0]) == 0
 
 
@@ -48,11 +46,13 @@ cdef bint are_all_numbers(const double[:, ::1] x) noexcept nogil:
 cdef bint _are_sound(
     const Cell[::1] cells, Py_ssize_t n_tokens, Py_ssize_t n_columns
 ) noexcept nogil:
-    """Whether all are within the document, and no score is NaN or +inf."""
+    """Whether all are within the document, and all scores are in range."""
     cdef Py_ssize_t k
     for k in range(cells.shape[0]):
         if not 0 <= cells[k].start < cells[k].end <= n_tokens:
             return False
-        if not 0 <= cells[k].column < n_columns or not cells[k].score < INFINITY:
+        if not 0 <= cells[k].column < n_columns:
+            return False
+        if not kernels.is_score(cells[k].score):
             return False
     return True

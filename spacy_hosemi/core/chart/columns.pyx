@@ -7,9 +7,9 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, uint32_t
 
+from ..simd cimport simd as kernels
 from ..potentials import ENTRIES, ROLES, check_entries
 
 
@@ -109,7 +109,7 @@ def set_entry_counts(automaton, Entry[::1] entries, role, const double[:, :] cou
 cdef bint are_entries(
     const Entry[::1] entries, Py_ssize_t n_tokens, Py_ssize_t n_columns
 ) noexcept nogil:
-    """Whether all places are there and all scores are numbers, or -inf."""
+    """Whether all places are there and all scores are in range."""
     cdef Py_ssize_t e, n_bad = 0
     cdef const Entry* entry
     # without a branch; a number below 0 is a large one without a sign
@@ -118,5 +118,5 @@ cdef bint are_entries(
         n_bad += <uint32_t>entry.position >= <uint32_t>n_tokens
         n_bad += <uint32_t>entry.column >= <uint32_t>n_columns
         n_bad += entry.role > 2
-        n_bad += not entry.score < INFINITY
+        n_bad += not kernels.is_score(entry.score)
     return n_bad == 0

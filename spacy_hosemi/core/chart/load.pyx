@@ -76,10 +76,9 @@ cdef bint _read(Chart chart, potentials):
     cdef Py_ssize_t n_columns = n_labels + len(chart.automaton.observed)
     inside, start, end = potentials.inside, potentials.start, potentials.end
     length, tail, pattern = potentials.length, potentials.tail, potentials.pattern
-    if inside is None or start is None or end is None:
-        return False
-    if length is None or tail is None or pattern is None:
-        return False
+    for array in (inside, start, end, length, tail, pattern):
+        if type(array) is not np.ndarray:  # a subclass may mean something else
+            return False
     try:
         chart.inside, chart.start, chart.given_end = inside, start, end
         chart.length, chart.given_tail, chart.pattern_weight = length, tail, pattern

@@ -9,7 +9,7 @@ thread that waits for a task does those that have not begun meanwhile.
 from os import getpid
 from threading import Thread
 
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free
 from cpython.pythread cimport (
     WAIT_LOCK,
     PyThread_acquire_lock,
@@ -18,6 +18,8 @@ from cpython.pythread cimport (
     PyThread_release_lock,
 )
 from cpython.ref cimport PyObject
+
+from ..arguments import MOST_THREADS, check_whole
 
 
 cdef class Task:
@@ -40,23 +42,23 @@ cdef class Workers:
         other thread may use this object.
     """
 
-    def __cinit__(self, Py_ssize_t n_threads):
+    def __cinit__(self, n_threads):
         cdef Py_ssize_t k
         self.threads, self.tasks = [], set()
-        self.n_threads = n_threads
+        self.n_threads = check_whole("threads", n_threads, 0, MOST_THREADS)
         self.n_working = self.n_asleep = self.first = self.n_waiting = 0
         self.awaited = NULL
         self.is_over = False
         self.lock = PyThread_allocate_lock()
         self.finished = PyThread_allocate_lock()
-        self.wake = <PyThread_type_lock*>PyMem_Malloc(
-            n_threads * sizeof(PyThread_type_lock)
+        self.wake = <PyThread_type_lock*>PyMem_Calloc(
+            self.n_threads, sizeof(PyThread_type_lock)
         )
-        self.asleep = <Py_ssize_t*>PyMem_Malloc(n_threads * sizeof(Py_ssize_t))
+        self.asleep = <Py_ssize_t*>PyMem_Calloc(self.n_threads, sizeof(Py_ssize_t))
         if not self.lock or not self.finished or not self.wake or not self.asleep:
             raise MemoryError
         PyThread_acquire_lock(self.finished, WAIT_LOCK)
-        for k in range(n_threads):
+        for k in range(self.n_threads):
             self.wake[k] = PyThread_allocate_lock()
             if not self.wake[k]:
                 raise MemoryError
@@ -183,9 +185,12 @@ cdef class Workers:
 
     def __dealloc__(self):
         cdef Py_ssize_t k
-        for k in range(self.n_threads):
-            PyThread_free_lock(self.wake[k])
-        PyThread_free_lock(self.lock)
-        PyThread_free_lock(self.finished)
+        for k in range(self.n_threads if self.wake else 0):
+            if self.wake[k]:
+                PyThread_free_lock(self.wake[k])
+        if self.lock:
+            PyThread_free_lock(self.lock)
+        if self.finished:
+            PyThread_free_lock(self.finished)
         PyMem_Free(self.wake)
         PyMem_Free(self.asleep)

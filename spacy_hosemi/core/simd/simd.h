@@ -391,10 +391,14 @@ HOSEMI_COMPARING void hosemi_bound(
     }
 }
 
-/* How many of n numbers are NaN or +inf. A NaN raises the flag of an invalid operation. */
+/* LARGEST_SUM, LOWEST and HIGHEST of core/potentials.py. */
+#define HOSEMI_LARGEST_SUM 1e12
+#define HOSEMI_IS_SCORE(x) (((x) <= 1e12) & (((x) >= -1e200) | ((x) == -INFINITY)))
+
+/* How many of n numbers are no scores. A NaN raises the flag of an invalid operation. */
 HOSEMI_COMPARING ptrdiff_t hosemi_count_bad(const double *x, ptrdiff_t n) {
     ptrdiff_t n_bad = 0;
-    for (ptrdiff_t i = 0; i < n; i++) n_bad += !(x[i] < INFINITY);
+    for (ptrdiff_t i = 0; i < n; i++) n_bad += !HOSEMI_IS_SCORE(x[i]);
     return n_bad;
 }
 

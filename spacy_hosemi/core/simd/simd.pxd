@@ -145,6 +145,8 @@ cdef extern from "simd.h" nogil:
         Py_ssize_t width,
         double* out,
     )
+    double LARGEST_SUM "HOSEMI_LARGEST_SUM"
+    bint is_score "HOSEMI_IS_SCORE"(double x)
     Py_ssize_t count_bad "hosemi_count_bad"(const double* x, Py_ssize_t n)
     void bound "hosemi_bound"(
         const int32_t* first,

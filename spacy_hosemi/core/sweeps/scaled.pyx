@@ -17,7 +17,7 @@ trusted, and the caller repeats the document in log domain. A term that is forbi
 an exact zero and raises no flag.
 """
 
-from libc.math cimport INFINITY, exp, log, rint
+from libc.math cimport INFINITY, exp, fabs, log, rint
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
@@ -106,6 +106,8 @@ cdef bint _ends(Tables tables, Py_ssize_t j) noexcept nogil:
         for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
             tables.late_weight[t] = 0.0
         return True
+    if fabs(top) > kernels.LARGEST_SUM:  # nothing would be within e^-70 of it
+        return False
     tables.alpha_scale[j] = rint(top)  # whole: sums of scales are exact
     if not _settle_explicit(tables, j):
         return False

@@ -24,7 +24,7 @@ The task that fills the tables also reads them, while they are in the cache of i
 import numpy as np
 
 from cpython.ref cimport PyObject
-from libc.math cimport INFINITY, exp, rint
+from libc.math cimport INFINITY, exp, fabs, rint
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
@@ -327,7 +327,7 @@ cdef class Lanes(Task):
         cdef Py_ssize_t a
         linear.clear_flags()
         self.trusted = self._arrive() and self._forward() and self._backward()
-        self.trusted = self.trusted and linear.in_range()
+        self.trusted = self.trusted and linear.in_range() and self._sums_are_exact()
         # Here, for the tables are in the cache of this core.
         for a in range(N_LANES if self.trusted else 0):
             if not self.n_tokens[a]:
@@ -336,6 +336,15 @@ cdef class Lanes(Task):
                 self._answer(<Tables>self.tables[a], a)
             else:
                 self._list(<Tables>self.tables[a], self.listing, a)
+
+    cdef bint _sums_are_exact(self) noexcept nogil:
+        """Whether no scale is so large that small scores are lost beside it."""
+        cdef Py_ssize_t a, j
+        for a in range(N_LANES):
+            for j in range(1, self.n_tokens[a] + 1):
+                if fabs(self.scale[j + 1, a]) > kernels.LARGEST_SUM:
+                    return False
+        return True
 
     cdef bint _arrive(self) noexcept nogil:
         """RETURNS: whether all scores are numbers; if not, `marginals` will say so."""

@@ -14,14 +14,14 @@ the last label. Patterns with a weight but no feature are active at every token.
 
 import numpy as np
 
-from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
+from ...simd cimport simd as kernels
 from ...chart.chart cimport Chart
 from ...chart.columns cimport Entry, are_entries
 from .histories cimport Histories
 
-# Arrays grow by at least so many elements.
+# Arrays grow by at least this number of elements.
 ROOM = 256
 
 
@@ -103,7 +103,7 @@ cdef class Events:
             last = &self.histories.pattern_last[0]
         for m in range(self.pattern.shape[0]):
             weight, k = self.pattern[m], self.histories.of_pattern[m]
-            if not weight < INFINITY:
+            if not kernels.is_score(weight):
                 return False
             if not self.histories.is_long[m]:
                 # $ stands in the row of ^, which is never last
