@@ -99,7 +99,7 @@ papers: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 	@$(PY) benchmarks/papers/run.py --data "$(DATA)" $(if $(QUICK),--quick)
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) .coverage build dist *.egg-info
 	find spacy_hosemi -name '*.so' -delete
 
 # Stamps: each is as old as the begin of its work, so that what is edited meanwhile is

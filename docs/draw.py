@@ -147,7 +147,7 @@ def automaton_picture() -> str:
     for key, known in names.items():
         if len(known) > 1:
             dashed = 'stroke="#888" stroke-dasharray="4 4"'
-            arrow(key, int(automaton.suffix_key[key]), dashed, "anything else", 0.75)
+            arrow(key, int(automaton.suffix_key[key]), dashed, "anything else", 0.5)
     for key in (root, *names):
         for edge in owned(automaton, key):
             y = label_of(automaton, edge)

@@ -16,6 +16,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,10 @@ import typer
 from spacy.language import Language
 
 from spacy_hosemi.cli.common import hosemi_cli
-from spacy_hosemi.component import factory
-from spacy_hosemi.component.pipe import HighOrderSemiCRF
+from spacy_hosemi.component.factory import BLOCKS
+from spacy_hosemi.features.gazetteers.fuzzy import Fuzzy
 
 HERE = Path(__file__).parent
-BLOCKS: dict[str, Any] = getattr(factory, "BLOCKS", {})
 COMMAND = "python docs/make_reference.py"
 
 # Where a function is named in a config, and what the section about it is called.
@@ -97,8 +97,7 @@ def config_reference() -> Iterator[str]:
     yield '`[components.hosemi]` with `factory = "hosemi"`. Blocks are described below.'
     yield ""
     defaults = Language.get_factory_meta("hosemi").default_config
-    known = dict(documented(HighOrderSemiCRF))
-    known |= {one.name: one for one in BLOCKS.get("components.hosemi", ())}
+    known = {one.name: one for one in BLOCKS["components.hosemi"]}
     yield from header()
     for name, default in defaults.items():
         if name in known and name not in BLOCK_KEYS:
@@ -122,6 +121,8 @@ def config_reference() -> Iterator[str]:
     assert set(functions) == set(SECTIONS), set(functions) ^ set(SECTIONS)
     for name, (block, title) in SECTIONS.items():
         yield from function_section(name, block, title, functions[name])
+        if name == "gazetteer.v1":
+            yield from fuzzy_section()
 
 
 BLOCK_KEYS = {
@@ -132,6 +133,20 @@ BLOCK_KEYS = {
     "hierarchy": "null | [Labels in a tree](#labels-in-a-tree); null: labels without "
     "one.",
     "scorer": "a block | [The scorer](#the-scorer) that `nlp.evaluate` calls.",
+}
+
+
+# Blocks and tables within the block of a function.
+BLOCKS_WITHIN = {
+    "features": "[Features](#features): what is read.",
+    "gazetteers": "A block for [each gazetteer](#a-gazetteer), by name.",
+    "tables": "A block for [each table](#a-table-of-words), by name.",
+    "fuzzy": "[Fuzzy matches](#fuzzy-matches-of-a-gazetteer); null: exact ones alone.",
+    "functions": "[Functions of your own](features.md#functions-of-your-own), by name.",
+    "function_roles": "The roles of each function: of inside, start, end and within; "
+    "by default inside.",
+    "tok2vec": "Vectors of tokens, or a listener to those of another component: "
+    "[scores from them](choosing-a-config.md#encoders) are added, online.",
 }
 
 
@@ -165,9 +180,21 @@ def function_section(
     yield ""
 
 
+def fuzzy_section() -> Iterator[str]:
+    yield "## Fuzzy matches of a gazetteer"
+    yield ""
+    yield "The value of `fuzzy`: a block without a function, or null."
+    yield ""
+    yield from header()
+    known = dict(documented(Fuzzy))
+    for field in fields(Fuzzy):
+        yield row(field.name, field.default, known[field.name])
+    yield ""
+
+
 def settings_of(function: Callable[..., Any]) -> dict[str, Any]:
     """By key: a Setting, or what the docstring says."""
-    found: dict[str, Any] = dict(documented(function))
+    found: dict[str, Any] = {**dict(documented(function)), **BLOCKS_WITHIN}
     module = sys.modules[function.__module__]
     settings = getattr(module, "SETTINGS", ())
     if settings and any(settings is block for block in BLOCKS.values()):
@@ -212,14 +239,19 @@ def shown(default: Any) -> str:
     return f"`{json.dumps(default)}`"
 
 
+NAMES = (
+    r'"[^"\s]*[*_\[][^"]*"',  # in quotes, with a sign that Markdown would read
+    r"\b[\w.]+\[[\w\"]+\](?!\()",  # doc.spans[key]
+    r"\b\w+\._\.\w+",  # span._.confidence
+    r"\b(?:\w+\.)*[a-z]\w*_\w+(?:\.\w+)*(?![\w\]]*\()",
+)
+
+
 def quoted(text: str) -> str:
-    """Names in a sentence that Markdown would read as emphasis or links."""
-    text = re.sub(r'("[^"\s]*[*_\[][^"]*")', r"`\1`", text)
-    return re.sub(
-        r"(?<![`\w\"])([\w.]*[a-z]_\w*(?:\.\w+)*(?:\[\w+\])?)(?![`\w])",
-        r"`\1`",
-        text,
-    )
+    """Mark names in a sentence as code; Markdown would read some as emphasis."""
+    parts = re.split(r"(`[^`]*`|\]\([^)]*\))", text)
+    parts[::2] = [re.sub("|".join(NAMES), r"`\g<0>`", part) for part in parts[::2]]
+    return "".join(parts)
 
 
 def commands() -> Iterator[str]:
