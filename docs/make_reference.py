@@ -117,7 +117,6 @@ def config_reference() -> Iterator[str]:
         yield f"| `{name}` | null | {what} |"
     yield ""
     functions = dict(registered())
-    functions.pop("opinion_pool.v1", None)
     assert set(functions) == set(SECTIONS), set(functions) ^ set(SECTIONS)
     for name, (block, title) in SECTIONS.items():
         yield from function_section(name, block, title, functions[name])
