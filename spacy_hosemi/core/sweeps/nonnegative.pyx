@@ -60,12 +60,10 @@ cdef Ladder find_ladder(Tables tables, potentials, method):
         return None
     elif next(_negative_columns(potentials, ladder.columns), None) is not None:
         return None
-    if ladder.schedule is None:
-        ladder.schedule = _make_schedule(tables)
     if ladder.weight is None:
-        ladder.sums = sums_of(ladder.schedule)
-        weights = np.append(tables.edge_weight, [0.0, -np.inf])
-        ladder.weight = weights[ladder.schedule.arc]
+        # Another thread may read the present ladder without the GIL: a complete one
+        # takes its place.
+        layout.ladder = ladder = _with_weights(tables, ladder)
     return ladder
 
 
@@ -86,6 +84,18 @@ cdef Ladder _make_ladder(Tables tables, Ladder known):
     made.columns = [
         automaton.n_labels + c for c, z in enumerate(automaton.observed) if len(z) > 2
     ]
+    return made
+
+
+cdef Ladder _with_weights(Tables tables, Ladder known):
+    """The same ladder with its schedule and weights."""
+    cdef Ladder made = Ladder()
+    made.edge_weights, made.negative = known.edge_weights, known.negative
+    made.pays, made.columns = known.pays, known.columns
+    made.schedule = known.schedule or _make_schedule(tables)
+    made.sums = sums_of(made.schedule)
+    weights = np.append(tables.edge_weight, [0.0, -np.inf])
+    made.weight = weights[made.schedule.arc]
     return made
 
 
