@@ -117,9 +117,9 @@ def test_entries_come_one_by_one(write):
     assert list(islice(texts, 2)) == ["a", "b"]
 
 
-def test_a_million_duplicates(write):
-    path = write("a.txt", "New York\n" * 10**6)
-    assert sum(1 for _ in make_gazetteer_reader(path)()) == 10**6
+def test_many_duplicates(write):
+    path = write("a.txt", "New York\n" * 10**5)
+    assert sum(1 for _ in make_gazetteer_reader(path)()) == 10**5
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.csv"])

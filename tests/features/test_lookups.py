@@ -1,5 +1,6 @@
 """Tables of spacy-lookups-data: of a small language by definition, and of English."""
 
+import functools
 import gzip
 import json
 
@@ -7,6 +8,7 @@ import pytest
 from catalogue import REGISTRY
 from spacy import registry
 
+from spacy_hosemi.features.tables import lookups
 from spacy_hosemi.features.tables.lookups import make_lookups_reader
 
 PROBS = {
@@ -75,7 +77,10 @@ def test_case_is_of_words_of_letters(language):
     assert rows("case", language) == [("the", "420"), ("paris", "050")]
 
 
-def test_english():
+def test_english(monkeypatch):
+    # The table of probabilities is read from its file once, not three times.
+    load = functools.cache(lookups.load_language_data)
+    monkeypatch.setattr(lookups, "load_language_data", load)
     clusters = dict(rows("cluster", "en"))
     assert len(clusters) > 100_000
     assert {len(way) for way in clusters.values()} == {18}

@@ -35,9 +35,8 @@ def words_of(entry, attr):
 
 
 @pytest.mark.parametrize("attr", ATTRIBUTES)
-@pytest.mark.parametrize("with_texts", [False, True])
-@given(entries=ENTRIES)
-def test_as_one_by_one(attr, with_texts, entries):
+@given(entries=ENTRIES, with_texts=st.booleans())
+def test_as_one_by_one(attr, entries, with_texts):
     found = entry_words(iter(entries), attr, NLP, with_texts=with_texts)
     expected = [words_of(entry, attr) for entry in entries]
     firsts = found.first.tolist()

@@ -489,7 +489,11 @@ def fuzzy_extractor():
         fuzzy_extractor(),
     ],
 )
-@given(documents=st.lists(st.lists(st.sampled_from(["a", "Bb", "abax", "(", "'"]))))
+@given(
+    documents=st.lists(
+        st.lists(st.sampled_from(["a", "Bb", "abax", "(", "'"]), max_size=5), max_size=4
+    )
+)
 def test_documents_that_are_read_together(extractor, documents):
     """As each alone, one behind the other."""
     docs = [make_doc(NLP, *words) for words in documents or [[]]]

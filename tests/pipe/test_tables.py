@@ -150,7 +150,7 @@ def test_several_processes(trained):
     assert all(found)
 
 
-@pytest.mark.parametrize("through", THROUGH)
+@pytest.mark.parametrize("through", THROUGH[:1])
 def test_an_untrained_model_is_saved(through, tmp_path):
     nlp = make_nlp(model={"tables": use_tables(x={})})
     pipe = through(nlp, tmp_path).get_pipe("hosemi")
@@ -170,7 +170,7 @@ def test_an_untrained_model_is_saved(through, tmp_path):
 )
 def test_copies_have_tables_of_their_own(copied, trained):
     pipe = trained.get_pipe("hosemi")
-    other = weights_of(copied(pipe.model))
+    other = weights_of(copied(pipe.model)).state
     doc = make_doc(trained, "Xor", "again")
 
     def read(weights):
