@@ -30,7 +30,7 @@ _ORTH_AND_SPACE: Any = (ORTH, SPACY)
 # A character that a word goes on with in the next token; CJK ones are words alone.
 _JOINING = re.compile(rf"[^\W_{CJK}]")
 
-# At most so many tokens are cached, of at most so many characters together: some 50 MB.
+# The most tokens that are cached, and their characters together: about 50 MB.
 _CACHE_SIZE, _CACHE_CHARACTERS = 200_000, 4_000_000
 
 
