@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -39,7 +39,7 @@ from ..labels.inventory import Span as SpanTriple
 from ..labels.label_schema import LabelSchema, read_schema
 from ..labels.partial import AnySpan, PartialLabels
 from ..model.state import ModelState, Published
-from ..model.tok2vec import set_output
+from ..model.tok2vec import set_output, taking_turns
 from ..model.weights.families import family_values
 from ..model.weights.shim import Weights
 from ..model.weights.state import Floats, WeightState
@@ -174,9 +174,12 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
     def schema(self, schema: LabelSchema) -> None:
         self._trainer.schema = schema
 
-    def _change(self, *, is_long: bool = False) -> AbstractContextManager[None]:
+    @contextmanager
+    def _change(self, *, is_long: bool = False) -> Iterator[None]:
         """What is done within changes the state as a whole; see `Published`."""
-        return self._published.change(self._trainer, is_long=is_long)
+        change = self._published.change(self._trainer, is_long=is_long)
+        with change, taking_turns(self.model):
+            yield
 
     @property
     def objective(self) -> Objective:
@@ -623,9 +626,13 @@ class HighOrderSemiCRF(HasSettings, TrainablePipe):
         """Of the state and the settings as they are now."""
         state, options = self.state, self._decoding_options
         decoder: Decoder | None = self._published.decoder
-        if decoder is None or decoder.state is not state or decoder.options != options:
-            decoder = make_decoder(state, options, self.model, decoder)
-            self._published.decoder = decoder
+        if decoder and decoder.state is state and decoder.options == options:
+            return decoder
+        with self._published.making:  # one thread makes it, others wait
+            decoder = self._published.decoder
+            if not (decoder and decoder.state is state and decoder.options == options):
+                decoder = make_decoder(state, options, self.model, decoder)
+                self._published.decoder = decoder
         return decoder
 
     @property

@@ -22,7 +22,7 @@ from ..features import (
     make_features,
 )
 from ..values import ByName, Number, Setting, read_all
-from .tok2vec import add_scores, make_output
+from .tok2vec import add_scores, make_output, taking_turns
 from .weights.families import family_values
 from .weights.potentials import DocScorer, Scores, read_docs, score_docs, score_rows
 from .weights.shim import Weights
@@ -161,7 +161,8 @@ class _NeuralScores(NamedTuple):
     def potentials(self) -> list[Potentials]:
         """See `Scores`."""
         potentials = self.sparse.potentials()
-        add_scores(self.model, self.docs, potentials, is_train=False)
+        with taking_turns(self.model):
+            add_scores(self.model, self.docs, potentials, is_train=False)
         return potentials
 
 

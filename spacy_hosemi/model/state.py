@@ -51,12 +51,14 @@ class Published:
 
     decoder (Any): What the component has made of the last state that it read. Neither
         is copied with the component.
+    making (RLock): Held while it is made.
     """
 
     decoder: Any = None
 
     def __init__(self) -> None:
         self._state: ModelState | None = None
+        self.making = RLock()
         self._changing = RLock()
         self._news = Condition(RLock())
         self._depth = 0

@@ -4,11 +4,16 @@
 
 They are added to those of the sparse features, and both are trained by the same
 gradient. W and b begin with 0: without a step, nothing is changed.
+
+Sparse weights are published as states that never change. The parameters of a tok2vec
+are not: training and prediction take turns, see `taking_turns`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -22,6 +27,15 @@ from ..features.instances import documents
 ROLES = ("inside", "start", "end")
 
 Tok2Vec = Model[list[Doc], list[Any]]
+
+# One for all models, because a lock in a model could not be copied.
+_TURNS = RLock()
+
+
+def taking_turns(model: Model[Any, Any]) -> AbstractContextManager[Any]:
+    """RETURNS (ContextManager): Of a model with a tok2vec a lock, under which training
+    changes its parameters and prediction reads them; of others nothing."""
+    return _TURNS if model.layers else nullcontext()
 
 
 def make_output(n_labels: int | None = None, width: int | None = None) -> Model:
@@ -91,7 +105,9 @@ def add_scores(
     by_role = np.split(ops.to_numpy(scores), len(ROLES), axis=1)
     for i, j, part in zip(borders, borders[1:], potentials):
         for role, of_role in zip(ROLES, by_role):
-            getattr(part, role)[...] += of_role[i:j]
+            of_part = getattr(part, role)
+            # The layer may have got more labels since the state was published.
+            of_part += of_role[i:j, : of_part.shape[1]]
 
     def backprop(gradients: Sequence[Potentials]) -> None:
         rows = [np.hstack([getattr(g, role) for role in ROLES]) for g in gradients]
