@@ -148,8 +148,7 @@ class Settings:
     length_smoothing: int = _key(
         Choice(SMOOTHINGS),
         0,
-        "What the penalty draws these weights to: to 0, to the weight of the next "
-        "shorter length (1), or to the line through the two before (2).",
+        "Must be 0 for training; saved models with 1 or 2 predict as before.",
         is_learnt=True,
     )
     max_length: int | None = _key(
