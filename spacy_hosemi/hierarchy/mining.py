@@ -1,4 +1,5 @@
-"""What of a training corpus has weights below the top of a label tree."""
+"""Selects the (feature, tree node) pairs that occur in training data: only these get
+weights below level 1. Also mines label patterns of the levels below."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ class LevelTrainer:
         """
         given = _informative(docs, annotations, golds)
         rows = [read_docs(top.state, [docs[k]], is_train=True) for k in given]
-        active = [_NO_ROWS, *(part for x in rows for part in x.fired)]
+        active = [_NO_ROWS, *(part for x in rows for part in x.active)]
         touched = np.unique(np.concatenate(active))
         loss = 0.0
 

@@ -206,7 +206,7 @@ class LevelWeights(Shim):
     """The weights of the levels of a tree while they are trained.
 
     state (LevelState): The present weights; see `Weights`.
-    mined (Set[int]): Of documents all pairs of which are known.
+    mined (Set[int]): Hashes of documents whose pairs have weights.
     """
 
     def __init__(self) -> None:
@@ -347,10 +347,10 @@ def _own_level(
     known = {*patterns}
     every = [*patterns, *(z for z in pairs if z not in known)]
     carried = [places.get(tuple(up[x] for x in z), -1) for z in every]
-    kept = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
-    at = np.array(carried, np.int32)[kept]
+    chosen = [m for m, at in enumerate(carried) if at >= 0 or m < len(patterns)]
+    at = np.array(carried, np.int32)[chosen]
     tied = _ties(len(patterns), at.tolist(), above)
-    automaton = PatternAutomaton(own, [every[m] for m in kept], tied=tied)
+    automaton = PatternAutomaton(own, [every[m] for m in chosen], tied=tied)
     return Level(StateTable(automaton), symbol, at, is_own=True)
 
 

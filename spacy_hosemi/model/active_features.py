@@ -1,4 +1,4 @@
-"""What a document reads of the weights: the rows of known features that fire in it."""
+"""The active features of documents, as rows of the weights."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RoleRows(NamedTuple):
 
     first (int32 [n + 1]), row (int32 [K]): Those of token i are
         row[first[i]:first[i + 1]].
-    strength (Optional[float64 [K]]): How much each fires; None: all with 1.0, as what
-        templates read does.
+    strength (Optional[float64 [K]]): The value of each; None: all 1.0, as features of
+        templates have.
     """
 
     first: Ints
@@ -35,8 +35,7 @@ class RoleRows(NamedTuple):
 
 @dataclass(frozen=True)
 class SegmentRows:
-    """Known features of segments as units: start and end in tokens, the row, and how
-    much each fires."""
+    """Known features of whole segments: start and end in tokens, row and value."""
 
     start: Ints
     end: Ints
@@ -64,8 +63,8 @@ class Rows:
     places: PlaceRows
 
     @property
-    def fired(self) -> list[Ints]:
-        """RETURNS (List[int32]): Rows of features that fire, as often as they do."""
+    def active(self) -> list[Ints]:
+        """RETURNS (List[int32]): Rows of active features, once for each occurrence."""
         parts = self.tokens.values()
         of_tokens = [part.row[part.first[0] : part.first[-1]] for part in parts]
         return [*of_tokens, self.segments.row, self.places.row]
@@ -74,9 +73,9 @@ class Rows:
 def read_rows(
     extractor: Extractor, table: RowTable, docs: Sequence[Doc], is_train: bool
 ) -> Rows:
-    """The rows of documents, one behind the other.
+    """The active features of concatenated documents.
 
-    extractor (Extractor): What is read.
+    extractor (Extractor): Reads features.
     table (RowTable): The rows of known features.
     docs (Sequence[Doc]): One or more.
     is_train (bool): See `Gazetteers.matches`.
@@ -93,12 +92,12 @@ def read_rows(
 
 
 def no_rows(n_tokens: int) -> RoleRows:
-    """RETURNS (RoleRows): Nothing fires."""
+    """RETURNS (RoleRows): No feature is active."""
     return RoleRows(np.zeros(n_tokens + 1, np.int32), NOTHING)
 
 
 def with_listed(rows: RoleRows, listed: Listed, table: RowTable) -> RoleRows:
-    """And the known features that a function lists, behind those of each token."""
+    """With the known features that a function lists, after the others of each token."""
     row = table.find(listed.keys)
     known = row >= 0
     n = len(rows.first) - 1
@@ -130,8 +129,8 @@ def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
 
     rows (Union[SegmentRows, PlaceRows]): Of all of them, as if they were one.
     first (int32 [D + 1]): The first token of each document, and n.
-    RETURNS (Tuple[Union[SegmentRows, PlaceRows], int32 [K]]): One document behind the
-        other, and that of each row.
+    RETURNS (Tuple[Union[SegmentRows, PlaceRows], int32 [K]]): Concatenated, and
+        the document of each row.
     """
     found = dict(vars(rows))
     counting = [name for name in ("start", "end", "position") if name in found]
@@ -150,7 +149,7 @@ def split_records(
 ) -> list[NDArray[Any]]:
     """What was gathered for rows of several documents.
 
-    records (CELLS or ENTRIES): Of one row behind the other.
+    records (CELLS or ENTRIES): Of concatenated rows.
     doc (int32 [K]), sizes (int32 [K]): The document of each row, ascending, and how
         many records it has.
     RETURNS (List[CELLS or ENTRIES]): Those of each document.

@@ -2,8 +2,8 @@
 
 The averaged perceptron (Collins 2002, "Discriminative training methods for hidden
 Markov models"), if the objective is `objectives.perceptron`; with any other one, plain
-stochastic gradient descent. A step costs what fired, and a document that is predicted
-right costs none.
+stochastic gradient descent. A step costs time for active features only, and a document
+that is predicted right needs none.
 """
 
 from __future__ import annotations
@@ -77,12 +77,12 @@ def make_averaged(
 ) -> Fit:
     """Registered as "spacy_hosemi.averaged.v1" in `misc`.
 
-    n_passes (int): So many times over the corpus. A pass without a step is the last
-        one, and the others are averaged as if they were made.
-    rate (Union[float, Dict[str, float]]): Weights change by so many times the gradient
-        of a document; or by family (a role such as inside, or transition, or pattern,
-        or length), 1 for those that are not named. Features that are rare, or that
-        others speak for already, do better with less.
+    n_passes (int): Passes over the corpus. A pass without a step is the last one, and
+        the others are averaged as if they were made.
+    rate (Union[float, Dict[str, float]]): Multiplies the gradient of a document, by
+        which weights change; or by family (a role such as inside, or transition, or
+        pattern, or length), 1 for those that are not named. Rare features, and features
+        that others duplicate, do better with less.
     seed (int): Of the order of the documents, another one in each pass.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0, at any time: decoding is faster.
@@ -173,7 +173,7 @@ class UniformAverage:
         self._n_iterates = 0
 
     def stay(self, n: int = 1) -> None:
-        """Count so many iterates that are the one before."""
+        """Count n iterates that equal the last one."""
         self._n_iterates += n
 
     def take(self, rows: Rows, gradient: Potentials) -> None:

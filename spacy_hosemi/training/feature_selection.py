@@ -57,14 +57,14 @@ def select_features(
     WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
     """
     roles = extractor.features.transition_roles
-    kept: dict[str, list[Keys]] = {role: [] for role in roles}
-    keys, in_tokens, in_docs = count_features(extractor, docs, kept)
+    of_roles: dict[str, list[Keys]] = {role: [] for role in roles}
+    keys, in_tokens, in_docs = count_features(extractor, docs, of_roles)
     table = RowTable(keys)
     asked = extractor.features.min_count
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     has_patterns, of_patterns = np.zeros(len(keys), bool), np.zeros(0, np.int64)
     if roles and docs:
-        read = {role: np.concatenate(parts) for role, parts in kept.items()}
+        read = {role: np.concatenate(parts) for role, parts in of_roles.items()}
         args = read, golds, [*map(len, docs)], table, automaton
         found = mine_transitions(*args, observed_min_count, observed_max)
         has_patterns, of_patterns = found
@@ -121,10 +121,10 @@ def _raise_min_count(
 def _as_pairs(
     pairs: Counts, rows: NDArray[np.intp], n_rows: int, n_columns: int
 ) -> Pairs:
-    """Those of the rows that are kept; rows are counted anew.
+    """The pairs of some rows, which are numbered anew.
 
-    pairs (int64 [N]): row * n_columns + column, of kept rows in their order.
-    rows (intp [K]): Which of n_rows are kept.
+    pairs (int64 [N]): row * n_columns + column, of these rows in their order.
+    rows (intp [K]): Which of n_rows.
     """
     row, column = np.divmod(pairs, n_columns)
     is_kept = np.zeros(n_rows, bool)
@@ -137,13 +137,13 @@ def _as_pairs(
 def count_features(
     extractor: Extractor,
     docs: Collection[Doc],
-    kept: Mapping[str, list[Keys]] | None = None,
+    of_roles: Mapping[str, list[Keys]] | None = None,
 ) -> tuple[Keys, Counts, Counts]:
     """Which features occur in training documents.
 
-    kept (Optional[Dict[str, List[uint64 [n, T]]]]): For some roles a list, to which the
-        keys of each document are added.
-    RETURNS: Keys [R], in how many tokens each fires (in a bag: in how many documents),
+    of_roles (Optional[Dict[str, List[uint64 [n, T]]]]): For some roles a list, which
+        gets the keys of each document.
+    RETURNS: Keys [R], in how many tokens each occurs (in a bag: in how many documents),
         and in how many documents. Keys are sorted: the same documents give the same
         rows.
     """
@@ -151,7 +151,7 @@ def count_features(
     by_doc = [np.zeros((2, 0), np.uint64)]
     for doc in watched(docs, "Counting features"):
         reading = extractor.read(doc, is_train=True)
-        for role, parts in (kept or {}).items():
+        for role, parts in (of_roles or {}).items():
             parts.append(reading.keys[role])
         of_tokens = []
         for role, of_role in reading.keys.items():
@@ -280,7 +280,7 @@ def mine_transitions(
     """Features that speak for label patterns, and pairs (row, column) that occur in the
     gold.
 
-    read (Dict[str, uint64 [n, T]]): By role, of documents one behind the other.
+    read (Dict[str, uint64 [n, T]]): By role, of concatenated documents.
     golds (Sequence[Gold]), sizes (Sequence[int]): Of each document, and its tokens.
     table (RowTable): All R that the documents have.
     automaton (PatternAutomaton): C columns.
@@ -288,7 +288,7 @@ def mine_transitions(
     max_patterns (Optional[int]): Keep the most frequent of each row, of equals the
         shorter ones, then those of the first labels.
     RETURNS (Tuple[bool [R], int64 [N]]): Whether a row is one of theirs; row * C +
-        column, ascending. Documents of which some is not known have no pairs.
+        column, ascending. Partially annotated documents have none.
     """
     n_columns = automaton.n_columns
     is_theirs = np.zeros(len(table), bool)
@@ -323,7 +323,7 @@ def _observed(
     """Where observed patterns are complete in documents that are known.
 
     RETURNS (Tuple[intp [N], intp [N], int64 [N]]): Start and size of a segment, in
-        tokens of documents that stand one behind the other; the column of a pattern
+        tokens of concatenated documents; the column of a pattern
         that it completes.
     """
     known = [gold.segments or [] for gold in golds]

@@ -1,8 +1,8 @@
-"""Features of documents that are met first in an update, not in `initialize`.
+"""Features of documents that an update is the first to have, after `initialize`.
 
-They get weights as if the document had been there from the beginning: those that occur
-often enough, counted over all that was met since; before that they are only counted.
-How a document is met again, such as in the next epoch, adds nothing.
+They get weights as if the document had been there from the beginning: once a feature
+has occurred often enough, counted over all new documents. A document that comes again,
+such as in the next epoch, adds nothing.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from .feature_selection import count_features, name_features
 _TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 
 
-class Met:
-    """Documents that were met, and features too rare to have weights.
+class SeenDocs:
+    """Documents of training so far, and their features too rare to have weights.
 
-    knows_all (bool): False after loading: the model may have met any document before,
-        so none counts for the features that have weights already.
+    knows_all (bool): False after loading: the model may have been trained on any
+        document, so none counts for the features that have weights already.
     """
 
     def __init__(self, knows_all: bool = True) -> None:
@@ -40,7 +40,7 @@ class Met:
         self._rare: dict[int, tuple[int, int]] = {}
 
     def new(self, docs: Iterable[Doc]) -> list[Doc]:
-        """Note documents. RETURNS: Those with words that were not met before."""
+        """Note documents. RETURNS: Those with words that no earlier document had."""
         found = []
         for doc in docs:
             words = doc.to_array("ORTH").tobytes()
@@ -63,8 +63,8 @@ class Met:
         keys (uint64 [K]): Distinct.
         in_tokens, in_docs (int64 [K]): How often each occurs in new documents.
         min_count (int): How often a feature must occur, in tokens.
-        RETURNS (Tuple[bool [K], int64 [K]]): Which of them have been met so often; in
-            how many documents each was.
+        RETURNS (Tuple[bool [K], int64 [K]]): Which are frequent by now; in how many
+            documents each has occurred.
         """
         rare = self._rare
         before = [rare.pop(key, (0, 0)) for key in keys.tolist()]
@@ -76,25 +76,25 @@ class Met:
         return is_frequent, counts[:, 1]
 
 
-def grow(weights: Weights, met: Met, docs: Sequence[Doc]) -> None:
+def grow(weights: Weights, seen: SeenDocs, docs: Sequence[Doc]) -> None:
     """Weights of 0 for what new documents bring, but for transitions: the patterns that
     these speak for are those of `initialize`.
 
     weights (Weights): Of an initialized model.
-    met (Met): What its updates have met so far.
-    docs (Sequence[Doc]): What is segmented of new documents: these, or sentences.
+    seen (SeenDocs): Documents of its training so far.
+    docs (Sequence[Doc]): Instances of new documents.
     WARNS (UserWarning): HSW08 there would be too many weights.
     """
     state = weights.state
     keys, in_tokens, in_docs = count_features(state.extractor, docs)
     row = state.table.find(keys)
     known = row >= 0
-    if met.knows_all:
+    if seen.knows_all:
         state = count_docs(state, row[known], in_docs[known], len(docs))
         weights.state = state
     rest = keys[~known], in_tokens[~known], in_docs[~known]
     min_count = state.extractor.features.min_count
-    is_frequent, n_docs = met.frequent(*rest, min_count)
+    is_frequent, n_docs = seen.frequent(*rest, min_count)
     chosen = rest[0][is_frequent]
     names = name_features(state.extractor, docs, chosen)
     if not names:
@@ -103,7 +103,7 @@ def grow(weights: Weights, met: Met, docs: Sequence[Doc]) -> None:
     n_weights = state.matrix.size + is_kept.sum() * len(state.tail)
     if n_weights > selection.MAX_WEIGHTS:
         weights.state = replace(state, grows=False)
-        met.clear()
+        seen.clear()
         limit = selection.MAX_WEIGHTS
         message = Warnings.HSW08.format(found=n_weights, limit=limit)
         warnings.warn(message, stacklevel=4)

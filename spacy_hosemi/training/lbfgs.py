@@ -67,7 +67,7 @@ def make_lbfgs(
     l2 (Union[float, Dict[str, float]]): Weight of half the squared norm (1 / sigma^2),
         for all weights or by family (a role such as inside, or pattern, or length).
     l1 (float): Weight of the sum of absolute values.
-    max_iter (int): At most so many iterations.
+    max_iter (int): Most iterations.
     tolerance (float): Stop when an iteration lowers the objective by less than this
         share of it.
     progress (bool): Show a progress bar on stderr.

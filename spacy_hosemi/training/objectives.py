@@ -187,7 +187,7 @@ def divergence(
     RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by those of now; 0
         where one of them has no segmentation that is possible.
     """
-    mine, other = _joined(potentials, before), _joined(before, potentials, behind=False)
+    mine, other = _joined(potentials, before), _joined(before, potentials, after=False)
     now, then = marginals(automaton, mine), marginals(automaton, other)
     loss = now.log_z - then.log_z
     if not np.isfinite(loss):
@@ -206,15 +206,15 @@ def divergence(
 
 
 def _joined(
-    potentials: Potentials, others: Potentials, *, behind: bool = True
+    potentials: Potentials, others: Potentials, *, after: bool = True
 ) -> Potentials:
-    """With the cells and entries of others, too, behind its own or before them, which
-    add nothing."""
+    """With the cells and entries of others, too, after its own or before them, with
+    score 0."""
     found = {}
     for name, own in _records(potentials).items():
         more = getattr(others, name).copy()
         more["score"] = 0.0
-        found[name] = np.concatenate([own, more] if behind else [more, own])
+        found[name] = np.concatenate([own, more] if after else [more, own])
     return replace(potentials, **found)
 
 
@@ -225,7 +225,7 @@ def _arrays(potentials: Potentials) -> list[NDArray[np.float64]]:
 
 
 def _records(potentials: Potentials) -> dict[str, NDArray[Any]]:
-    """What is sparse."""
+    """The sparse parts."""
     if potentials.entries is None:
         return {"cells": potentials.cells}
     return {"cells": potentials.cells, "entries": potentials.entries}

@@ -22,7 +22,7 @@ from . import edits
 from .batch import Batch
 from .corpus import Corpus
 from .data_checks import warn_rules
-from .growth import Met, grow
+from .growth import SeenDocs, grow
 from .objectives import Objective, divergence
 
 Scorer = Model[list[Doc], list[Potentials]]
@@ -40,7 +40,7 @@ class Trainer:
     model (Model): The span scorer.
     schema (LabelSchema): Labels and label patterns.
 
-    met (Met): Documents of all updates since `allocate`.
+    seen (SeenDocs): Documents since `initialize`.
     """
 
     has_levels = False
@@ -48,7 +48,7 @@ class Trainer:
     def __init__(self, model: Scorer, schema: LabelSchema) -> None:
         self.model = model
         self.schema = schema
-        self.met = Met()
+        self.seen = SeenDocs()
 
     @property
     def weights(self) -> Weights:
@@ -90,8 +90,8 @@ class Trainer:
             all weights are 0.
         RAISES (ValueError): HS112 observed_patterns.
         """
-        self.met = Met()
-        self.met.new(docs)
+        self.seen = SeenDocs()
+        self.seen.new(docs)
         golds = corpus.golds
         schema, n_forbidden = learn_patterns(self.schema, label_sequences(golds), cfg)
         self.schema = schema
@@ -137,9 +137,9 @@ class Trainer:
         drop: float,
     ) -> tuple[float, list[Potentials]]:
         """As `update`. RETURNS: And the potentials of each instance."""
-        new = self.met.new(docs) if self.weights.state.grows else []
+        new = self.seen.new(docs) if self.weights.state.grows else []
         if parts := [x.tokens for doc in new for x in instances(doc, scope)]:
-            grow(self.weights, self.met, parts)
+            grow(self.weights, self.seen, parts)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(corpus.docs)
         loss, gradients = self.losses(corpus.golds, scores, objective)
@@ -198,4 +198,4 @@ class Trainer:
 
     def connect(self) -> None:
         """Take what follows from labels and weights that were loaded."""
-        self.met = Met(knows_all=False)
+        self.seen = SeenDocs(knows_all=False)

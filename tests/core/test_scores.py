@@ -64,7 +64,7 @@ def test_kept_scores(docs, reads):
                 else:
                     expected[role, i] += kept[words[at], b]
     of_blocks = BlockScores(borders, *columns)
-    Scoring(first, found, blocks=of_blocks, words=int32s(words), kept=kept).do()
+    Scoring(first, found, blocks=of_blocks, words=int32s(words), of_words=kept).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 

@@ -12,7 +12,7 @@ from thinc.api import Adam
 
 from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
-from spacy_hosemi.training.growth import Met
+from spacy_hosemi.training.growth import SeenDocs
 
 from ..helpers import (
     SMALL,
@@ -97,23 +97,23 @@ def test_features_are_those_of_one_initialization(batches, min_count, n_epochs):
 
 
 def test_rare_features_are_counted_until_they_are_frequent():
-    met = Met()
+    seen = SeenDocs()
     keys = np.array([7, 9], np.uint64)
-    first = met.frequent(keys, np.array([2, 1]), np.array([1, 1]), 3)
+    first = seen.frequent(keys, np.array([2, 1]), np.array([1, 1]), 3)
     assert first[0].tolist() == [False, False]
-    second = met.frequent(keys, np.array([2, 1]), np.array([1, 1]), 3)
+    second = seen.frequent(keys, np.array([2, 1]), np.array([1, 1]), 3)
     assert second[0].tolist() == [True, False]
     assert second[1].tolist() == [2, 2]
-    third = met.frequent(keys[1:], np.array([1]), np.array([1]), 3)
+    third = seen.frequent(keys[1:], np.array([1]), np.array([1]), 3)
     assert third[0].tolist() == [True]
     assert third[1].tolist() == [3]
 
 
 def test_a_document_is_new_once():
-    nlp, met = spacy.blank("en"), Met()
+    nlp, seen = spacy.blank("en"), SeenDocs()
     docs = [make_doc(nlp, *text) for text in ("ab", "ba", "ab", "")]
-    assert met.new(docs) == [docs[0], docs[1], docs[3]]
-    assert met.new(docs) == []
+    assert seen.new(docs) == [docs[0], docs[1], docs[3]]
+    assert seen.new(docs) == []
 
 
 def test_documents_of_initialize_bring_nothing():

@@ -105,7 +105,7 @@ def test_a_step_is_that_of_adagrad(l2):
     w, squares = np.zeros(len(counts)), np.zeros(len(counts))
     for line, gradient in zip(MARKED, found):
         rows = read_docs(top, [example(nlp, line).predicted], is_train=True)
-        fires = np.isin(np.arange(len(level.sizes)), np.concatenate(rows.fired))
+        fires = np.isin(np.arange(len(level.sizes)), np.concatenate(rows.active))
         gradient = gradient + l2 / counts * w * fires.repeat(level.sizes)
         squares += gradient * gradient
         w -= RATE * gradient / (1e-8 + np.sqrt(squares))

@@ -1,6 +1,6 @@
 """Sparse features: keys to rows, rows to scores, gradients back to rows.
 
-A key is a 64-bit hash of (template, values); 0 means that the template does not fire.
+A key is a 64-bit hash of (template, values); 0 means that the template is not active.
 A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
 """
 

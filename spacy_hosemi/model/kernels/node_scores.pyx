@@ -21,7 +21,7 @@ cdef class ChildRows:
     at (int64 [K]): Where the scores of its children begin.
     first (int32 [n + 1]), rows (int32): Rows of token i are
         rows[first[i]:first[i + 1]].
-    strength (Optional[float64]): How much each fires; None: all with 1.0.
+    strength (Optional[float64]): The value of each; None: all 1.0.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1.
     first_pair (int32 [R + 1]), columns (int32 [N]): Nodes in which rows have weights,

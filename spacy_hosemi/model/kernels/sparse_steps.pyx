@@ -42,7 +42,7 @@ def adagrad_rows(
     const double[::1] l2,               # IN  [R] for one step of each row
     double rate,                        # IN
 ):
-    """One AdaGrad step on the rows that fired (Duchi, Hazan and Singer 2011).
+    """One AdaGrad step on the touched rows (Duchi, Hazan and Singer 2011).
 
         squares += g^2;  weights -= rate * g / (1e-8 + sqrt(squares))
     """
@@ -66,7 +66,7 @@ def average_rows(
     double[::1] last,                   # INOUT [R] log decay when last brought up
     double log_decay,                   # IN  log of the product of all decays so far
 ):
-    """Bring exponential averages up to date with weights that stood still since `last`.
+    """Bring exponential averages up to date with weights unchanged since `last`.
 
         average = weight + (average - weight) * exp(log_decay - last)
     """
@@ -95,7 +95,7 @@ def step_rows(
     const double[::1] rate,             # IN    [N]
     double n_before,                    # IN    iterates before this step
 ):
-    """One gradient step on the rows that fired, and what their uniform average needs.
+    """One gradient step on the touched rows, and what their uniform average needs.
 
         w_t = w_(t-1) + change_t;   moved = sum over t of (t - 1) * change_t
         (w_1 + .. + w_T) / T = w_T - moved / T

@@ -36,7 +36,7 @@ class Scoring(Task):
         *,
         blocks: BlockScores | None = None,
         words: Ints | None = None,
-        kept: Singles | None = None,
+        of_words: Singles | None = None,
         templates: TemplateScores | None = None,
         values: Keys | None = None,
     ) -> None: ...

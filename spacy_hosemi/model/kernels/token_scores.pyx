@@ -1,14 +1,14 @@
-"""Scores of tokens from weights that stand still.
+"""Scores of tokens for prediction, with the scores of each word computed once.
 
-    score[r, i] = sum of kept[word of token i + offset] over the blocks of role r
+    score[r, i] = sum of of_words[word of token i + offset] over the blocks of role r
                   and their offsets
                 + weights of the other templates of role r
 
-A block holds the scores that all templates of one role and offset give, which read one
-attribute of a word: they are the same wherever the word stands, and are summed once.
+A block is the sum over all templates of one role and offset that read one attribute of
+a word. It depends on the word alone, and is computed once for each word.
 
-Weights and what is kept are in single precision, as in saved models: most of the time
-goes into waiting for them to come from memory. Sums are in double precision.
+Weights and scores of words are in single precision, as in saved models: most of the
+time is spent waiting for memory. Sums are in double precision.
 """
 
 import numpy as np
@@ -25,9 +25,9 @@ cdef enum:
 
 
 cdef class BlockScores:
-    """Where the scores that are kept of a word belong.
+    """Where the scores of words are added.
 
-    borders (float32 [2, B, L]): Of each block, before and behind the document.
+    borders (float32 [2, B, L]): Of each block, before and after the document.
     roles, offsets, blocks (int32 [P]): Which block is added in which role, and how far
         from the token it reads: in a bag one block stands at several offsets.
     """
@@ -46,10 +46,10 @@ cdef class BlockScores:
         self,
         const int32_t[::1] words,           # IN  [n]
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
-        const float[:, :, ::1] kept,        # IN  [K, B, L] of each word
+        const float[:, :, ::1] of_words,    # IN  [K, B, L] of each word
         double[:, :, ::1] scores,           # OUT [roles, n, L] added to
     ) noexcept nogil:
-        """scores[r, i] += kept[word of token i + offset] over the blocks of role r."""
+        """Add the scores of words: see the head of this module."""
         cdef Py_ssize_t d, at, p, b, i, start, end, n_labels = scores.shape[2]
         cdef const float* source
         for d in range(first.shape[0] - 1):
@@ -62,14 +62,14 @@ cdef class BlockScores:
                         continue
                     b = self._blocks[p]
                     if start <= at < end:
-                        source = &kept[words[at], b, 0]
+                        source = &of_words[words[at], b, 0]
                     else:
                         source = &self._borders[at >= end, b, 0]
                     _add(source, &scores[self._roles[p], i, 0], n_labels)
 
 
 cdef class TemplateScores:
-    """Templates and weights that stand still.
+    """Templates and the weights of their features.
 
     seeds, first_atom, columns, offsets: As for `template_keys`, of T templates.
     roles (int32 [T]): Of each template.
@@ -125,7 +125,7 @@ cdef class TemplateScores:
         cdef double* target
         if n == 0 or n_templates == 0 or self._weights.shape[0] == 0:
             return
-        # What is read is fetched from memory while others are at work: the place of the
+        # Memory is fetched ahead, while other tokens are computed: the place of the
         # keys two tokens ahead, the weights one token ahead.
         for i in range(n + 2):
             while i < n and i >= end:
@@ -185,8 +185,8 @@ cdef class TemplateScores:
 cdef class Scoring(Task):
     """Add the scores of documents, of n tokens together, to others.
 
-    blocks (BlockScores), words (int32 [n]), kept (float32 [K, B, L]): The word of each
-        token, and scores of each word.
+    blocks (BlockScores), words (int32 [n]), of_words (float32 [K, B, L]): The word of
+        each token, and scores of each word.
     templates (TemplateScores), values (uint64 [n, A]): See `template_keys`.
     first (int32 [D + 1]): The first token of each document, and n.
     scores (float64 [roles, n, L]): Added to.
@@ -197,7 +197,7 @@ cdef class Scoring(Task):
     cdef BlockScores blocks
     cdef TemplateScores templates
     cdef const int32_t[::1] words, first
-    cdef const float[:, :, ::1] kept
+    cdef const float[:, :, ::1] of_words
     cdef const uint64_t[:, ::1] values
     cdef uint64_t[:, ::1] keys
     cdef int32_t[:, ::1] rows
@@ -210,12 +210,12 @@ cdef class Scoring(Task):
         *,
         BlockScores blocks=None,
         words=None,
-        kept=None,
+        of_words=None,
         TemplateScores templates=None,
         values=None,
     ):
         self.first, self.scores = first, scores
-        self.blocks, self.words, self.kept = blocks, words, kept
+        self.blocks, self.words, self.of_words = blocks, words, of_words
         self.templates, self.values = templates, values
         if templates is not None:
             size = N_AHEAD, templates._seeds.shape[0]
@@ -223,7 +223,7 @@ cdef class Scoring(Task):
 
     cdef void run(self) noexcept nogil:
         if self.blocks is not None:
-            self.blocks.add(self.words, self.first, self.kept, self.scores)
+            self.blocks.add(self.words, self.first, self.of_words, self.scores)
         if self.templates is not None:
             self.templates.add(
                 self.values, self.first, self.keys, self.rows, self.scores

@@ -1,4 +1,4 @@
-"""The sparse online rule: a step costs what fired, not what exists.
+"""Sparse AdaGrad: a step costs time for active features only.
 
 Dense Adam on a million rows of 24 columns takes 120-160 ms a step; this takes about 1.
 """
@@ -19,7 +19,7 @@ _OF_ROWS = ("weights", "gradient", "_squares", "_averages", "_last")
 
 
 class SparseAdagrad:
-    """AdaGrad on the rows of a matrix, with exponential averages kept lazily.
+    """AdaGrad on the rows of a matrix, with exponential averages updated lazily.
 
     weights (float64 [R, L]): Changed in place.
     """

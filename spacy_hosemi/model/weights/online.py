@@ -39,7 +39,7 @@ class OnlineSteps:
         gradient (Potentials): Derivatives by its potentials.
         """
         add_document_gradient(state, rows, gradient, self._matrix.gradient)
-        for active in rows.fired:
+        for active in rows.active:
             slots = active if state.pairs is None else state.pairs.slots(active)
             self._matrix.touched.append(slots)
         learnt = np.flatnonzero(state.is_learnt).astype(np.int32)

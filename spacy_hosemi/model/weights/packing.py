@@ -20,7 +20,7 @@ def to_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pack_floats(values: NDArray[np.float64]) -> dict[str, Any]:
-    """What is stored of an array; -inf stays -inf.
+    """An array as it is stored; -inf stays -inf.
 
     values (float64): Of any shape.
     RETURNS (Dict[str, Any]): For `unpack_floats`.

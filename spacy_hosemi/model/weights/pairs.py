@@ -55,7 +55,7 @@ class Pairs:
         """With more columns, whose weights are the least of their row.
 
         weights (float64 [N]): Of the pairs; 0 where there is none.
-        at (int): Before which column; those behind move on.
+        at (int): Before this column; later columns move on.
         n_new (int): How many.
         is_wanted (bool [R]): Rows that get them.
         RETURNS (Tuple[Pairs, float64 [N']]): And their weights.
@@ -74,7 +74,7 @@ class Pairs:
         return pairs, np.concatenate([weights, least[rows]])[order]
 
     def with_rows(self, n_new: int, n_columns: int) -> Pairs:
-        """With more rows behind, which have a weight in each of these columns."""
+        """With more rows at the end, which have a weight in each of these columns."""
         more = np.arange(1, n_new + 1, dtype=np.int32) * n_columns
         columns = np.tile(np.arange(n_columns, dtype=np.int32), n_new)
         return Pairs(
@@ -137,7 +137,7 @@ class Selection:
     keys (uint64 [R]): Distinct feature keys, those of transitions last, sorted: the
         same documents give the same.
     names (List[str]): "role:TEMPLATE=value" of each.
-    counts (int64 [R]): Training documents in which each fires.
+    counts (int64 [R]): Training documents in which each occurs.
     n_docs (int): Training documents.
     pairs (Optional[Pairs]): None: each row has a weight in every column.
     is_limited (bool): Whether frequent features were left out, as there were too many.

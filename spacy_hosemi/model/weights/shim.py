@@ -22,7 +22,7 @@ from .state import Floats, Keys, WeightState, empty_state, freeze
 class Weights(Shim):
     """The weights of a span scorer while they are trained.
 
-    extractor (Extractor): What is read.
+    extractor (Extractor): Reads features.
     l2 (Dict[str, float]): By family, for online training.
     learn_rate_scale (float): Multiplies the optimizer's learn rate.
 

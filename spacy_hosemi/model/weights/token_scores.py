@@ -1,4 +1,4 @@
-"""Scores of tokens in prediction, where weights stand still."""
+"""Scores of tokens for prediction, with the scores of each word computed once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...features.kernels.key_table import RowTable
 from ..kernels.token_scores import BlockScores, Scoring, TemplateScores
 from .pairs import Pairs
 
-# So much is kept of the scores of words.
+# The most memory that the scores of words take.
 CACHE_BYTES = 64_000_000
 
 Floats = NDArray[np.float64]
@@ -23,21 +23,21 @@ _NONE = np.zeros(0, np.int32)
 
 
 class TokenScores:
-    """Sums weights as `Weights.potentials` does, those of each word once.
+    """Sums weights as `score_rows` does, but those of each word once.
 
     Templates that read one attribute of a word form a block with the others of their
     role and offset, for instance LOWER[-1] and SHAPE[-1] of role "start". The scores
-    of a block depend on the word alone, and are kept for the next time. A bag, such as
+    of a block depend on the word alone, and are cached. A bag, such as
     LOWER{-9:9}, is one block, which is read at each of its offsets.
 
-    extractor (Extractor): What is read.
+    extractor (Extractor): Reads features.
     table (RowTable): Rows of keys.
     matrix (float64 [R, L] or [N, 1]): Weights; a copy in single precision is made.
     pairs (Optional[Pairs]): Which weights, if not all.
     n_labels (int): L.
     n_bytes (int): See `WordCache`.
 
-    roles (Tuple[str, ...]): What there are scores for.
+    roles (Tuple[str, ...]): Roles that have templates.
     """
 
     def __init__(
@@ -61,19 +61,19 @@ class TokenScores:
             and extractor.columns[template.atoms[0].attribute] < extractor.n_lexical
             for _, template in templates
         ]
-        kept = [pair for pair, yes in zip(templates, is_lexical) if yes]
+        lexical = [pair for pair, yes in zip(templates, is_lexical) if yes]
         others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
         of_others = self._indices(others)
         self._others = TemplateScores(*extractor.plan(others), of_others, *weights)
         # Where each is read, and whose scores are read there.
-        reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in kept)
+        reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in lexical)
         blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
-        in_block = {(r, str(t)): (r, t) for r, t in kept}  # of a bag one
+        in_block = {(r, str(t)): (r, t) for r, t in lexical}  # a bag once
         of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
         plan = extractor.plan([*in_block.values()], at_offset=False)
         self._n_blocks = len(blocks)
         self._in_blocks = TemplateScores(*plan, np.array(of_block, np.int32), *weights)
-        # Before and behind the document all attributes have the values 1 and 2.
+        # Before and after the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
         self._blocks = BlockScores(
             self._blocks_of(borders),
@@ -81,7 +81,7 @@ class TokenScores:
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
-        self._kept = WordCache(
+        self._words = WordCache(
             lambda vocab, orths: self._blocks_of(
                 extractor.lexical_values(vocab, orths)
             ),
@@ -91,18 +91,18 @@ class TokenScores:
     def task(self, found: Values) -> tuple[Scoring, Floats]:
         """The task that sums the scores of documents, of n tokens together.
 
-        found (Values): What is read of them, see `Extractor.values_of`.
+        found (Values): Their attributes, see `Extractor.values_of`.
         RETURNS (Tuple[Scoring, float64 [roles, n, L]]): The task, and the scores that
             it computes, by role.
         """
         scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
-        words, kept = self._kept.find(found.vocab, found.orths)
+        words, of_words = self._words.find(found.vocab, found.orths)
         task = Scoring(
             found.first,
             scores,
             blocks=self._blocks,
             words=words,
-            kept=kept,
+            of_words=of_words,
             templates=self._others,
             values=found.values,
         )
