@@ -98,6 +98,11 @@ def load(
     return cfg
 
 
+def has_config(path: Path) -> bool:
+    """RETURNS (bool): Whether a component was saved as a part of a pipeline."""
+    return (path.parent / "config.cfg").is_file()
+
+
 class Configs:
     """The blocks of pipelines' configs that show the settings of one component.
 

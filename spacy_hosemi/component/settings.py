@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar, cast
+from typing import Any
 
 from ..errors import Errors, Warnings
 from ..features.instances import SCOPES
@@ -246,60 +246,6 @@ class Settings:
 
 NAMES = tuple(one.name for one in fields(Settings))
 LEARNT = frozenset(x.name for x in fields(Settings) if x.metadata["is_learnt"])
-
-T = TypeVar("T")
-
-
-class _Attribute(Generic[T]):
-    """A setting as an attribute of the component."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, pipe: HasSettings, owner: type) -> T:
-        return cast(T, getattr(pipe.settings, self._name))
-
-    def __set__(self, pipe: HasSettings, value: Any) -> None:
-        pipe.change_setting(self._name, value)
-
-
-class HasSettings:
-    """The attributes of a component that are settings; each is checked when it is set.
-
-    settings (Settings): All of them.
-    """
-
-    settings: Settings
-
-    scope = _Attribute[str]()
-    encoding = _Attribute[str]()
-    outside = _Attribute[str]()
-    max_order = _Attribute[int]()
-    pattern_min_count = _Attribute[int]()
-    pattern_max = _Attribute["int | None"]()
-    pattern_selection = _Attribute[str]()
-    observed_order = _Attribute[int]()
-    observed_patterns = _Attribute[tuple[tuple[str, ...], ...]]()
-    observed_min_count = _Attribute[int]()
-    observed_max = _Attribute["int | None"]()
-    label_rules = _Attribute[tuple[str, ...]]()
-    explicit_length = _Attribute[int]()
-    length_smoothing = _Attribute[int]()
-    max_length = _Attribute["int | None"]()
-    decoding = _Attribute[str]()
-    expected_f1 = _Attribute["float | None"]()
-    collective = _Attribute[float]()
-    spans_key = _Attribute["str | None"]()
-    incorrect_spans_key = _Attribute["str | None"]()
-    spans_threshold = _Attribute["float | None"]()
-    confidence = _Attribute[bool]()
-    min_confidence = _Attribute[Thresholds]()
-    temperature = _Attribute[float]()
-    threads = _Attribute[int]()
-
-    def change_setting(self, name: str, value: Any) -> None:
-        """See `HighOrderSemiCRF.change_setting`."""
-        raise NotImplementedError
 
 
 def list_settings() -> list[Setting]:

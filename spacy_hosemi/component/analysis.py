@@ -1,0 +1,144 @@
+"""What the component says of a document beside its entities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from spacy.tokens import Doc, Span
+
+from ..core import Marginals
+from ..core.parallel.coroutines import finish
+from ..features import naming
+from ..features.instances import instances
+from ..hierarchy.answers import LeafMarginals
+from ..labels.inventory import Span as SpanTriple
+from ..labels.partial import AnySpan
+from ..prediction.answers import (
+    Alternative,
+    make_rows,
+    most_probable,
+    posteriors,
+    total_entropy,
+)
+from ..prediction.corrections import read_corrections
+from ..prediction.decoder import Decoder, Prediction
+from ..prediction.problem import JointMarginals
+from .annotations import remove_excluded
+from .settings import Settings
+
+
+class Analyzing:
+    """The part of the component that answers questions about single documents."""
+
+    settings: Settings
+
+    if TYPE_CHECKING:
+
+        @property
+        def decoder(self) -> Decoder: ...
+
+        def set_annotations(
+            self, docs: Iterable[Doc], scores: list[Prediction]
+        ) -> None: ...
+
+    def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
+        """What the model reads at each token, in any role, without minimum count.
+
+        doc (Doc): n tokens.
+        is_train (bool): Whether lists of names are read as in training: without the
+            entries that come from this document alone, and with dropout.
+        RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
+        """
+        read, extractor = naming.token_features, self.decoder.state.weights.extractor
+        return [
+            names
+            for instance in instances(doc, self.settings.scope)
+            for names in read(extractor, instance.tokens, is_train)
+        ]
+
+    def marginals(self, doc: Doc) -> Marginals | JointMarginals | LeafMarginals:
+        """The distribution over segmentations of a document.
+
+        doc (Doc): n tokens.
+        RETURNS (Marginals): Label index 0 is outside, then as in `labels`. In the scope
+            "sents" with the same attributes, but for all sentences together. With
+            labels in a tree that of the leaves, level by level without a gradient, else
+            with one that for label patterns of the same weight is right in sum.
+        """
+        return self.decoder.posterior(doc).marginals()
+
+    def kbest(self, doc: Doc, k: int) -> list[Alternative]:
+        """The k most probable segmentations of a document.
+
+        What is most probable is not what decoding = "mbr" predicts, and min_confidence
+        drops nothing. In the scope "sents" they are the best combinations of those of
+        the sentences. With tags on tokens, where whitespace at the ends of spans is cut
+        off, several of the k best may mean the same spans; they are one alternative
+        then, with the sum of their probabilities.
+
+        doc (Doc): n tokens.
+        k (int): How many; fewer if no more are possible.
+        RETURNS (List[Alternative]): Spans in tokens of the document, probability; best
+            first. Of an untrained model no spans, with probability 1.
+        RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
+        """
+        return most_probable(posteriors(self.decoder, doc), k)
+
+    def entropy(self, doc: Doc) -> float:
+        """How uncertain the segmentation of a document is.
+
+        doc (Doc): n tokens.
+        RETURNS (float): Entropy of the distribution over segmentations in nats, from 0;
+            in the scope "sents" the sum over the sentences. With tags on tokens that
+            over sequences of tags. Of an untrained model 0.
+        RAISES (ValueError): HS060 if no segmentation is possible.
+        """
+        return total_entropy(posteriors(self.decoder, doc))
+
+    def redecode(
+        self,
+        doc: Doc,
+        keep: Iterable[Span | SpanTriple] = (),
+        forbid: Iterable[Span | AnySpan] = (),
+    ) -> Doc:
+        """Predict once more, given what a user has corrected.
+
+        All other spans are decoded anew, exactly, and their confidence is that given
+        what is fixed; but with tags on tokens what is forbidden does not count there.
+        What is fixed goes before hard lists, and what is kept before sentence starts in
+        the scope "doc"; with `collective` it speaks for the same words elsewhere. Each
+        call is for itself: give what was fixed before again. With labels in a tree
+        their upper names stand for all that is below them.
+
+        doc (Doc): n tokens.
+        keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.
+        forbid (Iterable[Union[Span, Tuple[int, int, Optional[str]]]]): Spans that are
+            no entities; label None: whatever their label.
+        RETURNS (Doc): The same document, with entities as the component writes them.
+        RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
+            possible; the document is as it was then.
+        """
+        decoder = self.decoder
+        schema = decoder.state.schema
+        projection = schema.projection
+        args = schema.inventory, self.settings.scope, projection.names()
+        corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
+        (prediction,) = finish(decoder.steps([doc], corrections or None))
+        remove_excluded(doc, corrections)
+        self.set_annotations([doc], [prediction])
+        return doc
+
+    def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
+        """The spans of the k most probable segmentations, as rows of a table.
+
+        doc (Doc): n tokens.
+        k (int): How many segmentations, as for `kbest`.
+        RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
+            segmentation from 1 and its "probability"; of the span "start" and "end" in
+            tokens, "start_char" and "end_char", "label", "text", and as "confidence"
+            the probability of the span itself, in whatever segmentation. A segmentation
+            without spans has no row.
+        RAISES (ValueError): As `kbest`.
+        """
+        return make_rows(doc, posteriors(self.decoder, doc), k)

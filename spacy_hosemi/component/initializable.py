@@ -1,0 +1,73 @@
+"""Initialization of the component: what is read and checked before training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from spacy.language import Language
+from spacy.training import Example
+from spacy.vocab import Vocab
+
+from ..hierarchy.projection import read_parents
+from ..labels.alignment import labels_of
+from ..model.weights.storage import unread
+from ..prediction.thresholds import check_labels
+from ..training.corpus import annotate
+from ..training.data_checks import (
+    check_fit,
+    is_init_labels,
+    warn_crossing,
+    warn_misaligned,
+    warn_unset,
+)
+from .optimizable import Optimizable
+from .resources import read_sources
+from .settings import check_trainable
+
+
+class Initializable(Optimizable):
+    """The part of the component that is made by its training corpus."""
+
+    vocab: Vocab
+
+    def _initialize(
+        self,
+        examples: list[Example],
+        nlp: Language | None,
+        labels: list[str] | None,
+        readers: tuple[Any, Any],
+        fit: Callable[..., Any] | None,
+        hierarchy: Callable[[], dict[str, str]] | None,
+    ) -> bool:
+        """See `HighOrderSemiCRF.initialize`. RETURNS (bool): Whether a fit was made."""
+        if nlp is not None:
+            self.show_in(nlp)
+        annotations = self._annotations(examples)
+        found = labels_of(annotations)
+        known = list(labels) if labels is not None else list(self.labels)
+        if labels is None:
+            known += sorted(found.difference(known))
+        if is_init_labels():
+            fit = None
+        else:
+            check_trainable(self.settings, self.name)
+        if fit is not None:
+            self._check_sparse("a fit")
+            check_fit(examples, bool(found), nlp, self.name)
+            warn_misaligned(examples, annotations)
+        annotate(nlp, examples)
+        docs = [eg.predicted for eg in examples]
+        extractor = unread(self._training.state.extractor)
+        warn_unset(extractor, docs)
+        self.use_labels(known, read_parents(self.hierarchy, known, hierarchy))
+        self._check_hard_lists()
+        check_labels(self.min_confidence, self.schema.projection.names(), self.name)
+        nlp = nlp or Language(self.vocab)
+        read_sources(extractor, *readers, nlp, examples, self.name)
+        self._training.read_with(extractor)
+        corpus = self._corpus(examples, annotations)
+        warn_crossing(examples, annotations, self.settings.scope)
+        args = self.settings.cfg, self.objective, fit
+        self._trainer.initialize(corpus, docs, *args)
+        return fit is not None

@@ -1,0 +1,139 @@
+"""The weights of the component as one vector, for optimizers from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from spacy.training import Example, validate_examples
+from thinc.api import Model
+
+from ..core import Potentials
+from ..errors import Errors
+from ..hierarchy.weights import LevelState
+from ..labels.alignment import read_annotation
+from ..labels.partial import PartialLabels
+from ..model.state import ModelState, Published
+from ..model.tok2vec import taking_turns
+from ..model.weights.families import family_values
+from ..model.weights.shim import Weights
+from ..model.weights.state import Floats, WeightState
+from ..training.corpus import Corpus, read_corpus
+from .configured import Configured
+
+
+class Optimizable(Configured):
+    """The part of the component that training from outside of spaCy uses."""
+
+    model: Model[Any, Any]
+    _published: Published
+
+    @property
+    def state(self) -> ModelState:
+        """What predictions read, another object whenever labels or weights have
+        changed. Read it once for each prediction."""
+        return self._published.read(self._trainer)
+
+    @property
+    def weights(self) -> WeightState:
+        """The sparse weights, as predictions read them."""
+        return self.state.weights
+
+    @property
+    def level_weights(self) -> LevelState | None:
+        """Those below the top, where labels are in a tree of several levels."""
+        levels: LevelState | None = self.state.levels
+        return levels
+
+    @property
+    def _training(self) -> Weights:
+        """The sparse weights, as training changes them."""
+        return self._trainer.weights
+
+    @contextmanager
+    def _change(self, *, is_long: bool = False) -> Iterator[None]:
+        """What is done within changes the state as a whole; see `Published`."""
+        change = self._published.change(self._trainer, is_long=is_long)
+        with change, taking_turns(self.model):
+            yield
+
+    def get_loss(
+        self, examples: Iterable[Example], scores: Sequence[Potentials]
+    ) -> tuple[float, list[Potentials]]:
+        """Loss of a batch and its gradient.
+
+        examples (Iterable[Example]): A batch.
+        scores (Sequence[Potentials]): Of each document; by sentence in that scope.
+        RETURNS (Tuple[float, List[Potentials]]): The summed loss, the derivatives.
+        """
+        examples = list(examples)
+        validate_examples(examples, "HighOrderSemiCRF.get_loss")
+        golds = self._corpus(examples).golds
+        return self._trainer.losses(golds, scores, self.objective)
+
+    def value_and_gradient(self, examples: Iterable[Example]) -> tuple[float, Floats]:
+        """Loss and gradient of a batch at the present weights, for other optimizers.
+
+        examples (Iterable[Example]): Documents with gold.
+        RETURNS (Tuple[float, float64 [N]]): Without regularisation; the gradient in
+            the order of `get_weights`.
+        RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
+        """
+        self._check_sparse("value_and_gradient")
+        corpus = self._corpus(list(examples))
+        return self._trainer.batch(corpus, self.objective).value_and_gradient()
+
+    def get_weights(self) -> Floats:
+        """RETURNS (float64 [N]): All weights of features, label patterns and lengths
+        that are learnt, as one vector."""
+        return self._training.vector()
+
+    def set_weights(self, weights: Floats) -> None:
+        """Replace all weights.
+
+        weights (float64 [N]): In the order of `get_weights`.
+        RAISES (ValueError): HS055 wrong length.
+        """
+        with self._change():
+            self._training.set_vector(np.asarray(weights, np.float64))
+
+    def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
+        """Forget weights near 0, features and label patterns that have none left.
+
+        What has weight 0 changes no prediction: a fit with l1 ends in this. Training
+        can go on, with the weights that are left. Those of lengths all stay.
+
+        below (Union[float, Dict[str, float]]): The largest absolute value of a weight
+            that is forgotten; or by family (a role such as inside, or transition, or
+            pattern), 0 for those that are not named.
+        RAISES (ValueError): HS043 below 0; HS054 unknown family; HS118 labels in a
+            tree.
+        """
+        values = family_values("below", below)
+        if not all(value >= 0.0 for value in values.values()):
+            raise ValueError(
+                Errors.HS043.format(name="below", found=below, expected=">= 0")
+            )
+        with self._change():
+            self._trainer.prune(values, self.settings.cfg)
+
+    def _corpus(
+        self,
+        examples: Sequence[Example],
+        annotations: Iterable[PartialLabels] | None = None,
+    ) -> Corpus:
+        """What is segmented, documents or sentences, and what is known of each."""
+        known = annotations or self._annotations(examples)
+        projection = self.schema.projection
+        args = self.inventory, projection, self.settings.scope, self.name
+        return read_corpus(examples, known, *args)
+
+    def _annotations(self, examples: Iterable[Example]) -> list[PartialLabels]:
+        return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
+
+    def _check_sparse(self, what: str) -> None:
+        """RAISES (ValueError): HS053 the model has more than weights of features."""
+        if self.model.layers:
+            raise ValueError(Errors.HS053.format(what=what, name=self.name))
