@@ -14,65 +14,21 @@ from spacy.tokens import Doc, Span
 
 from ..prediction.memo import MEMO
 from ..prediction.records import (
+    Reader,
     Record,
     components,
-    covers,
-    find_records,
     find_span,
-    span_key,
 )
 from .annotations import before_prediction
 
 
-def get_confidence(span: Span) -> float | None:
-    """Posterior of a predicted span; None for any other, and where it was not computed
-    before the document was saved.
-
-    If two components predicted it, that of the one that ran last.
-
-    span (Span): With its label.
-    RETURNS (Optional[float]): In [0, 1].
-    """
-    key, record = _read(span)
-    found: float | None = None if record is None else record["spans"][key]
-    return found
-
-
-def get_label_path(span: Span) -> list[tuple[str, float | None]] | None:
-    """The names from the top of the label tree to the label, and the posterior of
-    exactly this span with a label below each; None for a span that was not predicted.
-
-    span (Span): With its label.
-    RETURNS (Optional[List[Tuple[str, float]]]): Of labels without a tree the label
-        alone. Where min_confidence ended the path earlier, the rest of it comes too. A
-        label that has others below it comes twice: with all of them, and as itself.
-    """
-    key, record = _read(span)
-    if record is None:
-        return None
-    path = record.get("paths", {}).get(key, [(span.label_, record["spans"][key])])
-    return [(name, p) for name, p in path]
-
-
 def register_extension() -> None:
     """Register `span._.confidence` and `label_path`, never over a user's own."""
-    getters = {"confidence": get_confidence, "label_path": get_label_path}
+    reader = Reader(_compute)
+    getters = {"confidence": reader.confidence, "label_path": reader.label_path}
     for name, getter in getters.items():
         if not Span.has_extension(name):
             Span.set_extension(name, getter=getter)
-
-
-def _read(span: Span) -> tuple[str, Record | None]:
-    """The key of a span, and the latest record that has it, with its probability if
-    there is a way to compute that."""
-    for found in reversed(find_records(span.doc)):
-        key = span_key(span, found.start)
-        for name, record in reversed(found.by_name.items()):
-            if key in record["spans"]:
-                if record["spans"][key] is None and covers(span.doc, found):
-                    _compute(span.doc, name, record)
-                return key, record
-    return "", None
 
 
 def _compute(doc: Doc, name: str, record: Record) -> None:

@@ -329,7 +329,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         """
         self._id = register_component(self, self._id, uuid4().hex)
         left = [x.posterior.decoder for x in scores if x.posterior is not None]
-        number = self._numbers.of(left[0]) if left else None
+        number = self._numbers.of(left[0] if left else self.decoder)
         record = {"component": self._id, "state": number}
         write_predictions([*docs], scores, self.name, self.spans_key, record)
 

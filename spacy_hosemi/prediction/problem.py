@@ -25,8 +25,8 @@ _KINDS = _Kind(False), _Kind(True)
 
 
 class Shape:
-    """What decoding still needs of n tokens once they have scores: how many there are,
-    and, with tags on tokens, which are whitespace."""
+    """What decoding still needs of n tokens once tags on them have scores: how many
+    there are, and which are whitespace."""
 
     __slots__ = "_n", "_spaces"
 
@@ -67,10 +67,12 @@ class Problem:
 
     def detach(self, *, has_tags: bool) -> None:
         """Let go of the document. has_tags: whether segments are tags on tokens."""
-        tokens, start = self.instance.tokens, self.instance.start
-        spaces = whitespace(tokens) if has_tags else None
-        shape = Shape(len(tokens), () if spaces is None else {*spaces.tolist()})
-        self.instance = Instance(cast(Doc, shape), start)
+        tokens = self.instance.tokens
+        shape: range | Shape = range(len(tokens))
+        if has_tags:
+            spaces = whitespace(tokens)
+            shape = Shape(len(tokens), () if spaces is None else {*spaces.tolist()})
+        self.instance = Instance(cast(Doc, shape), self.instance.start)
 
     def at_temperature(self, temperature: float) -> Problem:
         """With all scores divided by it; what is forbidden stays forbidden."""

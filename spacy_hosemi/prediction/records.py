@@ -19,7 +19,7 @@ Version 0.1.0 left the records of all components under the key "hosemi".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
@@ -162,3 +162,55 @@ def own_entities(doc: Doc, name: str) -> Iterator[Span]:
     for ent in doc.ents if records else ():
         if any(span_key(ent, start) in spans for start, spans in records):
             yield ent
+
+
+class Reader:
+    """Reads what records say of spans.
+
+    compute (Callable): Fills in the probabilities that a record lacks, if there is a
+        way to compute them: (document, component name, record).
+    """
+
+    def __init__(self, compute: Callable[[Doc, str, Record], None]) -> None:
+        self._compute = compute
+
+    def confidence(self, span: Span) -> float | None:
+        """Posterior of a predicted span; None for any other, and where it was not
+        computed before the document was saved.
+
+        If two components predicted it, that of the one that ran last.
+
+        span (Span): With its label.
+        RETURNS (Optional[float]): In [0, 1].
+        """
+        key, record = self._read(span)
+        found: float | None = None if record is None else record["spans"][key]
+        return found
+
+    def label_path(self, span: Span) -> list[tuple[str, float | None]] | None:
+        """The names from the top of the label tree to the label, and the posterior of
+        exactly this span with a label below each; None for a span that was not
+        predicted.
+
+        span (Span): With its label.
+        RETURNS (Optional[List[Tuple[str, float]]]): Of labels without a tree the label
+            alone. Where min_confidence ended the path earlier, the rest of it comes
+            too. A label that has others below it comes twice: with all of them, and as
+            itself.
+        """
+        key, record = self._read(span)
+        if record is None:
+            return None
+        path = record.get("paths", {}).get(key, [(span.label_, record["spans"][key])])
+        return [(name, p) for name, p in path]
+
+    def _read(self, span: Span) -> tuple[str, Record | None]:
+        """The key of a span, and the latest record that has it."""
+        for found in reversed(find_records(span.doc)):
+            key = span_key(span, found.start)
+            for name, record in reversed(found.by_name.items()):
+                if key in record["spans"]:
+                    if record["spans"][key] is None and covers(span.doc, found):
+                        self._compute(span.doc, name, record)
+                    return key, record
+        return "", None
