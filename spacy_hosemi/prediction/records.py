@@ -61,9 +61,14 @@ def register_component(component: Predictor, key: str, new_key: str) -> str:
     return new_key
 
 
+# Options that probabilities depend on.
+_DECIDING = ("name", "scope", "collective", "temperature", "hierarchy")
+
+
 class Numbers:
-    """Numbers for what a component predicts with: its labels, weights and options. A
-    copy, in another process perhaps, goes on from the same number."""
+    """Numbers for what probabilities depend on: the labels and weights of a component
+    and some options. A copy, in another process perhaps, goes on from the same number.
+    """
 
     def __init__(self, number: int = 0) -> None:
         self._number = number
@@ -75,8 +80,9 @@ class Numbers:
 
     def of(self, decoder: Any) -> int:
         """RETURNS (int): The same as at the last call, if the decoder has the same
-        state and options as then."""
-        state, options = decoder.state, decoder.options
+        state and such options as then."""
+        state, all_options = decoder.state, decoder.options
+        options = [getattr(all_options, name) for name in _DECIDING]
         with self._lock:
             last = self._last
             if last is None or last[0] is not state or last[1] != options:
