@@ -141,7 +141,7 @@ def calibrate_cli(
       python -m spacy hosemi calibrate model/model-last dev.spacy --recall 0.9 -o all
       python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
     """
-    from ..explain.calibration import calibrate, reads_expected_f1, set_options
+    from ..explain.calibration import calibrate, reads_expected_f1
     from ..explain.judging import read_examples
     from ..explain.pictures import ENDINGS, draw_calibration
 
@@ -191,7 +191,7 @@ def calibrate_cli(
         except (ImportError, OSError) as e:
             fail(f"Cannot draw {str(plot)!r}", str(e))
     if output is not None:
-        set_options(nlp, pipe, **found.chosen)
+        pipe.cfg = found.chosen
         save_pipeline(nlp, output)
     if as_json:
         print_json({"component": pipe.name, **_report_calibration(found)})

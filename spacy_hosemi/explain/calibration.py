@@ -11,12 +11,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from spacy.language import Language
 from spacy.training import Example
 
 from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
-from ..prediction.thresholds import Thresholds, least_of, write_thresholds
+from ..prediction.thresholds import Thresholds, least_of
 from .judging import Judged, Progress, judge_all
 from .operating_points import (
     Point,
@@ -284,19 +283,3 @@ def _missed(points: Mapping[str, Point], **wanted: float | None) -> Iterator[str
             value = getattr(point, figure)
             if least is not None and point.n and value < least:
                 yield f"The {figure}{of_what} is at most {value:.4f}, not {least:g}."
-
-
-def set_options(nlp: Language, pipe: HighOrderSemiCRF, **options: Any) -> None:
-    """Change options of a component, also in the config that is saved with it.
-
-    nlp (Language): The pipeline.
-    pipe (HighOrderSemiCRF): Its component.
-    options (Any): min_confidence, temperature, expected_f1.
-    """
-    name = next(name for name, component in nlp.components if component is pipe)
-    for key, value in options.items():
-        setattr(pipe, key, value)
-        is_threshold = key == "min_confidence"
-        nlp.get_pipe_config(name)[key] = (
-            write_thresholds(value) if is_threshold else value
-        )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..prediction.thresholds import Thresholds, least_of
+from ..prediction.thresholds import LabelThresholds, Thresholds, least_of
 from .judging import Judged
 
 
@@ -146,4 +146,4 @@ def choose_thresholds(
     found = {
         label: choose_threshold(judged.of_label(label), **wanted) for label in labels
     }
-    return {label: threshold for label, threshold in found.items() if threshold > 0.0}
+    return LabelThresholds((label, least) for label, least in found.items() if least)

@@ -3,7 +3,7 @@
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from spacy_hosemi.features.kernels.trie import (
     NO_ENTRY,
@@ -267,6 +267,7 @@ def test_the_strategies_reach_what_matters():
     """Overlaps, duplicates, empty entries, and matches of every length."""
     seen = set()
 
+    @settings(max_examples=300)
     @given(entries_E, words_n)
     def collect(entries, words):
         found = oracle(entries, words)

@@ -18,7 +18,6 @@ from spacy_hosemi.explain.calibration import (
     choose_temperature,
     log_loss,
     measure_reliability,
-    set_options,
 )
 from spacy_hosemi.explain.judging import Judged, judge_all, read_examples
 from spacy_hosemi.explain.operating_points import (
@@ -331,7 +330,7 @@ def test_calibrate(decoding, dev, tmp_path):
             for t in (after.temperature, 1.1 * after.temperature, 3.0, 1.0, 0.3)
         ]
         assert min(losses) == losses[0] == after.log_loss
-    set_options(nlp, pipe, **found.chosen)
+    pipe.cfg = found.chosen
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
     scores = loaded.evaluate(list(spacy.training.Corpus(dev)(loaded)))
@@ -388,12 +387,12 @@ def test_the_expected_f1_is_what_spacy_scores(
     )
     chosen = found.expected[found.chosen["expected_f1"]]
     for value, point in found.expected.items():
-        set_options(nlp, pipe, **{**found.chosen, "expected_f1": value})
+        pipe.cfg = {**found.chosen, "expected_f1": value}
         scores = nlp.evaluate(list(spacy.training.Corpus(dev)(nlp)))
         assert point.f1 == pytest.approx(scores["ents_f"])
         assert point.f1 <= chosen.f1
     assert len({point.f1 for point in found.expected.values()}) > 1
-    set_options(nlp, pipe, **found.chosen)
+    pipe.cfg = found.chosen
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model").get_pipe("hosemi")
     assert loaded.expected_f1 == found.chosen["expected_f1"]
@@ -467,7 +466,7 @@ def test_labels_that_are_no_keys_are_saved(tmp_path):
     nlp = make_uncertain()
     initialize(nlp, marked, labels=["A", "B", "x:y"])
     thresholds = {"A": 0.25, "x:y": 0.5}
-    set_options(nlp, nlp.get_pipe("hosemi"), min_confidence=thresholds)
+    nlp.get_pipe("hosemi").min_confidence = [[*x] for x in thresholds.items()]
     nlp.to_disk(tmp_path)
     assert spacy.load(tmp_path).get_pipe("hosemi").min_confidence == thresholds
 

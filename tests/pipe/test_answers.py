@@ -260,7 +260,7 @@ def test_k_out_of_range(k):
 
 def test_nothing_is_possible():
     pipe = make_pipe(outside="none", max_length=1, label_rules=["A at most once"])
-    pipe.cfg["label_rules"] = rules = ["A or B at most once"]
+    rules = ["A or B at most once"]
     pipe.schema = replace(pipe.schema, rules=tuple(rules))
     doc = make_doc(NLP, "a", "b")
     for ask in (pipe.entropy, lambda x: pipe.kbest(x, 2), lambda x: pipe.to_rows(x)):
@@ -302,7 +302,7 @@ def test_spans_above_a_threshold(name, parts, threshold):
     try:
         pipe(doc)
     finally:
-        pipe.spans_key = pipe.spans_threshold = None
+        pipe.spans_threshold = pipe.spans_key = None
     assert triples(doc.ents) == plain
     assert triples(doc.spans["all"]) == list(above)
     scores = doc.spans["all"].attrs["scores"].tolist()

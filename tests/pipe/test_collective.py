@@ -206,5 +206,5 @@ def test_the_config_decides_after_loading(tmp_path):
 
 
 def test_the_weight_is_not_negative():
-    with pytest.raises(ValueError, match="HS043.*collective.*>= 0"):
+    with pytest.raises(ValueError, match="HS043.*collective.*at least 0"):
         make_nlp(collective=-1.0)

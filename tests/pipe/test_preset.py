@@ -153,7 +153,7 @@ def test_where_nothing_is_outside():
 def test_across_sentences_and_on_whitespace():
     for scope in ("doc", "sents"):
         pipe = make_pipe()
-        pipe.cfg["scope"] = scope
+        pipe.settings = pipe.settings.changed("scope", scope)
         starts = [True, False, True, False, False]
         doc = make_doc(NLP, "a", "b", "c", " ", "a", sent_starts=starts)
         write(doc, [(1, 4, "A")], [])

@@ -265,7 +265,6 @@ def test_impossible(config, message):
     before = triples(doc.ents)
     rules = "label_rules" in config
     pipe.schema = pipe.schema.with_patterns([], [], config.get("label_rules", []))
-    pipe.cfg["label_rules"] = config.get("label_rules", [])
     change_weights(pipe, pattern=pipe.weights.pattern[:0])
     keep = [(0, 2, "A"), (2, 4, "A")] if rules else [(0, 2, "A")]
     with pytest.raises(ValueError, match=message):

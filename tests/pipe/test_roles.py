@@ -569,7 +569,7 @@ def test_pruned_weights_of_labels_stay_a_matrix(config, monkeypatch):
     assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)
     assert_kept_scores_agree(pipe, examples)
     # where few are left, nothing else
-    monkeypatch.setattr("spacy_hosemi.model.weights.shim.SPARSE", 2.0)
+    monkeypatch.setattr("spacy_hosemi.model.weights.edits.SPARSE", 2.0)
     pipe.prune(below)
     assert (pipe.weights.matrix != 0.0).all()
     assert_as_by_hand(pipe, pipe.weights.extractor.features.roles)

@@ -75,7 +75,7 @@ def predict_while_training(pipe, docs, train, monkeypatch):
         finally:
             is_over.set()
         found = [x for one in waiting for x in one.result()]
-    options, known = pipe._decoding_options, {}
+    options, known = pipe.decoder.options, {}
     for k, start, end, answer in found:
         possible = recorder.between(start, end)
         for state in possible:
@@ -148,7 +148,7 @@ def test_a_published_state_never_changes(change):
     for _ in range(3):
         nlp.update(make_examples(nlp), sgd=optimizer)
     state, doc = pipe.state, nlp.make_doc("Ada Lovelace met Mary in London")
-    decoder = make_decoder(state, pipe._decoding_options, pipe.model)
+    decoder = make_decoder(state, pipe.decoder.options, pipe.model)
     before = (
         answers(decoder, doc),
         state.weights.matrix.copy(),

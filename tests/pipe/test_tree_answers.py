@@ -27,7 +27,7 @@ def uncertain(exact_up_to, **config):
 def in_sentences(nlp):
     """The same component, sentence by sentence."""
     pipe = copy.deepcopy(nlp.get_pipe("hosemi"))
-    pipe.cfg["scope"] = "sents"
+    pipe.settings = pipe.settings.changed("scope", "sents")
     return pipe
 
 
