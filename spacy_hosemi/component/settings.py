@@ -259,7 +259,6 @@ def list_settings() -> list[Setting]:
 class FunctionKind:
     """The kind of the setting objective."""
 
-    type = "Callable"
     expected = "a function, such as @misc = spacy_hosemi.log_likelihood.v1 makes"
 
     def read(self, found: Any) -> Any:

@@ -43,7 +43,6 @@ class ThresholdsKind:
     """The kind of the setting min_confidence; pairs are for labels that cannot be keys
     of a config."""
 
-    type = "Union[float, Dict[str, float], List[List]]"
     expected = "a number from 0 to 1, or [label, number] for each of some labels"
 
     def read(self, found: Any) -> Thresholds:

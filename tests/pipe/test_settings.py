@@ -514,6 +514,5 @@ def test_defaults_and_meanings():
             found = one.kind.read(one.default)
             assert found == one.default
             assert one.meaning.endswith(".")
-            assert one.kind.type
             assert one.kind.expected
     assert {x for x in DEFAULT_CONFIG if x in NAMES} == set(NAMES)
