@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +15,7 @@ from .common import (
     CodePath,
     Component,
     Model,
+    Overwrite,
     check_corpus,
     check_output,
     fail,
@@ -44,9 +47,8 @@ def calibrate_cli(
             "--output",
             "-o",
             metavar="DIR",
-            help="Save the pipeline with what is chosen; with --overwrite DIR may be "
-            "MODEL.",
-            show_default=False,
+            help="Save the pipeline with the chosen settings; with --overwrite DIR may "
+            "be MODEL.",
         ),
     ] = None,
     precision: Annotated[
@@ -56,9 +58,8 @@ def calibrate_cli(
             min=0,
             max=1,
             metavar="P",
-            help="As min_confidence and expected_f1 those with the highest recall that "
-            "reach this precision, instead of those with the highest F1.",
-            show_default=False,
+            help="Choose the min_confidence and expected_f1 with the highest recall "
+            "that reach this precision, instead of those with the highest F1.",
         ),
     ] = None,
     recall: Annotated[
@@ -68,8 +69,7 @@ def calibrate_cli(
             min=0,
             max=1,
             metavar="R",
-            help="Those with the highest precision that leave this recall.",
-            show_default=False,
+            help="Choose those with the highest precision that reach this recall.",
         ),
     ] = None,
     per_label: Annotated[
@@ -112,13 +112,9 @@ def calibrate_cli(
             metavar="FILE",
             help="Draw confidences, and what each min_confidence leaves, to this .png, "
             ".svg or .pdf file.",
-            show_default=False,
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", "-f", help="Write to DIR even if it exists."),
-    ] = False,
+    overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
@@ -127,13 +123,12 @@ def calibrate_cli(
     Say how far confidences can be trusted; choose temperature, expected_f1 and
     min_confidence.
 
-    Of the entities with confidence .8 eight of ten should be right; the expected
-    calibration error says how far that fails, on average. A temperature above 1 makes
-    all of them less sure, one below 1 surer; chosen is the one that gives the highest
-    probability to what is the case. Then precision, recall and F1 are shown for each
-    expected_f1, if decoding = "mbr", and for each min_confidence; chosen are those with
-    the highest F1, unless something else is asked for. All this is as good as CORPUS is
-    large: differences of some hundredths on a hundred entities are chance.
+    Eight of ten entities with confidence .8 should be right; the expected calibration
+    error is the mean distance from that. A temperature above 1 lowers confidences, one
+    below 1 raises them; the one with the highest likelihood on CORPUS is chosen. Then
+    precision, recall and F1 are shown for each expected_f1, if decoding = "mbr", and
+    for each min_confidence; those with the highest F1 are chosen, unless --precision or
+    --recall is given. On a hundred entities differences of some hundredths are chance.
 
     \b
     Examples:
@@ -141,35 +136,39 @@ def calibrate_cli(
       python -m spacy hosemi calibrate model/model-last dev.spacy --recall 0.9 -o all
       python -m spacy hosemi calibrate m dev.spacy --no-min-confidence -o m -f
     """
-    from ..explain.calibration import calibrate, reads_expected_f1
+    from ..explain.calibration import calibrate
     from ..explain.judging import read_examples
     from ..explain.pictures import ENDINGS, draw_calibration
 
     import_code(code_path)
     wanted = {"precision": precision, "recall": recall}
-    _check_calibration(data, wanted, with_threshold)
+    check_corpus(data, "CORPUS")
+    given = [f"--{name}" for name, value in wanted.items() if value is not None]
+    if len(given) > 1:
+        fail("--precision and --recall are given", "Expected at most one of them.")
+    if given and not with_threshold:
+        fail(f"{given[0]} goes with a min_confidence", "Leave out --no-min-confidence.")
     if output is not None:
         check_output(output, overwrite)
     if plot is not None and plot.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(plot)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
     nlp, pipe = load_component(model, component)
-    is_read = reads_expected_f1(pipe)
+    is_read = pipe.decoding == "mbr"
     if with_expected_f1 and not is_read:
         fail(
             f"There is no expected_f1 to choose with decoding = {pipe.decoding!r}",
             'Leave out --expected-f1, or set decoding = "mbr" in the config.',
         )
     with_expected_f1 = is_read if with_expected_f1 is None else with_expected_f1
-    if output is not None and not (
-        with_threshold or with_temperature or with_expected_f1
-    ):
+    chooses = with_threshold or with_temperature or with_expected_f1
+    if output is not None and not chooses:
         fail(
             "Nothing is chosen that could be saved",
             "Leave out one of the options that begin with --no, or --output.",
         )
     try:
         examples = read_examples(nlp, pipe, data)
-    except Exception as e:  # whatever msgpack and zlib say of other files
+    except Exception as e:  # msgpack and zlib have errors of their own
         fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
     try:
         found = calibrate(
@@ -194,31 +193,16 @@ def calibrate_cli(
         pipe.cfg = found.chosen
         save_pipeline(nlp, output)
     if as_json:
-        print_json({"component": pipe.name, **_report_calibration(found)})
+        print_json({"component": pipe.name, **_report(found)})
     else:
         _print_calibrated(pipe.name, found, output)
 
 
-def _check_calibration(
-    data: Path, wanted: dict[str, float | None], with_threshold: bool
-) -> None:
-    check_corpus(data, "CORPUS")
-    given = [f"--{name}" for name, value in wanted.items() if value is not None]
-    if len(given) > 1:
-        fail("--precision and --recall are given", "Expected at most one of them.")
-    if given and not with_threshold:
-        fail(f"{given[0]} goes with a min_confidence", "Leave out --no-min-confidence.")
-
-
-def _report_calibration(found: Calibration) -> dict[str, Any]:
-    from dataclasses import asdict
-
+def _report(found: Calibration) -> dict[str, Any]:
+    n_predicted, n_expected = len(found.judged.labels), found.judged.n_gold.total()
     return {
-        "entities": {
-            "predicted": len(found.judged.labels),
-            "expected": found.judged.n_gold.total(),
-        },
-        "reliability": list(map(asdict, found.reliability)),
+        "entities": {"predicted": n_predicted, "expected": n_expected},
+        "reliability": found.reliability,
         "expected": [
             {"expected_f1": value, **asdict(point)}
             for value, point in found.expected.items()
@@ -237,68 +221,67 @@ def _report_calibration(found: Calibration) -> dict[str, Any]:
 
 
 def _print_calibrated(component: str, found: Calibration, output: Path | None) -> None:
-    import json
-
     from wasabi import msg
 
     from ..prediction.thresholds import write_thresholds
 
-    judged = found.judged
+    judged, chosen = found.judged, found.chosen
     msg.info(
         f"{component}: {len(judged.labels):,} entities predicted, "
         f"{judged.n_gold.total():,} in the corpus"
     )
     for one in found.reliability:
-        rows = [
+        bins = [
             (
-                *(f"{b.low:.2f} to {b.high:.2f}", f"{b.n:,}"),
-                *(f"{b.confidence:.3f}", f"{b.right:.3f}"),
+                f"{b.low:.2f} to {b.high:.2f}",
+                f"{b.n:,}",
+                f"{b.confidence:.3f}",
+                f"{b.right:.3f}",
             )
             for b in one.bins
         ]
-        header = ("confidence", "entities", "mean", "right")
-        print_table(f"temperature = {one.temperature:g}", header, rows, "lrrr")
+        of_bins = ("confidence", "entities", "mean", "right")
+        print_table(f"temperature = {one.temperature:g}", of_bins, bins, "lrrr")
         print(
             f"Expected calibration error {one.error:.4f}, log loss {one.log_loss:.4f}"
         )
     figures = ("entities", "precision", "recall", "F1")
+    rows: list[tuple[str, ...]]
+    header: tuple[str, ...]
     if found.expected:
-        best = found.chosen["expected_f1"]
-        tried = [
-            ["*" if value == best else "", json.dumps(value), *_point_figures(point)]
+        best = chosen["expected_f1"]
+        rows = [
+            ("*" if value == best else "", json.dumps(value), *_figures(point))
             for value, point in found.expected.items()
         ]
-        of_tried = ("", "expected_f1", *figures)
-        print_table("by expected_f1", of_tried, tried, "llrrrr")
-    best = found.chosen.get("min_confidence")
-    tried = [
-        [
-            "*" if thresholds == best else "",
-            _thresholds_name(thresholds),
-            *_point_figures(point),
-        ]
-        for thresholds, point in found.thresholds
+        header = ("", "expected_f1", *figures)
+        print_table("by expected_f1", header, rows, "llrrrr")
+    best = chosen.get("min_confidence")
+    rows = [
+        ("*" if value == best else "", _name(value), *_figures(point))
+        for value, point in found.thresholds
     ]
-    print_table("what is left", ("", "min_confidence", *figures), tried, "llrrrr")
+    header = ("", "min_confidence", *figures)
+    print_table("what is left", header, rows, "llrrrr")
     if found.by_label:
-        of_labels = [
-            [label, f"{threshold:g}", *_point_figures(point)]
+        rows = [
+            (label, _name(threshold), *_figures(point))
             for label, (threshold, point) in found.by_label.items()
         ]
-        of_label = ("label", "min_confidence", *figures)
-        print_table("what is left of each label", of_label, of_labels, "llrrrr")
+        header = ("label", "min_confidence", *figures)
+        print_table("what is left of each label", header, rows, "llrrrr")
     for note in found.notes:
         msg.warn(note)
-    for key, value in found.chosen.items():
+    for key, value in chosen.items():
         print(f"{key} = {json.dumps(write_thresholds(value))}")
     if output is not None:
         msg.good(f"Saved the pipeline with this to {output}")
 
 
-def _thresholds_name(thresholds: float | dict[str, float]) -> str:
+def _name(thresholds: float | dict[str, float]) -> str:
     return "by label" if isinstance(thresholds, dict) else f"{thresholds:g}"
 
 
-def _point_figures(point: Point) -> list[str]:
-    percent = [f"{100 * x:.2f}" for x in (point.precision, point.recall, point.f1)]
-    return [f"{point.n:,}", *percent]
+def _figures(point: Point) -> tuple[str, ...]:
+    percent = (f"{100 * x:.2f}" for x in (point.precision, point.recall, point.f1))
+    return (f"{point.n:,}", *percent)

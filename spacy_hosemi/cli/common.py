@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -14,13 +15,12 @@ if TYPE_CHECKING:
 
     from ..component.pipe import HighOrderSemiCRF
 
-HELP = (
-    "Look into hosemi components, what they learnt, their lists; make them smaller; "
-    "choose what to annotate next; say how far confidences can be trusted."
-)
-
 hosemi_cli = typer.Typer(
-    name="hosemi", help=HELP, no_args_is_help=True, rich_markup_mode=None
+    name="hosemi",
+    help="Look into hosemi components, what they learnt, their lists; make them "
+    "smaller; choose what to annotate next; say how far confidences can be trusted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 app.add_typer(hosemi_cli)
 
@@ -36,8 +36,10 @@ Component = Annotated[
         "--component",
         metavar="NAME",
         help="Name in the pipeline, if it has several hosemi components.",
-        show_default=False,
     ),
+]
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", "-f", help="Write there even if it exists.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 CodePath = Annotated[
@@ -47,7 +49,6 @@ CodePath = Annotated[
         "-c",
         metavar="FILE",
         help="Python file to import first: functions that the config names.",
-        show_default=False,
     ),
 ]
 
@@ -69,13 +70,16 @@ def check_corpus(path: Path, name: str) -> None:
         )
 
 
-def check_output(path: Path, overwrite: bool) -> None:
-    if path.exists() and not path.is_dir():
+def check_output(path: Path, overwrite: bool, *, is_file: bool = False) -> None:
+    """Exit with a message if nothing may be written to a folder, or a file."""
+    if is_file and path.is_dir():
+        fail(f"{str(path)!r} is a folder", "Expected a .spacy file as --out.")
+    if not is_file and path.is_file():
         fail(f"{str(path)!r} is a file", "Expected a folder to write to.")
     if path.exists() and not overwrite:
         fail(
             f"{str(path)!r} exists already",
-            "Choose another folder, or give --overwrite to write to it.",
+            "Choose another one, or give --overwrite to write to it.",
         )
 
 
@@ -88,7 +92,8 @@ def save_pipeline(nlp: Language, output: Path) -> None:
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
-    """A saved pipeline and its trained component; otherwise exit with a message."""
+    """A saved pipeline and its trained component; exit with a message if there is
+    none."""
     from spacy.util import load_model
 
     from ..component.pipe import HighOrderSemiCRF
@@ -96,7 +101,7 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
     try:
         nlp = load_model(model)
     except (ImportError, OSError, ValueError) as e:
-        # E893 of spaCy ends in all functions that there are.
+        # E893 of spaCy lists all registered functions: leave them out.
         reason, names, _ = str(e).partition("Available names:")
         hint = " Import the file that has it: --code FILE." if names else ""
         reason = reason.rstrip(". \n")
@@ -131,21 +136,30 @@ def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSem
 
 def _nearby(model: str) -> str:
     """A hint for those who name the folder around a pipeline."""
-    found = [str(Path(model) / name) for name in ("model-best", "model-last")]
-    found = [path for path in found if Path(path).is_dir()]
-    return f" Did you mean {' or '.join(found)}?" if found else ""
+    paths = [Path(model) / name for name in ("model-best", "model-last")]
+    found = " or ".join(str(path) for path in paths if path.is_dir())
+    return f" Did you mean {found}?" if found else ""
 
 
 def print_json(report: dict[str, Any]) -> None:
+    """Print a report; dataclasses in it become objects."""
     import srsly
 
-    print(srsly.json_dumps(report, indent=2))
+    print(srsly.json_dumps(_plain(report), indent=2))
+
+
+def _plain(found: Any) -> Any:
+    if is_dataclass(found) and not isinstance(found, type):
+        return asdict(found)
+    if isinstance(found, dict):
+        return {key: _plain(value) for key, value in found.items()}
+    return [*map(_plain, found)] if isinstance(found, list) else found
 
 
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], aligns: str
 ) -> None:
-    """A table with a title; a line instead, where there is nothing to show."""
+    """A table with a title, or "nothing" if it has no rows."""
     from wasabi import msg
 
     msg.divider(title)
@@ -156,7 +170,7 @@ def print_table(
 
 
 def clean(text: str) -> str:
-    """Without control characters, which training texts may have."""
+    """Escape control characters: training texts may have some."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from .common import (
     CodePath,
     Component,
     Model,
+    Overwrite,
     check_output,
     clean,
     fail,
@@ -27,11 +29,14 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..component.pipe import HighOrderSemiCRF
+    from ..explain.gazetteers import FoundEntry, ListInfo, SimilarEntry
     from ..features import Gazetteers
 
-LISTS_HELP = "Look into the lists of names of a trained pipeline, and replace them."
 gazetteer_cli = typer.Typer(
-    name="gazetteer", help=LISTS_HELP, no_args_is_help=True, rich_markup_mode=None
+    name="gazetteer",
+    help="Look into the lists of names of a trained pipeline, and replace them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 hosemi_cli.add_typer(gazetteer_cli)
 
@@ -50,22 +55,20 @@ def gazetteer_info_cli(
     """
     Show the lists of names of a pipeline: how they are used, and how large they are.
 
-    Equal entries are one entry. "nodes" are the distinct beginnings of entries, whole
-    words; "features" are those that read the list, "weights" what they have for all
-    labels. A list without features makes no difference.
+    Equal entries count once. "nodes" is the number of distinct beginnings of entries,
+    in whole words; "features" is how many features read the list, "weights" how many
+    weights they have for all labels. A list without features makes no difference.
 
     \b
     Examples:
       python -m spacy hosemi gazetteer info model/model-last
       python -m spacy hosemi gazetteer info model/model-last --json
     """
-    from dataclasses import asdict
-
     from ..explain.gazetteers import describe_lists
 
     import_code(code_path)
     _, pipe, _ = _load_lists(model, component)
-    found = list(map(asdict, describe_lists(pipe)))
+    found = describe_lists(pipe)
     if as_json:
         print_json({"component": pipe.name, "gazetteers": found})
     else:
@@ -91,7 +94,6 @@ def gazetteer_replace_cli(
             "-o",
             metavar="DIR",
             help="Where to save the pipeline; with --overwrite it may be MODEL.",
-            show_default=False,
         ),
     ],
     column: Annotated[
@@ -117,18 +119,15 @@ def gazetteer_replace_cli(
     encoding: Annotated[
         str, typer.Option("--encoding", metavar="NAME", help="Of the file.")
     ] = "utf8",
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", "-f", help="Write to DIR even if it exists."),
-    ] = False,
+    overwrite: Overwrite = False,
     component: Component = None,
     code_path: CodePath = None,
 ) -> None:
     """
     Give a trained pipeline a newer list, without training.
 
-    The entries of FILE take the place of all entries of the list NAME. The weights stay
-    as they are: they say what a match is worth, whatever the entries.
+    The entries of FILE replace all entries of the list NAME. The weights stay as they
+    are: they belong to matches with the list, not to single entries.
 
     \b
     Examples:
@@ -163,34 +162,31 @@ def gazetteer_find_cli(
     code_path: CodePath = None,
 ) -> None:
     """
-    Show which entries of a list occur in a text, and as which words it is read.
+    Show which entries of a list occur in a text, and the words that are compared.
 
-    An entry is found where its words follow each other and begin and end together with
-    tokens; "start" and "end" are tokens, the end is exclusive. Of a list with fuzzy
-    matches also what resembles entries is shown, with the most similar entry of each.
+    An entry occurs where its words follow each other, the first begins a token and the
+    last ends one; "start" and "end" are tokens, the end is exclusive. For a list with
+    fuzzy matches, segments that resemble an entry are shown with the most similar one.
 
     \b
     Examples:
       python -m spacy hosemi gazetteer find model/model-last cities "Born in New York."
     """
-    from dataclasses import asdict
-
     from ..explain.gazetteers import compared_words, find_entries, find_similar
+    from ..explain.judging import components_before
 
     import_code(code_path)
     nlp, pipe, lists = _load_lists(model, component, name)
     doc = nlp.make_doc(text)
-    for _, before in nlp.pipeline:
-        if before is pipe:
-            break
-        doc = before(doc)  # lemmas, if the list compares them
+    for before in components_before(nlp, pipe):
+        doc = before(doc)  # sets lemmas, if the list compares them
     report: dict[str, Any] = {
         "tokens": [token.text for token in doc],
         "words": compared_words(doc, lists.settings[name].attr),
-        "found": list(map(asdict, find_entries(pipe, name, doc))),
+        "found": find_entries(pipe, name, doc),
     }
     if name in lists.fuzzy:
-        report["similar"] = list(map(asdict, find_similar(pipe, name, doc)))
+        report["similar"] = find_similar(pipe, name, doc)
     if as_json:
         print_json({"component": pipe.name, "gazetteer": name, **report})
     else:
@@ -200,8 +196,8 @@ def gazetteer_find_cli(
 def _load_lists(
     model: str, component: str | None, name: str | None = None
 ) -> tuple[Language, HighOrderSemiCRF, Gazetteers]:
-    """A saved pipeline, its component and the lists of that, which have this name among
-    them; otherwise exit with a message."""
+    """A saved pipeline, its component and its lists; exit with a message if there is no
+    list of this name."""
     nlp, pipe = load_component(model, component)
     lists = pipe.weights.extractor.gazetteers
     if not lists:
@@ -218,21 +214,19 @@ def _load_lists(
     return nlp, pipe, lists
 
 
-def _print_lists(component: str | None, found: list[dict[str, Any]]) -> None:
+def _print_lists(component: str | None, found: list[ListInfo]) -> None:
     rows = [
         (
-            *(x["name"], x["attr"], x["mode"], f"{x['dropout']:g}"),
-            *(_joined_values(x["fuzzy"]), x["label"] or ""),
-            *(f"{x['entries']:,}", f"{x['nodes']:,}", f"{x['bytes'] / 1e6:.2f}"),
-            *(f"{x['features']:,}", f"{x['weights']:,}"),
+            *(x.name, x.attr, x.mode, f"{x.dropout:g}"),
+            " ".join(map(str, astuple(x.fuzzy))) if x.fuzzy else "",
+            x.label or "",
+            *(f"{x.entries:,}", f"{x.nodes:,}", f"{x.bytes / 1e6:.2f}"),
+            *(f"{x.features:,}", f"{x.weights:,}"),
         )
         for x in found
     ]
-    header = (
-        *("list", "attr", "mode", "dropout", "fuzzy", "label", "entries", "nodes"),
-        *("MB", "features", "weights"),
-    )
-    print_table(f"lists of {component}", header, rows, "lllrllrrrrr")
+    header = "list attr mode dropout fuzzy label entries nodes MB features weights"
+    print_table(f"lists of {component}", header.split(), rows, "lllrllrrrrr")
 
 
 def _print_replaced(
@@ -240,11 +234,8 @@ def _print_replaced(
 ) -> None:
     from wasabi import msg
 
-    rows = [
-        ("before", f"{before:,}"),
-        ("after", f"{after:,}"),
-        ("in both", f"{both:,}"),
-    ]
+    counts = {"before": before, "after": after, "in both": both}
+    rows = [(key, f"{count:,}") for key, count in counts.items()]
     print_table(f"entries of {name}", ("", "entries"), rows, "lr")
     if not after:
         msg.warn("The list is empty now", "No entry of the file has a word.")
@@ -256,32 +247,18 @@ def _print_found(
     attr: str,
     tokens: list[str],
     words: list[str],
-    found: list[dict[str, Any]],
-    similar: list[dict[str, Any]] | None = None,
+    found: list[FoundEntry],
+    similar: list[SimilarEntry] | None = None,
 ) -> None:
-    rows = [
-        (x["start"], x["end"], clean(" ".join(x["words"])), clean(x["text"]))
-        for x in found
-    ]
-    header = ("start", "end", "words", "text")
+    rows = [(x.start, x.end, clean(" ".join(x.words)), clean(x.text)) for x in found]
+    header = ["start", "end", "words", "text"]
     print_table(f"entries of {name} in the text", header, rows, "rrll")
     if similar is not None:
-        _print_similar(name, similar)
+        of_similar = [
+            (x.start, x.end, f"{x.similarity:.2f}", clean(x.entry), clean(x.text))
+            for x in similar
+        ]
+        header = ["start", "end", "similarity", "entry", "text"]
+        print_table(f"what resembles entries of {name}", header, of_similar, "rrrll")
     print(f"Tokens: {clean(' | '.join(tokens))}")
     print(f"Words by {attr}: {clean(' | '.join(words))}")
-
-
-def _print_similar(name: str, similar: list[dict[str, Any]]) -> None:
-    rows = [
-        (
-            *(x["start"], x["end"], f"{x['similarity']:.2f}"),
-            *(clean(x["entry"]), clean(x["text"])),
-        )
-        for x in similar
-    ]
-    header = ("start", "end", "similarity", "entry", "text")
-    print_table(f"what resembles entries of {name}", header, rows, "rrrll")
-
-
-def _joined_values(settings: dict[str, Any] | None) -> str:
-    return " ".join(map(str, (settings or {}).values()))

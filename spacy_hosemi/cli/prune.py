@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from spacy.cli._util import import_code
@@ -13,6 +14,7 @@ from .common import (
     CodePath,
     Component,
     Model,
+    Overwrite,
     check_corpus,
     check_output,
     fail,
@@ -24,7 +26,7 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from ..explain import Pruned
 
 
 @hosemi_cli.command("prune", no_args_is_help=True)
@@ -35,17 +37,12 @@ def prune_cli(
         typer.Argument(
             metavar="[OUTPUT]",
             help="Where to save what is left; with --overwrite it may be MODEL.",
-            show_default=False,
         ),
     ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data",
-            "-d",
-            metavar="FILE",
-            help=".spacy file on which F1 is measured.",
-            show_default=False,
+            "--data", "-d", metavar="FILE", help=".spacy file on which F1 is measured."
         ),
     ] = None,
     keep: Annotated[
@@ -70,10 +67,7 @@ def prune_cli(
             "91.3 to 91.2) on --data.",
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", "-f", help="Write to OUTPUT even if it exists."),
-    ] = False,
+    overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
@@ -81,10 +75,10 @@ def prune_cli(
     """
     Make a trained pipeline smaller: drop the weights that are nearest to 0.
 
-    Features and label patterns without weights are dropped as well. The table shows
-    what is left at several strengths; "MB" is the component on disk, F1 that on --data.
-    Without --keep, --below or --max-loss nothing is saved. Choose on development data:
-    F1 on data that the model was trained on says nothing.
+    Features and label patterns without weights are dropped, too. The table shows what
+    is left at several strengths; "MB" is the size of the component on disk, "F1" is
+    measured on --data. Without --keep, --below or --max-loss nothing is saved. Give
+    development data: F1 on data that the model was trained on says nothing.
 
     \b
     Examples:
@@ -92,12 +86,19 @@ def prune_cli(
       python -m spacy hosemi prune model/model-last small -d dev.spacy --max-loss 0.1
       python -m spacy hosemi prune model/model-last small --keep 0.1
     """
-    from dataclasses import asdict
-
     from ..explain import SHARES, choose, find_threshold, try_pruning
 
     import_code(code_path)
-    _check_strength(output, data, keep=keep, below=below, max_loss=max_loss)
+    strengths = "--keep, --below and --max-loss"
+    n_given = sum(x is not None for x in (keep, below, max_loss))
+    if n_given > 1:
+        fail(f"{n_given} of {strengths} are given", "Expected at most one of them.")
+    if output is not None and not n_given:
+        fail("No strength is given", f"To save a pipeline, give one of {strengths}.")
+    if max_loss is not None and data is None:
+        fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
+    if data is not None:
+        check_corpus(data, "--data")
     if output is not None:
         check_output(output, overwrite)
     nlp, pipe = load_component(model, component)
@@ -118,46 +119,27 @@ def prune_cli(
         rows = [{**asdict(x), "chosen": x is chosen} for x in found]
         print_json({"component": pipe.name, "strengths": rows})
     else:
-        _print_pruned(
-            pipe.name,
-            [(asdict(x), x is chosen) for x in found],
-            output if chosen else None,
-        )
-
-
-def _check_strength(
-    output: Path | None, data: Path | None, **strengths: float | None
-) -> None:
-    given = [name for name, value in strengths.items() if value is not None]
-    options = "--keep, --below and --max-loss"
-    if len(given) > 1:
-        fail(f"{len(given)} of {options} are given", "Expected at most one of them.")
-    if output is not None and not given:
-        fail("No strength is given", f"To save a pipeline, give one of {options}.")
-    if "max_loss" in given and data is None:
-        fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
-    if data is not None:
-        check_corpus(data, "--data")
+        _print_pruned(pipe.name, found, chosen, output)
 
 
 def _print_pruned(
-    component: str, found: list[tuple[dict[str, Any], bool]], output: Path | None
+    component: str, found: list[Pruned], chosen: Pruned | None, output: Path | None
 ) -> None:
     from wasabi import msg
 
     rows = [
         (
-            *("*" if chosen else "", f"{x['share']:.1%}", f"{x['below']:.4f}"),
-            *(f"{x[name]:,}" for name in ("features", "weights", "patterns", "states")),
-            f"{x['mb']:.2f}",
-            "-" if x["f1"] is None else f"{100 * x['f1']:.2f}",
+            "*" if x is chosen else "",
+            f"{x.share:.1%}",
+            f"{x.below:.4f}",
+            *(f"{n:,}" for n in (x.features, x.weights, x.patterns, x.states)),
+            f"{x.mb:.2f}",
+            "-" if x.f1 is None else f"{100 * x.f1:.2f}",
         )
-        for x, chosen in found
+        for x in found
     ]
-    header = (
-        *("", "left", "below", "features", "weights", "patterns", "states"),
-        *("MB", "F1"),
-    )
-    print_table(f"{component}, smaller and smaller", header, rows, "lrrrrrrrr")
-    if output is not None:
+    header = "left below features weights patterns states MB F1".split()
+    title = f"{component}, smaller and smaller"
+    print_table(title, ["", *header], rows, "lrrrrrrrr")
+    if output is not None and chosen is not None:
         msg.good(f"Saved the pipeline to {output}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from spacy.cli._util import import_code
@@ -14,7 +14,9 @@ from .common import (
     CodePath,
     Component,
     Model,
+    Overwrite,
     check_corpus,
+    check_output,
     clean,
     fail,
     hosemi_cli,
@@ -27,13 +29,14 @@ from .common import (
 if TYPE_CHECKING:
     from spacy.tokens import Doc
 
+    from ..explain.uncertainty import Uncertain
+
 
 @hosemi_cli.command("select", no_args_is_help=True)
 def select_cli(
     model: Model,
     data: Annotated[
-        Path,
-        typer.Argument(metavar="CORPUS", help=".spacy file of documents."),
+        Path, typer.Argument(metavar="CORPUS", help=".spacy file of documents.")
     ],
     n: Annotated[
         int, typer.Option("--n", "-n", min=1, metavar="N", help="How many to choose.")
@@ -44,15 +47,15 @@ def select_cli(
             "--by",
             metavar="MEASURE",
             help="entropy: of the distribution over segmentations; least-confident: "
-            "- log of the probability of the best one. Both in nats.",
+            "minus the log probability of the best one. Both in nats.",
         ),
     ] = "entropy",
     total: Annotated[
         bool,
         typer.Option(
             "--total",
-            help="Compare whole documents, not the average of their tokens: where one "
-            "costs as much to annotate as another, however long.",
+            help="Compare the sums of documents, not the means per token: if a long "
+            "document costs no more to annotate than a short one.",
         ),
     ] = False,
     output: Annotated[
@@ -62,23 +65,19 @@ def select_cli(
             "-o",
             metavar="FILE",
             help="Write the chosen documents to this .spacy file, the first one first.",
-            show_default=False,
         ),
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", "-f", help="Write to FILE even if it exists."),
-    ] = False,
+    overwrite: Overwrite = False,
     component: Component = None,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:
     """
-    Choose the documents to annotate next: those of which a pipeline is least sure.
+    Choose the documents to annotate next: those that a pipeline is least sure of.
 
-    By default that is measured per token, since long documents have more to be unsure
-    of and cost more to annotate. The documents are written as they are in CORPUS, with
-    the annotation that they have there; it is not read.
+    Uncertainty is measured per token by default, since long documents cost more to
+    annotate. Documents are written as they are in CORPUS, with the annotation that they
+    have there; the annotation is not read.
 
     \b
     Examples:
@@ -92,11 +91,11 @@ def select_cli(
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
     check_corpus(data, "CORPUS")
     if output is not None:
-        _check_output_file(output, overwrite)
+        check_output(output, overwrite, is_file=True)
     nlp, pipe = load_component(model, component)
     try:
         docs = read_docs(data, nlp)
-    except Exception as e:  # whatever msgpack and zlib say of other files
+    except Exception as e:  # msgpack and zlib have errors of their own
         fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
     try:
         measured = with_progress(measure(nlp, pipe, docs, by), len(docs))
@@ -105,27 +104,15 @@ def select_cli(
         fail("Cannot tell how sure the pipeline is", str(e))
     if output is not None:
         _save_docs([x.doc for x in found], output)
-    rows = [
-        {
-            **{"rank": rank, "index": x.index, "nats": x.uncertainty},
-            **{"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text},
-        }
-        for rank, x in enumerate(found, start=1)
-    ]
     if as_json:
+        rows = [
+            {"rank": rank, "index": x.index, "nats": x.uncertainty}
+            | {"per_token": x.per_token, "tokens": x.n_tokens, "text": x.doc.text}
+            for rank, x in enumerate(found, start=1)
+        ]
         print_json({"component": pipe.name, "by": by, "total": total, "docs": rows})
     else:
-        _print_selected(by, len(docs), rows, output)
-
-
-def _check_output_file(path: Path, overwrite: bool) -> None:
-    if path.is_dir():
-        fail(f"{str(path)!r} is a folder", "Expected a .spacy file as --out.")
-    if path.exists() and not overwrite:
-        fail(
-            f"{str(path)!r} exists already",
-            "Choose another --out, or give --overwrite to write to it.",
-        )
+        _print_selected(by, len(docs), found, output)
 
 
 def _save_docs(docs: Sequence[Doc], output: Path) -> None:
@@ -139,16 +126,19 @@ def _save_docs(docs: Sequence[Doc], output: Path) -> None:
 
 
 def _print_selected(
-    by: str, n_docs: int, found: list[dict[str, Any]], output: Path | None
+    by: str, n_docs: int, found: Sequence[Uncertain], output: Path | None
 ) -> None:
     from wasabi import msg
 
     rows = [
         (
-            *(x["rank"], f"{x['nats']:.3f}", f"{x['per_token']:.4f}", x["tokens"]),
-            clean(x["text"][:50]),
+            rank,
+            f"{x.uncertainty:.3f}",
+            f"{x.per_token:.4f}",
+            x.n_tokens,
+            clean(x.doc.text[:50]),
         )
-        for x in found
+        for rank, x in enumerate(found, start=1)
     ]
     header = ("rank", by, "per token", "tokens", "text")
     print_table(f"{len(found):,} of {n_docs:,} documents", header, rows, "rrrrl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -23,7 +24,7 @@ from .common import (
 if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
 
-# Smaller weights of a feature are left out of tables that show those of all labels.
+# Tables with the weights of a feature for all labels leave out smaller weights.
 LEAST = 0.01
 
 
@@ -72,7 +73,7 @@ def weights_cli(
         ),
     ] = "",
     negative: Annotated[
-        bool, typer.Option("--negative", help="Also what says most against a label.")
+        bool, typer.Option("--negative", help="Also the lowest weights of a label.")
     ] = False,
     patterns: Annotated[
         bool,
@@ -93,11 +94,10 @@ def weights_cli(
     code_path: CodePath = None,
 ) -> None:
     """
-    List what each feature did: the strongest weights of every label.
+    List the features with the largest weights for every label.
 
-    A feature is named role:TEMPLATE=value; "docs" is in how many training documents
-    it occurred. What decides is by how much its weight for one label is larger than
-    that for another.
+    A feature is named role:TEMPLATE=value; "docs" is the number of training documents
+    that have it. The difference of its weights for two labels decides between them.
 
     \b
     Examples:
@@ -105,82 +105,40 @@ def weights_cli(
       python -m spacy hosemi weights model/model-last --feature "LOWER=in"
       python -m spacy hosemi weights model/model-last --families
     """
+    from .. import explain
     from ..features import TRANSITION_ROLES
 
     import_code(code_path)
     _, pipe = load_component(model, component)
-    which: dict[str, Any] = {"labels": label or [], "role": role, "text": feature}
+    labels = label or []
+    which: dict[str, Any] = {"labels": labels, "role": role, "text": feature}
+    size: dict[str, Any] = {"top": top, "negative": negative}
+    report: dict[str, Any] = {}
     try:
         if families:
-            report = _report_families(pipe, **which)
+            report["families"] = explain.weight_families(pipe, **which)
         elif feature:
-            report = _report_matching(pipe, top=top, **which)
+            report["matching"] = explain.count_features(pipe, role=role, text=feature)
+            report["features"] = explain.find_features(pipe, top=top, **which)
         else:
-            report = _report_strongest(pipe, top=top, negative=negative, **which)
+            report["labels"] = explain.strongest_features(pipe, **size, **which)
             if patterns and role is None:
-                report |= _report_patterns(pipe, label or [], top, negative)
+                found = explain.strongest_patterns(pipe, labels=labels, **size)
+                report["patterns"] = found
+                report["forbidden_patterns"] = explain.count_forbidden(pipe)
             if pipe.automaton.observed and role in (None, *TRANSITION_ROLES):
-                report |= _report_transitions(pipe, top=top, negative=negative, **which)
+                of_patterns = explain.strongest_transitions(pipe, **size, **which)
+                report["transitions"] = of_patterns
     except ValueError as e:
         fail(str(e))
     if as_json:
         print_json({"component": pipe.name, **report})
     else:
-        _print_tables(pipe, report, feature)
+        _print_sizes(pipe)
+        _print_tables(report, feature)
 
 
-def _report_strongest(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ..explain import strongest_features
-
-    found = strongest_features(pipe, **which)
-    return {"labels": {name: list(map(asdict, of)) for name, of in found.items()}}
-
-
-def _report_patterns(
-    pipe: HighOrderSemiCRF, labels: list[str], top: int, negative: bool
-) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ..explain import count_forbidden, strongest_patterns
-
-    found = strongest_patterns(pipe, labels=labels, top=top, negative=negative)
-    return {
-        "patterns": list(map(asdict, found)),
-        "forbidden_patterns": count_forbidden(pipe),
-    }
-
-
-def _report_transitions(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ..explain import strongest_transitions
-
-    found = strongest_transitions(pipe, **which)
-    return {"transitions": list(map(asdict, found))}
-
-
-def _report_matching(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ..explain import count_features, find_features
-
-    return {
-        "matching": count_features(pipe, role=which["role"], text=which["text"]),
-        "features": list(map(asdict, find_features(pipe, **which))),
-    }
-
-
-def _report_families(pipe: HighOrderSemiCRF, **which: Any) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from ..explain import weight_families
-
-    return {"families": list(map(asdict, weight_families(pipe, **which)))}
-
-
-def _print_tables(pipe: HighOrderSemiCRF, report: dict[str, Any], text: str) -> None:
+def _print_sizes(pipe: HighOrderSemiCRF) -> None:
     from wasabi import msg
 
     from ..explain.weights import MAX_NODES
@@ -201,50 +159,40 @@ def _print_tables(pipe: HighOrderSemiCRF, report: dict[str, Any], text: str) -> 
             f"{size['mb']:.2f} MB. Each name has what it adds to the one above it"
             + ("" if len(levels.tree.names) <= MAX_NODES else "; --label shows it")
         )
+
+
+def _print_tables(report: dict[str, Any], text: str) -> None:
+    rows: list[Sequence[Any]]
     for name, found in report.get("labels", {}).items():
-        rows = [(_signed(x["weight"]), x["docs"], clean(x["feature"])) for x in found]
+        rows = [(_signed(x.weight), x.docs, clean(x.feature)) for x in found]
         print_table(name, ("weight", "docs", "feature"), rows, "rrl")
     if "patterns" in report:
-        _print_patterns(report["patterns"], report["forbidden_patterns"])
+        rows = [(_signed(x.weight), " ".join(x.pattern)) for x in report["patterns"]]
+        print_table("label patterns", ("weight", "pattern"), rows, "rl")
+        print(f"Forbidden label patterns: {report['forbidden_patterns']:,}")
     if "transitions" in report:
-        _print_transitions(report["transitions"])
+        rows = [
+            (_signed(x.weight), x.docs, " ".join(x.pattern), clean(x.feature))
+            for x in report["transitions"]
+        ]
+        header = ["weight", "docs", "pattern", "feature"]
+        print_table("features and label patterns", header, rows, "rrll")
     if "features" in report:
-        _print_features(report["features"], report["matching"], text)
+        rows = [
+            (x.docs, clean(x.feature), clean(_joined(x.weights)))
+            for x in report["features"]
+        ]
+        n_all = report["matching"]
+        title = f"{len(rows):,} of {n_all:,} features with {text!r} in their name"
+        header = ["docs", "feature", f"weights by label, from {LEAST:.2f}"]
+        print_table(title, header, rows, "rll")
     if "families" in report:
-        _print_families(report["families"])
-
-
-def _print_patterns(found: list[dict[str, Any]], forbidden: int) -> None:
-    rows = [(_signed(x["weight"]), " ".join(x["pattern"])) for x in found]
-    print_table("label patterns", ("weight", "pattern"), rows, "rl")
-    print(f"Forbidden label patterns: {forbidden:,}")
-
-
-def _print_transitions(found: list[dict[str, Any]]) -> None:
-    rows = [
-        (_signed(x["weight"]), x["docs"], " ".join(x["pattern"]), clean(x["feature"]))
-        for x in found
-    ]
-    header = ("weight", "docs", "pattern", "feature")
-    print_table("features and label patterns", header, rows, "rrll")
-
-
-def _print_features(found: list[dict[str, Any]], matching: int, text: str) -> None:
-    rows = [
-        (x["docs"], clean(x["feature"]), clean(_joined(x["weights"]))) for x in found
-    ]
-    title = f"{len(found):,} of {matching:,} features with {text!r} in their name"
-    header = ("docs", "feature", f"weights by label, from {LEAST:.2f}")
-    print_table(title, header, rows, "rll")
-
-
-def _print_families(found: list[dict[str, Any]]) -> None:
-    rows = [
-        (f"{x['share']:.1%}", f"{x['largest']:.2f}", f"{x['rows']:,}", x["name"])
-        for x in found
-    ]
-    header = ("share", "largest", "rows", "family")
-    print_table("share of the squared weights", header, rows, "rrrl")
+        rows = [
+            (f"{x.share:.1%}", f"{x.largest:.2f}", f"{x.rows:,}", x.name)
+            for x in report["families"]
+        ]
+        header = ["share", "largest", "rows", "family"]
+        print_table("share of the squared weights", header, rows, "rrrl")
 
 
 def _signed(weight: float) -> str:

@@ -1,7 +1,5 @@
-"""Whether eight of ten entities with confidence .8 are right, and what to do if not.
-
-Nothing is printed here; that is done in `cli`.
-"""
+"""Whether eight of ten entities with confidence .8 are right, and the settings that
+correct it if not."""
 
 from __future__ import annotations
 
@@ -25,13 +23,13 @@ from .operating_points import (
     try_thresholds,
 )
 
-# Where the temperature is looked for.
+# The temperature is searched between these.
 TEMPERATURES = (0.2, 5.0)
 
-# What is tried as expected_f1, beside that of each document alone.
+# Values of expected_f1 to try, beside None (of each document alone).
 EXPECTED_F1 = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
-# What is left with these as min_confidence is shown.
+# Values of min_confidence whose precision and recall are shown.
 LIMITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 
 
@@ -39,10 +37,10 @@ LIMITS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 class Bin:
     """Entities with about the same confidence.
 
-    low, high (float): From low on, below high; the last one up to 1.
-    n (int): How many, at least one.
-    confidence (float): Their mean.
-    right (float): The share that is right.
+    low, high (float): low <= confidence < high; the last bin includes 1.
+    n (int): The number of entities, at least 1.
+    confidence (float): Their mean confidence.
+    right (float): The share of them that is right.
     """
 
     low: float
@@ -59,9 +57,9 @@ class Reliability:
     temperature (float): Of the component.
     error (float): Expected calibration error: the mean difference of `confidence` and
         `right` of the bins, weighted by `n`.
-    log_loss (float): Mean - log of the probability that was given to what is the case,
-        right or wrong, in nats.
-    bins (List[Bin]): Those with entities.
+    log_loss (float): The mean of - log p, in nats; p is the confidence of a right
+        entity, or 1 - the confidence of a wrong one.
+    bins (List[Bin]): Without empty ones.
     """
 
     temperature: float
@@ -73,12 +71,11 @@ class Reliability:
 def measure_reliability(
     judged: Judged, temperature: float, n_bins: int = 10
 ) -> Reliability:
-    """How far confidences can be trusted.
+    """RETURNS (Reliability): NaN where there are no entities.
 
-    judged (Judged): Entities, at this temperature.
+    judged (Judged): Entities, predicted with this temperature.
     temperature (float): Of the component.
     n_bins (int): Bins of equal width from 0 to 1.
-    RETURNS (Reliability): See there; nan where there are no entities.
     """
     if not len(judged.labels):
         return Reliability(temperature, np.nan, np.nan, [])
@@ -99,7 +96,7 @@ def measure_reliability(
 
 
 def log_loss(judged: Judged) -> float:
-    """RETURNS (float): Mean - log of what was given to the truth, in nats."""
+    """RETURNS (float): See `Reliability`."""
     p = np.clip(judged.confidence, 1e-15, 1.0 - 1e-15)
     return float(-np.log(np.where(judged.is_right, p, 1.0 - p)).mean())
 
@@ -107,9 +104,10 @@ def log_loss(judged: Judged) -> float:
 def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
     """The temperature with the lowest log loss.
 
-    judge_at (Callable[[float], Judged]): Of a temperature: always the same entities.
+    judge_at (Callable[[float], Judged]): From a temperature to the same entities with
+        their confidences.
     RETURNS (Optional[float]): With two decimals; None if all entities are right, or
-        none is: they would be as sure as can be, which says nothing of others.
+        none is: then the loss has no minimum.
     """
     from scipy.optimize import minimize_scalar
 
@@ -125,18 +123,13 @@ def choose_temperature(judge_at: Callable[[float], Judged]) -> float | None:
     return round(float(np.exp(found.x)), 2)
 
 
-def reads_expected_f1(pipe: HighOrderSemiCRF) -> bool:
-    """Whether what a component finds depends on its expected_f1."""
-    return pipe.decoding == "mbr"
-
-
 def try_expected_f1(
     judge_at: Callable[[float | None], Judged], present: float | None
 ) -> dict[float | None, Judged]:
-    """What is found with each of EXPECTED_F1.
+    """RETURNS (Dict[Optional[float], Judged]): What is predicted with each expected_f1.
 
-    judge_at (Callable[[Optional[float]], Judged]): With one.
-    present (Optional[float]): Is tried, too.
+    judge_at (Callable[[Optional[float]], Judged]): From an expected_f1 to entities.
+    present (Optional[float]): The setting of the component, tried beside EXPECTED_F1.
     """
     numbers = sorted(x for x in {*EXPECTED_F1, present} if x is not None)
     return {value: judge_at(value) for value in (None, *numbers)}
@@ -144,19 +137,21 @@ def try_expected_f1(
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured, and what follows.
+    """Measurements, and the settings chosen by them.
 
-    judged (Judged): Entities, with the temperature and expected_f1 that are chosen.
+    judged (Judged): Entities, with the chosen temperature and expected_f1.
     reliability (List[Reliability]): With the temperature of the component, then with
-        the one chosen, if something is found; both with the component's expected_f1.
-    chosen (Dict[str, Any]): Options: temperature, expected_f1, min_confidence.
-    expected (Dict[Optional[float], Point]): What is left with some expected_f1, and the
-        min_confidence that has what is wanted, if something is; empty if none is tried.
-    thresholds (List[Tuple[Thresholds, Point]]): What is left with some min_confidence,
-        that which is chosen among them.
-    by_label (Dict[str, Tuple[float, Point]]): What is left of each label, if each has a
-        min_confidence of its own.
-    notes (List[str]): What could not be had.
+        the chosen one; none if there are no entities. Both with the expected_f1 of the
+        component.
+    chosen (Dict[str, Any]): Settings: temperature, expected_f1, min_confidence.
+    expected (Dict[Optional[float], Point]): What each expected_f1 leaves, with the
+        min_confidence that reaches the wanted precision or recall; empty if none is
+        tried.
+    thresholds (List[Tuple[Thresholds, Point]]): What each min_confidence leaves; the
+        chosen one is among them.
+    by_label (Dict[str, Tuple[float, Point]]): The min_confidence of each label, and
+        what it leaves; empty if there is one for all.
+    notes (List[str]): What could not be reached.
     """
 
     judged: Judged
@@ -180,26 +175,26 @@ def calibrate(
     progress: Progress = iter,
     **wanted: float | None,
 ) -> Calibration:
-    """How far confidences can be trusted; choose temperature, expected_f1 and
+    """Measure how far confidences can be trusted; choose temperature, expected_f1 and
     min_confidence.
 
-    pipe (HighOrderSemiCRF): A trained component, which stays as it is.
+    pipe (HighOrderSemiCRF): A trained component; its settings are restored.
     examples (Sequence[Example]): From `read_examples`.
     n_bins (int): As for `measure_reliability`.
-    with_temperature, with_expected_f1, with_threshold (bool): What is chosen; an
-        expected_f1 only with decoding = "mbr", which reads it.
+    with_temperature, with_expected_f1, with_threshold (bool): Which settings to choose;
+        an expected_f1 only with decoding = "mbr", which reads it.
     labels (Optional[Sequence[str]]): As for `choose_thresholds`.
-    progress (Callable): As for `judge_all`, which is called some dozen times.
-    wanted (Optional[float]): As for `choose_threshold`.
-    RETURNS (Calibration): See there.
-    RAISES (ValueError): HS092 there is nothing to judge.
+    progress (Callable): As for `judge_all`, which is called a few dozen times.
+    wanted (Optional[float]): precision or recall, as for `choose_threshold`.
+    RETURNS (Calibration): Measurements and chosen settings.
+    RAISES (ValueError): HS092 no entity is predicted.
     """
     judge_with = partial(judge_all, pipe, examples, progress)
     judged, notes = judge_with(), []
-    reliability = _measured(judged, pipe.temperature, n_bins)
+    measured = [(judged, pipe.temperature)]
     chosen: dict[str, Any] = {}
     if with_temperature:
-        # What "mbr" finds depends on the temperature.
+        # With "mbr" the predicted entities would depend on the temperature.
         found = choose_temperature(
             lambda t: judge_with(temperature=t, decoding="viterbi")
         )
@@ -208,9 +203,9 @@ def calibrate(
         else:
             chosen["temperature"] = found
             judged = judge_with(**chosen)
-            reliability += _measured(judged, found, n_bins)
+            measured.append((judged, found))
     expected: dict[float | None, Point] = {}
-    if with_expected_f1 and reads_expected_f1(pipe):
+    if with_expected_f1 and pipe.decoding == "mbr":
         fixed = None if with_threshold else pipe.min_confidence
         tried = try_expected_f1(
             lambda e: judge_with(**chosen, expected_f1=e), pipe.expected_f1
@@ -237,8 +232,16 @@ def calibrate(
             )
         points = {f" of {label}": point for label, (_, point) in by_label.items()}
         notes += _missed(points or {"": try_thresholds(judged, thresholds)}, **wanted)
-    limits = _with(chosen.get("min_confidence", 0.0))
+    least: Thresholds = chosen.get("min_confidence", 0.0)
+    limits: list[Thresholds] = [*LIMITS, least]
+    if isinstance(least, float):
+        limits = [*sorted({*LIMITS, least})]
     shown = [(thresholds, try_thresholds(judged, thresholds)) for thresholds in limits]
+    reliability = [
+        measure_reliability(some, temperature, n_bins)
+        for some, temperature in measured
+        if len(some.labels)
+    ]
     return Calibration(judged, reliability, chosen, expected, shown, by_label, notes)
 
 
@@ -249,11 +252,10 @@ def _choose_expected_f1(
     labels: Sequence[str] | None,
     wanted: Mapping[str, float | None],
 ) -> tuple[float | None, dict[float | None, Point]]:
-    """The best of some expected_f1, and what each leaves: with a min_confidence that is
-    fixed, or the one that has what is wanted, or none if nothing is."""
-    least = fixed
-    if fixed is None and all(value is None for value in wanted.values()):
-        least = 0.0
+    """The best expected_f1, and what each leaves: with a fixed min_confidence, or else
+    the one that reaches the wanted precision or recall, or none."""
+    is_any_wanted = any(value is not None for value in wanted.values())
+    least = 0.0 if fixed is None and not is_any_wanted else fixed
     points, merits = {}, {}
     for value, judged in tried.items():
         limits = choose_thresholds(judged, labels, **wanted) if least is None else least
@@ -262,22 +264,8 @@ def _choose_expected_f1(
     return choose_expected_f1(merits, pipe.expected_f1), points
 
 
-def _measured(judged: Judged, temperature: float, n_bins: int) -> list[Reliability]:
-    """The one measurement; none where nothing is found."""
-    if not len(judged.labels):
-        return []
-    return [measure_reliability(judged, temperature, n_bins)]
-
-
-def _with(chosen: Thresholds) -> Sequence[Thresholds]:
-    """What is shown, with what is chosen."""
-    if isinstance(chosen, float):
-        return sorted({*LIMITS, chosen})
-    return [*LIMITS, chosen]
-
-
 def _missed(points: Mapping[str, Point], **wanted: float | None) -> Iterator[str]:
-    """Where no min_confidence has what is wanted."""
+    """Notes on each wanted precision or recall that no min_confidence reaches."""
     for figure, least in wanted.items():
         for of_what, point in points.items():
             value = getattr(point, figure)

@@ -1,10 +1,10 @@
-"""The lists of names of a trained component: how large, how much they are read, and
-which entries occur in a document. Nothing is printed here; that is done in `cli`.
-"""
+"""The lists of names of a trained component: their sizes, the features that read them,
+and their entries that occur in a document."""
 
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,11 @@ class ListInfo:
     """A list of names.
 
     name, attr, mode, dropout, fuzzy, label: Its settings.
-    entries (int): How many; equal ones are one.
-    nodes (int): Distinct beginnings of entries, whole words.
-    bytes (int): Memory: the nodes, whose they are, and the slots of their table; of a
-        fuzzy list also the texts and their index.
-    features (int): How many of those with weights read the list.
+    entries (int): The number of distinct entries.
+    nodes (int): The number of distinct beginnings of entries, in whole words.
+    bytes (int): Memory of the nodes, their sources and their hash table; of a fuzzy
+        list also of the texts and their index.
+    features (int): How many features of the model read the list.
     weights (int): How many weights these have for all labels.
     """
 
@@ -49,8 +49,8 @@ class FoundEntry:
     """An entry that occurs in a document.
 
     start, end (int): Tokens, half-open.
-    words (List[str]): What was compared.
-    text (str): What the document has there.
+    words (List[str]): The words that were compared.
+    text (str): The text of these tokens.
     """
 
     start: int
@@ -65,8 +65,8 @@ class SimilarEntry:
 
     start, end (int): Tokens, half-open.
     similarity (float): To the most similar entry.
-    entry (str): That one.
-    text (str): What the document has there.
+    entry (str): The most similar entry.
+    text (str): The text of these tokens.
     """
 
     start: int
@@ -77,51 +77,46 @@ class SimilarEntry:
 
 
 def describe_lists(pipe: HighOrderSemiCRF) -> list[ListInfo]:
-    """The lists of a component.
-
-    pipe (HighOrderSemiCRF): A trained component.
-    RETURNS (List[ListInfo]): In the order of the config.
-    """
-    lists = pipe.weights.extractor.gazetteers
-    read = _read_by(pipe.weights)
+    """RETURNS (List[ListInfo]): The lists of a trained component, in the order of the
+    config."""
+    lists, weights = pipe.weights.extractor.gazetteers, pipe.weights
+    rows_by_list = _rows_by_list(weights)
     found = []
     for name, settings in lists.settings.items():
-        trie = lists.tries[name]
-        rows = read.get(name, [])
+        trie, rows = lists.tries[name], rows_by_list[name]
+        n_weights = len(rows) * weights.matrix.shape[1]
+        if weights.pairs is not None:
+            n_weights = int(weights.pairs.sizes[rows].sum()) if rows else 0
         found.append(
             ListInfo(
                 name,
-                settings.attr,
-                settings.mode,
-                settings.dropout,
-                settings.fuzzy,
-                settings.label,
+                **vars(settings),
                 entries=len(trie),
                 nodes=len(trie.keys),
-                bytes=_memory(trie) + _memory_of_texts(lists.fuzzy.get(name)),
+                bytes=_memory(trie, lists.fuzzy.get(name)),
                 features=len(rows),
-                weights=_count_weights(pipe.weights, rows),
+                weights=n_weights,
             )
         )
     return found
 
 
 def compare_entries(old: Trie, new: Trie) -> dict[str, int]:
-    """How many entries a list had before it was replaced.
+    """RETURNS (Dict[str, int]): The numbers of entries "before" and "after" a list was
+    replaced, and in "both".
 
     old, new (Trie): Compiled with the same attribute.
-    RETURNS (Dict[str, int]): "before", "after", and "both": how many stayed.
     """
     both = np.intersect1d(*(t.keys[t.source != NO_ENTRY] for t in (old, new)))
     return {"before": len(old), "after": len(new), "both": len(both)}
 
 
 def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry]:
-    """Which entries of a list occur in a document, overlapping ones too.
+    """The entries of a list that occur in a document, overlapping ones too.
 
     pipe (HighOrderSemiCRF): A trained component.
     name (str): Of the list.
-    doc (Doc): With what the attribute of the list reads, such as lemmas.
+    doc (Doc): With the annotation that the list compares, such as lemmas.
     RETURNS (List[FoundEntry]): By start, then by length.
     """
     lists = pipe.weights.extractor.gazetteers
@@ -131,11 +126,9 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
 
 
 def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEntry]:
-    """Which segments of a document resemble entries of a list with fuzzy matches.
+    """The segments of a document that resemble entries of a list with fuzzy matches.
 
-    pipe (HighOrderSemiCRF): A trained component.
-    name (str): Of the list.
-    doc (Doc): With what the attribute of the list reads.
+    pipe, name, doc: As for `find_entries`.
     RETURNS (List[SimilarEntry]): By start, then by length; overlapping ones too.
     """
     lists = pipe.weights.extractor.gazetteers
@@ -159,36 +152,27 @@ def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
     return [getattr(token, f"{attr.lower()}_") for token in tokens]
 
 
-def _read_by(weights: WeightState) -> dict[str, list[int]]:
-    """The rows whose template reads a list, by its name."""
+def _rows_by_list(weights: WeightState) -> defaultdict[str, list[int]]:
+    """For each list the features whose template reads it."""
     functions = weights.extractor.features.functions.functions
     by_template: dict[str, set[str]] = {name: set() for name in functions}
-    found: dict[str, list[int]] = {}
+    found = defaultdict(list)
     for row, name in enumerate(weights.names):
         text = name.partition("=")[0].partition(":")[2]
         if text not in by_template:
             atoms = (x.attribute for t in parse_templates([text]) for x in t.atoms)
             by_template[text] = {x.partition(":")[0] for x in atoms if ":" in x}
         for of_list in by_template[text]:
-            found.setdefault(of_list, []).append(row)
+            found[of_list].append(row)
     return found
 
 
-def _count_weights(weights: WeightState, rows: list[int]) -> int:
-    if weights.pairs is None:
-        return len(rows) * weights.matrix.shape[1]
-    return int(weights.pairs.sizes[rows].sum()) if rows else 0
-
-
-def _memory(trie: Trie) -> int:
-    """Bytes of the arrays; the slots are as many as those of a RowTable, int32."""
-    slots = 16
-    while slots < 2 * len(trie.keys):
-        slots *= 2
-    return trie.keys.nbytes + trie.source.nbytes + 4 * slots
-
-
-def _memory_of_texts(index: FuzzyIndex | None) -> int:
-    if index is None:
-        return 0
-    return sum(map(sys.getsizeof, index.texts)) + index.index.nbytes
+def _memory(trie: Trie, fuzzy: FuzzyIndex | None) -> int:
+    """Bytes of a trie, whose hash table has 4 bytes a slot, and of a fuzzy index."""
+    n_slots = 16
+    while n_slots < 2 * len(trie.keys):
+        n_slots *= 2
+    n_bytes = trie.keys.nbytes + trie.source.nbytes + 4 * n_slots
+    if fuzzy is not None:
+        n_bytes += sum(map(sys.getsizeof, fuzzy.texts)) + fuzzy.index.nbytes
+    return n_bytes

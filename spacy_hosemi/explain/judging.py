@@ -1,4 +1,5 @@
-"""Which entities a component predicts in a corpus, how sure it is, which are right."""
+"""The entities that a component predicts in a corpus, their confidences, and which of
+them are right."""
 
 from __future__ import annotations
 
@@ -6,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..component.pipe import HighOrderSemiCRF
@@ -26,8 +28,8 @@ Progress = Callable[[Sequence[Example]], Iterable[Example]]
 class Judged:
     """The entities that a component predicts in a corpus, whatever their confidence.
 
-    labels (str [K]), confidence (float64 [K]), is_right (bool [K]): Of each.
-    n_gold (Counter[str]): By label, how many there should be.
+    labels (str [K]), confidence (float64 [K]), is_right (bool [K]): Of each entity.
+    n_gold (Counter[str]): By label, the number of entities in the gold.
     """
 
     labels: NDArray[np.str_]
@@ -36,12 +38,20 @@ class Judged:
     n_gold: Counter[str]
 
     def of_label(self, label: str) -> Judged:
-        """RETURNS (Judged): Those of one label."""
+        """RETURNS (Judged): The entities with one label."""
         own = self.labels == label
         n_gold = Counter({label: self.n_gold[label]})
         return Judged(
             self.labels[own], self.confidence[own], self.is_right[own], n_gold
         )
+
+
+def components_before(
+    nlp: Language, pipe: HighOrderSemiCRF
+) -> list[Callable[[Doc], Doc]]:
+    """RETURNS (List[Callable]): The components of a pipeline that run before one."""
+    components = (component for _, component in nlp.pipeline)
+    return [*takewhile(lambda component: component is not pipe, components)]
 
 
 def read_examples(
@@ -50,13 +60,11 @@ def read_examples(
     """The documents of a .spacy file as a component sees them, and their gold.
 
     nlp (Language): The pipeline.
-    pipe (HighOrderSemiCRF): Its component; those before it are run.
+    pipe (HighOrderSemiCRF): Its component; the components before it are run.
     path (Path): The file.
     """
     examples = list(Corpus(path)(nlp))
-    for _, component in nlp.pipeline:
-        if component is pipe:
-            break
+    for component in components_before(nlp, pipe):
         for example in examples:
             example.predicted = component(example.predicted)
     return examples
@@ -68,15 +76,15 @@ def judge_all(
     progress: Progress = iter,
     **options: Any,
 ) -> Judged:
-    """What a component predicts without min_confidence; it is as it was afterwards.
+    """What a component predicts without min_confidence. Its settings are restored.
 
     As in spaCy's scorer, entities where annotation is missing are left out.
 
     pipe (HighOrderSemiCRF): A trained component.
-    examples (Sequence[Example]): From `read_examples`; they stay as they are.
+    examples (Sequence[Example]): From `read_examples`; they are not changed.
     progress (Callable): Called with the examples, yields them.
-    options (Any): Such as temperature.
-    RETURNS (Judged): Without entities that were preset, which are found already.
+    options (Any): Other settings for this prediction, such as temperature.
+    RETURNS (Judged): Without the entities that components before it have set.
     """
     with _with_options(pipe, min_confidence=0.0, confidence=True, **options):
         found = pipe.predict(example.predicted for example in progress(examples))

@@ -1,4 +1,4 @@
-"""Which entities are kept, by confidence or expected F1: what is left, what is best."""
+"""Precision, recall and F1 by min_confidence and expected_f1, and the best of each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from .judging import Judged
 
 @dataclass(frozen=True)
 class Point:
-    """What is left with a min_confidence, or an expected_f1.
+    """The entities that are predicted with a min_confidence or an expected_f1.
 
-    n (int): Entities.
-    precision, recall, f1 (float): Of these; 0 if there are none.
+    n (int): How many.
+    precision, recall, f1 (float): From 0 to 1; 0 if there are none.
     """
 
     n: int
@@ -28,7 +28,7 @@ class Point:
 
 
 def try_thresholds(judged: Judged, thresholds: Thresholds) -> Point:
-    """What is left with a min_confidence.
+    """RETURNS (Point): What a min_confidence leaves.
 
     judged (Judged): Entities.
     thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
@@ -47,22 +47,22 @@ def try_thresholds(judged: Judged, thresholds: Thresholds) -> Point:
 def choose_threshold(
     judged: Judged, *, precision: float | None = None, recall: float | None = None
 ) -> float:
-    """The threshold with the highest F1, or with what is wanted; where no threshold
-    has that, the one that comes nearest.
+    """The threshold with the highest F1, or the one that reaches a precision or recall;
+    if none does, the threshold that comes nearest.
 
     judged (Judged): Entities.
-    precision (Optional[float]): Wanted: the lowest threshold that reaches it.
-    recall (Optional[float]): Wanted: the highest threshold that leaves it.
-    RETURNS (float): A short number between the least confident entity that stays and
-        the most confident that goes.
+    precision (Optional[float]): Choose the lowest threshold that reaches it.
+    recall (Optional[float]): Choose the highest threshold that reaches it.
+    RETURNS (float): A number with few decimals between the confidences of the least
+        confident entity that is kept and of the most confident one that is not.
     """
     values, n_right, n_kept = _cumulated(judged)
     if not len(values):
         return 0.0
     n_gold = max(judged.n_gold.total(), 1)
-    if recall is not None:  # the first of the best: fewest entities
+    if recall is not None:  # the first of equals has the fewest entities
         best = int(np.argmax(np.minimum(n_right / n_gold, recall)))
-    else:  # the last of the best: most entities
+    else:  # the last of equals has the most entities
         found = 2.0 * n_right / (n_kept + n_gold)
         if precision is not None:
             found = np.minimum(n_right / n_kept, precision)
@@ -76,14 +76,15 @@ def merit(
     labels: Iterable[str] | None = None,
     **wanted: float | None,
 ) -> tuple[float, float]:
-    """How good it is what is left with a min_confidence, by which to compare others.
+    """The merit of a min_confidence, to compare it with that of others.
 
     judged (Judged): Entities.
     thresholds (Union[float, Dict[str, float]]): As `min_confidence`.
-    labels (Optional[Iterable[str]]): Each should have what is wanted; None: all.
-    wanted (Optional[float]): As for `choose_threshold`.
-    RETURNS (Tuple[float, float]): First how much there is of what is wanted, in the
-        mean of labels, then the other of precision and recall; if nothing is wanted F1.
+    labels (Optional[Iterable[str]]): Each of them should reach the wanted precision or
+        recall; None: all labels together.
+    wanted (Optional[float]): precision or recall, as for `choose_threshold`.
+    RETURNS (Tuple[float, float]): The reached part of the wanted precision or recall,
+        the mean of labels; then the other of the two. If none is wanted: F1, 0.
     """
     point = try_thresholds(judged, thresholds)
     for figure, other in (("precision", "recall"), ("recall", "precision")):
@@ -102,11 +103,12 @@ def merit(
 def choose_expected_f1(
     merits: Mapping[float | None, tuple[float, float]], present: float | None
 ) -> float | None:
-    """The expected_f1 that is best; of several the present one, or else the middle one.
+    """The expected_f1 with the highest merit; of equals the present one, or else the
+    median.
 
-    merits (Mapping[Optional[float], Tuple[float, float]]): See `merit`; None, that of
-        each document alone, is chosen only where no number is as good.
-    present (Optional[float]): One of them.
+    merits (Mapping[Optional[float], Tuple[float, float]]): The `merit` of each. None
+        (of each document alone) is chosen only if no number is as good.
+    present (Optional[float]): The setting of the component.
     """
     best = max(merits.values())
     found = [value for value in merits if merits[value] == best]
@@ -117,7 +119,8 @@ def choose_expected_f1(
 
 
 def _cumulated(judged: Judged) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Distinct confidences, falling; right ones and all from each of them on."""
+    """Distinct confidences, descending, with the numbers of right and of all entities
+    that have at least each of them."""
     values, index = np.unique(-judged.confidence, return_inverse=True)
     n_kept = np.cumsum(np.bincount(index, minlength=len(values)))
     right = np.bincount(index, weights=judged.is_right, minlength=len(values))
@@ -125,7 +128,7 @@ def _cumulated(judged: Judged) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]
 
 
 def short_between(low: float, high: float) -> float:
-    """A number between two others with as few decimals as that takes."""
+    """RETURNS (float): The number with the fewest decimals between two others."""
     middle = 0.5 * (low + high)
     rounded = (round(float(middle), digits) for digits in range(1, 16))
     return next((x for x in rounded if low < x < high), float(high))
@@ -134,12 +137,12 @@ def short_between(low: float, high: float) -> float:
 def choose_thresholds(
     judged: Judged, labels: Iterable[str] | None = None, **wanted: float | None
 ) -> Thresholds:
-    """A min_confidence for all, or for each label.
+    """A min_confidence for all labels together, or for each of them.
 
     judged (Judged): Entities.
-    labels (Optional[Iterable[str]]): Each for itself; None: all together.
-    wanted (Optional[float]): As for `choose_threshold`.
-    RETURNS (Union[float, Dict[str, float]]): Of labels those above 0.
+    labels (Optional[Iterable[str]]): Choose one for each of these; None: one for all.
+    wanted (Optional[float]): precision or recall, as for `choose_threshold`.
+    RETURNS (Union[float, Dict[str, float]]): By label only those above 0.
     """
     if labels is None:
         return choose_threshold(judged, **wanted)

@@ -1,4 +1,4 @@
-"""Pictures. The only module that uses matplotlib, which may be absent."""
+"""Pictures, drawn by matplotlib, which need not be installed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ COLOURS = ("#999999", "#d55e00")
 
 
 def draw_calibration(path: str | Path, found: Calibration) -> None:
-    """A reliability diagram; precision, recall and F1 by threshold.
+    """Draw a reliability diagram, and precision, recall and F1 by threshold.
 
-    path (Path): Ends in one of ENDINGS; an older file is replaced.
+    path (Path): Ends in one of ENDINGS; a file of this name is replaced.
     found (Calibration): What was measured.
     RAISES (ImportError): HS100 matplotlib is not installed.
     """
@@ -27,7 +27,7 @@ def draw_calibration(path: str | Path, found: Calibration) -> None:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError(Errors.HS100) from None
-    # The same file from the same figures.
+    # Without a random salt and the date the same numbers give the same bytes.
     with matplotlib.rc_context({"svg.hashsalt": "calibration", "font.size": 9}):
         figure = Figure(figsize=(8.0, 3.8), layout="constrained")
         left, right = figure.subplots(1, 2)

@@ -1,7 +1,6 @@
-"""How small a trained component can be: what is left of it, and its F1 then.
+"""How small a trained component can become, and what that costs in F1.
 
-The smallest weights are forgotten first, those of label patterns too. Nothing is
-printed here; that is done in `cli`.
+The smallest weights are set to 0 first, those of label patterns included.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..component.pipe import HighOrderSemiCRF
 from ..errors import Errors
 from ..model.weights.storage import size_of
 
-# Shares of all weights, from all to those with which little is left of most models.
+# Shares of the weights that are kept; most models predict little with the last ones.
 SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 
 
@@ -26,11 +25,11 @@ SHARES = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 class Pruned:
     """A component with fewer weights.
 
-    below (float): Weights up to this absolute value were forgotten.
-    share (float): Of the weights that were learnt, how many are left.
-    features, weights, patterns, states (int): What is left.
-    mb (float): Of the saved component, in MB (10^6 bytes).
-    f1 (Optional[float]): Micro-F1 of entities, 0 to 1, if there are data.
+    below (float): Weights up to this absolute value became 0.
+    share (float): The share of the weights that are left.
+    features, weights, patterns, states (int): How many are left.
+    mb (float): The size of the saved component in MB (10^6 bytes).
+    f1 (Optional[float]): Micro-F1 of entities, 0 to 1; None without data.
     """
 
     below: float
@@ -44,7 +43,7 @@ class Pruned:
 
 
 def find_threshold(pipe: HighOrderSemiCRF, keep: float) -> float:
-    """The absolute value up to which weights are forgotten if a share is to be kept.
+    """The threshold that keeps a given share of the weights.
 
     pipe (HighOrderSemiCRF): A trained component.
     keep (float): Share of its weights, 0 to 1.
@@ -61,7 +60,7 @@ def try_pruning(
     thresholds: Iterable[float],
     data: str | Path | None = None,
 ) -> list[Pruned]:
-    """What is left at each of these thresholds; the component is as it was afterwards.
+    """What is left at each of some thresholds. The component is restored.
 
     nlp (Language): The pipeline.
     pipe (HighOrderSemiCRF): Its component, trained.
@@ -98,7 +97,7 @@ def try_pruning(
 
 
 def choose(found: Iterable[Pruned], max_loss: float) -> Pruned:
-    """The smallest component that loses little.
+    """The smallest component that loses at most a given F1.
 
     found (Iterable[Pruned]): With F1; the first is the whole component.
     max_loss (float): How much F1 may be lost, 0 to 1.

@@ -1,50 +1,38 @@
-"""What each feature did: the weights of a trained component, strongest first.
+"""The weights of a trained component by name, largest first.
 
     name of a feature   role:TEMPLATE=value, such as "start:LOWER[-1] & LOWER=in & the"
     its family          role:TEMPLATE
-    name of a column    a label, "O" is outside; with tags on tokens a tag, as "B-PER";
+    name of a column    a label ("O" is outside); with tags on tokens a tag, as "B-PER";
                         of transitions a label pattern, as "author title"
 
-The columns of a feature are compared as they are: what counts for a decision is the
-difference between two of them. With labels in a tree a column below the top is a node,
-and has what is added there: the score of a label is the sum on its way from the top.
-Nothing is printed here; that is done in `cli`.
+The difference of two weights of a feature decides between their columns. With labels in
+a tree, a column below the top level is a node, and has what the node adds: the score of
+a label is the sum over the nodes from the top to the label.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..component.pipe import HighOrderSemiCRF
-from ..hierarchy.weights import LevelState
 from ..labels.inventory import check_choice
 from ..model.weights.state import Floats, WeightState
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
+# A name, the features with a weight in the column, and these weights. A label with
+# others below it has two nodes: one for all of them, and one named "... itself".
+Column = tuple[str, Rows, Floats]
 
-# Of so many nodes of a label tree all are columns, if no label is asked for; else those
-# at the top.
+# Label trees with more nodes than this have columns for the top level alone, unless
+# labels are asked for.
 MAX_NODES = 100
-
-
-@dataclass(frozen=True)
-class Column:
-    """A label, a tag, a node of a label tree, or a pattern of transitions.
-
-    name (str): Of a label that has others below it "itself" is added, for itself alone.
-    rows (intp [K]), values (float64 [K]): Features that have a weight there; weights.
-    """
-
-    name: str
-    rows: Rows
-    values: Floats
 
 
 @dataclass(frozen=True)
@@ -52,8 +40,8 @@ class FeatureWeight:
     """The weight of a feature in one column.
 
     feature (str): "role:TEMPLATE=value".
-    docs (int): In how many training documents it fires.
-    weight (float): Added to the score where it fires.
+    docs (int): The number of training documents in which it is active.
+    weight (float): Added to the score where it is active.
     """
 
     feature: str
@@ -65,9 +53,8 @@ class FeatureWeight:
 class WeightRow:
     """A feature and its weights.
 
-    feature (str): "role:TEMPLATE=value".
-    docs (int): In how many training documents it fires.
-    weights (Dict[str, float]): By column, those that are not 0; descending.
+    feature (str), docs (int): As for `FeatureWeight`.
+    weights (Dict[str, float]): By column, without those that are 0; descending.
     """
 
     feature: str
@@ -91,10 +78,9 @@ class PatternWeight:
 class TransitionWeight:
     """The weight of a feature for a label pattern.
 
-    feature (str): "transition:TEMPLATE=value" or "transition_inside:TEMPLATE=value".
+    feature (str), docs (int): As for `FeatureWeight`.
     pattern (Tuple[str, ...]): Names of labels or tags; "^" is begin.
-    docs (int): In how many training documents the feature fires.
-    weight (float): Added where a segment that completes the pattern reads it.
+    weight (float): Added where a segment that completes the pattern reads the feature.
     """
 
     feature: str
@@ -108,7 +94,7 @@ class Family:
     """All weights of one kind.
 
     name (str): "role:TEMPLATE"; "pattern:N" for label patterns of N names; "length".
-    rows (int): Features, patterns or lengths.
+    rows (int): The number of features, patterns or lengths.
     share (float): Of the sum of all squared weights.
     largest (float): Largest absolute weight.
     """
@@ -128,25 +114,24 @@ def strongest_features(
     text: str = "",
     negative: bool = False,
 ) -> dict[str, list[FeatureWeight]]:
-    """The features that say most about each label.
+    """The features with the highest weights for each label.
 
     pipe (HighOrderSemiCRF): A trained component.
     labels (Sequence[str]): Columns; a label of spans stands for all its tags. Empty:
         all columns.
-    top (int): How many of each.
-    role (Optional[str]): Only those of this role.
-    text (str): Only those with this text in their name.
-    negative (bool): Also those that say most against each label.
+    top (int): At most this many of each column.
+    role (Optional[str]): Only features of this role.
+    text (str): Only features with this text in their name.
+    negative (bool): Also the features with the lowest weights below 0.
     RETURNS (Dict[str, List[FeatureWeight]]): By column; weights descend.
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
     known = _matching(weights, role, text)
     found = {}
-    for column in _columns(pipe, labels):
-        is_known = known[column.rows]
-        rows, values = column.rows[is_known], column.values[is_known]
-        found[column.name] = [
+    for name, rows, values in _columns(pipe, labels):
+        rows, values = rows[known[rows]], values[known[rows]]
+        found[name] = [
             FeatureWeight(
                 weights.names[rows[k]], int(weights.counts[rows[k]]), float(values[k])
             )
@@ -170,17 +155,17 @@ def find_features(
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    columns = [*_columns(pipe, labels), *([] if labels else _transitions(pipe))]
+    columns = [*_columns(pipe, labels, with_transitions=True)]
     _, largest = _sizes(weights, columns)
     rows = np.flatnonzero(_matching(weights, role, text))
     rows = rows[np.argsort(-largest[rows], kind="stable")[:top]]
     by_row: list[list[tuple[float, str]]] = [[] for _ in rows]
-    for column in columns:
-        values = np.zeros(len(weights.names))
-        np.put(values, column.rows, column.values)
-        for found, value in zip(by_row, values[rows].tolist()):
+    for name, of_column, values in columns:
+        dense = np.zeros(len(weights.names))
+        dense[of_column] = values
+        for found, value in zip(by_row, dense[rows].tolist()):
             if value:
-                found.append((value, column.name))
+                found.append((value, name))
     return [
         WeightRow(
             weights.names[r],
@@ -194,10 +179,7 @@ def find_features(
 def count_features(
     pipe: HighOrderSemiCRF, *, role: str | None = None, text: str = ""
 ) -> int:
-    """How many features have this role, and this text in their name.
-
-    RAISES (ValueError): HS042 unknown role.
-    """
+    """RETURNS (int): How many features have a role, and a text in their name."""
     return int(_matching(pipe.weights, role, text).sum())
 
 
@@ -208,12 +190,12 @@ def strongest_patterns(
     top: int = 10,
     negative: bool = False,
 ) -> list[PatternWeight]:
-    """The label patterns with the largest weights; no forbidden ones.
+    """The label patterns with the highest weights; no forbidden ones.
 
     pipe (HighOrderSemiCRF): A trained component.
     labels (Sequence[str]): Only patterns with one of these; empty: all.
-    top (int): How many.
-    negative (bool): Also as many of those with the lowest weights below 0.
+    top (int): At most this many.
+    negative (bool): Also at most as many with the lowest weights below 0.
     RETURNS (List[PatternWeight]): Weights descend.
     RAISES (ValueError): HS042 unknown label.
     """
@@ -231,25 +213,21 @@ def strongest_transitions(
     text: str = "",
     negative: bool = False,
 ) -> list[TransitionWeight]:
-    """The largest weights of features for label patterns.
+    """The highest weights of features for label patterns.
 
-    pipe (HighOrderSemiCRF): A trained component.
-    labels (Sequence[str]): Only patterns with one of these; empty: all.
-    top (int): How many.
-    role (Optional[str]): Only features in this role.
-    text (str): Only features with this text in their name.
-    negative (bool): Also as many of those with the lowest weights below 0.
+    pipe, labels, top, negative: As for `strongest_patterns`.
+    role, text: As for `strongest_features`.
     RETURNS (List[TransitionWeight]): Weights descend.
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    wanted = {*_names(pipe, labels)} if labels else ()
+    is_wanted = _pattern_filter(pipe, labels)
     known = _matching(weights, role, text)
     found = [
         TransitionWeight(weights.names[r], pattern, int(weights.counts[r]), value)
         for pattern, column in zip(pipe.automaton.observed, _transitions(pipe))
-        if not wanted or not wanted.isdisjoint(pattern)
-        for r, value in zip(column.rows.tolist(), column.values.tolist())
+        if is_wanted(pattern)
+        for r, value in zip(*(array.tolist() for array in column[1:]))
         if known[r]
     ]
     values = np.array([one.weight for one in found])
@@ -268,28 +246,26 @@ def weight_families(
     role: str | None = None,
     text: str = "",
 ) -> list[Family]:
-    """How much of the weights belongs to each template, pattern size and to lengths.
+    """The share of each template, of each size of label patterns, and of lengths in the
+    squared weights.
 
     pipe (HighOrderSemiCRF): A trained component.
     labels (Sequence[str]): Only weights in these columns; empty: all.
-    role, text: Only features as in `strongest_features`; no patterns, no lengths.
-    RETURNS (List[Family]): Shares descend; they are of all weights of these columns,
-        whatever role and text.
+    role, text: As for `strongest_features`; then without patterns and lengths.
+    RETURNS (List[Family]): Shares descend; they are shares of all weights of these
+        columns, whatever role and text.
     RAISES (ValueError): HS042 unknown label or role.
     """
     weights = pipe.weights
-    columns = [*_columns(pipe, labels), *([] if labels else _transitions(pipe))]
+    columns = _columns(pipe, labels, with_transitions=True)
     squares, largest = _sizes(weights, columns)
     names = [name.partition("=")[0] for name in weights.names]
     known = _matching(weights, role, text)
-    others = [
-        (f"pattern:{len(found.pattern)}", found.weight)
-        for found in _patterns(pipe, labels)
-    ]
+    patterns = _patterns(pipe, labels)
+    others = [(f"pattern:{len(found.pattern)}", found.weight) for found in patterns]
     if weights.learn_length:
-        of_length = weights.length[_own_columns(pipe, labels)]
-        values = of_length[np.isfinite(of_length)]
-        others += [("length", value) for value in values.tolist()]
+        values = weights.length[_own_columns(pipe, labels)]
+        others += [("length", x) for x in values[np.isfinite(values)].tolist()]
     names += [name for name, _ in others]
     dense = np.array([value for _, value in others])
     return _group(
@@ -303,7 +279,7 @@ def weight_families(
 def _group(
     names: Sequence[str], squares: Floats, largest: Floats, known: Mask
 ) -> list[Family]:
-    """Families from what belongs to them: names, sizes, and whether it is asked for."""
+    """Sums by family; `known` says which items belong to the answer."""
     total = squares.sum()
     index: dict[str, int] = {}
     family = np.array([index.setdefault(name, len(index)) for name in names], np.intp)
@@ -320,25 +296,26 @@ def _group(
     return sorted(found, key=lambda one: (-one.share, one.name))
 
 
-def _columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> Iterator[Column]:
-    """Columns that labels or tags name; all, if none."""
+def _columns(
+    pipe: HighOrderSemiCRF, labels: Sequence[str], with_transitions: bool = False
+) -> Iterator[Column]:
+    """The columns of some labels or tags; all, with or without transitions, if none."""
     names = pipe.inventory.names
     for y in _own_columns(pipe, labels):
-        yield Column(names[y], *_column(pipe.weights, y))
-    levels = pipe.level_weights
-    if levels is None:
-        return
-    for v in _nodes(levels, labels):
-        name = levels.tree.names[v]
-        is_itself = levels.tree.names[levels.tree.parent[v]] == name
-        yield Column(f"{name} itself" if is_itself else name, *levels.column(v))
+        yield (names[y], *_column(pipe.weights, y))
+    if levels := pipe.level_weights:
+        tree = levels.tree
+        is_all = not labels and len(tree.names) <= MAX_NODES
+        for v, name in enumerate(tree.names):
+            if tree.level[v] > 1 and (is_all or name in labels):
+                is_itself = tree.names[tree.parent[v]] == name
+                yield (name + " itself" * is_itself, *levels.column(v))
+    if with_transitions and not labels:
+        yield from _transitions(pipe)
 
 
 def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
-    """Indices of the columns of the component's own weights that are asked for.
-
-    RAISES (ValueError): HS042 unknown label.
-    """
+    """Indices of the columns of some labels or tags at the top level; HS042 unknown."""
     inventory, levels = pipe.inventory, pipe.level_weights
     if not labels:
         return list(range(len(inventory.names)))
@@ -354,42 +331,32 @@ def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
     ]
 
 
-def _nodes(levels: LevelState, labels: Sequence[str]) -> list[int]:
-    """Nodes below the top that are asked for."""
-    tree = levels.tree
-    if not labels and len(tree.names) > MAX_NODES:
-        return []
-    return [
-        v
-        for v, name in enumerate(tree.names)
-        if tree.level[v] > 1 and (not labels or name in labels)
-    ]
-
-
-def _names(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[str]:
-    """Labels and tags that are asked for, as they stand in patterns."""
+def _pattern_filter(
+    pipe: HighOrderSemiCRF, labels: Sequence[str]
+) -> Callable[[Iterable[str]], bool]:
+    """Whether a pattern has one of some labels or tags; always, if there are none."""
     names = pipe.inventory.names
-    return [*(names[y] for y in _own_columns(pipe, labels)), *labels]
+    wanted = {*(names[y] for y in _own_columns(pipe, labels)), *labels}
+    return lambda pattern: not labels or not wanted.isdisjoint(pattern)
 
 
 def _transitions(pipe: HighOrderSemiCRF) -> Iterator[Column]:
-    """Columns of label patterns that have weights for features."""
+    """The columns of observed label patterns."""
     for c, pattern in enumerate(pipe.automaton.observed, len(pipe.inventory.names)):
-        yield Column(" ".join(pattern), *_column(pipe.weights, c))
+        yield (" ".join(pattern), *_column(pipe.weights, c))
 
 
 def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
-    """Which rows [R] have this role, and this text in their name."""
+    """Whether each feature has a role, and a text in its name."""
     names = weights.names
     if role is not None:
-        roles = {name.partition(":")[0] for name in names}
-        check_choice("role", role, sorted(roles))
+        check_choice("role", role, sorted({x.partition(":")[0] for x in names}))
     prefix = "" if role is None else f"{role}:"
     return np.array([n.startswith(prefix) and text in n for n in names], np.bool_)
 
 
 def _column(weights: WeightState, y: int) -> tuple[Rows, Floats]:
-    """Rows that have a weight in a column, and these weights."""
+    """The features that have a weight in a column, and these weights."""
     pairs = weights.pairs
     if pairs is None:
         return np.arange(len(weights.matrix)), weights.matrix[:, y]
@@ -398,35 +365,34 @@ def _column(weights: WeightState, y: int) -> tuple[Rows, Floats]:
 
 
 def _sizes(weights: WeightState, columns: Iterable[Column]) -> tuple[Floats, Floats]:
-    """Sum of squares and largest absolute weight of each row [R], in these columns."""
+    """Sum of squares and largest absolute weight of each feature, in some columns."""
     squares, largest = np.zeros((2, len(weights.names)))
-    for column in columns:
-        squares[column.rows] += column.values**2
-        sizes = np.abs(column.values)
-        largest[column.rows] = np.maximum(largest[column.rows], sizes)
+    for _, rows, values in columns:
+        squares[rows] += values**2
+        largest[rows] = np.maximum(largest[rows], np.abs(values))
     return squares, largest
 
 
 def _patterns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[PatternWeight]:
-    """Patterns that have weights and one of these labels; all, if there are none. With
-    labels in a tree what each level adds."""
-    wanted = {*_names(pipe, labels)} if labels else set()
+    """Patterns with weights and one of some labels, or all; in a tree those of each
+    level."""
+    is_wanted = _pattern_filter(pipe, labels)
     weights: dict[tuple[str, ...], float] = defaultdict(float)
-    given = [(pipe.cfg["patterns"], pipe.weights.pattern)]
+    parts = [(pipe.cfg["patterns"], pipe.weights.pattern)]
     if levels := pipe.level_weights:
-        given += zip(levels.patterns, levels.pattern)
-    for patterns, values in given:
+        parts += zip(levels.patterns, levels.pattern)
+    for patterns, values in parts:
         for pattern, weight in zip(patterns, values.tolist()):
             weights[tuple(pattern)] += weight
     return [
         PatternWeight(pattern, weight)
         for pattern, weight in weights.items()
-        if np.isfinite(weight) and (not wanted or wanted.intersection(pattern))
+        if np.isfinite(weight) and is_wanted(pattern)
     ]
 
 
 def _strongest(values: Floats, top: int, negative: bool) -> list[int]:
-    """Indices of the highest values above 0; after them the lowest below 0."""
+    """Indices of the highest values above 0, then of the lowest below 0."""
     order = np.argsort(-values, kind="stable")
     highest = [k for k in order[:top].tolist() if values[k] > 0]
     lowest = [k for k in order[max(len(order) - top, 0) :].tolist() if values[k] < 0]
