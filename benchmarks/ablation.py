@@ -34,30 +34,28 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import opinion_pool  # noqa: F401 - registers its fit
-from measuring import (
+from harness import (
     SEED,
-    Splits,
-    add_config_arguments,
-    append_json,
-    check_overrides,
-    environment,
+    Lines,
+    difference,
+    draw,
     folds,
-    make_splits,
-    mean_and_error,
+    make_parser,
     read_lines,
-    run_folder,
+    report,
+    run,
     table,
-    training_lines,
 )
 from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.training import Corpus
 from spacy.util import load_config, load_model_from_config
 from tqdm import tqdm
-from training import accuracy, config_lang, entity_component
+from training import Splits, config_lang, entity_component, make_splits, micro_f1
 
 from spacy_hosemi.features.config.config import ROLES, FeatureSet
 from spacy_hosemi.features.config.templates import Template
@@ -144,7 +142,7 @@ class Trained:
     """A variant after one training."""
 
     variant: str
-    f1: float  # 0 to 1
+    f1: float  # in per cent
     cpu_s: float
     n_rows: int
 
@@ -212,7 +210,7 @@ def train_variant(
     began = time.process_time()
     nlp.initialize(lambda: Corpus(splits.train)(nlp))
     cpu_s = time.process_time() - began
-    f1 = accuracy(nlp, splits.test)["micro"].f
+    f1 = micro_f1(nlp, splits.test)
     return Trained(variant.name, f1, cpu_s, len(hosemi(nlp).weights.names))
 
 
@@ -253,9 +251,9 @@ def over_trust(component: Any) -> list[Variant]:
     return found
 
 
-def parts(args: argparse.Namespace) -> Iterator[tuple[list[bytes], list[bytes]]]:
+def parts(args: argparse.Namespace) -> Iterator[tuple[Lines, Lines]]:
     """What is trained on, and what is tested on, one after the other."""
-    lines = training_lines(read_lines(args.data / "train.jsonl"), args.max_train)
+    lines = draw(read_lines(args.data / "train.jsonl"), args.max_train)
     if args.dev:
         yield lines, read_lines(args.data / "dev.jsonl")
         return
@@ -263,11 +261,10 @@ def parts(args: argparse.Namespace) -> Iterator[tuple[list[bytes], list[bytes]]]
         yield from folds(lines, args.cv, SEED + repeat)
 
 
-def measure(
-    args: argparse.Namespace, variants: Sequence[Variant], folder: Path
-) -> list[Trained]:
-    """Train and test all variants on one fold after the other."""
-    lang, found = config_lang(args.config), []
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Train and test all variants on one fold after the other; print the table."""
+    variants, lang = all_variants(args), config_lang(args.config)
+    found: list[Trained] = []
     n_parts = 1 if args.dev else args.cv * args.repeats
     progress = tqdm(total=n_parts * len(variants), desc="trainings", disable=None)
     for number, (train, test) in enumerate(parts(args)):
@@ -276,127 +273,56 @@ def measure(
             found.append(train_variant(args, variant, splits))
             progress.update()
     progress.close()
-    return found
-
-
-# ---------------------------------------------------------------------------- the table
+    how = "dev" if args.dev else f"{args.cv} folds of train, {args.repeats} time(s)"
+    report(
+        args,
+        f"{args.data.resolve().name}: features and orders, tested on {how}",
+        ablation_table(args, variants, found),
+        trainings=list(map(asdict, found)),
+    )
 
 
 def ablation_table(
     args: argparse.Namespace, variants: Sequence[Variant], found: Sequence[Trained]
 ) -> str:
-    """Write each variant beside the config as it is."""
+    """Each variant beside the config as it is."""
     base = [x.f1 for x in found if x.variant == BASE]
     features = hosemi(make_pipeline(args, variants[0])).weights.extractor.features
+    n = n_templates(features)
     rows = []
     for variant in variants:
-        mine = [x for x in found if x.variant == variant.name]
-        f1, _ = mean_and_error([100 * x.f1 for x in mine])
-        differences = [100 * (x.f1 - f) for x, f in zip(mine, base)]
-        difference, error = mean_and_error(differences)
-        removed = ""
+        trained = [x for x in found if x.variant == variant.name]
+        f1s = [x.f1 for x in trained]
+        removed = apart = ""
         if variant.kind in FAMILIES:
-            kept = n_templates(without(features, FAMILIES[variant.kind]))
-            removed = f"{n_templates(features) - kept} of {n_templates(features)}"
-        shown = f"{difference:+.2f}" if variant.name != BASE else ""
-        if shown and len(base) > 1:
-            shown += f" ± {error:.2f}"
-        n_rows, _ = mean_and_error([x.n_rows for x in mine])
-        cpu_s, _ = mean_and_error([x.cpu_s for x in mine])
-        rows.append(
-            [
-                variant.name,
-                removed,
-                f"{n_rows:,.0f}",
-                f"{f1:.2f}",
-                shown,
-                f"{cpu_s:.1f}",
-            ]
-        )
-    return table(["", "templates", "rows", "F1", "difference", "CPU s"], rows)
-
-
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Train a config without one family of features at a time, and with "
-        "other orders of label patterns; print what that changes.",
-        epilog="Example: python benchmarks/ablation.py ../data/cora --repeats 2 "
-        "--variants affixes order",
-    )
-    add = parser.add_argument
-    add_config_arguments(parser)
-    add(
-        "--variants",
-        nargs="+",
-        choices=[*FAMILIES, ORDER, DROPOUT, POOL],
-        default=[],
-        metavar="NAME",
-        help=f"some of {', '.join(FAMILIES)}, {ORDER}, {DROPOUT}, {POOL} (default: all "
-        "that apply)",
-    )
-    add(
-        "--cv",
-        type=int,
-        default=3,
-        metavar="K",
-        help="folds of train (default: %(default)s)",
-    )
-    add(
-        "--repeats",
-        type=int,
-        default=1,
-        metavar="R",
-        help="repeat the cross-validation with other folds (default: %(default)s)",
-    )
-    add(
-        "--dev",
-        action="store_true",
-        help="instead of folds: train on train, test on dev.jsonl",
-    )
-    add(
-        "--max-train",
-        type=int,
-        metavar="N",
-        help="use N documents of train, drawn by a fixed seed",
-    )
-    add("--runs", type=Path, metavar="DIR", help="keep the folds there")
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    args = parser.parse_args()
-    for name in ("train", "dev") if args.dev else ("train",):
-        if not (args.data / f"{name}.jsonl").is_file():
-            parser.error(f"there is no {args.data / name}.jsonl")
-    if not args.config.is_file():
-        parser.error(f"there is no config {args.config}")
-    check_overrides(parser, args.overrides)
-    if args.cv < 2 or args.repeats < 1:
-        parser.error("--cv is at least 2, --repeats at least 1")
-    return args
+            left = n_templates(without(features, FAMILIES[variant.kind]))
+            removed = f"{n - left} of {n}"
+        if variant.name != BASE:
+            apart = difference([x - y for x, y in zip(f1s, base)])
+        n_rows, cpu_s = mean(x.n_rows for x in trained), mean(x.cpu_s for x in trained)
+        rows.append([variant.name, removed, n_rows, mean(f1s), apart, cpu_s])
+    columns = ["", "templates", "rows|,.0f", "F1|.2f", "difference", "CPU s|.1f"]
+    return table(columns, rows)
 
 
 def main() -> int:
     """Measure as the command line says."""
-    args = arguments()
-    variants = all_variants(args)
-    with run_folder(args) as folder:
-        found = measure(args, variants, folder)
-    where = environment()
-    how = "train, tested on dev" if args.dev else f"{args.cv} folds of train"
-    how += f", {args.repeats} times" if args.repeats > 1 else ""
-    print(
-        f"{args.data.resolve().name}, {how}; "
-        f"{' '.join([str(args.config), *args.overrides])}\n"
-        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}\n"
+    parser = make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--cv", "--dev", "--repeats"),
+        *("--max-train", "--runs", "--json"),
+        cv=3,
     )
-    print(ablation_table(args, variants, found))
-    record = {
-        "data": args.data.resolve().name,
-        "config": str(args.config),
-        "overrides": args.overrides,
-        "trainings": [asdict(trained) for trained in found],
-    }
-    append_json(args.json, record)
-    return 0
+    names = [*FAMILIES, ORDER, DROPOUT, POOL]
+    parser.add_argument(
+        "--variants",
+        nargs="+",
+        choices=names,
+        default=[],
+        metavar="NAME",
+        help=f"some of {', '.join(names)} (default: all that apply)",
+    )
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

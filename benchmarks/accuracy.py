@@ -5,297 +5,272 @@
     python benchmarks/accuracy.py ../data/cora --cv 3 --repeats 2 \\
         --overrides components.hosemi.max_order=3
 
-The folder holds train.jsonl, test.jsonl and, where there is one, dev.jsonl, in a form
-that `corpus/convert.py` reads. The config is trained by `spacy train` in a process of
-its own, on one thread, and its model applied to test. What is printed:
+The config is trained by `spacy train` in a process of its own, on one thread, and its
+model is applied to test. Printed are:
 
-- Precision, recall and F1 of entities, in per cent: a span counts where start, end and
-  label are right. By the scorer of the config, as `spacy benchmark accuracy` does.
-- Training, CPU s: user and system time of the whole process, imports and reading
-  included; "of which fit" is what batch training says of itself.
-- Peak memory: the largest resident size of that process. MB are 10^6 bytes everywhere.
-- Tokens per CPU s: from a `Doc` to its `doc.ents`, one at a time, by the component
-  alone, on fresh docs; the best of three passes after a warm-up.
-- Model on disk: the saved pipeline.
+- precision, recall and F1 of entities, in per cent: a span counts where start, end and
+  label are right, by the scorer of the config, as `spacy benchmark accuracy` does;
+- training, CPU s: user and system time of the whole process, imports and reading
+  included; "of which fit" is what batch training says of itself;
+- peak memory: the largest resident size of that process. MB are 10^6 bytes;
+- tokens per CPU s: from a `Doc` to its `doc.ents`, one at a time, by the component
+  alone, on fresh docs; the best of three passes after a warm-up;
+- model on disk: the saved pipeline.
 
 `--peer crfsuite` does the same with a linear chain of python-crfsuite: BIO tags, the
-same features of each token, the same scorer. `crfsuite-no-lists` leaves out those of
-lists of names, `crfsuite-plain` reads what one would write by hand: what these lose is
-not a gain of the model. c1 and c2 are those with the highest micro-F1 on dev, or by
-3-fold cross-validation on train where there is no dev (on a part of train with
---peer-sample); then it is trained on all of train, as the config is. For the peer the
-features are made as strings, by plain Python; "features ready" leaves out making them
-and CRFsuite's items.
+same features of each token, the same scorer. `crfsuite-no-lists` leaves out features of
+lists of names, `crfsuite-plain` reads what one would write by hand. c1 and c2 are those
+with the highest micro-F1 on dev, or by 3-fold cross-validation on train where there is
+no dev (on a part of train with --peer-sample). The peer's features are strings, made in
+Python; "features ready" leaves out making them and CRFsuite's items.
 
-`--cv K` never reads test: train is cut into K parts, each tested on once. It serves to
-choose settings. With `--peer crfsuite` the peer is trained and tested on the same
-folds; its c1 and c2, unless given, are chosen by cross-validation within the training
-part of the first fold, and kept for all others. "Difference" is the config's F1 less
-the peer's; its standard error takes the folds for independent, and so is a bit small.
-
-`--cv K --all` cuts train, dev and test together, for small data sets whose published
-figures are means over folds. Settings must be fixed beforehand, on other data: nothing
-is left that was not tested on.
+`--cv K` cuts train into K parts, each tested on once, and does not read test: for
+choosing settings. The peer is trained and tested on the same folds; its c1 and c2,
+unless given, are chosen within the training part of the first fold. "Difference" is the
+config's F1 less the peer's; its standard error takes the folds for independent, and so
+is a bit small. `--cv K --all` cuts train, dev and test together, for small data sets
+whose published figures are means over folds. Fix all settings beforehand.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from cross_validation import cross_validate
-from measuring import (
-    Figures,
-    Score,
-    Splits,
-    add_config_arguments,
-    append_json,
-    check_overrides,
-    check_system,
-    environment,
-    make_splits,
-    package_version,
+from harness import (
+    SEED,
+    at_least,
+    difference,
+    draw,
+    folds,
+    make_parser,
     read_lines,
-    run_folder,
-    shown_command,
-    size_mb,
-    training_lines,
+    report,
+    run,
+    table,
+    with_spread,
 )
-from peers import PEERS, PeerOptions, measure_peer
+from peers import PEERS, Peer, fit_peer
+from processes import shown_command, size_mb
 from spacy.util import load_model
+from tqdm import tqdm
 from training import (
     accuracy,
     config_lang,
     entity_component,
     fit_seconds,
     gold_counts,
+    make_splits,
     prediction_speed,
     train,
 )
 
 
-def measure_config(
-    config: Path, splits: Splits, overrides: Sequence[str], quiet: bool
-) -> tuple[Figures, Path]:
-    """Train a config, apply it to test and measure both.
-
-    RETURNS (Tuple[Figures, Path]): What was measured, and the model.
-    """
-    model, usage, command = train(config, splits, overrides, quiet)
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Train on train, test on test, print everything."""
+    dev, lang = args.data / "dev.jsonl", config_lang(args.config)
+    lines = {
+        name: read_lines(args.data / f"{name}.jsonl") for name in ("train", "test")
+    }
+    drawn = draw(lines["train"], args.max_train)
+    held_out = read_lines(dev) if dev.exists() else None
+    splits = make_splits(folder, lang, drawn, held_out, lines["test"])
+    model, usage, command = train(args.config, splits, args.overrides)
     nlp = load_model(model)
     name = entity_component(nlp)
-    figures = Figures(
-        scores=accuracy(nlp, splits.test),
-        training_cpu_s=usage.cpu_s,
-        features_cpu_s=None,
-        fit_cpu_s=fit_seconds(usage.output),
-        training_wall_s=usage.wall_s,
-        training_peak_mb=usage.peak_mb,
-        tokens_per_cpu_s=prediction_speed(nlp, name, splits.test),
-        tokens_per_cpu_s_features_ready=None,
-        model_mb=size_mb(model),
-        settings=f"{name} in {model.name}; {shown_command(command)}",
-    )
-    return figures, model
-
-
-# ---------------------------------------------------------------------- what is printed
-
-
-def score_table(systems: dict[str, Figures], gold: Counter[str]) -> str:
-    """Write precision, recall and F1 by label, the systems side by side."""
-    labels = sorted(
-        {x for figures in systems.values() for x in figures.scores} - {"micro"},
-        key=lambda label: (-gold[label], label),
-    )
-    width = max(map(len, [*labels, "micro"]))
-    heads = "".join(f"   {name:^20}" for name in systems)
-    lines = [f"{'':{width}}  {'':>6}{heads}".rstrip()]
-    columns = "   " + "".join(f"{x:>7}" for x in ("P", "R", "F1")).removeprefix(" ")
-    lines.append(f"{'':{width}}  {'gold':>6}{columns * len(systems)}")
-    for label in [*labels, "micro"]:
-        n_gold = gold.total() if label == "micro" else gold[label]
-        line = f"{label:{width}}  {n_gold:6}"
-        for figures in systems.values():
-            score = figures.scores.get(label, Score(0.0, 0.0, 0.0))
-            values = (100 * x for x in (score.p, score.r, score.f))
-            line += "   " + "".join(f"{x:7.2f}" for x in values).removeprefix(" ")
-        lines.append(line)
-    return "\n".join(lines)
-
-
-def cost_table(systems: dict[str, Figures]) -> str:
-    """Write what training and prediction cost, the systems side by side."""
-    rows: list[tuple[str, str, str]] = [
-        ("training, CPU s", "training_cpu_s", ".1f"),
-        ("  of which features", "features_cpu_s", ".1f"),
-        ("  of which fit", "fit_cpu_s", ".1f"),
-        ("training, peak memory, MB", "training_peak_mb", ",.0f"),
-        ("tokens per CPU s, Doc to ents", "tokens_per_cpu_s", ",.0f"),
-        ("  features ready", "tokens_per_cpu_s_features_ready", ",.0f"),
-        ("model on disk, MB", "model_mb", ".2f"),
-    ]
-    widths = [max(12, 2 + len(name)) for name in systems]
-    lines = [f"{'':30}" + "".join(map(str.rjust, systems, widths))]
-    for title, key, form in rows:
-        values = [getattr(figures, key) for figures in systems.values()]
-        if any(value is not None for value in values):
-            cells = ("-" if value is None else f"{value:{form}}" for value in values)
-            lines.append(f"{title:30}" + "".join(map(str.rjust, cells, widths)))
-    return "\n".join(lines)
-
-
-def head(data: Path, splits: Splits, args: argparse.Namespace) -> str:
-    """Write what is measured and where."""
-    where = environment()
-    versions = ", ".join(f"{k} {v}" for k, v in where["versions"].items() if v)
-    given = "train test" if splits.dev_is_train else "train dev test"
-    sizes = (f"{splits.n_docs[x]} ({splits.n_tokens[x]}) {x}" for x in given.split())
-    lines = [
-        f"{data.resolve().name}: docs (tokens) {', '.join(sizes)}",
-        f"{args.config} {' '.join(args.overrides)}".rstrip(),
-        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}",
-        versions,
-    ]
-    if splits.dev_is_train:
-        lines.append(
-            "No dev.jsonl: all of train is trained on and the last model taken; what "
-            "`spacy train`\nprints as scores is a tenth of train itself, and decides "
-            "nothing."
-        )
-    return "\n".join(lines)
-
-
-# -------------------------------------------------------------------------- all of it
-
-
-def measure(
-    args: argparse.Namespace, folder: Path, peers: Sequence[PeerOptions]
-) -> None:
-    """Train on train, test on test, print everything."""
-    lines = {x: read_lines(args.data / f"{x}.jsonl") for x in ("train", "test")}
-    dev = args.data / "dev.jsonl"
-    splits = make_splits(
-        folder,
-        config_lang(args.config),
-        training_lines(lines["train"], args.max_train),
-        read_lines(dev) if dev.exists() else None,
-        lines["test"],
-    )
-    systems = {}
-    own, model = measure_config(args.config, splits, args.overrides, args.quiet)
-    nlp = load_model(model)
-    systems[entity_component(nlp)] = own
-    for options in peers:
-        systems[options.name] = measure_peer(model, splits, args.quiet, options)
-    print(head(args.data, splits, args))
-    for name, figures in systems.items():
-        print(f"{name}: {figures.settings}")
-    print("\n" + score_table(systems, gold_counts(nlp, splits.test)))
-    print("\n" + cost_table(systems))
-    if args.runs:
-        print(f"\nkept: {model}")
-    record = {
-        "data": args.data.resolve().name,
-        "config": str(args.config),
-        "overrides": args.overrides,
-        "n_docs": {**splits.n_docs, "dev_is_train": splits.dev_is_train},
-        "systems": {name: asdict(figures) for name, figures in systems.items()},
+    systems: dict[str, dict[str, Any]] = {
+        name: {
+            "scores": accuracy(nlp, splits.test),
+            "training, CPU s": usage.cpu_s,
+            "of which fit": fit_seconds(usage.output),
+            "training, peak MB": usage.peak_mb,
+            "tokens per CPU s": prediction_speed(nlp, splits.test),
+            "model on disk, MB": size_mb(model),
+            "settings": f"{model.name}; {shown_command(command)}",
+        }
     }
-    append_json(args.json, record)
+    for peer in args.peer:
+        chain = fit_peer(model, splits, peer, args.peer_settings, args.peer_sample)
+        systems[peer] = peer_figures(chain, splits.test, splits.n_tokens["test"])
+    gold = gold_counts(nlp, splits.test)
+    sizes = ", ".join(
+        f"{x} ({splits.n_tokens[y]}) {y}" for y, x in splits.n_docs.items()
+    )
+    settings = [f"{name}: {figures['settings']}" for name, figures in systems.items()]
+    report(
+        args,
+        f"{args.data.resolve().name}: docs (tokens) {sizes}",
+        "There is no dev.jsonl: dev is a tenth of train and decides nothing."
+        if splits.dev_is_train
+        else "",
+        "\n".join(settings),
+        score_table(systems, {**gold, "micro": gold.total()}),
+        cost_table(systems),
+        f"kept: {model}" if args.runs else "",
+        systems=systems,
+    )
 
 
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Train a config on a data set; print its accuracy and its costs.",
-        epilog="Example: python benchmarks/accuracy.py ../data/cora --peer crfsuite",
+def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
+    """The same figures of a peer."""
+    speed, speed_ready = chain.speeds(test, n_tokens)
+    settings = f"c1 {chain.c1:g}, c2 {chain.c2:g}, {chain.source}"
+    if chain.cost["n_left_out"]:
+        settings += f"; {chain.cost['n_left_out']} docs with unknown tags left out"
+    return {
+        "scores": chain.scores(test),
+        "training, CPU s": chain.usage.cpu_s,
+        "of which features": chain.cost["features"],
+        "of which fit": chain.cost["fit"],
+        "training, peak MB": chain.usage.peak_mb,
+        "tokens per CPU s": speed,
+        "features ready": speed_ready,
+        "model on disk, MB": size_mb(chain.path),
+        "settings": settings,
+    }
+
+
+def score_table(systems: dict[str, Any], gold: dict[str, int]) -> str:
+    """Precision, recall and F1 by label, all labels last, the systems side by side."""
+    found = {label for figures in systems.values() for label in figures["scores"]}
+    labels = sorted(found - {"micro"}, key=lambda x: (-gold.get(x, 0), x))
+    nothing = dict.fromkeys("prf", 0.0)
+    rows = []
+    for label in [*labels, "micro"]:
+        scores = (x["scores"].get(label, nothing) for x in systems.values())
+        figures = [100 * score[x] for score in scores for x in "prf"]
+        rows.append([label, gold.get(label, 0), *figures])
+    columns = [f"{name} {x}|.2f" for name in systems for x in ("P", "R", "F1")]
+    return table(["label", "gold|d", *columns], rows)
+
+
+def cost_table(systems: dict[str, Any]) -> str:
+    """What training and prediction cost, a line for each system."""
+    columns = {
+        "training, CPU s": ".1f",
+        "of which features": ".1f",
+        "of which fit": ".1f",
+        "training, peak MB": ",.0f",
+        "tokens per CPU s": ",.0f",
+        "features ready": ",.0f",
+        "model on disk, MB": ".2f",
+    }
+    rows = [[name, *map(x.get, columns)] for name, x in systems.items()]
+    return table(["system", *(f"{x}|{form}" for x, form in columns.items())], rows)
+
+
+# --------------------------------------------------------------------- cross-validation
+
+
+def cross_validate(args: argparse.Namespace, folder: Path) -> None:
+    """Train and test on parts of train; print the F1 of each."""
+    names = ("train", "dev", "test") if args.all else ("train",)
+    paths = [args.data / f"{name}.jsonl" for name in names]
+    files = [path for path in paths if path.exists() or path.stem == "train"]
+    lines = draw([line for x in files for line in read_lines(x)], args.max_train)
+    found: list[dict[str, float]] = []
+    settings: dict[str, tuple[float, float]] = {}
+    if args.peer_settings:
+        settings = dict.fromkeys(args.peer, tuple(args.peer_settings))
+    progress = tqdm(total=args.cv * args.repeats, desc="folds", disable=None)
+    for repeat in range(args.repeats):
+        for fold, parts in enumerate(folds(lines, args.cv, SEED + repeat)):
+            figures = measure_fold(args, folder / f"{repeat}-{fold}", *parts, settings)
+            found.append({"repeat": repeat, "fold": fold, **figures})
+            progress.update()
+    progress.close()
+    columns = ["repeat|d", "fold|d", "P|.2f", "R|.2f", "F1|.2f", "CPU s|.1f"]
+    for peer in args.peer:
+        columns += [f"{peer}|.2f", "CPU s|.1f", "difference|+.2f"]
+    report(
+        args,
+        f"{args.data.resolve().name}, {len(lines)} docs of "
+        f"{' + '.join(path.stem for path in files)}, {args.cv} folds, {args.repeats} "
+        "time(s)",
+        table(columns, ([f"{x['repeat']}", *list(x.values())[1:]] for x in found)),
+        *fold_means(found, args.peer, settings),
+        folds=found,
     )
-    add = parser.add_argument
-    add_config_arguments(parser)
-    add(
-        "--peer",
-        nargs="+",
-        choices=PEERS,
-        default=[],
-        metavar="PEER",
-        help="measure python-crfsuite, too: crfsuite on the same features of tokens, "
-        "those of lists included; crfsuite-no-lists without those; crfsuite-plain on "
-        "features as one would write them by hand",
-    )
-    add(
-        "--peer-settings",
-        nargs=2,
-        type=float,
-        metavar=("C1", "C2"),
-        help="regularisation of the peer (default: the best of nine on dev, or by "
-        "cross-validation on train; with --cv on the first fold's training part)",
-    )
-    add(
-        "--peer-sample",
-        type=int,
-        metavar="N",
-        help="choose them on N documents of train, drawn by a fixed seed (default: "
-        "on all of them)",
-    )
-    add("--cv", type=int, metavar="K", help="cross-validation on train; test not read")
-    add(
-        "--all",
-        action="store_true",
-        help="with --cv: make the folds of train, dev and test together, to compare "
-        "with published means over folds; all settings must be fixed beforehand, for "
-        "what is chosen by these folds was chosen on test",
-    )
-    add(
-        "--repeats",
-        type=int,
-        default=1,
-        metavar="R",
-        help="repeat the cross-validation with other folds (default: %(default)s)",
-    )
-    add(
-        "--max-train",
-        type=int,
-        metavar="N",
-        help="train on N documents, drawn by a fixed seed",
-    )
-    add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    add("--quiet", action="store_true", help="do not show what `spacy train` prints")
-    args = parser.parse_args()
-    check_system(parser)
-    for name in ("train",) if args.cv else ("train", "test"):
-        if not (args.data / f"{name}.jsonl").is_file():
-            parser.error(f"there is no {args.data / name}.jsonl")
-    if not args.config.is_file():
-        parser.error(f"there is no config {args.config}")
-    check_overrides(parser, args.overrides)
-    if args.cv is not None and args.cv < 2:
-        parser.error("--cv needs at least 2 folds")
-    if args.repeats < 1 or (args.repeats > 1 and not args.cv):
-        parser.error("--repeats is at least 1, and goes with --cv")
-    if args.max_train is not None and args.max_train < 1:
-        parser.error("--max-train is at least 1")
-    if args.all and not args.cv:
-        parser.error("--all goes with --cv")
-    if args.peer_sample is not None and args.peer_sample < 3:
-        parser.error("--peer-sample is at least 3: there are 3 folds")
-    if args.peer and package_version("python-crfsuite") is None:
-        parser.error("--peer needs python-crfsuite: pip install python-crfsuite")
-    return args
+
+
+def measure_fold(
+    args: argparse.Namespace,
+    folder: Path,
+    rest: list[bytes],
+    held_out: list[bytes],
+    settings: dict[str, tuple[float, float]],
+) -> dict[str, float]:
+    """Train on the rest and test on what was held out.
+
+    settings (dict): c1 and c2 by peer; those of the first fold are added.
+    """
+    splits = make_splits(folder, config_lang(args.config), rest, None, held_out)
+    model, usage, _ = train(args.config, splits, args.overrides)
+    score = accuracy(load_model(model), splits.test)["micro"]
+    found = {key: 100 * score[key] for key in "prf"} | {"cpu_s": usage.cpu_s}
+    for name in args.peer:
+        given = settings.get(name)
+        peer = fit_peer(model, splits, name, given, args.peer_sample)
+        settings[name] = peer.c1, peer.c2
+        of_peer = 100 * peer.scores(splits.test)["micro"]["f"]
+        found[f"{name}_f"], found[f"{name}_cpu_s"] = of_peer, peer.usage.cpu_s
+        found[f"{name}_difference"] = found["f"] - of_peer
+    if not args.runs:
+        shutil.rmtree(folder)
+    return found
+
+
+def fold_means(
+    found: Sequence[dict[str, float]],
+    peers: Sequence[str],
+    settings: dict[str, tuple[float, float]],
+) -> list[str]:
+    """What all folds say together, a paragraph for each system."""
+
+    def means(key: str) -> str:
+        f1s, cpu_s = ([x[f"{key}{y}"] for x in found] for y in ("f", "cpu_s"))
+        return (
+            f"mean micro-F1 {with_spread(f1s)} (±: standard deviation of a fold), "
+            f"{with_spread(cpu_s, '.1f')} CPU s a training"
+        )
+
+    said = [means("")]
+    for peer in peers:
+        apart = difference([x[f"{peer}_difference"] for x in found])
+        c1, c2 = settings[peer]
+        said.append(
+            f"{peer}: {means(f'{peer}_')}; difference {apart} (±: standard error, "
+            f"{len(found)} folds); c1 {c1:g}, c2 {c2:g} in all folds"
+        )
+    return said
 
 
 def main() -> int:
     """Measure as the command line says."""
-    args = arguments()
-    peers = [PeerOptions(x, args.peer_settings, args.peer_sample) for x in args.peer]
-    with run_folder(args) as folder:
-        (cross_validate if args.cv else measure)(args, folder, peers)
-    return 0
+    parser = make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--cv", "--repeats", "--max-train"),
+        *("--peer-settings", "--runs", "--json"),
+    )
+    add = parser.add_argument
+    add(
+        "--peer", nargs="+", choices=PEERS, default=[], metavar="PEER", help="see above"
+    )
+    add(
+        "--peer-sample",
+        type=at_least(3),
+        metavar="N",
+        help="choose c1 and c2 on N documents of train, drawn by a fixed seed",
+    )
+    add("--all", action="store_true", help="with --cv: folds of train, dev and test")
+    args = parser.parse_args()
+    if not args.cv and (args.all or args.repeats > 1):
+        parser.error("--all and --repeats go with --cv")
+    return run(args, cross_validate if args.cv else measure)
 
 
 if __name__ == "__main__":

@@ -25,28 +25,16 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import (
-    add_config_arguments,
-    append_json,
-    check_overrides,
-    check_system,
-    environment,
-    make_splits,
-    read_lines,
-    run_folder,
-    table,
-    training_lines,
-)
+from harness import draw, make_parser, read_lines, report, run, table
 from spacy.training import Example
 from spacy.util import load_model
 from tqdm import tqdm
-from training import config_lang, entity_component, train
+from training import config_lang, entity_component, make_splits, train
 
 from spacy_hosemi.component.pipe import HighOrderSemiCRF
 from spacy_hosemi.explain.calibration import (
@@ -61,23 +49,11 @@ from spacy_hosemi.explain.operating_points import (
     try_thresholds,
 )
 
-# Options of the component.
-Settings = dict[str, Any]
-
-
-@dataclass
-class Found:
-    """What was measured on one part, before or after."""
-
-    part: str
-    temperature: str
-    expected_f1: str
-    entities: int
-    f1: float
-    error: float
-    log_loss: float
-    kept: float
-    precision: float
+Settings = dict[str, Any]  # of the component
+COLUMNS = (
+    *("part", "temperature", "expected_f1", "entities|,d", "F1|.2f", "error|.4f"),
+    *("log loss|.4f", "% left|.1f", "precision|.2f"),
+)
 
 
 def joined(parts: Sequence[Judged]) -> Judged:
@@ -92,21 +68,22 @@ def joined(parts: Sequence[Judged]) -> Judged:
 
 def figures(
     part: str, judged: Judged, settings: Sequence[Settings], threshold: float
-) -> Found:
-    """Measure one part."""
+) -> list[Any]:
+    """A row of the table."""
     reliability = measure_reliability(judged, 1.0)
     left = try_thresholds(judged, threshold)
-    return Found(
-        part=part,
-        temperature=", ".join(f"{one['temperature']:g}" for one in settings),
-        expected_f1=", ".join(str(one["expected_f1"]) for one in settings),
-        entities=len(judged.labels),
-        f1=100 * try_thresholds(judged, 0.0).f1,
-        error=reliability.error,
-        log_loss=reliability.log_loss,
-        kept=100 * left.n / max(len(judged.labels), 1),
-        precision=100 * left.precision,
-    )
+    n = len(judged.labels)
+    return [
+        part,
+        ", ".join(f"{one['temperature']:g}" for one in settings),
+        ", ".join(str(one["expected_f1"]) for one in settings),
+        n,
+        100 * try_thresholds(judged, 0.0).f1,
+        reliability.error,
+        reliability.log_loss,
+        100 * left.n / max(n, 1),
+        100 * left.precision,
+    ]
 
 
 def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings]:
@@ -129,8 +106,8 @@ def chosen(pipe: HighOrderSemiCRF, examples: Sequence[Example]) -> list[Settings
 
 def compare(
     pipe: HighOrderSemiCRF, parts: dict[str, list[Example]], threshold: float
-) -> list[Found]:
-    """Measure on dev, each half with the settings of the other, and on test.
+) -> list[list[Any]]:
+    """Rows of dev, each half with the settings of the other, and of test.
 
     parts (Dict[str, List[Example]]): "dev", and perhaps "test".
     """
@@ -143,85 +120,43 @@ def compare(
     for part, of_part in tqdm(pairs.items(), disable=None):
         stages = zip(*(settings for _, settings in of_part))
         for name, settings in zip(("before", "after", "expected F1"), stages):
-            judged = joined(
-                [
-                    judge_all(pipe, some, **one)
-                    for (some, _), one in zip(of_part, settings)
-                ]
-            )
-            found.append(figures(f"{part}, {name}", judged, settings, threshold))
+            judged = [
+                judge_all(pipe, some, **one)
+                for (some, _), one in zip(of_part, settings)
+            ]
+            row = figures(f"{part}, {name}", joined(judged), settings, threshold)
+            found.append(row)
     return found
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
-    lines = {
-        name: read_lines(args.data / f"{name}.jsonl")
-        for name in ("train", "dev", *(["test"] if args.test else []))
-    }
-    lines["train"] = training_lines(lines["train"], args.max_train)
-    splits = make_splits(
-        folder,
-        config_lang(args.config),
-        lines["train"],
-        lines["dev"],
-        lines.get("test", lines["dev"]),
-    )
-    model, usage, _ = train(args.config, splits, args.overrides, quiet=True)
+    names = ("train", "dev", "test") if args.test else ("train", "dev")
+    lines = {name: read_lines(args.data / f"{name}.jsonl") for name in names}
+    drawn, test = draw(lines["train"], args.max_train), lines.get("test", lines["dev"])
+    lang = config_lang(args.config)
+    splits = make_splits(folder, lang, drawn, lines["dev"], test)
+    model, usage, _ = train(args.config, splits, args.overrides)
     nlp = load_model(model)
-    pipe = nlp.get_pipe(entity_component(nlp))
-    paths = {name: getattr(splits, name) for name in lines if name != "train"}
-    parts = {name: read_examples(nlp, pipe, path) for name, path in paths.items()}
+    pipe: Any = nlp.get_pipe(entity_component(nlp))
+    parts = {x: read_examples(nlp, pipe, getattr(splits, x)) for x in names[1:]}
     found = compare(pipe, parts, args.at)
-    where = environment()
-    print(
-        f"{args.data.resolve().name}, {splits.n_docs['train']:,} training documents, "
-        f"{args.config} {' '.join(args.overrides)}\n"
-        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}, "
-        f"trained in {usage.cpu_s:.0f} CPU s\n"
+    report(
+        args,
+        f"{args.data.resolve().name}, {len(drawn):,} training documents, trained in "
+        f"{usage.cpu_s:.0f} CPU s: confidences, before and after calibration",
+        table(COLUMNS, found),
+        found=found,
     )
-    kept = f"kept at {args.at:g}"
-    header = (
-        "part",
-        "temperature",
-        "expected_f1",
-        "entities",
-        "F1",
-        "error",
-        "log loss",
-        kept,
-    )
-    print(table((*header, "precision"), map(row, found)))
-    record = {
-        "data": args.data.resolve().name,
-        "config": str(args.config),
-        "overrides": args.overrides,
-        "n_docs": splits.n_docs,
-        "min_confidence": args.at,
-        "found": list(map(asdict, found)),
-    }
-    append_json(args.json, record)
 
 
-def row(one: Found) -> list[str]:
-    """Write the figures of one part."""
-    return [
-        *(one.part, one.temperature, one.expected_f1),
-        *(f"{one.entities:,}", f"{one.f1:.2f}"),
-        *(f"{one.error:.4f}", f"{one.log_loss:.4f}", f"{one.kept:.1f}"),
-        f"{one.precision:.2f}",
-    ]
-
-
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Train a config; compare confidences with the share of entities "
-        "that is right, before and after calibration.",
-        epilog="Example: python benchmarks/calibration.py ../data/anystyle",
+def main() -> int:
+    """Measure as the command line says."""
+    parser = make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--max-train", "--runs", "--json"),
     )
     add = parser.add_argument
-    add_config_arguments(parser)
     add("--test", action="store_true", help="measure on test, too: once, in the end")
     add(
         "--at",
@@ -230,31 +165,7 @@ def arguments() -> argparse.Namespace:
         metavar="P",
         help="min_confidence of the last two columns (default: %(default)s)",
     )
-    add(
-        "--max-train",
-        type=int,
-        metavar="N",
-        help="train on N documents, drawn by a fixed seed",
-    )
-    add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    args = parser.parse_args()
-    check_system(parser)
-    check_overrides(parser, args.overrides)
-    if not 0.0 <= args.at <= 1.0:
-        parser.error("--at is 0 to 1")
-    for name in ("train", "dev", *(["test"] if args.test else [])):
-        if not (args.data / f"{name}.jsonl").is_file():
-            parser.error(f"there is no {args.data / name}.jsonl")
-    return args
-
-
-def main() -> int:
-    """Measure as the command line says."""
-    args = arguments()
-    with run_folder(args) as folder:
-        measure(args, folder)
-    return 0
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import json
 import random
 import sys
 import tempfile
@@ -44,17 +43,28 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import measuring
 import spacy
-from convert import docs_from_jsonl
+from harness import (
+    MB,
+    ROOT,
+    SEED,
+    Timed,
+    at_least,
+    choose_from,
+    docs_from_jsonl,
+    existing,
+    make_parser,
+    report,
+    run,
+    table,
+    take_turns,
+)
+from processes import in_process, peak_mb, reset_peak, size_mb
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from tqdm import tqdm
 
-SYSTEMS = ("hosemi", "entity_ruler")
-ATTRS = ("ALNUM", "ORTH", "LOWER", "NORM")
-SIZES = (10_000, 100_000, 1_000_000)
 LIMITS = {"build_cpu_s": 15.0, "load_cpu_s": 2.0}  # up to so many entries:
 LIMITED = 1_000_000
 LIST, LABEL = "names", "NAME"
@@ -66,9 +76,7 @@ LIST, LABEL = "names", "NAME"
 def real_entries(lists: Path | None) -> list[str]:
     """Read the lines of all lists, or the spans of the corpus; each once."""
     if lists is None:
-        docs = docs_from_jsonl(
-            measuring.ROOT / "corpus" / "train.jsonl", spacy.blank("en")
-        )
+        docs = docs_from_jsonl(ROOT / "corpus" / "train.jsonl", spacy.blank("en"))
         texts = [ent.text for doc in docs for ent in doc.ents]
     else:
         files = sorted(lists.glob("*.txt"))
@@ -89,7 +97,7 @@ def draw_entries(entries: Sequence[str], size: int) -> list[str]:
     size (int): At most n * n / 2: beyond, few pairs would be new.
     RETURNS (List[str]): So many distinct ones, the smaller lists within the larger.
     """
-    rng = random.Random(measuring.SEED)
+    rng = random.Random(SEED)
     drawn = dict.fromkeys(rng.sample(entries, len(entries)))
     combined = pairs(list(drawn), rng)
     while len(drawn) < size:
@@ -100,24 +108,15 @@ def draw_entries(entries: Sequence[str], size: int) -> list[str]:
 # ------------------------------------------------------------ the two kinds of pipeline
 
 
-def hosemi_pipeline(attr: str) -> Language:
-    """Make a pipeline with an empty list, as if it had been trained."""
-    nlp = spacy.blank("en")
-    setting = {"@misc": "spacy_hosemi.gazetteer.v1", "attr": attr}
-    nlp.add_pipe("hosemi", config={"model": {"gazetteers": {LIST: setting}}})
-    return nlp
-
-
-def ruler_pipeline(attr: str) -> Language:
-    """Make a pipeline with an empty ruler."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": attr})
-    return nlp
-
-
 def make_pipeline(system: str, attr: str) -> Language:
-    """Make the pipeline of a system, without entries."""
-    return {"hosemi": hosemi_pipeline, "entity_ruler": ruler_pipeline}[system](attr)
+    """Make the pipeline of a system with an empty list."""
+    nlp = spacy.blank("en")
+    if system == "entity_ruler":
+        nlp.add_pipe(system, config={"phrase_matcher_attr": attr})
+    else:
+        setting = {"@misc": "spacy_hosemi.gazetteer.v1", "attr": attr}
+        nlp.add_pipe(system, config={"model": {"gazetteers": {LIST: setting}}})
+    return nlp
 
 
 def put_entries(nlp: Language, system: str, entries: Sequence[str]) -> None:
@@ -142,32 +141,28 @@ def matcher(nlp: Language, system: str) -> Callable[[list[Doc]], int]:
 
 
 def build(
-    system: str, attr: str, entries_path: str, saved: str, empty: str, report: str
-) -> None:
+    system: str, attr: str, entries_path: str, saved: str, empty: str
+) -> dict[str, float]:
     """Build and save a pipeline, and one with an empty list.
 
     entries_path (str): One entry a line.
     saved, empty (str): Where the pipelines go.
-    report (str): JSON file to write.
     """
     entries = Path(entries_path).read_text(encoding="utf8").splitlines()
     make_pipeline(system, attr).to_disk(empty)
     nlp = make_pipeline(system, attr)
     gc.collect()
-    measuring.reset_peak()
-    before, began = measuring.peak_mb(), time.process_time()
+    reset_peak()
+    before, began = peak_mb(), time.process_time()
     put_entries(nlp, system, entries)
     seconds = time.process_time() - began
-    found = {"build_cpu_s": seconds, "build_mb": measuring.peak_mb() - before}
+    found = {"build_cpu_s": seconds, "build_mb": peak_mb() - before}
     nlp.to_disk(saved)
-    Path(report).write_text(json.dumps(found))
+    return found
 
 
-def load(system: str, saved: str, empty: str, data: str, report: str) -> None:
-    """Load a pipeline and find the matches in some documents.
-
-    data (str): The file whose documents are read.
-    """
+def load(system: str, saved: str, empty: str, data: str) -> dict[str, float]:
+    """Load a pipeline and find the matches in the documents of a file."""
     n_strings = len(spacy.load(empty).vocab.strings)
     gc.collect()
     before, began = resident_mb(), time.process_time()
@@ -180,135 +175,114 @@ def load(system: str, saved: str, empty: str, data: str, report: str) -> None:
         "new_strings": len(nlp.vocab.strings) - n_strings,
     }
     words = [[t.text for t in x] for x in docs_from_jsonl(data, spacy.blank("en"))]
-    count = matcher(nlp, system)
-    times = []
-    for _ in range(1 + measuring.N_PASSES):
-        docs = [Doc(nlp.vocab, words=x) for x in words]
-        began = time.process_time()
-        n_matches = sum(map(count, minibatch(docs, nlp.batch_size)))
-        times.append(time.process_time() - began)
+    count, n_matches = matcher(nlp, system), []
+    timed = Timed(
+        lambda docs: sum(map(count, minibatch(docs, nlp.batch_size))),
+        lambda: [Doc(nlp.vocab, words=x) for x in words],
+        n_matches.append,
+    )
     thousands = sum(map(len, words)) / 1_000
-    found["ms"] = 1_000 * median(times[1:]) / thousands
-    found["matches"] = n_matches / thousands
-    Path(report).write_text(json.dumps(found))
+    found["ms"] = 1_000 * median(take_turns({system: timed})[system]) / thousands
+    found["matches"] = n_matches[-1] / thousands
+    return found
 
 
 def resident_mb() -> float:
     """The resident size of this process, in MB."""
     import psutil
 
-    return psutil.Process().memory_info().rss / measuring.MB
+    return psutil.Process().memory_info().rss / MB
 
 
 # ---------------------------------------------------------------------------- the table
 
 
-def measure(
+def measure_one(
     system: str, attr: str, entries: Sequence[str], data: Path, folder: Path
 ) -> dict[str, Any]:
-    """Measure one system with one list.
+    """What `build` and `load` report of one system with one list, and size on disk.
 
     data (Path): The file whose documents are matched.
     folder (Path): Where the processes may write.
-    RETURNS (Dict[str, Any]): What `build` and `load` report, and sizes on disk.
     """
-    path, report = folder / "entries.txt", folder / "report.json"
-    saved, empty = folder / "saved", folder / "empty"
+    path, saved, empty = (folder / x for x in ("entries.txt", "saved", "empty"))
     path.write_text("".join(f"{entry}\n" for entry in entries), encoding="utf8")
-    measuring.measured(
-        measuring.call(build, system, attr, path, saved, empty, report), quiet=True
-    )
-    found = json.loads(report.read_text())
-    measuring.measured(
-        measuring.call(load, system, saved, empty, data, report), quiet=True
-    )
-    found |= json.loads(report.read_text())
-    disk = measuring.size_mb(saved) - measuring.size_mb(empty)
-    found |= {"system": system, "attr": attr, "entries": len(entries), "disk_mb": disk}
-    return found
+    built, _ = in_process(build, system, attr, path, saved, empty)
+    loaded, _ = in_process(load, system, saved, empty, data)
+    disk = {"disk_mb": size_mb(saved) - size_mb(empty)}
+    first = {"entries": len(entries), "attr": attr, "system": system}
+    return {**first, **built, **loaded, **disk}
 
 
-def row(found: dict[str, Any]) -> list[str]:
-    """Write the figures of one list."""
-    cells = {}
-    for key in ("build_cpu_s", "load_cpu_s"):
+def row(found: dict[str, Any]) -> list[Any]:
+    """The figures of one list."""
+
+    def limited(key: str) -> str:
         is_late = found["entries"] <= LIMITED and found[key] > LIMITS[key]
-        misses = found["system"] == "hosemi" and is_late
-        cells[key] = f"{found[key]:.2f}{'!' if misses else ''}"
-    of_entry = measuring.MB / found["entries"]
+        return f"{found[key]:.2f}{'!' * (is_late and found['system'] == 'hosemi')}"
+
+    n = found["entries"]
     return [
-        f"{found['entries']:,}",
-        found["attr"],
-        found["system"],
-        cells["build_cpu_s"],
-        f"{found['build_mb']:,.0f}",
-        cells["load_cpu_s"],
-        f"{found['resident_mb'] * of_entry:,.0f}",
-        f"{found['disk_mb'] * of_entry:,.0f}",
-        f"{found['new_strings']:,}",
-        f"{found['ms']:.2f}",
-        f"{found['matches']:,.0f}",
+        *(f"{n:,}", found["attr"], found["system"], limited("build_cpu_s")),
+        *(found["build_mb"], limited("load_cpu_s"), found["resident_mb"] * MB / n),
+        *(found["disk_mb"] * MB / n, found["new_strings"]),
+        *(found["ms"], found["matches"]),
     ]
 
 
-HEADER = (
-    "entries",
-    "attr",
-    "system",
-    "build, CPU s",
-    "build, MB",
-    "load, CPU s",
-    "B an entry, resident",
-    "B on disk",
-    "new strings",
-    "ms for 1,000 tokens",
-    "matches",
+COLUMNS = (
+    *("entries", "attr", "system", "build, CPU s", "build, MB|,.0f", "load, CPU s"),
+    *("B an entry, resident|,.0f", "B on disk|,.0f", "new strings|,d"),
+    *("ms for 1,000 tokens|.2f", "matches|,.0f"),
 )
 
 
-def asked_for(args: argparse.Namespace) -> list[tuple[int, str, str]]:
-    """RETURNS (list): Size, attribute and system of each row."""
-    return [
-        (size, attr, system)
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Measure each size, attribute and system, and print the table."""
+    entries, data = real_entries(args.lists), args.data / "train.jsonl"
+    if max(args.sizes) > len(entries) ** 2 // 2:
+        sys.exit(f"--sizes: {len(entries)} entries make fewer pairs than asked for")
+    drawn = draw_entries(entries, max(args.sizes))
+    rows = [
+        (system, attr, drawn[:size])
         for size in args.sizes
         for attr in args.attrs
-        for system in SYSTEMS
+        for system in ("hosemi", "entity_ruler")
         if system == "hosemi" or (attr != "ALNUM" and size <= args.peer_max)
     ]
-
-
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measure what lists of names cost: to build, load, hold and match; "
-        "beside spaCy's entity_ruler.",
-        epilog="Example: python benchmarks/gazetteers.py --lists ../data/gazetteers "
-        "--attrs ALNUM LOWER",
+    found = []
+    for asked in tqdm(rows, desc="lists"):
+        with tempfile.TemporaryDirectory(dir=folder) as own:
+            found.append(measure_one(*asked, data, Path(own)))
+    report(
+        args,
+        f"{len(entries):,} distinct entries of {args.lists or 'corpus/train.jsonl'}; "
+        f"beyond, pairs of them; matched in {data}",
+        table(COLUMNS, map(row, found)),
+        found=found,
     )
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = make_parser(__doc__, "--json")
     add = parser.add_argument
     add(
         "--lists",
-        type=Path,
+        type=existing,
         metavar="DIR",
         help="its .txt files have the entries, one a line (default: the spans of "
-        "corpus/train.jsonl); larger sizes are made by combining two",
+        "corpus/train.jsonl)",
     )
     add(
         "--sizes",
-        type=int,
+        type=at_least(1),
         nargs="+",
-        default=list(SIZES),
+        default=[10_000, 100_000, 1_000_000],
         metavar="N",
-        help=f"entries (default: {' '.join(map(str, SIZES))})",
+        help="entries (default: %(default)s)",
     )
-    add(
-        "--attrs",
-        nargs="+",
-        choices=ATTRS,
-        default=list(ATTRS),
-        metavar="ATTR",
-        help=f"what is compared: some of {', '.join(ATTRS)} (default: all)",
-    )
+    choose_from(parser, "--attrs", ("ALNUM", "ORTH", "LOWER", "NORM"))
     add(
         "--peer-max",
         type=int,
@@ -319,47 +293,12 @@ def arguments() -> argparse.Namespace:
     )
     add(
         "--data",
-        type=Path,
-        default=measuring.ROOT / "corpus",
-        metavar="DATA_DIR",
+        type=existing,
+        default=ROOT / "corpus",
+        metavar="DATA",
         help="matches are found in its train.jsonl (default: %(default)s)",
     )
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    args = parser.parse_args()
-    measuring.check_system(parser)
-    if args.lists and not any(args.lists.glob("*.txt")):
-        parser.error(f"--lists: there is no .txt file in {args.lists}")
-    if not (args.data / "train.jsonl").is_file():
-        parser.error(f"there is no {args.data / 'train.jsonl'}")
-    if min(args.sizes) < 1:
-        parser.error("--sizes are at least 1")
-    if measuring.package_version("psutil") is None:
-        parser.error("memory is read by psutil: pip install psutil")
-    return args
-
-
-def main() -> int:
-    """Measure each size, attribute and system, and print the table."""
-    args = arguments()
-    entries = real_entries(args.lists)
-    if max(args.sizes) > len(entries) ** 2 // 2:
-        sys.exit(f"--sizes: {len(entries)} entries make fewer pairs than asked for")
-    drawn = draw_entries(entries, max(args.sizes))
-    found = []
-    for size, attr, system in tqdm(asked_for(args), desc="lists"):
-        with tempfile.TemporaryDirectory() as folder:
-            data = args.data / "train.jsonl"
-            found.append(measure(system, attr, drawn[:size], data, Path(folder)))
-    where = measuring.environment()
-    print(
-        f"{len(entries):,} distinct entries of {args.lists or 'corpus/train.jsonl'}; "
-        f"beyond, pairs of them. Documents: {args.data / 'train.jsonl'}.\n"
-        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}, "
-        f"spaCy {where['versions']['spacy']}\n"
-    )
-    print(measuring.table(HEADER, map(row, found)))
-    measuring.append_json(args.json, {"lists": str(args.lists), "found": found})
-    return 0
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

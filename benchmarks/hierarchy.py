@@ -49,19 +49,33 @@ from __future__ import annotations
 
 import argparse
 import random
-import resource
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
-from measuring import MB, N_PASSES, SEED, environment, shuffled, table
-
-# isort: split
-import numpy as np
+from harness import (
+    N_PASSES,
+    ROOT,
+    SEED,
+    Timed,
+    at_least,
+    choose_from,
+    difference,
+    make_parser,
+    report,
+    run,
+    shuffled,
+    table,
+    take_turns,
+)
+from pictures import picture
+from processes import peak_mb
 from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -70,12 +84,11 @@ from spacy.util import minibatch
 from thinc.api import Adam, Config
 from tqdm import tqdm
 from tree_data import Record, Spans, on_every_token, read, read_tree, with_labels
-from tree_figures import RARE, figures, label_f1, mean, rare_f1
+from tree_figures import RARE, figures, label_f1, rare_f1
 
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-CONFIG = Path(__file__).resolve().parents[1] / "configs" / "hierarchical.cfg"
-N_TURNS = 2 * N_PASSES
+CONFIG = ROOT / "configs" / "hierarchical.cfg"
 
 
 @dataclass
@@ -110,15 +123,15 @@ def make_component(
     """A pipeline with the component alone; threshold None: without a tree."""
     nlp = blank("en")
     settings = Config().from_disk(CONFIG, interpolate=False)["components"]["hosemi"]
-    settings["max_order"] = args.max_order
-    settings["outside"] = "none" if args.every_token else settings["outside"]
+    if args.every_token:
+        settings["outside"] = "none"
     features = settings["model"]["features"]
-    given = dict(text.split("=", 1) for text in args.features or ())
+    given = dict(text.split("=", 1) for text in args.features)
     if given:
         features["preset"] = given.pop("preset", "none")
     features |= {role: templates.split(",") for role, templates in given.items()}
-    features["min_count"] = args.min_count or features["min_count"]
-    settings["model"]["l2"] = args.l2
+    if args.min_count:
+        features["min_count"] = args.min_count
     settings["confidence"] = args.confidence
     settings["decoding"] = args.decoding
     settings["expected_f1"] = args.expected_f1[0]
@@ -144,16 +157,16 @@ def trained(
     docs = make_docs(nlp, train, gold=False)
     examples = [Example(*pair) for pair in zip(docs, gold)]
     given = {"hierarchy": lambda: tree} if tree and threshold is not None else {}
-    is_online, shows = args.epochs is not None, sys.stderr.isatty()
-    fit = make_lbfgs(l2=args.l2, max_iter=args.max_iter, progress=shows)
+    fit = (
+        None
+        if args.epochs
+        else make_lbfgs(l2=0.1, max_iter=args.max_iter, progress=False)
+    )
     began = time.process_time()
-    fit_or_none = None if is_online else fit
-    component.initialize(lambda: examples, nlp=nlp, fit=fit_or_none, **given)
-    if is_online:
+    component.initialize(lambda: examples, nlp=nlp, fit=fit, **given)
+    if args.epochs:
         update(nlp, component, examples, args.epochs)
-    cpu_s = time.process_time() - began
-    mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MB
-    return component, cpu_s, mb
+    return component, time.process_time() - began, peak_mb()
 
 
 def update(
@@ -162,7 +175,7 @@ def update(
     """Train by updates, with the settings of configs/online.cfg; averages are left."""
     optimizer = Adam(0.001, use_averages=True)
     rng = random.Random(SEED)
-    for _ in tqdm(range(n_epochs), disable=not sys.stderr.isatty()):
+    for _ in tqdm(range(n_epochs), disable=None):
         rng.shuffle(examples)
         for batch in minibatch(examples, 8):
             component.update(batch, sgd=optimizer)
@@ -174,23 +187,24 @@ def update(
 def applied(
     components: Sequence[Any], test: Sequence[Record]
 ) -> list[tuple[list[Spans], float]]:
-    """What each predicts, and tokens per CPU s: they take turns."""
-    languages = [blank("en", vocab=x.vocab) for x in components]
-    seconds: list[list[float]] = [[] for _ in components]
-    predicted: list[list[Spans]] = [[] for _ in components]
-    for _ in range(1 + N_TURNS):
-        for k, (nlp, component) in enumerate(zip(languages, components)):
-            docs = make_docs(nlp, test, gold=False)
-            began = time.process_time()
-            docs = list(component.pipe(docs))
-            seconds[k].append(time.process_time() - began)
-            predicted[k] = spans_of(docs)
+    """What each predicts, and tokens per CPU s: the best pass."""
+    predicted: dict[int, list[Spans]] = {}
+
+    def timed(k: int, component: Any) -> Timed:
+        nlp = blank("en", vocab=component.vocab)
+        return Timed(
+            lambda docs: list(component.pipe(docs)),
+            partial(make_docs, nlp, test, gold=False),
+            lambda docs: predicted.update({k: spans_of(docs)}),
+        )
+
+    calls = {k: timed(k, component) for k, component in enumerate(components)}
+    seconds = take_turns(calls, 2 * N_PASSES)
     n_tokens = sum(len(record.tokens) for record in test)
-    speeds = [n_tokens / min(some[1:]) for some in seconds]
-    return list(zip(predicted, speeds))
+    return [(predicted[k], n_tokens / min(seconds[k])) for k in calls]
 
 
-def measure(
+def fitted(
     args: argparse.Namespace,
     train: Sequence[Record],
     test: Sequence[Record],
@@ -203,8 +217,7 @@ def measure(
     for thresholds in systems:
         component, *cost = trained(args, train, tree, thresholds[0])
         components.append(component)
-        if len(thresholds) > 1:
-            data = component.to_bytes()
+        data = component.to_bytes() if thresholds[1:] else b""
         for threshold in thresholds[1:]:
             _, other = make_component(args, tree, threshold)
             components.append(other.from_bytes(data))
@@ -213,123 +226,74 @@ def measure(
     return [Found(*found, *cost) for found, cost in pairs]
 
 
-def draw(rows: Sequence[tuple[int, float, float]], path: Path) -> None:
-    """Time by number of labels, as a picture."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 3), layout="constrained")
-    titles = "training, CPU s a thousand spans", "tagging, CPU us a token"
-    columns = list(zip(*rows))[1:]
-    for axes, title, values in zip(figure.subplots(1, 2), titles, columns):
-        axes.plot([n for n, *_ in rows], values, "o-")
-        axes.set(xscale="log", xlabel="labels", title=title, ylim=(0, None))
-    for ending in ("png", "svg"):
-        figure.savefig(path.with_suffix(f".{ending}"), dpi=150)
-
-
-def main() -> None:
-    """The command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("data", type=Path, help="folder with train.jsonl")
-    parser.add_argument("--separator", default="/", help="in labels that are paths")
-    parser.add_argument("--tree", help="file of the folder: child and parent")
-    parser.add_argument("--field", help="has the labels, beside the spans")
-    parser.add_argument("--systems", nargs="+", default=["flat", "tree"])
-    parser.add_argument("--max-train", type=int, help="so many training lines")
-    parser.add_argument("--max-test", type=int, help="so many test lines")
-    parser.add_argument("--dev", action="store_true", help="test on dev")
-    parser.add_argument("--held-out", type=int, help="test on so many lines of train")
-    parser.add_argument("--every-token", action="store_true", help="see above")
-    parser.add_argument(
-        "--features",
-        nargs="+",
-        help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
-    )
-    parser.add_argument("--min-count", type=int, help="how often a feature must occur")
-    parser.add_argument("--max-order", type=int, default=1)
-    parser.add_argument("--max-iter", type=int, default=200)
-    parser.add_argument("--l2", type=float, default=0.1)
-    parser.add_argument(
-        "--confidence", action="store_true", help="stored without a tree, too"
-    )
-    parser.add_argument("--l2-growth", type=float, default=1.0)
-    parser.add_argument(
-        "--exact-up-to", type=int, default=140, help="labels; 0: level by level"
-    )
-    parser.add_argument("--decoding", default="mbr", help="of both systems")
-    parser.add_argument("--expected-f1", type=float, nargs="+", default=[0.8])
-    parser.add_argument("--epochs", type=int, help="train by updates")
-    parser.add_argument("--threshold", type=float, nargs="+", default=[0.001])
-    parser.add_argument("--growth", type=int, nargs="+", help="numbers of labels")
-    parser.add_argument("--draws", type=int, help="compare on so many draws of train")
-    parser.add_argument("--picture", type=Path, help="of the growth, without ending")
-    args = parser.parse_args()
-    train, test = corpora(args)
-    tree = read_tree(args.data / args.tree, [*train, *test]) if args.tree else None
-    print(f"{len(train)} lines of train, {len(test)} to test; {environment()}")
-    if args.growth:
-        grow(args, train, test, tree)
-        return
-    if args.draws:
-        compare_draws(args, tree)
-        return
-    of_system: dict[str, list[float | None]] = {"flat": [None], "tree": args.threshold}
-    systems = [of_system[system] for system in args.systems]
-    found = measure(args, train, test, tree, systems)
-    titles = [x for thresholds in systems for x in thresholds]
-    rows = []
-    for threshold, one in zip(titles, found):
-        row = figures(one.predicted, train, test)
-        row["CPU s"], row["MB"] = f"{one.cpu_s:.0f}", f"{one.mb:,.0f}"
-        row["tokens per CPU s"] = f"{one.speed:,.0f}"
-        title = "flat" if threshold is None else f"tree, {threshold}"
-        rows.append([title, *row.values()])
-    print(table(["", *row], rows), flush=True)
-    trees = [one for x, one in zip(titles, found) if x is not None]
-    if len(trees) > 1:
-        print(table(["threshold", "as the last"], compared(args.threshold, trees)))
-
-
 def corpora(
     args: argparse.Namespace, seed: int = SEED
 ) -> tuple[list[Record], list[Record]]:
     """What is trained on, and what is tested on."""
-    train = read(args.data / "train.jsonl", args.field)
-    if args.every_token:
-        train = [on_every_token(record) for record in train]
-    train = shuffled(train, seed)
+
+    def part(name: str) -> list[Record]:
+        records = read(args.data / f"{name}.jsonl", args.field)
+        return list(map(on_every_token, records)) if args.every_token else records
+
+    train = shuffled(part("train"), seed)
     if args.held_out:
         return train[: -args.held_out][: args.max_train], train[-args.held_out :]
-    name = "dev" if args.dev or not (args.data / "test.jsonl").exists() else "test"
-    test = read(args.data / f"{name}.jsonl", args.field)[: args.max_test]
-    if args.every_token:
-        test = [on_every_token(record) for record in test]
-    return train[: args.max_train], test
+    is_dev = args.dev or not (args.data / "test.jsonl").exists()
+    return train[: args.max_train], part("dev" if is_dev else "test")[: args.max_test]
 
 
-def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> None:
-    """Both systems on several draws of train."""
-    rows: list[list[str]] = []
-    by_f1: dict[float, list[list[float]]] = {x: [] for x in args.expected_f1}
-    for draw in range(args.draws):
-        train, test = corpora(args, SEED + draw)
+# ------------------------------------------------------------------------------- tables
+
+
+def compare(
+    args: argparse.Namespace, tree: dict[str, str] | None, *parts: list[Record]
+) -> list[str]:
+    """All systems beside each other."""
+    of_system = {"flat": [None], "tree": args.threshold}
+    systems = [of_system[system] for system in args.systems]
+    found = fitted(args, *parts, tree, systems)
+    thresholds = [x for some in systems for x in some]
+    rows = []
+    for threshold, one in zip(thresholds, found):
+        title = "flat" if threshold is None else f"tree, {threshold}"
+        of_one = figures(one.predicted, *parts)
+        rows.append([title, *of_one.values(), one.cpu_s, one.mb, one.speed])
+    columns = ["CPU s|.0f", "MB|,.0f", "tokens per CPU s|,.0f"]
+    said = [table(["", *of_one, *columns], rows)]
+    trees = [(x, y.predicted) for x, y in zip(thresholds, found) if x is not None]
+    if len(trees) > 1:
+        last = trees[-1][1]
+        shares = ((x, mean(a == b for a, b in zip(y, last))) for x, y in trees)
+        said.append(
+            table(["threshold", "as the last|.2%"], ([f"{x}", y] for x, y in shares))
+        )
+    return said
+
+
+def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list[str]:
+    """Both systems on several draws of train, at each expected F1."""
+    names = ["F1 flat", "tree", "< 50 flat", "tree"]
+    rows: list[list[Any]] = []
+    for k in range(args.draws):
+        train, test = corpora(args, SEED + k)
         both = [trained(args, train, tree, x)[0] for x in (None, args.threshold[0])]
-        for expected, of_draws in by_f1.items():
+        for expected in args.expected_f1:
             found = [predicted_for(expected, x, test) for x in both]
             rare = [rare_f1(x, train, test, RARE[0]) for x in found]
             scores = [label_f1(x, test) for x in found] + [score for score, _ in rare]
-            of_draws.append(scores)
-            shown = (f"{x:.2f}" for x in scores)
-            rows.append([str(draw), str(expected), *shown, f"{rare[0][1]} spans"])
-        print(table(["draw", *DRAWS, ""], rows), flush=True)
-    means = [[str(expected), *means_of(x)] for expected, x in by_f1.items()]
-    print("means over draws, of the differences with their standard errors:")
-    print(table([*DRAWS, "F1 tree - flat", "< 50 tree - flat"], means))
-
-
-DRAWS = ["expected F1", "F1 flat", "tree", "< 50 flat", "tree"]
+            rows.append([str(k), str(expected), *scores, f"{rare[0][1]} spans"])
+    means = []
+    for expected in map(str, args.expected_f1):
+        columns = list(zip(*(row[2:6] for row in rows if row[1] == expected)))
+        gains = ([y - x for x, y in zip(*columns[i : i + 2])] for i in (0, 2))
+        means.append([expected, *map(mean, columns), *map(difference, gains)])
+    shown = [f"{name}|.2f" for name in names]
+    gained = ["F1 tree - flat", "< 50 tree - flat"]
+    return [
+        table(["draw", "expected F1", *shown, ""], rows),
+        "Means over draws, and of the differences, with their standard errors:",
+        table(["expected F1", *shown, *gained], means),
+    ]
 
 
 def predicted_for(
@@ -341,45 +305,87 @@ def predicted_for(
     return spans_of(component.pipe(docs))
 
 
-def means_of(draws: Sequence[Sequence[float]]) -> list[str]:
-    """Of the scores of draws: flat and tree of all labels, of rare ones; and of what a
-    tree brings to both."""
-    columns = np.array(draws).T
-    gains = columns[[1, 3]] - columns[[0, 2]]
-    errors = gains.std(axis=1, ddof=1) / len(draws) ** 0.5 if draws[1:] else np.zeros(2)
-    shown = [f"{x:+.2f} +- {e:.2f}" for x, e in zip(gains.mean(axis=1), errors)]
-    return [*(f"{x:.2f}" for x in columns.mean(axis=1)), *shown]
-
-
-def compared(thresholds: Sequence[Any], found: Sequence[Found]) -> list[list[str]]:
-    """How many sentences are predicted as with the last threshold."""
-    last = found[-1].predicted
-    shares = (mean([a == b for a, b in zip(one.predicted, last)]) for one in found)
-    return [[str(x), f"{100 * share:.2f} %"] for x, share in zip(thresholds, shares)]
-
-
 def grow(
     args: argparse.Namespace,
-    train: Sequence[Record],
-    test: Sequence[Record],
     tree: dict[str, str] | None,
-) -> None:
+    train: list[Record],
+    test: list[Record],
+) -> list[str]:
     """What training and tagging cost by number of labels."""
     counts = Counter(label for record in train for *_, label in record.spans)
+    titles = ["training, CPU s a thousand spans", "tagging, CPU us a token"]
     rows = []
     for n in args.growth:
         kept = {label for label, _ in counts.most_common(n)}
         some, rest = with_labels(train, kept), with_labels(test, kept)
-        (found,) = measure(args, some, rest, tree, [args.threshold[:1]])
+        (found,) = fitted(args, some, rest, tree, [args.threshold[:1]])
         n_spans = sum(len(record.spans) for record in some)
         rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
-        print(table(GROWTH, [[f"{x:,.2f}" for x in row] for row in rows]), flush=True)
+    said = [table(["labels|,d", *(f"{x}|.2f" for x in titles)], rows)]
     if args.picture:
-        draw(rows, args.picture)
+        axes = {"xscale": "log", "xlabel": "labels"}
+        panels = [
+            ({"tree": [(row[0], row[i]) for row in rows]}, {**axes, "title": title})
+            for i, title in enumerate(titles, start=1)
+        ]
+        said.append(picture(args.picture, panels, (7, 3)))
+    return said
 
 
-GROWTH = ["labels", "training, CPU s a thousand spans", "tagging, CPU us a token"]
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Measure what is asked for, and print the tables."""
+    train, test = corpora(args)
+    tree = read_tree(args.data / args.tree, [*train, *test]) if args.tree else None
+    if args.draws:
+        parts = compare_draws(args, tree)
+    else:
+        parts = (grow if args.growth else compare)(args, tree, train, test)
+    title = (
+        f"{args.data.resolve().name}: {len(train)} lines of train, {len(test)} to test"
+    )
+    report(args, title, *parts)
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = make_parser(__doc__, "data", "--max-train", "--dev", "--json")
+    choose_from(parser, "--systems", ("flat", "tree"))
+    add = parser.add_argument
+    add("--separator", default="/", help="in labels that are paths")
+    add("--tree", metavar="FILE", help="file of the data folder: child and parent")
+    add("--field", metavar="NAME", help="has the labels, beside the spans")
+    add("--every-token", action="store_true", help="see above")
+    add("--confidence", action="store_true", help="stored without a tree, too")
+    add("--decoding", default="mbr", help="of both systems (default: %(default)s)")
+    add(
+        "--features",
+        nargs="+",
+        default=[],
+        help="ROLE=TEMPLATE,TEMPLATE,.. instead of the preset; preset=NAME: beside it",
+    )
+    for name, text in (
+        ("--max-test", "test lines, at most"),
+        ("--held-out", "test on N lines of train"),
+        ("--min-count", "how often a feature must occur"),
+        ("--epochs", "train by updates"),
+        ("--draws", "compare on N draws of train"),
+    ):
+        add(name, type=at_least(1), metavar="N", help=text)
+    add("--max-iter", type=int, default=200, metavar="N", help="(default: 200)")
+    add("--l2-growth", type=float, default=1.0, help="l2 by level (default: 1)")
+    add(
+        "--exact-up-to",
+        type=int,
+        default=140,
+        metavar="N",
+        help="labels; 0: level by level (default: %(default)s)",
+    )
+    add("--expected-f1", type=float, nargs="+", default=[0.8], help="(default: 0.8)")
+    add("--threshold", type=float, nargs="+", default=[0.001], help="(default: 0.001)")
+    add("--growth", type=int, nargs="+", metavar="N", help="numbers of labels")
+    add("--picture", type=Path, help="of the growth, without ending")
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -37,36 +37,40 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-from measuring import (
+from harness import (
     ROOT,
-    SEED,
     Lines,
-    Splits,
-    add_config_arguments,
-    append_json,
-    check_overrides,
-    check_system,
-    data_lines,
-    environment,
+    Timed,
+    at_least,
+    choose_from,
+    draw,
+    existing,
     folds,
-    make_splits,
+    make_parser,
     read_lines,
-    run_folder,
+    report,
+    run,
     table,
-    training_lines,
+    take_turns,
+    train_and_test,
 )
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.util import load_model
 from thinc.api import Config
-from throughput import System, read_entities, run_passes
+from throughput import pipeline
 from tqdm import tqdm
-from training import accuracy, config_lang, entity_component, fresh_docs, train
+from training import (
+    config_lang,
+    entity_component,
+    fresh_docs,
+    make_splits,
+    micro_f1,
+    train,
+)
 
 SYSTEMS = ("hosemi", "hosemi-alone", "ner", "hosemi-sparse")
 EVERY = 100  # steps; only then `spacy train` looks at dev, and keeps a model
@@ -79,23 +83,6 @@ NER = {
     "use_upper": True,
     "nO": None,
 }
-
-
-@dataclass
-class Measured:
-    """One system after training.
-
-    component, pipeline (System): Its speeds without and with what comes before.
-    """
-
-    name: str
-    f1: float  # 0 to 1
-    training_cpu_s: float
-    component: System
-    pipeline: System
-
-
-# --------------------------------------------------------------------------- trainings
 
 
 def with_ner(source: Path, target: Path) -> None:
@@ -136,185 +123,84 @@ def plan(args: argparse.Namespace, folder: Path) -> dict[str, tuple[Path, list[s
     return {system: found[system] for system in args.systems}
 
 
-def train_one(
-    name: str, config: Path, overrides: list[str], splits: Splits, quiet: bool
-) -> Measured:
-    """Train and test a system."""
-    model, usage, _ = train(config, splits, overrides, quiet)
-    nlp = load_model(model.rename(splits.folder / name))
-    f1 = accuracy(nlp, splits.test)["micro"].f
-    component = alone(nlp, entity_component(nlp), splits.test)
-    return Measured(name, f1, usage.cpu_s, component, whole(nlp, splits.test))
-
-
-def alone(nlp: Language, name: str, path: Path) -> System:
+def alone(nlp: Language, path: Path) -> Timed:
     """A component, on docs that all before it have seen."""
-    pipe = nlp.get_pipe(name).pipe
-
-    def predict(docs: list[Doc]) -> None:
-        for doc in pipe(docs, batch_size=nlp.batch_size):
-            _ = doc.ents
-
-    return System(name, lambda: fresh_docs(nlp, name, path)[0], predict)
-
-
-def whole(nlp: Language, path: Path) -> System:
-    """A pipeline, on fresh docs."""
-    return System(
-        "pipeline",
-        lambda: fresh_docs(nlp, nlp.pipe_names[0], path)[0],
-        lambda docs: read_entities(nlp, docs),
+    name = entity_component(nlp)
+    pipe: Any = nlp.get_pipe(name).pipe
+    return Timed(
+        lambda docs: [doc.ents for doc in pipe(docs, batch_size=nlp.batch_size)],
+        lambda: fresh_docs(nlp, name, path)[0],
     )
 
 
-def held_out(args: argparse.Namespace, lines: Lines) -> tuple[list[bytes], list[bytes]]:
+def held_out(args: argparse.Namespace, lines: Lines) -> tuple[Lines, Lines]:
     """What is trained on, and what decides which model is best."""
-    drawn, dev = training_lines(lines.train, args.max_train), args.data / "dev.jsonl"
+    drawn, dev = draw(lines, args.max_train), args.data / "dev.jsonl"
     if dev.exists() and not args.dev:
         return drawn, read_lines(dev)
-    return next(folds(drawn, 5, SEED))
+    return next(folds(drawn, 5))
 
 
-# --------------------------------------------------------------------------- the table
-
-
-def neural_table(found: Sequence[Measured]) -> str:
-    """Write F1, speeds, and how they compare with those of ner."""
-    of_ner = [median(x.component.speeds) for x in found if x.name == "ner"]
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Train, measure, and print the table."""
+    lines, test, tested_on = train_and_test(args)
+    rest, dev = held_out(args, lines)
+    splits = make_splits(folder, config_lang(args.config), rest, dev, test)
+    found: dict[str, dict[str, Any]] = {}
+    timed: dict[tuple[str, str], Timed] = {}
+    todo = tqdm(plan(args, folder).items(), desc="trainings", disable=None)
+    for name, (config, overrides) in todo:
+        model, usage, _ = train(config, splits, overrides)
+        nlp = load_model(model.rename(folder / name))
+        found[name] = {"f1": micro_f1(nlp, splits.test), "cpu_s": usage.cpu_s}
+        timed[name, "component"] = alone(nlp, splits.test)
+        timed[name, "pipeline"] = pipeline(nlp, splits.test)
+    n_tokens = splits.n_tokens["test"]
+    for (name, part), seconds in take_turns(timed, args.passes).items():
+        found[name][part] = n_tokens / median(seconds)
+    of_ner = found["ner"]["component"] if "ner" in found else None
     rows = []
-    for system in found:
-        component = median(system.component.speeds)
-        pipeline = median(system.pipeline.speeds)
-        rows.append(
-            [
-                system.name,
-                f"{100 * system.f1:.2f}",
-                f"{component:,.0f}",
-                f"{component / of_ner[0]:.2f}" if of_ner else "-",
-                f"{pipeline:,.0f}",
-                f"{system.training_cpu_s:.0f}",
-            ]
-        )
-    header = ["system", "F1", "component", "/ ner", "pipeline", "training, CPU s"]
-    return table(header, rows)
-
-
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Train hosemi with a shared tok2vec and spaCy's ner with the same "
-        "one; print F1 and speeds of both.",
-        epilog="Example: python benchmarks/neural.py ../data/cora --dev --steps 500",
+    for name, x in found.items():
+        ratio = x["component"] / of_ner if of_ner else None
+        rows.append([name, x["f1"], x["component"], ratio, x["pipeline"], x["cpu_s"]])
+    columns = ["system", "F1|.2f", "component|,.0f", "/ ner|.2f", "pipeline|,.0f"]
+    report(
+        args,
+        f"{args.data.resolve().name}, {args.config.stem}: {len(rest)} training and "
+        f"{len(dev)} dev documents, {args.steps} steps, tested on {tested_on} "
+        f"({len(test)} documents)",
+        table([*columns, "training, CPU s|.0f"], rows),
+        found=found,
     )
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--dev", "--max-train", "--passes"),
+        *("--runs", "--json"),
+        config=ROOT / "configs" / "neural.cfg",
+        passes=5,
+    )
+    choose_from(parser, "--systems", SYSTEMS)
     add = parser.add_argument
-    add_config_arguments(parser)
-    parser.set_defaults(config=ROOT / "configs" / "neural.cfg")
     add(
         "--reference",
-        type=Path,
+        type=existing,
         default=ROOT / "configs" / "batch.cfg",
         metavar="CONFIG",
         help="config of hosemi-sparse, without a tok2vec (default: %(default)s)",
     )
     add(
-        "--systems",
-        nargs="+",
-        choices=SYSTEMS,
-        default=list(SYSTEMS),
-        metavar="SYSTEM",
-        help=f"some of {', '.join(SYSTEMS)} (default: all of them)",
-    )
-    add(
         "--steps",
-        type=int,
+        type=at_least(EVERY),
         default=1000,
         metavar="N",
-        help=f"of training, a multiple of {EVERY} (default: %(default)s)",
+        help=f"of training, a multiple of {EVERY}: later ones are lost "
+        "(default: %(default)s)",
     )
-    add("--max-train", type=int, metavar="N", help="draw N training documents only")
-    add(
-        "--passes",
-        type=int,
-        default=5,
-        metavar="N",
-        help="timed, after a first one (default: %(default)s)",
-    )
-    add(
-        "--dev",
-        action="store_true",
-        help="for development: test on dev.jsonl, or on a fifth of train if there is "
-        "none; test.jsonl is not read",
-    )
-    add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    add("--quiet", action="store_true", help="do not show what training prints")
-    args = parser.parse_args()
-    check(parser, args)
-    return args
-
-
-def check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    """Make sure that what is asked for can be done."""
-    check_system(parser)
-    check_overrides(parser, args.overrides)
-    for name in ("train",) if args.dev else ("train", "test"):
-        if not (args.data / f"{name}.jsonl").is_file():
-            parser.error(f"there is no {args.data / name}.jsonl")
-    for config in (args.config, args.reference):
-        if not config.is_file():
-            parser.error(f"there is no config {config}")
-    if args.steps < EVERY or args.steps % EVERY:
-        parser.error(f"--steps is a multiple of {EVERY}: later ones are lost")
-    if args.passes < 1 or (args.max_train is not None and args.max_train < 5):
-        parser.error("--passes is at least 1, --max-train at least 5")
-
-
-def measure(args: argparse.Namespace, folder: Path) -> None:
-    """Train, measure, and print the table."""
-    lines = data_lines(args.data, args.dev)
-    rest, dev = held_out(args, lines)
-    splits = make_splits(folder, config_lang(args.config), rest, dev, lines.test)
-    found = [
-        train_one(name, config, overrides, splits, args.quiet)
-        for name, (config, overrides) in tqdm(
-            plan(args, folder).items(), desc="trainings", disable=None
-        )
-    ]
-    timed = [x for system in found for x in (system.component, system.pipeline)]
-    run_passes(timed, args.passes, splits.n_tokens["test"])
-    where = environment()
-    print(
-        f"{args.data.resolve().name}, {args.config.stem}: {len(rest)} training and "
-        f"{len(dev)} dev documents, {args.steps} steps, tested on {lines.tested_on} "
-        f"({len(lines.test)} documents)\n{where['date']}, {where['cpu']}, one thread, "
-        f"commit {where['commit']}, spaCy {where['versions']['spacy']}\n"
-    )
-    print(neural_table(found))
-    record = {
-        "data": args.data.resolve().name,
-        "overrides": args.overrides,
-        "tested_on": lines.tested_on,
-        "steps": args.steps,
-        "found": [
-            {
-                "system": x.name,
-                "f1": x.f1,
-                "training_cpu_s": x.training_cpu_s,
-                "component": x.component.speeds,
-                "pipeline": x.pipeline.speeds,
-            }
-            for x in found
-        ],
-    }
-    append_json(args.json, record)
-
-
-def main() -> int:
-    """Measure as the command line says."""
-    args = arguments()
-    with run_folder(args) as folder:
-        measure(args, folder)
-    return 0
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

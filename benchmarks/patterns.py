@@ -13,10 +13,11 @@ One config is trained by `spacy train`, again and again, with other label patter
 Settings are compared on dev.jsonl or, with --cv K, on K parts of train.jsonl, each
 tested on once; test.jsonl is read only with --test. Printed are means over folds:
 
-- F1 of entities, exact span and label, in per cent, and its standard deviation;
-- patterns of three or more labels, and states of the automaton with all patterns;
-- training, CPU s: user and system time of `spacy train`, everything included;
-- tokens per CPU s: from a `Doc` to its `doc.ents`; the best of three passes.
+- F1 of entities, exact span and label, in per cent ("±": standard deviation of a fold);
+- longer: patterns of three or more labels; states of the automaton with all patterns;
+- CPU s: user and system time of `spacy train`, everything included;
+- tokens/s: from a `Doc` to its `doc.ents`, CPU time; the best of three passes;
+- MB: of the saved component.
 
 Folds differ by more than settings do: differences under .3 are noise.
 """
@@ -27,44 +28,35 @@ import argparse
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 
-from measuring import (
-    SEED,
-    Splits,
-    add_config_arguments,
-    append_json,
-    check_overrides,
-    check_system,
-    environment,
+from harness import (
+    at_least,
+    draw,
     folds,
-    make_splits,
-    mean_and_spread,
+    make_parser,
     read_lines,
-    run_folder,
-    size_mb,
+    report,
+    run,
     table,
-    training_lines,
+    with_spread,
 )
+from processes import size_mb
 from spacy.util import load_model
 from tqdm import tqdm
-from training import accuracy, config_lang, entity_component, prediction_speed, train
+from training import (
+    Splits,
+    config_lang,
+    entity_component,
+    make_splits,
+    micro_f1,
+    prediction_speed,
+    train,
+)
 
 PIPE = "components.hosemi"
 FIT = "initialize.components.hosemi.fit"
-
-
-@dataclass
-class Found:
-    """What was measured of one setting on one fold."""
-
-    f1: float
-    patterns: int
-    states: int
-    cpu_s: float
-    tokens_per_cpu_s: float
-    mb: float
 
 
 def settings(args: argparse.Namespace) -> dict[str, list[str]]:
@@ -80,146 +72,95 @@ def settings(args: argparse.Namespace) -> dict[str, list[str]]:
     return found
 
 
-def measure(args: argparse.Namespace, splits: Splits, overrides: list[str]) -> Found:
+def measure_one(
+    args: argparse.Namespace, splits: Splits, overrides: list[str]
+) -> dict[str, float]:
     """Train one setting on one fold, and test it."""
-    model, usage, _ = train(args.config, splits, overrides, quiet=True)
+    model, usage, _ = train(args.config, splits, [*args.overrides, *overrides])
     nlp = load_model(model)
     name = entity_component(nlp)
     automaton = nlp.get_pipe(name).automaton
-    return Found(
-        f1=100 * accuracy(nlp, splits.test)["micro"].f,
-        patterns=sum(len(pattern) > 2 for pattern in automaton.patterns),
-        states=automaton.n_states,
-        cpu_s=usage.cpu_s,
-        tokens_per_cpu_s=prediction_speed(nlp, name, splits.test),
-        mb=size_mb(model / name),
-    )
+    return {
+        "F1": micro_f1(nlp, splits.test),
+        "longer": sum(len(pattern) > 2 for pattern in automaton.patterns),
+        "states": automaton.n_states,
+        "CPU s": usage.cpu_s,
+        "tokens/s": prediction_speed(nlp, splits.test),
+        "MB": size_mb(model / name),
+    }
 
 
 def make_folds(args: argparse.Namespace, folder: Path) -> Iterator[Splits]:
     """The folds of train; or one: train, and dev or test."""
-    lang = config_lang(args.config)
-    lines = training_lines(read_lines(args.data / "train.jsonl"), args.max_train)
-    if not args.cv:
-        held_out = read_lines(args.data / f"{'test' if args.test else 'dev'}.jsonl")
-        yield make_splits(folder / "0", lang, lines, None, held_out)
-        return
-    for fold, (rest, held_out) in enumerate(folds(lines, args.cv, SEED)):
-        yield make_splits(folder / str(fold), lang, rest, None, held_out)
+    lines = draw(read_lines(args.data / "train.jsonl"), args.max_train)
+    if args.cv:
+        parts = list(folds(lines, args.cv))
+    else:
+        parts = [(lines, read_lines(args.data / f"{args.tested}.jsonl"))]
+    for k, (rest, held_out) in enumerate(parts):
+        lang = config_lang(args.config)
+        yield make_splits(folder / str(k), lang, rest, None, held_out)
 
 
-def rows(found: dict[str, list[Found]]) -> Iterator[list[str]]:
-    """A line for each setting: means over folds."""
-    for name, of_folds in found.items():
-        means = {
-            key: mean_and_spread([asdict(one)[key] for one in of_folds])
-            for key in asdict(of_folds[0])
-        }
-        yield [
-            name,
-            f"{means['f1'][0]:.2f}",
-            f"{means['f1'][1]:.2f}" if len(of_folds) > 1 else "",
-            f"{means['patterns'][0]:,.0f}",
-            f"{means['states'][0]:,.0f}",
-            f"{means['cpu_s'][0]:.1f}",
-            f"{means['tokens_per_cpu_s'][0]:,.0f}",
-            f"{means['mb'][0]:.2f}",
-        ]
-
-
-def compare(args: argparse.Namespace, folder: Path) -> None:
+def measure(args: argparse.Namespace, folder: Path) -> None:
     """Measure all settings, fold by fold, and print the table."""
     compared = settings(args)
-    found: dict[str, list[Found]] = {name: [] for name in compared}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in compared}
     progress = tqdm(total=len(compared) * (args.cv or 1), disable=None)
     for splits in make_folds(args, folder):
         for name, overrides in compared.items():
-            overrides = [*args.overrides, *overrides]
-            found[name].append(measure(args, splits, overrides))
-            one = found[name][-1]
-            progress.write(
-                f"{name:10} F1 {one.f1:.2f}, {one.cpu_s:.1f} CPU s", file=sys.stderr
-            )
+            found[name].append(measure_one(args, splits, overrides))
             progress.update()
         if not args.runs:
             shutil.rmtree(splits.folder)
     progress.close()
-    where = environment()
-    on = f"{args.cv} folds of train" if args.cv else "test" if args.test else "dev"
-    n_train = f", {args.max_train} training documents" if args.max_train else ""
-    print(
-        f"{args.data.resolve().name}, {on}{n_train}, {args.config} "
-        f"{' '.join(args.overrides)}\n"
-        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}\n"
+    rows = []
+    for name, of_folds in found.items():
+        f1s, *others = ([one[key] for one in of_folds] for key in of_folds[0])
+        rows.append([name, with_spread(f1s), *map(mean, others)])
+    forms = ["longer|,.0f", "states|,.0f", "CPU s|.1f", "tokens/s|,.0f", "MB|.2f"]
+    tested = f"{args.cv} folds of train" if args.cv else args.tested
+    report(
+        args,
+        f"{args.data.resolve().name}: label patterns, tested on {tested}",
+        table(["patterns", "F1", *forms], rows),
+        settings=found,
     )
-    header = ("patterns", "F1", "+-", "longer", "states", "CPU s", "tokens/s", "MB")
-    print(table(header, rows(found)))
-    by_name = {name: [asdict(one) for one in of] for name, of in found.items()}
-    record = {"data": args.data.resolve().name, "on": on, "settings": by_name}
-    append_json(args.json, record)
-
-
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Compare ways to choose label patterns: accuracy, size and costs.",
-        epilog="Example: python benchmarks/patterns.py ../data/cora --cv 3",
-    )
-    add = parser.add_argument
-    add_config_arguments(parser)
-    add("--cv", type=int, metavar="K", help="cross-validation on train; dev not read")
-    add("--test", action="store_true", help="measure on test: once, in the end")
-    add(
-        "--order",
-        type=int,
-        default=4,
-        metavar="N",
-        help="longest patterns (default: %(default)s)",
-    )
-    add(
-        "--sizes",
-        type=int,
-        nargs="*",
-        default=[20, 50, 100, 200],
-        metavar="K",
-        help="how many patterns of three or more labels (default: 20 50 100 200)",
-    )
-    add(
-        "--l1",
-        type=float,
-        nargs="*",
-        default=[0.1, 0.3],
-        metavar="X",
-        help="weights of the sum of absolute values (default: 0.1 0.3)",
-    )
-    add(
-        "--max-train",
-        type=int,
-        metavar="N",
-        help="train on N documents, drawn by a fixed seed",
-    )
-    add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    args = parser.parse_args()
-    check_system(parser)
-    check_overrides(parser, args.overrides)
-    if args.cv is not None and (args.cv < 2 or args.test):
-        parser.error("--cv needs at least 2 folds, and goes without --test")
-    tested = "train" if args.cv else "test" if args.test else "dev"
-    for name in {"train", tested}:
-        if not (args.data / f"{name}.jsonl").is_file():
-            parser.error(f"there is no {args.data / name}.jsonl")
-    if args.order < 1 or min([0, *args.sizes]) < 0 or min([0.0, *args.l1]) < 0:
-        parser.error("--order is at least 1, --sizes and --l1 at least 0")
-    return args
 
 
 def main() -> int:
     """Compare as the command line says."""
-    args = arguments()
-    with run_folder(args) as folder:
-        compare(args, folder)
-    return 0
+    parser = make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--cv", "--max-train", "--runs", "--json"),
+    )
+    add = parser.add_argument
+    add(
+        "--test",
+        action="store_const",
+        dest="tested",
+        const="test",
+        default="dev",
+        help="measure on test: once, in the end",
+    )
+    add("--order", type=at_least(1), default=4, help="longest patterns (default: 4)")
+    add(
+        "--sizes",
+        type=at_least(0),
+        nargs="*",
+        default=[20, 50, 100, 200],
+        metavar="K",
+        help="how many patterns of three or more labels (default: %(default)s)",
+    )
+    add(
+        "--l1",
+        type=at_least(0.0, float),
+        nargs="*",
+        default=[0.1, 0.3],
+        metavar="X",
+        help="weights of the sum of absolute values (default: %(default)s)",
+    )
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

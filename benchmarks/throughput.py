@@ -26,81 +26,55 @@ that of the medians. Documents go through `nlp.pipe` in spaCy's batches.
 from __future__ import annotations
 
 import argparse
-import gc
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from measuring import (
-    Splits,
-    add_config_arguments,
-    append_json,
-    check_overrides,
-    check_system,
-    environment,
-    make_splits,
-    package_version,
+from harness import (
+    Timed,
+    choose_from,
+    draw,
+    make_parser,
     read_lines,
-    run_folder,
+    report,
+    run,
     table,
-    training_lines,
+    take_turns,
 )
-from peers import (
-    PeerSettings,
-    feature_reader,
-    fit_peer,
-    open_crfsuite,
-    set_entities,
-    spans_of_tags,
-)
+from peers import fit_peer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
-from tqdm import tqdm
 from training import (
+    Splits,
     config_lang,
     entity_component,
     fresh_docs,
+    make_splits,
     train,
     write_ner_config,
 )
 
-SYSTEMS = ("hosemi", "crfsuite", "ner")
-PEER = "crfsuite-plain"
 NER_STEPS = 20
 
 
-@dataclass
-class System:
-    """One system on the documents that are predicted.
-
-    name (str): In the table.
-    inputs (Callable[[], list]): Fresh documents, or what stands for them.
-    predict (Callable[[list], Any]): Writes their entities; this alone is timed.
-    speeds (List[float]): Tokens per CPU second of each pass.
-    """
-
-    name: str
-    inputs: Callable[[], list[Any]]
-    predict: Callable[[list[Any]], Any]
-    speeds: list[float] = field(default_factory=list)
+def pipeline(nlp: Language, path: Path) -> Timed:
+    """A pipeline, from fresh docs to their entities, in spaCy's batches."""
+    return Timed(
+        lambda docs: [doc.ents for doc in nlp.pipe(docs)],
+        lambda: fresh_docs(nlp, nlp.pipe_names[0], path)[0],
+    )
 
 
-# ---------------------------------------------------------------------------- systems
-
-
-def hosemi_systems(name: str, nlp: Language, path: Path) -> list[System]:
+def hosemi_systems(name: str, nlp: Language, path: Path) -> dict[str, Timed]:
     """A trained pipeline with hosemi: as it is, with probabilities, and with the other
     `decoding`."""
     component: Any = nlp.get_pipe(entity_component(nlp))
     n_lists = len(component.weights.extractor.gazetteers.settings)
     lists = f", {n_lists} lists" if n_lists else ""
-
     own = component.decoding
     other = "viterbi" if own == "mbr" else "mbr"
     ways = {"": (False, own), ", confidence": (True, own)}
@@ -109,220 +83,90 @@ def hosemi_systems(name: str, nlp: Language, path: Path) -> list[System]:
 
     def predict(docs: list[Doc], way: str) -> None:
         component.confidence, component.decoding = ways[way]
-        read_entities(nlp, docs)
+        whole.run(docs)
 
-    def inputs() -> list[Doc]:
-        return fresh_docs(nlp, nlp.pipe_names[0], path)[0]
-
-    return [
-        System(f"{name}{lists}{way}", inputs, partial(predict, way=way)) for way in ways
-    ]
-
-
-def read_entities(nlp: Language, docs: list[Doc]) -> None:
-    """Run a pipeline on docs, and read what it found."""
-    for doc in nlp.pipe(docs):
-        _ = doc.ents
-
-
-def crfsuite_systems(nlp: Language, chain: Path, path: Path) -> list[System]:
-    """A trained chain: from docs, and with features ready."""
-    import pycrfsuite
-
-    tagger = open_crfsuite(chain)
-    read = feature_reader(nlp, PEER)
-
-    def fresh() -> list[Doc]:
-        return fresh_docs(nlp, nlp.pipe_names[0], path)[0]
-
-    def from_docs(docs: list[Doc]) -> None:
-        for doc in docs:
-            set_entities(doc, spans_of_tags(tagger.tag(read(doc, False))))
-            _ = doc.ents
-
-    def ready() -> list[Any]:
-        return [(doc, pycrfsuite.ItemSequence(read(doc, False))) for doc in fresh()]
-
-    def from_items(inputs: list[Any]) -> None:
-        for doc, items in inputs:
-            set_entities(doc, spans_of_tags(tagger.tag(items)))
-            _ = doc.ents
-
-    return [
-        System("crfsuite", fresh, from_docs),
-        System("crfsuite, features ready", ready, from_items),
-    ]
-
-
-def ner_system(folder: Path, lang: str, splits: Splits) -> System:
-    """spaCy's `ner`, trained a few steps."""
-    config = folder / "ner.cfg"
-    write_ner_config(config, lang)
-    overrides = [f"training.{x}={NER_STEPS}" for x in ("max_steps", "eval_frequency")]
-    nlp = load_model(train(config, splits, overrides, quiet=True)[0])
-
-    def inputs() -> list[Doc]:
-        return fresh_docs(nlp, nlp.pipe_names[0], splits.test)[0]
-
-    return System("ner", inputs, lambda docs: read_entities(nlp, docs))
+    whole = pipeline(nlp, path)
+    return {
+        f"{name}{lists}{way}": Timed(partial(predict, way=way), whole.inputs)
+        for way in ways
+    }
 
 
 def make_systems(
     args: argparse.Namespace, splits: Splits, folder: Path
-) -> list[System]:
+) -> dict[str, Timed]:
     """Train, or load, what is asked for."""
     models = {str(path): path for path in args.models}
     if not models:
-        name = f"hosemi {args.config.stem}"
-        trained, _, _ = train(args.config, splits, args.overrides, args.quiet)
-        models[name] = trained.rename(folder / "hosemi")
-    pipelines = {name: load_model(path) for name, path in models.items()}
-    first = next(iter(models))
-    systems = []
+        trained, _, _ = train(args.config, splits, args.overrides)
+        models[f"hosemi {args.config.stem}"] = trained.rename(folder / "hosemi")
+    first = next(iter(models.values()))
+    systems = {}
     if "hosemi" in args.systems:
-        for name, nlp in pipelines.items():
-            systems += hosemi_systems(name, nlp, splits.test)
+        for name, path in models.items():
+            systems |= hosemi_systems(name, load_model(path), splits.test)
     if "crfsuite" in args.systems:
-        settings = PeerSettings(*args.peer_settings, "as given")
-        chain = fit_peer(models[first], PEER, splits, settings, args.quiet).path
-        systems += crfsuite_systems(pipelines[first], chain, splits.test)
+        peer = fit_peer(first, splits, "crfsuite-plain", args.peer_settings)
+        names = "crfsuite", "crfsuite, features ready"
+        systems |= zip(names, peer.timed(splits.test, peer.nlp.pipe_names[0]))
     if "ner" in args.systems:
-        systems.append(ner_system(folder, config_lang(args.config), splits))
+        config = folder / "ner.cfg"
+        write_ner_config(config, config_lang(args.config))
+        keys = "max_steps", "eval_frequency"
+        overrides = [f"training.{key}={NER_STEPS}" for key in keys]
+        model, _, _ = train(config, splits, overrides)
+        systems["ner"] = pipeline(load_model(model), splits.test)
     return systems
 
 
-# ------------------------------------------------------------------------------ passes
-
-
-def run_passes(systems: list[System], n_passes: int, n_tokens: int) -> None:
-    """Measure all systems in turns; the first pass is a warm-up."""
-    for turn in tqdm(range(1 + n_passes), desc="passes"):
-        at = turn % len(systems)
-        for system in systems[at:] + systems[:at]:
-            inputs = system.inputs()
-            gc.collect()
-            began = time.process_time()
-            system.predict(inputs)
-            seconds = time.process_time() - began
-            if turn:
-                system.speeds.append(n_tokens / seconds)
-
-
-def speed_table(systems: list[System]) -> str:
-    """Write the speeds, and how they compare with CRFsuite's."""
-    of_peer = [median(x.speeds) for x in systems if x.name == "crfsuite"]
+def speed_table(seconds: dict[str, Sequence[float]], n_tokens: int) -> str:
+    """The speeds, and how they compare with CRFsuite's."""
+    of_peer = median(seconds["crfsuite"]) if "crfsuite" in seconds else None
     rows = []
-    for system in systems:
-        speed = median(system.speeds)
-        ratio = f"{speed / of_peer[0]:.2f}" if of_peer else "-"
-        extent = f"{min(system.speeds):,.0f} - {max(system.speeds):,.0f}"
-        rows.append([system.name, f"{speed:,.0f}", extent, ratio])
-    return table(["system", "tokens per CPU s", "range", "/ crfsuite"], rows)
+    for name, found in seconds.items():
+        slow, middle, fast = (n_tokens / f(found) for f in (max, median, min))
+        ratio = of_peer / median(found) if of_peer else None
+        rows.append([name, middle, f"{slow:,.0f} - {fast:,.0f}", ratio])
+    columns = ["system", "tokens per CPU s|,.0f", "range", "/ crfsuite|.2f"]
+    return table(columns, rows)
 
 
-def arguments() -> argparse.Namespace:
-    """Read and check the command line."""
-    parser = argparse.ArgumentParser(
-        description="Measure how many tokens a CPU second hosemi, CRFsuite and spaCy's "
-        "ner predict, in turns, on the same documents.",
-        epilog="Example: python benchmarks/throughput.py ../data/cora --passes 15",
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Train, measure, and print the table."""
+    lines = draw(read_lines(args.data / "train.jsonl"), args.max_train)
+    predicted = read_lines(args.data / f"{args.part}.jsonl")
+    splits = make_splits(folder, config_lang(args.config), lines, None, predicted)
+    systems = make_systems(args, splits, folder)
+    seconds = take_turns(systems, args.passes)
+    n_tokens = splits.n_tokens["test"]
+    report(
+        args,
+        f"{args.data.resolve().name}: {splits.n_docs['test']} docs ({n_tokens} tokens) "
+        f"of {args.part}, {args.passes} passes; trained on {len(lines)} docs",
+        speed_table(seconds, n_tokens),
+        n_tokens=n_tokens,
+        seconds=seconds,
     )
-    add = parser.add_argument
-    add_config_arguments(parser)
-    add(
-        "--models",
-        type=Path,
-        nargs="+",
-        default=[],
-        metavar="DIR",
-        help="trained pipelines with hosemi (default: train --config)",
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--models", "--passes", "--max-train"),
+        *("--peer-settings", "--runs", "--json"),
+        passes=9,
+        max_train=1000,
+        peer_settings=(0.05, 0.1),
     )
-    add(
-        "--systems",
-        nargs="+",
-        choices=SYSTEMS,
-        default=list(SYSTEMS),
-        metavar="SYSTEM",
-        help=f"some of {', '.join(SYSTEMS)} (default: all of them)",
-    )
-    add(
+    choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
+    parser.add_argument(
         "--part",
         choices=["train", "dev", "test"],
         default="test",
         help="the documents that are predicted (default: %(default)s)",
     )
-    add(
-        "--passes",
-        type=int,
-        default=9,
-        metavar="N",
-        help="passes over them, after a first one (default: %(default)s)",
-    )
-    add(
-        "--max-train",
-        type=int,
-        default=1000,
-        metavar="N",
-        help="train on at most N documents (default: %(default)s)",
-    )
-    add(
-        "--peer-settings",
-        nargs=2,
-        type=float,
-        default=(0.05, 0.1),
-        metavar=("C1", "C2"),
-        help="regularisation of crfsuite (default: 0.05 0.1)",
-    )
-    add("--runs", type=Path, metavar="DIR", help="keep data, models and logs there")
-    add("--json", type=Path, metavar="FILE", help="append all figures as a JSON line")
-    add("--quiet", action="store_true", help="do not show what training prints")
-    args = parser.parse_args()
-    check_system(parser)
-    check_overrides(parser, args.overrides)
-    for name in ("train", args.part):
-        if not (args.data / f"{name}.jsonl").is_file():
-            parser.error(f"there is no {args.data / name}.jsonl")
-    for path in (args.config, *args.models):
-        if not path.exists():
-            parser.error(f"there is no {path}")
-    if args.passes < 1 or args.max_train < 1:
-        parser.error("--passes and --max-train are at least 1")
-    if "crfsuite" in args.systems and package_version("python-crfsuite") is None:
-        parser.error("crfsuite needs python-crfsuite: pip install python-crfsuite")
-    return args
-
-
-def measure(args: argparse.Namespace, folder: Path) -> None:
-    """Train, measure, and print the table."""
-    lines = training_lines(read_lines(args.data / "train.jsonl"), args.max_train)
-    predicted = read_lines(args.data / f"{args.part}.jsonl")
-    splits = make_splits(folder, config_lang(args.config), lines, None, predicted)
-    systems = make_systems(args, splits, folder)
-    n_tokens = splits.n_tokens["test"]
-    run_passes(systems, args.passes, n_tokens)
-    where = environment()
-    print(
-        f"{args.data.resolve().name}: {splits.n_docs['test']} docs ({n_tokens} tokens) "
-        f"of {args.part}, {args.passes} passes; trained on {len(lines)} docs\n"
-        f"{where['date']}, {where['cpu']}, one thread, commit {where['commit']}, "
-        f"spaCy {where['versions']['spacy']}\n"
-    )
-    print(speed_table(systems))
-    record = {
-        "data": args.data.resolve().name,
-        "part": args.part,
-        "n_tokens": n_tokens,
-        "speeds": {system.name: system.speeds for system in systems},
-    }
-    append_json(args.json, record)
-
-
-def main() -> int:
-    """Measure as the command line says."""
-    args = arguments()
-    with run_folder(args) as folder:
-        measure(args, folder)
-    return 0
+    return run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

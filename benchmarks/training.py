@@ -1,4 +1,4 @@
-"""Training by `spacy train`, and what a trained pipeline gives."""
+"""Data for `spacy train`, training by it, and what a trained pipeline gives."""
 
 from __future__ import annotations
 
@@ -6,22 +6,51 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuring import (
-    N_PASSES,
-    Score,
-    Scores,
-    Splits,
-    Usage,
-    measured,
-    tokens_per_second,
-)
+from harness import Lines, Timed, convert, shuffled, take_turns
+from processes import Usage, measured
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus
 from thinc.api import Config
+
+
+@dataclass
+class Splits:
+    """One data set in spaCy's format, in a folder.
+
+    dev_is_train (bool): There was no dev; dev.spacy is a tenth of train, so that
+        `spacy train` has something to print.
+    """
+
+    folder: Path
+    dev_is_train: bool
+    n_docs: dict[str, int]
+    n_tokens: dict[str, int]
+    train: Path
+    dev: Path
+    test: Path
+
+
+def make_splits(
+    folder: Path, lang: str, train: Lines, dev: Lines | None, test: Lines
+) -> Splits:
+    """Write lines to a folder, and convert them; lang has the tokenizer for texts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {"train": train, "dev": dev, "test": test}
+    if dev is None:
+        parts["dev"] = shuffled(train)[: max(1, len(train) // 10)]
+    docs, paths = {}, {name: folder / f"{name}.spacy" for name in parts}
+    for name, lines in parts.items():
+        path = folder / f"{name}.jsonl"
+        path.write_bytes(b"".join(line + b"\n" for line in lines or ()))
+        docs[name] = convert(path, paths[name], lang)
+    n_docs = {name: len(found) for name, found in docs.items()}
+    n_tokens = {name: sum(map(len, found)) for name, found in docs.items()}
+    return Splits(folder, dev is None, n_docs, n_tokens, **paths)
 
 
 def config_lang(config: Path) -> str:
@@ -30,9 +59,9 @@ def config_lang(config: Path) -> str:
 
 
 def train(
-    config: Path, splits: Splits, overrides: Sequence[str], quiet: bool = False
+    config: Path, splits: Splits, overrides: Sequence[str]
 ) -> tuple[Path, Usage, list[str]]:
-    """Train a config by `spacy train` in a process of its own.
+    """Train a config by `spacy train` in a process of its own; the log is train.log.
 
     overrides (Sequence[str]): Each "section.key=value".
     RETURNS (Tuple[Path, Usage, List[str]]): The model, its costs, the command.
@@ -43,8 +72,7 @@ def train(
     if splits.dev_is_train and has_end(config):
         command.append("--training.patience=0")  # the scores on dev say nothing
     command += [f"--{override}" for override in overrides]
-    usage = measured(command, quiet)
-    (splits.folder / "train.log").write_text(usage.output, encoding="utf-8")
+    usage = measured(command, splits.folder / "train.log")
     return chosen_model(splits), usage, command
 
 
@@ -109,28 +137,37 @@ def gold_counts(nlp: Language, path: Path) -> Counter[str]:
     return Counter(ent.label_ for doc in references for ent in doc.ents)
 
 
-def prediction_speed(nlp: Language, name: str, path: Path) -> float:
-    """Tokens per CPU second of a component, from docs to their entities."""
+def prediction_speed(nlp: Language, path: Path) -> float:
+    """Tokens per CPU second of the component, from a `Doc` to `doc.ents`, one at a
+    time: the best of three passes."""
+    name = entity_component(nlp)
     component = nlp.get_pipe(name)
-    passes = (fresh_docs(nlp, name, path)[0] for _ in range(1 + N_PASSES))
-    n_tokens = sum(map(len, fresh_docs(nlp, name, path)[0]))
-    return tokens_per_second(lambda doc: component(doc).ents, passes, n_tokens)
+    timed = Timed(
+        lambda docs: [component(doc).ents for doc in docs],
+        lambda: fresh_docs(nlp, name, path)[0],
+    )
+    n_tokens = sum(map(len, timed.inputs()))
+    return n_tokens / min(take_turns({name: timed})[name])
 
 
-def as_scores(found: dict[str, Any]) -> Scores:
-    """Take the figures out of what a spaCy scorer returns."""
-    by_label = found.get("ents_per_type") or {}
-    scores = {label: Score(x["p"], x["r"], x["f"]) for label, x in by_label.items()}
-    micro = (found.get(f"ents_{figure}") or 0.0 for figure in "prf")
-    return {**scores, "micro": Score(*micro)}
+def as_scores(found: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """RETURNS (dict): "p", "r" and "f", 0 to 1, by label and for all ("micro"), out of
+    what a spaCy scorer returns."""
+    micro = {figure: found.get(f"ents_{figure}") or 0.0 for figure in "prf"}
+    return {**(found.get("ents_per_type") or {}), "micro": micro}
 
 
-def accuracy(nlp: Language, path: Path) -> Scores:
-    """Score a pipeline on a .spacy file."""
+def accuracy(nlp: Language, path: Path) -> dict[str, dict[str, float]]:
+    """Score a pipeline on a .spacy file; `as_scores` says how."""
     return as_scores(nlp.evaluate(list(Corpus(path)(nlp))))
+
+
+def micro_f1(nlp: Language, path: Path) -> float:
+    """F1 of all entities of a .spacy file, in per cent."""
+    return 100 * accuracy(nlp, path)["micro"]["f"]
 
 
 def write_ner_config(path: Path, lang: str) -> None:
     """Write the config that spaCy proposes for `ner` on a CPU."""
     command = [sys.executable, "-m", "spacy", "init", "config", str(path)]
-    measured([*command, "--lang", lang, "--pipeline", "ner", "--force"], quiet=True)
+    measured([*command, "--lang", lang, "--pipeline", "ner", "--force"])

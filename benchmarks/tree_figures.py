@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from statistics import mean
 
+from harness import f1
 from tree_data import EASY, Record, Spans
 
 RARE = (50, 10)
-
-
-def f1(pairs: Iterable[tuple[set[Any], set[Any]]]) -> float:
-    """F1 of predicted and gold sets, in per cent."""
-    right = wrong = missed = 0
-    for predicted, gold in pairs:
-        right += len(predicted & gold)
-        wrong += len(predicted - gold)
-        missed += len(gold - predicted)
-    return 200 * right / max(2 * right + wrong + missed, 1)
 
 
 def label_f1(
     predicted: Iterable[Spans], test: Iterable[Record], labels: set[str] | None = None
 ) -> float:
     """F1 of spans with some labels, as if there were no other; None: of all."""
-    sides = ((x, record.spans) for x, record in zip(predicted, test))
-    kept = (
-        [{x for x in y if labels is None or x[2] in labels} for y in z] for z in sides
-    )
-    return f1((a, b) for a, b in kept)
+
+    def some(spans: Spans) -> set[tuple[int, int, str]]:
+        return {span for span in spans if labels is None or span[2] in labels}
+
+    return f1(map(some, predicted), (some(record.spans) for record in test))
+
+
+def on_tokens(spans: Spans) -> set[tuple[int, str]]:
+    """Tokens with their labels."""
+    return {(t, label) for start, end, label in spans for t in range(start, end)}
 
 
 def rare_f1(
@@ -56,17 +52,13 @@ def figures(
     by_label = [label_f1(predicted, test, {label}) for label in labels]
     row = {
         "F1": f"{label_f1(predicted, test):.2f}",
-        "mean over labels": f"{mean(by_label):.2f}",
+        "mean over labels": f"{mean(by_label or [0.0]):.2f}",
     }
     for limit in RARE:
         score, n_spans = rare_f1(predicted, train, test, limit)
         row[f"< {limit}"] = f"{score:.2f} ({n_spans} spans)" if n_spans else "-"
-    sides = ((spans, record.spans) for spans, record in zip(predicted, test))
-    tokens = (
-        [{(t, y) for i, j, y in spans for t in range(i, j)} for spans in pair]
-        for pair in sides
-    )
-    row["tokens"] = f"{f1((a, b) for a, b in tokens):.2f}"
+    gold = (on_tokens(record.spans) for record in test)
+    row["tokens"] = f"{f1(map(on_tokens, predicted), gold):.2f}"
     if not EASY.isdisjoint(labels):
         found = {label for spans in predicted for *_, label in spans}
         row["but for NONE etc."] = (
@@ -75,10 +67,6 @@ def figures(
     shares = given_the_span(predicted, train, test)
     row["label, given the span"] = "{:.1f} / {:.1f}".format(*shares)
     return row
-
-
-def mean(values: Sequence[float]) -> float:
-    return sum(values) / max(len(values), 1)
 
 
 def given_the_span(

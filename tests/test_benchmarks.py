@@ -1,13 +1,21 @@
-"""What the benchmarks compute themselves; that they run is seen by running them."""
+"""What the benchmarks compute themselves, and that each of them runs."""
 
+import json
 import random
+import string
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis.strategies as st
 import pytest
 import spacy
 from hypothesis import given
+from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Corpus
 from spacy.util import load_config, load_model_from_config
@@ -17,20 +25,43 @@ from spacy_hosemi.features import make_features
 
 from .conftest import ROOT
 
-SCRIPTS = (
-    "ablation",
-    "accuracy",
-    "calibration",
-    "characters",
-    "gazetteers",
-    "growth",
-    "inference",
-    "learning_curves",
-    "neural",
-    "partial_annotation",
-    "spacy_tests",
-    "throughput",
-)
+FIT = "--overrides initialize.components.hosemi.fit.max_iter=1"
+RUNS = [
+    f"accuracy DATA --peer crfsuite --peer-settings .05 .1 {FIT}",
+    f"accuracy DATA --cv 2 --all --max-train 12 {FIT}",
+    f"ablation DATA --dev --variants affixes {FIT}",
+    f"calibration DATA --test {FIT} components.hosemi.decoding=mbr",
+    "gazetteers --sizes 50 --attrs LOWER --data DATA",
+    f"growth DATA --sizes 20 {FIT}",
+    "hierarchy TREE --max-train 10 --max-test 5 --max-iter 2 --threshold .1 1",
+    "hierarchy TREE --held-out 5 --max-iter 2 --draws 2",
+    "hierarchy TREE --systems tree --epochs 1 --growth 1 2 --picture OUT/growth",
+    "inference DATA --output OUT",
+    f"learning_curves DATA --sizes 20 --systems hosemi --output OUT {FIT}",
+    "neural DATA --steps 100 --passes 1 --systems hosemi",
+    f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
+    f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
+    f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
+    f"throughput DATA --systems hosemi --passes 1 {FIT}",
+    "fields --data PAPERS --quick",
+    "punctuation --data PAPERS --quick",
+    "letters --data PAPERS --quick",
+    "chinese_pos --data PAPERS --quick",
+    "running_time --data PAPERS --quick",
+    "orders --data PAPERS --quick",
+]
+SIZES = 1, 0.0, (9, 18), (2, 4), (2, 4), (100, 150), (1, 2), 2, 20
+SMALL = [
+    ("inference", "Sizes", lambda: import_module("inference_growth").Sizes(*SIZES)),
+    ("letters", "N_TRAIN", 20),
+    ("fitting", "QUICK_ITERATIONS", 1),
+    ("fields", "THEIRS", {("C", 1): ("", "")}),
+    ("punctuation", "THEIRS", {("SC", 2): ("", "")}),
+    ("running_time", "SIZES", {"cora": (5,)}),
+    ("parallel", "N_STEPS", 100),
+    ("growth", "N_PASSES", 1),
+    ("growth", "OPERATIONS", ("Doc to ents", "marginals")),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -39,18 +70,118 @@ def on_path():
     with pytest.MonkeyPatch.context() as patch:
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             patch.setenv(variable, "1")  # a script that is imported changes them
-        for folder in ("corpus", "benchmarks"):
+        for folder in ("corpus", "benchmarks", "benchmarks/papers"):
             patch.syspath_prepend(str(ROOT / folder))
         yield
 
 
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """RETURNS (dict): Folders with small data sets, by the names in RUNS."""
+    folder = tmp_path_factory.mktemp("data")
+    nlp = spacy.blank("en")
+    lines = (ROOT / "corpus" / "train.jsonl").read_text("utf8").splitlines()[:40]
+    records = []
+    for record in map(json.loads, lines):
+        doc = nlp.make_doc(record["text"])
+        spans = [doc.char_span(i, j, label) for i, j, label in record["spans"]]
+        triples = [[x.start, x.end, x.label_] for x in spans if x is not None]
+        records.append({"tokens": [t.text for t in doc], "spans": triples})
+
+    def write(name, records):
+        parts = {"train": records[:20], "dev": records[20:30], "test": records[30:]}
+        for part, some in parts.items():
+            path = folder / name / f"{part}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = "".join(f"{json.dumps(record)}\n" for record in some)
+            path.write_text(text, "utf8")
+        return folder / name
+
+    def tagged(label):
+        return [
+            {"tokens": x, "spans": [[i, i + 1, label(y)] for i, y in enumerate(x)]}
+            for x in (record["tokens"][:9] for record in records)
+        ]
+
+    def labelled(label):
+        return [
+            {**x, "spans": [[i, j, label(y)] for i, j, y in x["spans"]]}
+            for x in records
+        ]
+
+    tags = tagged(lambda word: ("PUNCT", "CONJ", "ADP", "VERB")[len(word) % 4])
+    for name in ("cora", "anystyle", "grobid_affiliation", "snips_original"):
+        write(f"papers/{name}", tags)
+    write("papers/usaddress", tags)
+    write("papers/ud_chinese_gsd_pos", tags)
+    marks = {",": "COMMA", ".": "PERIOD"}
+    punct = [[marks.get(word, "O") for word in x["tokens"]] for x in records]
+    write("papers/punctuation", [{**x, "punct": y} for x, y in zip(records, punct)])
+    letters = [
+        {**x, "tokens": [f"{ord(word[0]):032x}" for word in x["tokens"]]}
+        for x in tagged(lambda word: string.ascii_letters[len(word) % 4])
+    ]
+    write("papers/ocr_letters", letters)
+    return {
+        "DATA": write("plain", records),
+        "TREE": write("tree", labelled(lambda y: f"{y[0]}/{y}")),
+        "PAPERS": folder / "papers",
+        "OUT": folder / "out",
+    }
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """What the scripts run in other processes runs here: that saves the imports."""
+
+    def run(command, stdout, **_):
+        report, command = command[5], command[6:]
+        log = open(stdout.name, "w", encoding="utf8")
+        with log, redirect_stdout(log), redirect_stderr(log):
+            if command[1] == "-m":
+                app(command[3:], standalone_mode=False)
+            else:
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(sys, "argv", command[2:])
+                    exec(command[2], {})
+        Path(report).write_text(json.dumps({"cpu_s": 1.0, "peak_mb": 1.0}), "utf8")
+        return SimpleNamespace(returncode=0)
+
+    fake = SimpleNamespace(run=run, STDOUT=subprocess.STDOUT)
+    monkeypatch.setattr(import_module("processes"), "subprocess", fake)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("line", RUNS)
+def test_script_runs(line, folders, in_this_process, monkeypatch, capsys):
+    if ("crfsuite" in line or "PAPERS" in line) and not find_spec("pycrfsuite"):
+        pytest.skip("needs python-crfsuite")
+    script, *argv = line.split()
+    for name, folder in folders.items():
+        argv = [text.replace(name, str(folder)) for text in argv]
+    monkeypatch.setattr(sys, "argv", [script, *argv])
+    module = import_module(script)
+    for other, name, small in SMALL:
+        monkeypatch.setattr(import_module(other), name, small)
+    if "PAPERS" in line:
+        tasks = import_module("orders").TASKS
+        monkeypatch.delitem(tasks, "snips_original")
+        monkeypatch.delitem(tasks, "grobid_affiliation")
+        monkeypatch.delitem(tasks, "ud_chinese_gsd_pos")
+        status = module.run_script(module.measure, module.__doc__)
+    else:
+        status = module.main()
+    assert status == 0
+    assert " | " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("script", ["against", "characters", "spacy_tests"])
 def test_help(script, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [script, "--help"])
     with pytest.raises(SystemExit) as done:
-        __import__(script).main()
+        import_module(script).main()
     assert done.value.code == 0
-    assert "Example: python benchmarks/" in capsys.readouterr().out
+    assert f"python benchmarks/{script}.py" in capsys.readouterr().out
 
 
 # --- features as one would write them by hand -------------------------------------

@@ -1,7 +1,5 @@
 """What benchmarks/papers/letters.py computes itself."""
 
-import sys
-
 import numpy as np
 import pytest
 
@@ -9,14 +7,6 @@ import pytest
 @pytest.fixture(scope="module")
 def letters(script):
     return script("letters")
-
-
-def test_help(letters, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["letters", "--help"])
-    with pytest.raises(SystemExit) as done:
-        letters.main()
-    assert done.value.code == 0
-    assert "Example: python benchmarks/papers/letters.py" in capsys.readouterr().out
 
 
 def test_pixels_by_hand(letters):

@@ -11,23 +11,38 @@ the pattern alone, or where a word stands at its beginning, as "from A to B" in 
 Figure 9. Theirs were designed by hand; these are mined, but for wildcards. Their data
 are the Chinese Treebank, which is not public; these are those of Universal
 Dependencies.
+
+"fewer errors" and "p" (McNemar's exact test) are of the test, against order 1, both
+trained once; "by five seeds" are fewer errors when both are trained five times, with
+other orders of the documents. "patterns", "observed": those with a weight other than 0
+after training, alone and given a word. CPU us a word: "training", all of it, the median
+of five, "passes" those of the perceptron; "new words", from `Doc` to `doc.ents`, by a
+model that was just loaded, so that no word is known; "component", the same when all
+are, with its parts "scores" and "decoding"; "auto" and "automaton" decode with one call
+for each document, the second through the states of all patterns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import argparse
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import spacy
-from fitting import N_TIMED, averaged, best_us, fresh, main, mc_nemar
+from fitting import (
+    averaged,
+    best_us,
+    fresh,
+    make_docs,
+    mc_nemar,
+    read_records,
+    run_script,
+)
+from harness import Timed, table
 from letters import parts
 from numpy.typing import NDArray
-from sections import Options, Section
-
-# isort: split
-from convert import docs_from_jsonl
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -127,7 +142,7 @@ class Trained:
     train_us (float): CPU us a word of all training: features, mining, all passes.
     fit_us (float): Of it the passes alone.
     is_right (Dict[str, bool [words]]): By corpus.
-    n_wrong (List[int]): Words of the test, one number for each of SEEDS.
+    n_wrong (int): Words of the test, all of SEEDS together.
     us (Dict[str, float]): CPU us a word of the test, by part of the time.
     """
 
@@ -137,7 +152,7 @@ class Trained:
     fit_us: float
     is_right: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
     us: dict[str, float] = field(default_factory=dict)
-    n_wrong: list[int] = field(default_factory=list)
+    n_wrong: int = 0
 
 
 def n_words(docs: Iterable[Doc]) -> int:
@@ -145,15 +160,12 @@ def n_words(docs: Iterable[Doc]) -> int:
     return sum(map(len, docs))
 
 
-def train(
-    name: str, docs: Sequence[Doc], n_passes: int, seed: int = SEEDS[0]
-) -> Trained:
-    """Train one of MODELS.
+def train(name: str, docs: Sequence[Doc], n_passes: int, seed: int) -> Trained:
+    """Train one of MODELS; without anything of a test.
 
     docs (Sequence[Doc]): With a tag for each word.
     n_passes (int): Over the docs.
     seed (int): Of their order.
-    RETURNS (Trained): Without anything of a test.
     """
     found = averaged(docs, config(name), n_passes, RATE, seed)
     found.component.prune(FORGOTTEN)
@@ -184,7 +196,7 @@ def train_again(
             other = train(name, corpora["train"], n_passes[name], seed)
             us[name].append((other.train_us, other.fit_us))
             judge(other, "test", corpora["test"])
-            model.n_wrong.append(int((~other.is_right["test"]).sum()))
+            model.n_wrong += int((~other.is_right["test"]).sum())
     for model in models:
         model.train_us, model.fit_us = np.median(us[model.name], axis=0).tolist()
 
@@ -199,144 +211,69 @@ def measure_times(models: Sequence[Trained], test: Sequence[Doc]) -> None:
         models[k].us[part] = us
 
 
-def first_pass(model: Trained, test: Sequence[Doc]) -> Callable[[], object]:
-    """What tags the test as a model that has just been loaded does: no word is known.
-    To be called `N_TIMED` times."""
-    nlp = Language(test[0].vocab)
+def first_pass(model: Trained, test: Sequence[Doc]) -> Timed:
+    """Tags the test as a model that has just been loaded does: no word is known."""
     saved = model.component.to_bytes()
-    loaded = []
-    for k in range(N_TIMED):
-        pipe: Any = nlp.add_pipe("hosemi", name=f"{k}", config=config(model.name))
+
+    def load() -> tuple[Any, list[Doc]]:
+        nlp = Language(test[0].vocab)
+        pipe: Any = nlp.add_pipe("hosemi", config=config(model.name))
         pipe.from_bytes(saved)
         [*pipe.pipe(fresh(test[:1]))]  # its automaton is made
-        loaded.append((pipe, fresh(test)))
+        return pipe, fresh(test)
 
-    def tag() -> object:
-        pipe, docs = loaded.pop()
-        return [*pipe.pipe(docs)]
-
-    return tag
+    return Timed(lambda loaded: [*loaded[0].pipe(loaded[1])], load)
 
 
-# ------------------------------------------------------------------------------- tables
+# -------------------------------------------------------------------------------- table
 
 NEW = "new words"
 PARTS = ("component", "scores", "decoding", "auto", "automaton")
-HEADER = (
-    "model",
-    "dev %",
-    "test %",
-    "paper",
-    "fewer errors %",
-    "p",
-    "by five seeds",
-    "patterns",
-    "observed",
-    "training",
-    "passes",
-    NEW,
-    *PARTS,
+COLUMNS = (
+    *("model", "dev %|.2f", "test %|.2f", "paper", "fewer errors %", "p"),
+    *("by five seeds", "patterns|,d", "observed|,d", "training|.0f", "passes|.0f"),
+    *(f"{name}|.2f" for name in (NEW, *PARTS)),
 )
 
 
-def row(model: Trained, first: Trained) -> list[str]:
+def row(model: Trained, first: Trained) -> list[Any]:
     """Of the table: one model beside that of order 1."""
-    right = {corpus: 100 * x.mean() for corpus, x in model.is_right.items()}
-    fewer, p, by_seeds = "-", "-", "-"
+    right = [100 * model.is_right[corpus].mean() for corpus in ("dev", "test")]
+    fewer = p = by_seeds = None
     if model is not first:
         before, after = (x.is_right["test"] for x in (first, model))
         errors = [int((~x).sum()) for x in (before, after)]
         fewer = f"{100 * (1 - errors[1] / max(errors[0], 1)):.1f}"
         p = f"{mc_nemar(before, after)[2]:.2g}"
-        ratio = sum(model.n_wrong) / max(sum(first.n_wrong), 1)
-        by_seeds = f"{100 * (1 - ratio):.1f}"
+        by_seeds = f"{100 * (1 - model.n_wrong / max(first.n_wrong, 1)):.1f}"
     automaton = model.component.automaton
     return [
-        model.name,
-        f"{right['dev']:.2f}",
-        f"{right['test']:.2f}",
-        f"{PAPER[model.name]:.2f}" if model.name in PAPER else "",
-        fewer,
-        p,
-        by_seeds,
-        f"{len(automaton.patterns):,}",
-        f"{len(automaton.observed):,}",
-        f"{model.train_us:.0f}",
-        f"{model.fit_us:.0f}",
-        f"{model.us[NEW]:.2f}",
-        *(f"{model.us[part]:.2f}" for part in PARTS),
+        *(model.name, *right, f"{PAPER.get(model.name, '')}", fewer, p, by_seeds),
+        *(len(automaton.patterns), len(automaton.observed)),
+        *(model.train_us, model.fit_us, *(model.us[name] for name in (NEW, *PARTS))),
     ]
 
 
-def notes(models: Sequence[Trained]) -> list[str]:
-    """What the table says, in sentences."""
-    first = models[0]
-
-    def more(model: Trained) -> str:
-        ratios = [model.train_us / first.train_us]
-        ratios += [model.us[x] / first.us[x] for x in (NEW, "component")]
-        shown = ", ".join(f"{x:.2f}" for x in ratios)
-        return f"{model.name} {shown}"
-
-    return [
-        '"fewer errors" and "p" (McNemar\'s exact test) are of the test, against order '
-        '1, both trained once; "by five seeds" are fewer errors when both are trained '
-        'five times, with other orders of the documents. "patterns", "observed": those '
-        "with a weight other than 0 after training, alone and where a word speaks for "
-        'them. CPU us a word: "training", all of it, the median of five, of which '
-        '"passes" those of the perceptron; "new words", from `Doc` to `doc.ents`, by a '
-        'model that was just loaded, so that no word is known; "component", the same '
-        'when all are, of which "scores" and "decoding"; "auto" and "automaton" decode '
-        "with one call for each document, the second through the states of all "
-        "patterns, whether they fire or not.",
-        "Times of order 1 in training, new words, component: "
-        + "; ".join(map(more, models[1:]))
-        + ". The paper has 1.08 in training and 1.12 in testing.",
-    ]
-
-
-def sections(options: Options) -> list[Section]:
-    """RETURNS (List[Section]): One, like Table 3."""
-    nlp = spacy.blank("en")
-    folder = options.data / "ud_chinese_gsd_pos"
-    names = ("train", "dev", "test")
-    corpora = {x: [*docs_from_jsonl(folder / f"{x}.jsonl", nlp)] for x in names}
-    n_passes = N_PASSES
-    if options.quick:
-        corpora = {x: docs[:QUICK_DOCS] for x, docs in corpora.items()}
-        n_passes = dict.fromkeys(MODELS, QUICK_PASSES)
+def measure(args: argparse.Namespace) -> list[str]:
+    """Measure the table."""
+    folder, corpora = args.data / "ud_chinese_gsd_pos", {}
+    for part in ("train", "dev", "test"):
+        records = read_records(folder / f"{part}.jsonl", False)
+        records = records[:QUICK_DOCS] if args.quick else records
+        corpora[part] = make_docs(records, lambda x: x["spans"])
+    n_passes = dict.fromkeys(MODELS, QUICK_PASSES) if args.quick else N_PASSES
     models = []
     for name in MODELS:
-        models.append(train(name, corpora["train"], n_passes[name]))
+        models.append(train(name, corpora["train"], n_passes[name], SEEDS[0]))
         for corpus in ("dev", "test"):
             judge(models[-1], corpus, corpora[corpus])
     measure_times(models, corpora["test"])
-    train_again(models, corpora, n_passes, SEEDS[:1] if options.quick else SEEDS)
-    words = ", ".join(f"{n_words(docs):,} of {x}" for x, docs in corpora.items())
-    protocol = (
-        f"Universal Dependencies, Chinese GSD, release 1.3, 14 tags; words: {words}. "
-        "Features, from two occurrences on: the word, its neighbours, the two pairs of "
-        "it with one of them, its first and last character, its length. Averaged "
-        "perceptron, "
-        f"{n_passes['order 1']} passes (words: {n_passes['words']}), weights of longer "
-        "patterns 0 or more. Order 2: triples of "
-        "tags that occur 30 times. Words: no pattern alone, but weights for triples "
-        "(20 times) given their first or their last word, if the two occur together 5 "
-        "times. Wildcards: the same for patterns such as `ADP * ADP *` and `*1 PUNCT "
-        "*1`, given one of the four words before the last one (5 times). Steps of "
-        f"these weights are {RATE['transition']} of those of others; those up to "
-        f"{FORGOTTEN['transition']} are forgotten after training."
-    )
+    train_again(models, corpora, n_passes, SEEDS[:1] if args.quick else SEEDS)
     return [
-        Section(
-            "Qian and Liu, Table 3: Chinese parts of speech",
-            protocol,
-            HEADER,
-            [row(model, models[0]) for model in models],
-            notes(models),
-        )
+        "Qian and Liu, Table 3: Chinese parts of speech",
+        table(COLUMNS, [row(model, models[0]) for model in models]),
     ]
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(sections, "Tag Chinese words: Table 3 of Qian and Liu."))
+    sys.exit(run_script(measure, __doc__))

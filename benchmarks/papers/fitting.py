@@ -1,11 +1,13 @@
-"""Docs, a fit of the component on them, and the command line of a script of a paper."""
+"""What the scripts of the papers share: docs, fits, tests, their command line.
+
+Each has a function `measure(args)` that returns its tables, in Markdown. results.md has
+them, with what there is to be said of data, settings and figures, written by hand.
+"""
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,12 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+# ruff: noqa: E402 - the other benchmarks are scripts, and no package
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import SEED, Timed, make_parser, read_lines, report, take_turns
+
+# isort: split
 import numpy as np
-import sections  # noqa: F401 - it makes the other benchmarks importable
-from measuring import SEED, shuffled
 from numpy.typing import NDArray
 from scipy.stats import binomtest
-from sections import Options, Section
 from spacy import blank
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -30,13 +35,8 @@ from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.lbfgs import Fit, make_lbfgs
 from spacy_hosemi.training.objectives import Objective
 
-# The fit of the paper's own code: 100 iterations at most, sigma = 1. On three folds of
-# train the mean F1 of C1 to SC3 is 85.62, 85.69, 85.58 and 85.41 with tolerances of
-# 3e-4, 5e-4, 7e-4 and 1e-3.
-PAPER_FIT = {"l2": 1.0, "max_iter": 100, "tolerance": 5e-4}
 QUICK_DOCS = 40
 QUICK_ITERATIONS = 5
-N_TIMED = 4  # passes
 
 Spans = Sequence[tuple[int, int, str]]
 Record = dict[str, Any]
@@ -78,16 +78,8 @@ class Fitted:
 
 def read_records(path: Path, quick: bool) -> list[Record]:
     """Read a file of JSON lines; if quick its first documents only."""
-    with open(path, encoding="utf-8") as lines:
-        records = [json.loads(line) for line in lines]
+    records = list(map(json.loads, read_lines(path)))
     return records[:QUICK_DOCS] if quick else records
-
-
-def fold(records: Sequence[Record], k: int, n: int) -> tuple[list, list]:
-    """The k-th of n folds: what is trained on, and what is tested on."""
-    mixed = shuffled(records, SEED)
-    rest = [record for i, record in enumerate(mixed) if i % n != k]
-    return rest, mixed[k::n]
 
 
 def make_docs(records: Iterable[Record], spans: Callable[[Record], Spans]) -> list[Doc]:
@@ -174,13 +166,13 @@ class Averaged:
 
     component (HighOrderSemiCRF): Without weights of 0.
     cpu_s, fit_s (float): Of all training, and of the passes alone.
-    n_met (int): Label patterns that it began with.
+    n_first (int): Label patterns that it began with.
     """
 
     component: Any
     cpu_s: float
     fit_s: float = 0.0
-    n_met: int = 0
+    n_first: int = 0
 
 
 def averaged(
@@ -204,7 +196,7 @@ def averaged(
     fit = make_averaged(n_passes, rate, seed, nonnegative=True, progress=False)
 
     def timed_fit(batch: Batch) -> None:
-        found.n_met = len(found.component.automaton.patterns)
+        found.n_first = len(found.component.automaton.patterns)
         began = time.process_time()
         fit(batch)
         found.fit_s = time.process_time() - began
@@ -231,50 +223,20 @@ def predicted(nlp: Language, docs: Iterable[Doc]) -> list[Doc]:
     return [nlp(doc) for doc in fresh(docs, nlp.vocab)]
 
 
-def span_f1(gold: Iterable[Doc], found: Iterable[Doc]) -> float:
-    """Micro-averaged F1 of entities, exact span and label, in per cent."""
-    return f1(map(entities, gold), map(entities, found))
-
-
 def entities(doc: Doc) -> set[tuple[int, int, str]]:
     """Start, end (exclusive) and label of each."""
     return {(ent.start, ent.end, ent.label_) for ent in doc.ents}
 
 
-def f1(gold: Iterable[set[Any]], found: Iterable[set[Any]]) -> float:
-    """Micro-averaged F1 of sets, in per cent."""
-    correct = n_gold = n_found = 0
-    for expected, actual in zip(gold, found):
-        correct += len(expected & actual)
-        n_gold += len(expected)
-        n_found += len(actual)
-    return 200 * correct / max(1, n_gold + n_found)
-
-
 def best_us(
-    runs: Mapping[Any, Callable[[], object]], n_tokens: int
+    runs: Mapping[Any, Callable[[], object] | Timed], n_tokens: int
 ) -> dict[Any, float]:
-    """Time what can be run again and again.
-
-    runs (Mapping[Any, Callable]): What is timed, by name.
-    n_tokens (int): In each run.
-    RETURNS (Dict[Any, float]): CPU us a token of each: the best of `N_TIMED` passes in
-        which all take turns, since the machine may be busy for a while. As in `timeit`
-        garbage is not collected: that takes as long as there are objects of all runs.
-    """
-    best = dict.fromkeys(runs, math.inf)
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(N_TIMED):
-            for name, run in runs.items():
-                began = time.process_time()
-                run()
-                us = 1e6 * (time.process_time() - began) / n_tokens
-                best[name] = min(us, best[name])
-    finally:
-        gc.enable()
-    return best
+    """CPU us a token of the best of three passes in which all take turns."""
+    timed = {
+        name: run if isinstance(run, Timed) else Timed(lambda _, run=run: run())
+        for name, run in runs.items()
+    }
+    return {name: 1e6 * min(s) / n_tokens for name, s in take_turns(timed).items()}
 
 
 def mc_nemar(before: Bools, after: Bools) -> tuple[int, int, float]:
@@ -291,24 +253,33 @@ def mc_nemar(before: Bools, after: Bools) -> tuple[int, int, float]:
     return only_before, only_after, float(p)
 
 
-def main(measure: Callable[[Options], list[Section]], description: str) -> int:
-    """Print the sections of a script."""
-    parser = argparse.ArgumentParser(description=description)
-    add_arguments(parser)
-    args = parser.parse_args()
-    options = Options(args.data, args.quick, Path(__file__).resolve().parent)
-    print(*measure(options), sep="\n\n")
-    return 0
+def run_script(
+    measure: Callable[[argparse.Namespace], list[str]],
+    description: str | None,
+    *options: tuple[str, dict[str, Any]],
+) -> int:
+    """Print the tables of a script.
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What each script and `run.py` take."""
+    measure (Callable): Measures as the command line says.
+    description (str): The docstring of the script.
+    options (Tuple[str, dict]): Its own options.
+    """
+    parser = make_parser(description, "--quick", "--json")
     parser.add_argument(
         "--data", type=Path, required=True, help="folder with all data sets"
     )
     parser.add_argument(
-        "--quick", action="store_true", help="small: does it run? Says nothing of F1"
+        "--pictures",
+        type=Path,
+        default=Path(__file__).resolve().parent,
+        metavar="DIR",
+        help="where pictures are written (default: beside the script)",
     )
+    for name, given in options:
+        parser.add_argument(name, **given)
+    args = parser.parse_args()
+    report(args, parser.prog, *measure(args))
+    return 0
 
 
 def tell(text: str) -> None:

@@ -13,6 +13,7 @@ to order 7, parts of references less. Here all is the same but the data and the 
 
 from __future__ import annotations
 
+import argparse
 import math
 import sys
 from collections import Counter
@@ -31,19 +32,17 @@ from fitting import (
     Spans,
     best_us,
     entities,
-    f1,
     fitted,
     fresh,
-    main,
     make_docs,
     mc_nemar,
     predicted,
     read_records,
+    run_script,
     tell,
 )
-from measuring import SEED, shuffled
-from pictures import COLOURS, GRID, draw
-from sections import Options, Section
+from harness import Timed, f1, shuffled, table
+from pictures import picture
 from spacy.tokens import Doc
 
 from spacy_hosemi import core
@@ -135,9 +134,6 @@ class Measured:
         return len(self.fit.component.automaton.patterns)
 
 
-Found = dict[str, list[Measured]]  # by data set
-
-
 # ------------------------------------------------------------------------------ history
 
 
@@ -204,27 +200,24 @@ def label_sequences(component: Any, docs: Sequence[Doc]) -> list[list[str]]:
 # ---------------------------------------------------------------------------- measuring
 
 
-def compare(name: str, options: Options) -> list[Measured]:
+def compare(name: str, args: argparse.Namespace) -> list[Measured]:
     """Train a model of each order on a data set."""
-    task, folder = TASKS[name], options.data / name
+    task, folder = TASKS[name], args.data / name
     train, test = (
-        shuffled(read_records(folder / part, options.quick), SEED)
+        shuffled(read_records(folder / part, args.quick))
         for part in ("train.jsonl", "test.jsonl")
     )
     train = make_docs(train[: task.n_train], task.spans)
     test = make_docs(test[:N_TEST], task.spans)
-    orders = (ORDERS[0], ORDERS[-1]) if options.quick else ORDERS
-    found = [measure(task, order, train, test, options.quick) for order in orders]
+    orders = (ORDERS[0], ORDERS[-1]) if args.quick else ORDERS
+    found = [measure_one(task, order, train, test, args.quick) for order in orders]
     measure_times(found, test[:N_TIMED_DOCS])
     for x in found:
-        tell(
-            f"{name} {x.order}: F1 {x.f1:.2f}, {x.bits:.3f} bits, {x.n_patterns} "
-            f"patterns, {x.fit.cpu_s:.1f} CPU s, {x.component_us:.1f} us"
-        )
+        tell(f"{name} {x.order}: F1 {x.f1:.2f}, {x.bits:.3f} bits")
     return found
 
 
-def measure(
+def measure_one(
     task: Task, order: int, train: Sequence[Doc], test: Sequence[Doc], quick: bool
 ) -> Measured:
     """Train and test one model; its times at test are still to be measured."""
@@ -235,42 +228,29 @@ def measure(
     is_right = [case in x for cases, x in zip(gold, own) for case in sorted(cases)]
     known, asked = (label_sequences(fit.component, docs) for docs in (train, test))
     bits = History(known, order).bits(asked)
-    return Measured(order, fit, bits, f1(gold, own), np.array(is_right, bool))
+    return Measured(order, fit, bits, f1(own, gold), np.array(is_right, bool))
 
 
 def measure_times(found: Sequence[Measured], test: Sequence[Doc]) -> None:
     """Fill in what a token costs."""
-    runs: dict[tuple[int, str], Callable[[], object]] = {}
+    runs: dict[tuple[int, str], Timed] = {}
     for k, x in enumerate(found):
         component = x.fit.component
-        potentials = component.model.predict(fresh(test, component.vocab))
-        runs[k, "component"] = partial(_annotate, component, test)
-        runs[k, "decoding"] = partial(
-            core.viterbi_many, component.automaton, potentials
-        )
-    us = best_us(runs, sum(map(len, test)))
-    for k, x in enumerate(found):
-        x.component_us, x.decoding_us = us[k, "component"], us[k, "decoding"]
-
-
-def _annotate(component: Any, docs: Sequence[Doc]) -> None:
-    """Predict copies of docs: entities that are there already would stay."""
-    for _ in component.pipe(fresh(docs, component.vocab)):
-        pass
+        docs = partial(fresh, test, component.vocab)
+        potentials = component.model.predict(docs())
+        decode = partial(core.viterbi_many, component.automaton, potentials)
+        whole = Timed(lambda docs, pipe=component.pipe: list(pipe(docs)), docs)
+        runs[k, "component"] = whole
+        runs[k, "decoding"] = Timed(lambda _, decode=decode: decode())
+    for (k, part), us in best_us(runs, sum(map(len, test))).items():
+        setattr(found[k], f"{part}_us", us)
 
 
 # ------------------------------------------------------------------------------- tables
 
-HEADER = (
-    "data",
-    "order",
-    "F1",
-    "p",
-    "bits",
-    "patterns",
-    "training",
-    "component",
-    "decoding",
+COLUMNS = (
+    *("data", "order|d", "F1|.2f", "p", "bits|.3f", "patterns|,d", "training|.1f"),
+    *("component|.2f", "decoding|.2f"),
 )
 
 
@@ -280,175 +260,68 @@ def p_value(before: Measured, after: Measured) -> str:
     return f"{p:.2g}" if p else "<1e-300"
 
 
-def rows(name: str, found: Sequence[Measured]) -> list[list[str]]:
+def rows(name: str, found: Sequence[Measured]) -> list[list[Any]]:
     """Of the table: one data set."""
+    ps = [None, *(p_value(*pair) for pair in zip(found, found[1:]))]
     return [
-        [
-            name,
-            f"{x.order}",
-            f"{x.f1:.2f}",
-            p_value(before, x) if before else "-",
-            f"{x.bits:.3f}",
-            f"{x.n_patterns:,}",
-            f"{x.fit.cpu_s:.1f}",
-            f"{x.component_us:.2f}",
-            f"{x.decoding_us:.2f}",
-        ]
-        for before, x in zip([None, *found], found)
+        [name, x.order, x.f1, p, x.bits, x.n_patterns]
+        + [x.fit.cpu_s, x.component_us, x.decoding_us]
+        for p, x in zip(ps, found)
     ]
 
 
-def summary(name: str, found: Sequence[Measured]) -> list[str]:
+def summary(name: str, found: Sequence[Measured]) -> list[Any]:
     """Of the second table: a data set, higher orders against the first."""
     first, last = found[0], found[-1]
     shown = [x for x in found if x.order in SHOWN]
+    costs: list[Callable[[Measured], float]] = [
+        lambda x: x.fit.cpu_s,
+        lambda x: x.component_us,
+        lambda x: x.decoding_us,
+    ]
     return [
         f"{name}: {TASKS[name].what}",
-        f"{first.f1:.2f}",
-        *(f"{x.f1 - first.f1:+.2f}" for x in shown),
-        p_value(first, last),
-        f"{first.bits:.2f}",
-        *(f"{x.bits - first.bits:+.2f}" for x in shown),
-        f"{last.fit.cpu_s / first.fit.cpu_s:.2f}",
-        f"{last.component_us / first.component_us:.2f}",
-        f"{last.decoding_us / first.decoding_us:.2f}",
+        *(first.f1, *(x.f1 - first.f1 for x in shown), p_value(first, last)),
+        *(first.bits, *(x.bits - first.bits for x in shown)),
+        *(cost(last) / cost(first) for cost in costs),
     ]
 
 
-def summary_header(orders: Sequence[int]) -> list[str]:
-    """Of the second table."""
-    shown = [f"at {k}" for k in orders if k in SHOWN]
-    return [
-        "data",
-        "F1",
-        *shown,
-        "p",
-        "bits",
-        *shown,
-        "training",
-        "component",
-        "decoding",
-    ]
-
-
-def fill(drawn: Any, found: Found) -> None:
-    """Draw what order is worth and what it costs."""
-    panels = {
-        "F1, more than at order 1": lambda x, first: x.f1 - first.f1,
-        "bits to tell a label from those before it": lambda x, _: x.bits,
-        "CPU time of training, to order 1": lambda x, first: (
-            x.fit.cpu_s / first.fit.cpu_s
-        ),
-        "CPU time of prediction, to order 1": lambda x, first: (
-            x.component_us / first.component_us
-        ),
-    }
-    for panel, (title, value) in zip(drawn.subplots(2, 2).flat, panels.items()):
-        for colour, (name, models) in zip(COLOURS, found.items()):
-            values = [value(x, models[0]) for x in models]
-            style = {"color": colour, "marker": "o", "markersize": 4, "label": name}
-            panel.plot([x.order for x in models], values, **style)
-        panel.set(title=title, xlabel="order", xticks=ORDERS)
-        panel.grid(**GRID)
-    drawn.axes[2].legend(frameon=False)  # where the lines leave room
-
-
-def sections(options: Options) -> list[Section]:
+def measure(args: argparse.Namespace) -> list[str]:
     """Measure both tables."""
-    found = {name: compare(name, options) for name in TASKS}
-    orders = [x.order for x in next(iter(found.values()))]
-    sizes = ", ".join(f"{name} {x.n_train:,}" for name, x in TASKS.items())
-    picture = draw("orders", (9.0, 6.6), options, lambda x: fill(x, found))
-    return [
-        Section(
-            title="Order of label patterns on six kinds of data",
-            protocol="For each order a model with all label pairs and all longer "
-            "label patterns that train has twice, up to that order; all else is the "
-            "same. "
-            f"Documents of train, shuffled: {sizes}; of test {N_TEST:,} at most. "
-            "Features: the preset `default`; words around and within for punctuation, "
-            "those of the table above for letters. Punctuation has l2 = 1 and at most "
-            f"{punctuation.FIT['max_iter']} iterations of L-BFGS, the others l2 = 0.1 "
-            f"and at most {FIT['max_iter']}.",
-            header=HEADER,
-            rows=[row for name in found for row in rows(name, found[name])],
-            notes=[
-                '"F1" of exact spans on test (of letters and parts of speech the share '
-                'that is right, of punctuation words with a mark); "p": McNemar\'s '
-                "exact test against the row above, of all that is to be found; cases "
-                "of one document are not independent of each other. "
-                '"bits": cross-entropy of a label of test given as many labels before '
-                "it, no text, by a smoothed n-gram model of the labels of train. "
-                '"training": CPU s of reading features and fitting. "component", '
-                f'"decoding": CPU us a token of the first {N_TIMED_DOCS} documents of '
-                "test, of all from `Doc` to `doc.ents` and of the search for the best "
-                "segmentation alone.",
-                "Letters are not measured as by Qian and Liu: by log-likelihood "
-                "instead of the perceptron, and with patterns that occur twice instead "
-                "of more than ten times, on the split of the file.",
-            ],
-            pictures=picture,
-        ),
-        Section(
-            title="When does order pay?",
-            protocol="The same figures, higher orders against order 1: F1 and what it "
-            'gains, "p" of the last order against the first, bits of a label given the '
-            "one before it and what more labels change, CPU time of the last order "
-            "divided by that of the first.",
-            header=summary_header(orders),
-            rows=[summary(name, models) for name, models in found.items()],
-            notes=[] if options.quick else [answer(found)],
-        ),
+    found = {name: compare(name, args) for name in TASKS}
+    shown = [x.order for x in next(iter(found.values())) if x.order in SHOWN]
+    gains = [f"at {order}|+.2f" for order in shown]
+    costs = [f"{name}|.2f" for name in ("training", "component", "decoding")]
+    columns = ["data", "F1|.2f", *gains, "p", "bits|.2f", *gains, *costs]
+    parts = [
+        "Order of label patterns on six kinds of data",
+        table(COLUMNS, [row for name in found for row in rows(name, found[name])]),
+        "Higher orders against order 1; times are those of the last order to the first",
+        table(columns, [summary(name, models) for name, models in found.items()]),
     ]
+    return parts if args.quick else [*parts, draw_orders(args, found)]
 
 
-def answer(found: Found) -> str:
-    """One paragraph, from the figures: order 3 against order 1, then order 7."""
-
-    def at(name: str, order: int) -> Measured:
-        return next(x for x in found[name] if x.order >= order)
-
-    def told(name: str) -> float:
-        return 1 - at(name, 3).bits / at(name, 1).bits
-
-    def mended(name: str) -> float:
-        return (at(name, 3).f1 - at(name, 1).f1) / (100 - at(name, 1).f1)
-
-    def between(value: Callable[[str], float], sign: str = "+") -> str:
-        values = sorted(map(value, others))
-        return f"{values[0]:{sign}.2f} to {values[-1]:{sign}.2f}"
-
-    ranked = sorted(found, key=told, reverse=True)
-    others = [name for name in found if name != "ocr_letters"]
-    listed = ", ".join(
-        f"{name} {100 * told(name):.0f} and {100 * mended(name):.0f} %"
-        for name in ranked
-    )
-    times = {
-        part: between(
-            lambda name, cost=cost: cost(at(name, 7)) / cost(at(name, 1)), sign=""
-        )
-        for part, cost in (
-            ("training", lambda x: x.fit.cpu_s),
-            ("prediction", lambda x: x.component_us),
-        )
+def draw_orders(args: argparse.Namespace, found: dict[str, list[Measured]]) -> str:
+    """Draw what order is worth and what it costs."""
+    values: dict[str, Callable[[Measured, Measured], float]] = {
+        "F1, more than at order 1": lambda x, first: x.f1 - first.f1,
+        "bits to tell a label from those before it": lambda x, first: x.bits,
+        "CPU time of training, to order 1": lambda x, y: x.fit.cpu_s / y.fit.cpu_s,
+        "CPU time of prediction, to order 1": lambda x, y: (
+            x.component_us / y.component_us
+        ),
     }
-    return (
-        "Order pays where labels farther back tell what the last one does not, and the "
-        "text leaves it open. Of the bits that a label takes after one other, two more "
-        f"save, and of the errors of order 1 order 3 mends: {listed}. "
-        "Handwritten letters have both: single pictures say little, and all words of "
-        "test are among the 55 words of train. Elsewhere order 2 brings "
-        f"{between(lambda name: at(name, 2).f1 - at(name, 1).f1)} F1, order 3 "
-        f"{between(lambda name: at(name, 3).f1 - at(name, 2).f1)} more, and order 7 "
-        f"{between(lambda name: at(name, 7).f1 - at(name, 3).f1)} beyond that, for "
-        f"{times['training']} times the time of training and {times['prediction']} "
-        "times that of prediction. Longer histories are seldom met again: their bits "
-        "rise, and F1 gains little or falls. So take order 2 or 3, order 1 where two "
-        "labels tell no more than one, and more only where bits go on falling: label "
-        "sequences alone show that in a second."
-    )
+    panels = []
+    for title, value in values.items():
+        lines = {
+            name: [(x.order, value(x, models[0])) for x in models]
+            for name, models in found.items()
+        }
+        panels.append((lines, {"title": title, "xlabel": "order", "xticks": ORDERS}))
+    return picture(args.pictures / "orders", panels, (9.0, 6.6), 2)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sections, __doc__.partition("\n")[0]))
+    sys.exit(run_script(measure, __doc__))

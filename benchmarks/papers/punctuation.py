@@ -22,18 +22,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from fitting import (
-    Record,
-    add_arguments,
-    f1,
-    fitted,
-    fold,
-    make_docs,
-    predicted,
-    read_records,
-    tell,
-)
-from sections import Options, Section
+from fitting import Record, fitted, make_docs, predicted, read_records, run_script, tell
+from harness import f1, folds, table
 from spacy.tokens import Doc
 
 NONE = "NONE"
@@ -110,82 +100,26 @@ def model(kind: str, order: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return settings, features
 
 
-def measure(
-    kind: str, order: int, train: list[Doc], test: list[Doc], quick: bool
-) -> tuple[str, str]:
-    """Train and test one model.
-
-    RETURNS (Tuple[str, str]): F1 and CPU seconds.
-    """
-    fit = fitted(train, *model(kind, order), FIT, quick)
-    found = f1(map(marks, test), map(marks, predicted(fit.nlp, test)))
-    tell(f"punctuation {kind}{order}: F1 {found:.2f}, {fit.cpu_s:.1f} CPU s")
-    return f"{found:.2f}", f"{fit.cpu_s:.1f}"
-
-
-def sections(options: Options) -> list[Section]:
-    """Measure the table."""
-    folder = options.data / "punctuation"
-    train, test = (
-        make_docs(read_records(folder / name, options.quick), segments)
-        for name in ("train.jsonl", "test.jsonl")
-    )
+def measure(args: argparse.Namespace) -> list[str]:
+    """Measure the table, on test or on a third of train."""
+    folder = args.data / "punctuation"
+    train = read_records(folder / "train.jsonl", args.quick)
+    if getattr(args, "held_out", False):
+        train, test = next(folds(train, 3))
+    else:
+        test = read_records(folder / "test.jsonl", args.quick)
+    docs, gold = make_docs(train, segments), make_docs(test, segments)
     rows = []
     for (kind, order), theirs in THEIRS.items():
-        found, cpu_s = measure(kind, order, train, test, options.quick)
-        rows.append([f"{kind}{order}", found, *theirs, cpu_s])
-    return [
-        Section(
-            title="Nguyen et al. 2011, Table 3: punctuation of dialogue",
-            protocol="3,221 texts to train on and 2,229 to test, the files of their "
-            "code, and its labels: the first word of a clause names the mark that ends "
-            "it, a segment is a run of one label. C1 to C3 are linear chains "
-            '(`encoding = "IO"`) with label patterns up to that order, SC1 to SC3 '
-            'segments; every token is in one (`outside = "none"`). Features: words up '
-            "to four places away, pairs of neighbours, and at each word of a segment "
-            "but the first the word and the one before it; for pairs of labels the "
-            "words at the transition, and of segments each word in them; of segments "
-            "words at both ends and the length, too. At most 60 iterations of L-BFGS; "
-            "l2 of families of features, like these, from three folds of train. F1 of "
-            "words with a mark, on test.",
-            header=["model", "F1", "paper", "their code", "CPU s"],
-            rows=rows,
-            notes=[
-                "On the folds SC2 had 70.6 with `l2 = 1` and neither words at "
-                "transitions nor at ends nor lengths, 71.6 with transitions and this "
-                "`l2` but 1 for patterns, 71.9 with all; SC3 72.0. With an `l2` of 4 "
-                "for patterns SC2 has 72.1 and SC3 72.2, with 16 71.9 and 72.0."
-            ],
-        ),
-        Section(
-            title="Nguyen et al. 2011, Table 2: arguments of relations",
-            protocol="Not measured: its data, ACE 2005, are not public.",
-            header=["model", "F1", "paper"],
-            rows=[["SC2, mean of six relations", "not measured", "48.38"]],
-        ),
-    ]
+        fit = fitted(docs, *model(kind, order), FIT, args.quick)
+        found = f1(map(marks, predicted(fit.nlp, gold)), map(marks, gold))
+        tell(f"punctuation {kind}{order}: F1 {found:.2f}, {fit.cpu_s:.1f} CPU s")
+        rows.append([f"{kind}{order}", found, *theirs, fit.cpu_s])
+    columns = ["model", "F1|.2f", "paper", "their code", "CPU s|.1f"]
+    return ["Nguyen et al. 2011, Table 3: punctuation", table(columns, rows)]
 
 
-def compare(args: argparse.Namespace) -> None:
-    """Compare the models on a third of train."""
-    records = read_records(args.data / "punctuation" / "train.jsonl", args.quick)
-    parts = [make_docs(part, segments) for part in fold(records, 0, 3)]
-    for kind, order in THEIRS:
-        measure(kind, order, parts[0], parts[1], args.quick)
-
-
-def main() -> int:
-    """Measure as the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    add_arguments(parser)
-    parser.add_argument("--held-out", action="store_true", help="on a third of train")
-    args = parser.parse_args()
-    if args.held_out:
-        compare(args)
-    else:
-        print(*sections(Options(args.data, args.quick, args.data)), sep="\n\n")
-    return 0
-
+HELD_OUT = {"action": "store_true", "help": "test on a third of train"}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_script(measure, __doc__, ("--held-out", HELD_OUT)))

@@ -22,13 +22,13 @@ share what their tokens score (SegmentOpt). Ours read the same features of token
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import groupby
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -37,20 +37,17 @@ from fitting import (
     QUICK_ITERATIONS,
     Cost,
     entities,
-    f1,
     fitted,
     fresh,
-    main,
     make_docs,
     predicted,
     read_records,
-    span_f1,
+    run_script,
     tell,
 )
-from measuring import SEED, shuffled
+from harness import f1, shuffled, table
 from peers import open_crfsuite, train_crfsuite
-from pictures import COLOURS, GRID, draw
-from sections import Options, Section
+from pictures import picture
 from spacy.tokens import Doc
 
 from spacy_hosemi.model.weights.storage import size_of
@@ -61,7 +58,6 @@ SIZES = {
     "usaddress": (180, 365, 730),
 }
 FIT = {"l2": 0.1, "max_iter": 50, "tolerance": 0.0}
-AIM = 1.3
 PEER = "CRFsuite"
 PEER_FIT = {"feature.possible_states": True, "epsilon": 0.0, "delta": 0.0}
 
@@ -87,9 +83,6 @@ class Measured:
     n_weights: int | None = None
 
 
-BySize = Mapping[str, Measured]  # all models of one size, by name
-
-
 def models(longest: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     """Settings of the component and of its features, by name.
 
@@ -105,17 +98,17 @@ def models(longest: int) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
     }
 
 
-def compare(name: str, options: Options) -> Iterator[Measured]:
+def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
     """Train all models on all sizes of a data set.
 
     YIELDS (Measured): Models in the order of `models` for each size.
     """
-    folder = options.data / name
+    folder = args.data / name
     train, test = (
-        make_docs(read_records(folder / part, options.quick), lambda x: x["spans"])
+        make_docs(read_records(folder / part, args.quick), lambda x: x["spans"])
         for part in ("train.jsonl", "test.jsonl")
     )
-    train = shuffled(train, SEED)
+    train = shuffled(train)
     is_covered = all(token.ent_type for doc in train for token in doc)
     common = {"max_order": 1, "outside": "none" if is_covered else "run"}
     fitted(train[:QUICK_DOCS], common, {}, FIT, quick=True)  # what is loaded once
@@ -123,14 +116,14 @@ def compare(name: str, options: Options) -> Iterator[Measured]:
         docs, chain = train[:size], None
         longest = max(len(ent) for doc in docs for ent in doc.ents)
         for model, (settings, features) in models(longest).items():
-            fit = fitted(docs, {**common, **settings}, features, FIT, options.quick)
+            fit = fitted(docs, {**common, **settings}, features, FIT, args.quick)
             chain = chain or fit.component
-            right = span_f1(test, predicted(fit.nlp, test))
+            right = f1(map(entities, predicted(fit.nlp, test)), map(entities, test))
             n_weights = size_of(fit.component.weights)["weights"]
             tell(f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right:.2f}")
             yield Measured(name, size, model, fit.cpu_s, right, fit.cost, n_weights)
         if find_spec("pycrfsuite"):
-            n_iterations = QUICK_ITERATIONS if options.quick else FIT["max_iter"]
+            n_iterations = QUICK_ITERATIONS if args.quick else FIT["max_iter"]
             figures = train_peer(chain, docs, test, n_iterations)
             tell(f"{name} {size} {PEER}: {figures[0]:.2f} CPU s, F1 {figures[1]:.2f}")
             yield Measured(name, size, PEER, *figures)
@@ -173,127 +166,67 @@ def train_peer(
         names = map(inventory.names.index, tagger.tag(read(doc)))
         return set(inventory.decode((i, i + 1, y) for i, y in enumerate(names)))
 
-    return cpu_s, f1(map(entities, test), map(found, fresh(test)))
+    return cpu_s, f1(map(found, fresh(test)), map(entities, test))
 
 
-def row(x: Measured, chain: Measured) -> list[str]:
-    """Of the table; chain is that of BILUO tags, of the same size."""
-    cells = [x.data, f"{x.size:,}", x.model, f"{x.cpu_s:.2f}", f"{ratio(x, chain):.2f}"]
-    if x.cost is None or chain.cost is None:
-        return [*cells, "-", "-", "-", "-", f"{x.f1:.2f}"]
-    return [
-        *cells,
-        f"{x.cost.inference_s:.2f}",
-        f"{x.cost.inference_s / chain.cost.inference_s:.2f}",
-        f"{x.cost.n_values}",
-        f"{x.n_weights:,}",
-        f"{x.f1:.2f}",
-    ]
-
-
-HEADER = (
-    "data",
-    "documents",
-    "model",
-    "CPU s",
-    "ratio",
-    "inference",
-    "ratio",
-    "values",
-    "weights",
-    "F1",
+COLUMNS = (
+    *("data", "documents|,d", "model", "CPU s|.2f", "ratio|.2f", "inference|.2f"),
+    *("ratio|.2f", "values|d", "weights|,d", "F1|.2f"),
 )
 
 
-def ratio(x: Measured, chain: Measured) -> float:
-    """Of CPU seconds of training."""
-    return x.cpu_s / chain.cpu_s
+def row(x: Measured, chain: Measured) -> list[Any]:
+    """Of the table; chain is that of BILUO tags, of the same size."""
+    cells = [x.data, x.size, x.model, x.cpu_s, x.cpu_s / chain.cpu_s]
+    if x.cost is None or chain.cost is None:
+        return [*cells, None, None, None, None, x.f1]
+    seconds = x.cost.inference_s
+    inference = [seconds, seconds / chain.cost.inference_s]
+    return [*cells, *inference, x.cost.n_values, x.n_weights, x.f1]
 
 
-def notes(groups: Sequence[BySize]) -> list[str]:
-    """What the table says, in sentences."""
-
-    def between(model: str, chain: str) -> str:
-        found = sorted(ratio(x[model], x[chain]) for x in groups if chain in x)
-        return f"{found[0]:.2f} to {found[-1]:.2f}"
-
-    worst = max(ratio(x["shared"], x["BILUO"]) for x in groups)
-    said = [
-        f"Segments of any length take {between('shared', 'BILUO')} times the CPU time "
-        f"of the BILUO chain; the aim was {AIM} at most, which is "
-        f"{'reached' if worst <= AIM else 'missed'}. Segments that are summed one by "
-        f"one take {between('one by one', 'shared')} times that of shared ones, with a "
-        f"feature of each as a unit {between('one by one, unit', 'shared')} times."
-    ]
-    if all(PEER in x for x in groups):
-        said.append(
-            f"CRFsuite trains the same chain in {between(PEER, 'BILUO')} times our "
-            f"time; shared segments take {between('shared', PEER)} times that of "
-            "CRFsuite, reading features included on our side alone."
-        )
-    return [
-        *said,
-        f"The chain of IO tags is the hardest to reach ({between('shared', 'IO')}): it "
-        "has one weight for a feature and label, segments three, those inside and at "
-        "both borders.",
-        "Our BILUO chain has a term for each pair of tags though most cannot follow "
-        "each other: of 2,915 pairs of 13 labels 2,080, and log Z and marginals take "
-        "the same time if none is forbidden (7.6 us a token of random scores; 2.2 for "
-        "segments of 13 labels). Segment of the paper adds up the features of every "
-        "segment anew; here segments that are summed one by one still share what their "
-        "tokens score, and they are less far behind than in the figure.",
-    ]
+def ratios(found: Sequence[Measured]) -> list[list[Any]]:
+    """Least and greatest ratio of CPU seconds of two models, over data and sizes."""
+    cpu_s = {(x.model, x.data, x.size): x.cpu_s for x in found}
+    rows = []
+    for model, other in PAIRS:
+        some = [
+            seconds / cpu_s[(other, *which)]
+            for (name, *which), seconds in cpu_s.items()
+            if name == model and (other, *which) in cpu_s
+        ]
+        if some:
+            rows.append([f"{model} / {other}", min(some), max(some)])
+    return rows
 
 
-def fill(drawn: Any, found: Sequence[Measured]) -> None:
-    """Draw time by size, a panel for each data set."""
-    panels = drawn.subplots(1, len(SIZES))
-    for panel, name in zip(panels, SIZES):
-        of_data = [x for x in found if x.data == name]
-        for colour, model in zip(COLOURS, dict.fromkeys(x.model for x in of_data)):
-            points = [(x.size, x.cpu_s) for x in of_data if x.model == model]
-            panel.plot(*zip(*points), color=colour, marker="o", label=model)
-        panel.set(title=name, xlabel="training documents", xlim=(0, None))
-        panel.set(ylim=(0, None))
-        panel.grid(**GRID)
-    panels[0].set(ylabel="CPU s of training")
-    panels[-1].legend(frameon=False)
+PAIRS = (
+    *(("shared", "BILUO"), ("shared", "IO"), ("one by one", "shared")),
+    *(("one by one, unit", "shared"), (PEER, "BILUO"), ("shared", PEER)),
+)
 
 
-def sections(options: Options) -> list[Section]:
+def measure(args: argparse.Namespace) -> list[str]:
     """Measure the figure."""
-    found = [x for name in SIZES for x in compare(name, options)]
-    groups = [
-        {x.model: x for x in group}
-        for _, group in groupby(found, key=lambda x: (x.data, x.size))
+    found = [x for name in SIZES for x in compare(name, args)]
+    chains = {(x.data, x.size): x for x in found if x.model == "BILUO"}
+    parts = [
+        "Sarawagi 2019, Figure 2: running time of training",
+        table(COLUMNS, [row(x, chains[x.data, x.size]) for x in found]),
+        table(["CPU s", "least|.2f", "greatest|.2f"], ratios(found)),
     ]
-    return [
-        Section(
-            title="Sarawagi 2019, Figure 2: running time of training",
-            protocol="Cora, AnyStyle and US addresses (where test has another style "
-            "of labels than train), shuffled, the first documents of train; F1 on all "
-            "of test. All models have label pairs as patterns and read the preset "
-            "`default`, chains all of it at each token. "
-            f"{FIT['max_iter']} iterations of L-BFGS, l2 = {FIT['l2']}, without a "
-            'tolerance. "BILUO" is SequenceBCEU of the figure, "shared" SegmentOpt. '
-            '"One by one" are segments up to the longest span of the training '
-            "documents, each summed for itself, with a weight for each length; with "
-            '"unit" each has its number of tokens as a feature in the role `whole`: '
-            'the nearest here to Segment. "CRFsuite" is the BILUO chain of '
-            "python-crfsuite with the same features, a weight for each and each tag "
-            "that train has, its time without that "
-            'of reading features. "CPU s" of reading features and fitting, in one '
-            'process, one thread; "ratio" to BILUO; "inference" is the part of log Z '
-            'and marginals; "values": how often the objective was computed.',
-            header=HEADER,
-            rows=[row(x, group["BILUO"]) for group in groups for x in group.values()],
-            notes=notes(groups),
-            pictures=draw(
-                "running_time", (9.6, 3.2), options, lambda x: fill(x, found)
-            ),
-        )
-    ]
+    if args.quick:
+        return parts
+    panels = []
+    for name in SIZES:
+        lines: dict[str, list[tuple[float, float]]] = {}
+        for x in found:
+            if x.data == name:
+                lines.setdefault(x.model, []).append((x.size, x.cpu_s))
+        axes = {"title": name, "xlabel": "training documents", "ylabel": "CPU s"}
+        panels.append((lines, {**axes, "xlim": (0, None), "ylim": (0, None)}))
+    return [*parts, picture(args.pictures / "running_time", panels, (9.6, 3.2))]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sections, __doc__.partition("\n")[0]))
+    sys.exit(run_script(measure, __doc__))

@@ -1,0 +1,391 @@
+"""What all benchmarks share: arguments, data, time, tables, results."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib.metadata
+import json
+import os
+import platform
+import random
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, stdev
+from typing import Any, TypeVar
+
+# Read by the numerical libraries when they are imported, here and in what is run.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
+
+ROOT = Path(os.path.relpath(Path(__file__).resolve().parents[1]))
+RESULTS = ROOT / "benchmarks" / "results"
+SEED = 0
+MB = 1e6
+N_PASSES = 3
+
+sys.path.insert(0, str(ROOT / "corpus"))
+
+from convert import convert as convert  # noqa: E402
+from convert import docs_from_jsonl as docs_from_jsonl  # noqa: E402
+from spacy.scorer import PRFScore  # noqa: E402
+
+Lines = Sequence[bytes]  # of a file of JSON lines
+Key = TypeVar("Key", bound=Hashable)
+
+
+# ---------------------------------------------------------------------------- arguments
+
+
+def existing(text: str) -> Path:
+    """A path of the command line that must exist."""
+    if not (path := Path(text)).exists():
+        raise argparse.ArgumentTypeError(f"there is no {text}")
+    return path
+
+
+def at_least(least: float, kind: type = int) -> Callable[[str], Any]:
+    """RETURNS (Callable): Reads a number of the command line that has a lower bound."""
+
+    def number(text: str) -> Any:
+        if (value := kind(text)) < least:
+            raise argparse.ArgumentTypeError(f"at least {least} is needed, got {text}")
+        return value
+
+    return number
+
+
+def override(text: str) -> str:
+    """A setting of the command line, such as components.hosemi.max_order=3."""
+    if not re.fullmatch(r"\w+(\.[\w@*-]+)+=.*", text):
+        raise argparse.ArgumentTypeError(f"section.key=value is needed, got {text!r}")
+    return text
+
+
+SHARED: dict[str, dict[str, Any]] = {
+    "data": dict(type=existing, metavar="DATA", help="has {train,dev,test}.jsonl"),
+    "--config": dict(
+        type=existing,
+        default=ROOT / "configs" / "batch.cfg",
+        help="of hosemi, for `spacy train` (default: %(default)s)",
+    ),
+    "--overrides": dict(
+        type=override,
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="settings other than the config's: components.hosemi.max_order=3",
+    ),
+    "--models": dict(
+        type=existing,
+        nargs="+",
+        default=[],
+        metavar="DIR",
+        help="trained pipelines with hosemi (default: --config is trained)",
+    ),
+    "--cv": dict(type=at_least(2), metavar="K", help="test on K parts of train"),
+    "--dev": dict(
+        action="store_true",
+        help="for development: test on dev.jsonl, or on a fifth of train if there is "
+        "none; test.jsonl is not read",
+    ),
+    "--repeats": dict(
+        type=at_least(1), default=1, metavar="R", help="draw R times (default: 1)"
+    ),
+    "--max-train": dict(
+        type=at_least(1), metavar="N", help="draw at most N documents of train"
+    ),
+    "--passes": dict(
+        type=at_least(1), metavar="N", help="after a first one (default: %(default)s)"
+    ),
+    "--peer-settings": dict(
+        nargs=2,
+        type=float,
+        metavar=("C1", "C2"),
+        help="regularisation of CRFsuite (default: %(default)s; None: the best of nine "
+        "on dev, or by 3-fold cross-validation on train)",
+    ),
+    "--output": dict(
+        type=Path,
+        default=RESULTS,
+        metavar="DIR",
+        help="where results are written, whatever is there (default: %(default)s)",
+    ),
+    "--runs": dict(type=Path, metavar="DIR", help="keep data, models and logs there"),
+    "--json": dict(type=Path, metavar="FILE", help="append all figures as JSON"),
+    "--quick": dict(action="store_true", help="small: does it run? Quote no figures"),
+}
+
+
+def make_parser(
+    description: str | None, *names: str, **defaults: Any
+) -> argparse.ArgumentParser:
+    """Make the parser of a script.
+
+    description (str): Its docstring.
+    names (str): Options out of `SHARED`.
+    defaults (Any): Values by option that are not those of `SHARED`.
+    """
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in names:
+        parser.add_argument(name, **SHARED[name])
+    parser.set_defaults(**defaults)
+    return parser
+
+
+def choose_from(parser: argparse.ArgumentParser, name: str, all_: Iterable[str]) -> Any:
+    """Add an option that takes some of several names, all of them by default."""
+    names = list(all_)
+    shown = f"some of {', '.join(names)} (default: all)"
+    parser.add_argument(
+        name, nargs="+", choices=names, default=names, metavar="NAME", help=shown
+    )
+
+
+def run(args: argparse.Namespace, measure: Callable[..., Any]) -> int:
+    """Call `measure(args, folder)`, the folder being that of --runs or a temporary one.
+
+    What is wrong with files or data ends the script with one line.
+    """
+    try:
+        if getattr(args, "runs", None):
+            name = f"{args.data.resolve().name}-{args.config.stem}"
+            folder = args.runs / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+            folder.mkdir(parents=True)
+            measure(args, folder)
+        else:
+            with tempfile.TemporaryDirectory() as temporary:
+                measure(args, Path(temporary))
+    except (OSError, ValueError) as error:
+        sys.exit(f"{error}")
+    return 0
+
+
+# --------------------------------------------------------------------------------- data
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """Read the lines of a file that are not empty."""
+    with open(path, "rb") as lines:
+        return [line.rstrip(b"\n") for line in lines if line.strip()]
+
+
+def shuffled(lines: Sequence[Any], seed: int = SEED) -> list[Any]:
+    """Shuffle a copy by a seed."""
+    lines = list(lines)
+    random.Random(seed).shuffle(lines)
+    return lines
+
+
+def draw(lines: Lines, at_most: int | None) -> Lines:
+    """Draw some lines, the same ones for the same number; None: keep all."""
+    if at_most is None or at_most >= len(lines):
+        return lines
+    return shuffled(lines)[:at_most]
+
+
+def train_and_test(args: argparse.Namespace) -> tuple[Lines, Lines, str]:
+    """Read what --dev says.
+
+    RETURNS (Tuple[Lines, Lines, str]): Lines to train on, lines to test on, and how
+        the latter are called.
+    """
+    lines, dev = read_lines(args.data / "train.jsonl"), args.data / "dev.jsonl"
+    if not args.dev:
+        return lines, read_lines(args.data / "test.jsonl"), "test"
+    if dev.exists():
+        return lines, read_lines(dev), "dev"
+    lines = shuffled(lines)
+    n_test = len(lines) // 5
+    return lines[n_test:], lines[:n_test], "a fifth of train, held out"
+
+
+def folds(
+    lines: Sequence[Any], n_folds: int, seed: int = SEED
+) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Cut shuffled lines into parts.
+
+    YIELDS (Tuple[List, List]): For each part, all others and the part.
+    """
+    lines = shuffled(lines, seed)
+    for fold in range(n_folds):
+        rest = [line for i, line in enumerate(lines) if i % n_folds != fold]
+        yield rest, lines[fold::n_folds]
+
+
+# --------------------------------------------------------------------------------- time
+
+
+@dataclass
+class Timed:
+    """A function that is timed; what makes its argument and what looks at its result,
+    which are not."""
+
+    run: Callable[[Any], Any]
+    inputs: Callable[[], Any] = lambda: None
+    check: Callable[[Any], Any] = lambda found: None
+
+
+def take_turns(
+    calls: Mapping[Key, Timed],
+    n_passes: int = N_PASSES,
+    clock: Callable[[], float] = time.process_time,
+    least: float = 0.0,
+) -> dict[Key, list[float]]:
+    """Time calls that take turns, since the machine may be busy for a while.
+
+    calls (Mapping[Key, Timed]): By name.
+    n_passes (int): After a first one, which is not counted.
+    clock (Callable[[], float]): CPU seconds of this process, or another time.
+    least (float): Repeat a call until it took so many seconds, in each pass.
+    RETURNS (Dict[Key, List[float]]): Seconds of each call. Python's collector does not
+        look through what was there before.
+    """
+    found: dict[Key, list[float]] = {name: [] for name in calls}
+    names = list(calls)
+    gc.collect()
+    for turn in range(1 + n_passes):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            seconds: list[float] = []
+            while not seconds or sum(seconds) < least:
+                given = calls[name].inputs()
+                gc.freeze()
+                began = clock()
+                result = calls[name].run(given)
+                seconds.append(clock() - began)
+                gc.unfreeze()
+                calls[name].check(result)
+            if turn > 0:
+                found[name] += seconds
+    return found
+
+
+# ------------------------------------------------------------------- figures and tables
+
+
+def f1(found: Iterable[set[Any]], gold: Iterable[set[Any]]) -> float:
+    """Micro-averaged F1 of sets, in per cent."""
+    score = PRFScore()
+    for pair in zip(found, gold):
+        score.score_set(*pair)
+    return 100 * score.fscore
+
+
+def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and standard deviation, 0 of a single value."""
+    return mean(values), stdev(values) if len(values) > 1 else 0.0
+
+
+def with_spread(values: Sequence[float], form: str = ".2f") -> str:
+    """Write the mean, and the standard deviation if there are several values."""
+    middle, spread = mean_and_spread(values)
+    return f"{middle:{form}}" + (f" ± {spread:.2f}" if len(values) > 1 else "")
+
+
+def difference(values: Sequence[float]) -> str:
+    """Write the mean of differences, and its standard error if there are several."""
+    middle, spread = mean_and_spread(values)
+    error = spread / len(values) ** 0.5
+    return f"{middle:+.2f}" + (f" ± {error:.2f}" if len(values) > 1 else "")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write a table in Markdown that can be read as it is.
+
+    columns (Sequence[str]): Titles, and the format of numbers after "|": "F1|.2f".
+    rows (Iterable[Sequence]): Text, numbers, or None for "-".
+    """
+    titles, _, forms = zip(*(column.partition("|") for column in columns))
+    lines = [list(titles)]
+    for row in rows:
+        cells = ["-" if x is None else x for x in row]
+        lines.append(
+            [x if isinstance(x, str) else f"{x:{y}}" for x, y in zip(cells, forms)]
+        )
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    lines.insert(1, ["-" * widths[0], *("-" * (x - 1) + ":" for x in widths[1:])])
+    texts = []
+    for first, *others in lines:
+        aligned = [x.rjust(width) for x, width in zip(others, widths[1:])]
+        texts.append(f"| {' | '.join([first.ljust(widths[0]), *aligned])} |")
+    return "\n".join(texts)
+
+
+# -------------------------------------------------------------- where, and what is kept
+
+
+def environment() -> dict[str, Any]:
+    """Describe where and with what it was measured."""
+    versions = {"python": platform.python_version()}
+    for package in "spacy_hosemi spacy thinc numpy scipy python-crfsuite".split():
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    return {
+        "date": time.strftime("%Y-%m-%d %H:%M"),
+        "cpu": cpu_model(),
+        "versions": versions,
+        "commit": commit(),
+        "command": shlex.join(["python", *sys.argv]),
+    }
+
+
+def where() -> str:
+    """The same in one line."""
+    found = environment()
+    versions = ", ".join(f"{x} {y}" for x, y in found["versions"].items())
+    return f"{found['date']}, {found['cpu']}, commit {found['commit']}, {versions}"
+
+
+def cpu_model() -> str:
+    """Name the processor."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            names = [line.split(":")[1] for line in lines if line.startswith("model n")]
+        return names[0].strip()
+    except (OSError, IndexError):
+        return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """The commit that is checked out, "+" where files differ; None outside git."""
+    git = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--exclude=*"]
+    try:
+        found = subprocess.run(git, capture_output=True, text=True)
+    except OSError:
+        return None
+    return found.stdout.strip() or None
+
+
+def report(
+    args: argparse.Namespace, title: str, *parts: str, path: Path | None = None, **all_
+) -> None:
+    """Print what was measured, and where; keep the figures.
+
+    args (Namespace): The command line; goes into the line of --json.
+    parts (str): Tables and paragraphs; empty ones are left out.
+    path (Optional[Path]): Markdown file to write.
+    all_ (Any): Figures by name, for --json.
+    """
+    command = f"    {shlex.join(['python', *sys.argv])}"
+    text = "\n\n".join([f"# {title}", where(), command, *filter(None, parts)])
+    print(text, flush=True)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n", encoding="utf-8")
+        print(f"\nwritten: {path}")
+    if getattr(args, "json", None):
+        args.json.parent.mkdir(parents=True, exist_ok=True)
+        record = {**environment(), "arguments": vars(args), **all_}
+        with open(args.json, "a", encoding="utf-8") as lines:
+            lines.write(json.dumps(record, default=str) + "\n")

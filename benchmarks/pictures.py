@@ -1,0 +1,54 @@
+"""Pictures of results, in .png and .svg."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Panel = tuple[Mapping[str, Sequence[Sequence[float]]], dict[str, Any]]
+COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def picture(
+    path: Path, panels: Sequence[Panel], size: tuple[float, float], n_rows: int = 1
+) -> str:
+    """Draw lines, and write them as .png and .svg.
+
+    path (Path): Of the files, without ending.
+    panels (Sequence[Panel]): Points of each line, by its name: x, y and, where it is
+        known, a standard deviation; and what a panel's axes are set to. A name that
+        begins with "_" is not explained; its line is dotted, and has the colour of
+        the same name without it.
+    size (Tuple[float, float]): In inches.
+    RETURNS (str): What a Markdown file says of it.
+    """
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        return "The picture was left out; to have it: `pip install matplotlib`"
+    colours: dict[str, str] = {}
+    with matplotlib.rc_context({"svg.hashsalt": path.name, "font.size": 9}):
+        figure = Figure(figsize=size, layout="constrained")
+        all_axes = figure.subplots(n_rows, -(-len(panels) // n_rows), squeeze=False)
+        for axes, (lines, settings) in zip(all_axes.flat, panels):
+            for name, points in lines.items():
+                x, y, *spread = zip(*points)
+                key = name.removeprefix("_")
+                colour = colours.setdefault(key, COLOURS[len(colours) % len(COLOURS)])
+                style = {"linestyle": ":"} if name != key else {"marker": "o"}
+                axes.errorbar(
+                    x, y, *spread, color=colour, label=name, capsize=3, **style
+                )
+            axes.set(**settings)
+            axes.minorticks_off()
+            axes.grid(color="#dddddd", linewidth=0.6)
+            axes.legend(frameon=False)
+        for axes in all_axes.flat[len(panels) :]:
+            axes.axis("off")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for ending in ("png", "svg"):
+            metadata = {"Date": None} if ending == "svg" else None
+            figure.savefig(path.with_suffix(f".{ending}"), dpi=150, metadata=metadata)
+    return f"![{path.name}]({path.name}.png)"
