@@ -6,8 +6,13 @@ from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_hosemi.component.annotations import ATTRIBUTES, entity_columns
-from spacy_hosemi.prediction.records import key_at, span_key
+from spacy_hosemi.component.annotations import (
+    ATTRIBUTES,
+    entity_columns,
+    write_predictions,
+)
+from spacy_hosemi.prediction.decoder import Prediction
+from spacy_hosemi.prediction.records import find_records, span_key
 
 WRITTEN = [ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
 
@@ -34,7 +39,12 @@ def test_columns_are_what_set_ents_writes(n_vocabs):
         assert written.tolist() == expected.to_array(WRITTEN).tolist()
         found = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         assert found == of_doc
-        assert [key_at(doc, *span) for span in of_doc] == [*map(span_key, doc.ents)]
+        scores = [k / 100 for k in range(len(of_doc))]
+        write_predictions([expected], [Prediction(of_doc, scores)], "x", None, {})
+        (record,) = find_records(expected)
+        written = dict(zip(map(span_key, doc.ents), scores))
+        assert record.by_name["x"]["spans"] == written
+        assert record.end == len(doc.text)
 
 
 def test_columns_of_nothing():

@@ -6,28 +6,31 @@ and Doc.set_ents, takes about half as long again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any, cast
 
 import numpy as np
-from spacy.attrs import ENT_IOB, ENT_TYPE  # type: ignore[import-not-found]
+from spacy.attrs import (  # type: ignore[import-not-found]
+    ENT_IOB,
+    ENT_TYPE,
+    SENT_START,
+)
 from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 from thinc.types import Ints2d
 
+from ..features.instances import sentence_starts
 from ..labels.inventory import Span
 from ..labels.partial import PartialLabels
 from ..prediction.decoder import Prediction
 from ..prediction.existing_entities import (
-    copy_tokens,
     is_blocked,
     preset_entities,
-    remember,
 )
 from ..prediction.memo import MEMO
 from ..prediction.posterior import FlatPosterior
-from ..prediction.records import key_at, leave_record
+from ..prediction.records import MARK, NAME, Record, find_records
 from .token_labels import cover
 
 # The attributes in the columns that `entity_columns` makes.
@@ -58,47 +61,68 @@ def write_predictions(
         new = dict(record)
         has_ents = doc.has_annotation(ENT_IOB)
         if scores is None:
-            new["given"] = remember(doc, name, has_ents)
+            new["given"] = _remember_given(doc, name, has_ents)
         if has_ents:
             _add_entities(doc, [DocSpan(doc, *span) for span in spans], name)
         else:
             doc.from_array(ATTRIBUTES, of_doc)
-        keys = [key_at(doc, *span) for span in spans]
+        keys = [
+            f"{doc[i].idx}:{doc[j - 1].idx + len(doc[j - 1])}:{label}"
+            for i, j, label in spans
+        ]
         new["spans"] = (
             dict.fromkeys(keys) if scores is None else dict(zip(keys, scores))
         )
         if prediction.paths:
             new["paths"] = dict(zip(keys, prediction.paths))
-        leave_record(doc, name, new)
+        _leave_record(doc, name, new)
         if spans_key is not None:
             doc.spans[spans_key] = _span_group(doc, prediction, spans_key)
     _remember(docs, predictions, name)
+
+
+def _leave_record(doc: Doc, name: str, record: Record) -> None:
+    """Replace the records of one component; the new one stands last."""
+    data: dict[Any, Any] = doc.user_data
+    if data:
+        for *_, by_name in find_records(doc):
+            by_name.pop(name, None)
+    n_characters = 0
+    if n := len(doc):
+        n_characters = doc[n - 1].idx + len(doc[n - 1].text_with_ws)
+    key = MARK, NAME, 0, n_characters
+    latest = data.pop(key, {})
+    latest[name] = record
+    data[key] = latest
 
 
 def _remember(
     docs: Sequence[Doc], predictions: Sequence[Prediction], name: str
 ) -> None:
     """Keep what gives the probabilities that are not known yet."""
+    known: list[Doc] = []
     left: dict[Any, list[tuple[Doc, FlatPosterior, Sequence[Span]]]] = {}
     for doc, prediction in zip(docs, predictions):
         posterior = prediction.posterior
         if posterior is None or not prediction.spans:
-            MEMO.drop(name, doc)
+            known.append(doc)
         else:
             of_decoder = left.setdefault(posterior.decoder, [])
             of_decoder.append((doc, posterior, prediction.spans))
+    if known:
+        MEMO.drop(name, known)
     for some in left.values():
         MEMO.store(name, *zip(*some))
 
 
 def entity_columns(
     docs: Sequence[Doc], spans: Sequence[Sequence[Span]]
-) -> Iterator[Ints2d]:
+) -> list[Ints2d]:
     """The entities of documents as attributes of their tokens.
 
     docs (Sequence[Doc]): Of n tokens each.
     spans (Sequence[Sequence[Tuple[int, int, str]]]): Of each document; no two overlap.
-    YIELDS (uint64 [n, 2]): For each document `ATTRIBUTES` of its tokens.
+    RETURNS (List[uint64 [n, 2]]): For each document `ATTRIBUTES` of its tokens.
     RAISES (IndexError): A span is not within its document, because tokens were merged
         since.
     """
@@ -109,7 +133,7 @@ def entity_columns(
     columns = np.empty((first[-1], 2), np.uint64)
     of_docs = [ids[doc.vocab] for doc in docs]
     cover(list(spans), of_docs, first, _BEGIN, _INSIDE, _OUTSIDE, columns)
-    return (cast(Ints2d, columns[i:j]) for i, j in zip(first, first[1:]))
+    return [cast(Ints2d, columns[i:j]) for i, j in pairwise(first)]
 
 
 def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:
@@ -123,7 +147,7 @@ def before_prediction(doc: Doc, name: str, given: dict[str, Any] | None) -> Doc 
 
     doc (Doc): The document now.
     name (str): Of the component.
-    given (Optional[Dict[str, Any]]): From `remember`.
+    given (Optional[Dict[str, Any]]): From the record.
     RETURNS (Optional[Doc]): With the sentence starts and entities of then; None if it
         has other tokens now.
     """
@@ -131,12 +155,58 @@ def before_prediction(doc: Doc, name: str, given: dict[str, Any] | None) -> Doc 
         return doc
     if given["tokens"] != len(doc):
         return None
-    if _as_lists(given) == remember(doc, name, doc.has_annotation(ENT_IOB)):
+    if _as_lists(given) == _remember_given(doc, name, doc.has_annotation(ENT_IOB)):
         return doc
     found = copy_tokens(doc, given.get("sents"))
     preset = [DocSpan(found, *span) for span in given.get("preset", ())]
     ents = [span for span in preset if span.label]
     found.set_ents(ents, blocked=[span for span in preset if not span.label])
+    return found
+
+
+def _remember_given(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:
+    """What limits a prediction, so that its confidences can be computed later.
+
+    doc (Doc): n tokens, before the component writes its entities.
+    name (str): Of the component.
+    has_ents (bool): Whether entities are set, see `Doc.has_annotation`.
+    RETURNS (Dict[str, Any]): Plain values: "tokens", n; where they are set, "sents",
+        the tokens that begin sentences, and "preset", [start, end, label] of preset
+        entities and, with an empty label, of blocked tokens.
+    """
+    given: dict[str, Any] = {"tokens": len(doc)}
+    if doc.has_annotation(SENT_START):
+        given["sents"] = sentence_starts(doc).tolist()
+    if has_ents:
+        ents = [[x.start, x.end, x.label_] for x in preset_entities(doc, name)]
+        blocked = np.flatnonzero(is_blocked(doc)).tolist()
+        if preset := ents + [[i, i + 1, ""] for i in blocked]:
+            given["preset"] = preset
+    return given
+
+
+def copy_tokens(doc: Doc, starts: Sequence[int] | None) -> Doc:
+    """A document with the same tokens and attributes that features read, and without
+    entities. Heads and span groups, which a user's function may read, are not copied.
+
+    doc (Doc): n tokens.
+    starts (Optional[Sequence[int]]): Tokens with which sentences begin; None: not set.
+    RETURNS (Doc): Has the same `user_data`.
+    """
+    marked = None if starts is None else {0, *starts}
+    found = Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        user_data=doc.user_data,
+        sent_starts=None if marked is None else [i in marked for i in range(len(doc))],
+    )
+    for token, of_doc in zip(found, doc):
+        for name in ("norm_", "lemma_", "pos_", "tag_", "dep_"):
+            setattr(token, name, getattr(of_doc, name))
+        if of_doc.has_morph():  # none is not the same as an empty one
+            token.morph = of_doc.morph
+    found.tensor = doc.tensor
     return found
 
 

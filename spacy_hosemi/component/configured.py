@@ -237,7 +237,7 @@ class Configured:
 
 
 def make_options(
-    settings: Settings, name: str, hierarchy: Hierarchy | None
+    settings: Settings, name: str, hierarchy: Hierarchy | None, number: int
 ) -> DecodingOptions:
     """RETURNS (DecodingOptions): What the settings of a component say of decoding."""
     lists_ents = settings.spans_key is not None and settings.spans_threshold is None
@@ -253,4 +253,5 @@ def make_options(
         settings.temperature,
         settings.confidence or lists_ents,
         hierarchy,
+        number,
     )

@@ -19,7 +19,7 @@ from thinc.api import Model
 from ..core import Potentials
 from ..core.parallel.ordered import in_order
 from ..errors import Errors
-from ..features.instances import batches, instances
+from ..features.instances import instances
 from ..hierarchy.decoder import make_decoder
 from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
 from ..hierarchy.projection import scored_tree
@@ -28,9 +28,9 @@ from ..labels.alignment import labels_of
 from ..labels.label_schema import LabelSchema
 from ..model.state import Published
 from ..model.tok2vec import set_output
-from ..prediction.decoder import Decoder, DecodingOptions, Prediction
+from ..prediction.decoder import Decoder, Prediction, batches
 from ..prediction.posterior import Posterior
-from ..prediction.records import Numbers, register_component
+from ..prediction.records import components
 from ..training.objectives import Objective
 from .analysis import Analyzing
 from .annotations import write_predictions
@@ -89,8 +89,8 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         self._configs = Configs()
         self.use_labels(())
         self._id = uuid4().hex
-        self._numbers = Numbers()
-        self._options: tuple[Settings, DecodingOptions] | None = None
+        # Of the last decoder, see `DecodingOptions`. A copy goes on from it.
+        self._number = 0
         # A copy of the model that `nlp.resume_training` makes.
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
 
@@ -306,19 +306,35 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
     @property
     def decoder(self) -> Decoder:
         """Of the state and the settings as they are now."""
-        state, settings, known = self.state, self.settings, self._options
-        if known is None or known[0] is not settings or known[1].name != self.name:
-            options = make_options(settings, self.name, self.hierarchy)
-            self._options = known = settings, options
-        decoder: Decoder | None = self._published.decoder
-        options = known[1]
-        if decoder and decoder.state is state and decoder.options == options:
-            return decoder
-        with self._published.making:  # one thread makes it, others wait
-            decoder = self._published.decoder
-            if not (decoder and decoder.state is state and decoder.options == options):
+        published = self._published
+        settings, name, decoder = published.made
+        if (
+            settings is self.settings
+            and name == self.name
+            # Read later than `made`: a change that goes on may have made that.
+            and published.owner is None
+            and self._trainer.is_current(decoder.state)
+        ):
+            found: Decoder = decoder
+            return found
+        return self._make_decoder()
+
+    def _make_decoder(self) -> Decoder:
+        """RETURNS (Decoder): The last one, if it would be the same."""
+        published, state, settings = self._published, self.state, self.settings
+        with published.making:  # one thread makes it, others wait
+            decoder: Decoder | None = published.made[2]
+            args = self.name, self.hierarchy, self._number
+            options = make_options(settings, *args)
+            if decoder is None or (decoder.state, decoder.options) != (state, options):
+                if decoder is not None and (
+                    decoder.state is not state
+                    or decoder.options.deciding() != options.deciding()
+                ):
+                    self._number += 1
+                    options = options._replace(number=self._number)
                 decoder = make_decoder(state, options, self.model, decoder)
-                self._published.decoder = decoder
+            published.made = settings, self.name, decoder
         return decoder
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
@@ -327,11 +343,14 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
         """
-        self._id = register_component(self, self._id, uuid4().hex)
+        if components.setdefault(self._id, self) is not self:  # of which it is a copy
+            self._id = uuid4().hex
+            components[self._id] = self
         left = [x.posterior.decoder for x in scores if x.posterior is not None]
-        number = self._numbers.of(left[0] if left else self.decoder)
+        number = (left[0] if left else self.decoder).options.number
         record = {"component": self._id, "state": number}
-        write_predictions([*docs], scores, self.name, self.spans_key, record)
+        args = self.name, self.settings.spans_key, record
+        write_predictions([*docs], scores, *args)
 
     def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
         """The distribution over segmentations of a document that was predicted before.
@@ -341,7 +360,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         RETURNS (Optional[Posterior]): None if there are others now.
         """
         decoder = self.decoder
-        is_same = self._numbers.of(decoder) == number
+        is_same = decoder.options.number == number
         return decoder.posterior(doc) if is_same else None
 
     # state

@@ -6,10 +6,9 @@ borders of everything that looks at neighbours, and nothing crosses them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, cast
 
 import numpy as np
@@ -21,10 +20,6 @@ from spacy.vocab import Vocab
 from ..errors import Errors
 
 SCOPES = ("doc", "sents")
-
-# Documents, or tokens, that are worked on together: enough that the cost of a call does
-# not count, and few enough that their scores stay in the cache of the processor.
-BATCH, BATCH_TOKENS = 128, 1000
 
 
 # Not frozen: creating a frozen one, for each document, takes five times as long.
@@ -42,29 +37,6 @@ class Instance:
     @property
     def end(self) -> int:
         return self.start + len(self.tokens)
-
-
-def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
-    """Documents that are worked on together.
-
-    docs (Iterable[Doc]): A stream, which is read as far as needed.
-    size (int): The most documents of a batch.
-    YIELDS (List[Doc]): Documents of at most BATCH_TOKENS tokens together, or one.
-    """
-    batch: list[Doc] = []
-    n_tokens = 0
-    for doc in docs:
-        if batch and (
-            len(batch) >= size
-            or n_tokens + len(doc) > BATCH_TOKENS
-            or doc.vocab is not batch[0].vocab
-        ):
-            yield batch
-            batch, n_tokens = [], 0
-        batch.append(doc)
-        n_tokens += len(doc)
-    if batch:
-        yield batch
 
 
 def instances(doc: Doc, scope: str) -> list[Instance]:
@@ -85,21 +57,6 @@ def instances(doc: Doc, scope: str) -> list[Instance]:
         Instance(cast(Doc, Sentence(document, start, end)), start)
         for start, end in zip(starts, starts[1:])
     ]
-
-
-def split(docs: Sequence[Doc], scope: str) -> tuple[list[Instance], Sequence[int]]:
-    """The instances of several documents.
-
-    docs (Sequence[Doc]), scope (str): See `instances`.
-    RETURNS (Tuple[List[Instance], Sequence[int]]): One document after the other; those
-        of document d are the ones from borders[d] to borders[d + 1].
-    RAISES (ValueError): HS067 sentence starts are not set.
-    """
-    if scope == "doc":
-        return [Instance(doc, 0) for doc in docs], range(len(docs) + 1)
-    parts = [instances(doc, scope) for doc in docs]
-    borders = [0, *accumulate(map(len, parts))]
-    return [instance for of_doc in parts for instance in of_doc], borders
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:

@@ -131,13 +131,6 @@ class LevelPosterior:
     labels: Sequence[str]
     n_tokens: int
 
-    def detach(self) -> None:
-        """Does nothing: this is always of one document."""
-
-    def n_bytes(self) -> int:
-        """See `Posterior`."""
-        return sum(part.solved.n_bytes() for part in self.parts[:1])
-
     def check(self) -> None:
         """Does nothing: the top was checked when this was made."""
 

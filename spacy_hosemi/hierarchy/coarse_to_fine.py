@@ -167,12 +167,6 @@ class Solved:
         prob, best, _ = self.lattice.solve(self.candidates.score, order)
         return prob, best
 
-    def n_bytes(self) -> int:
-        """RETURNS (int): The memory that candidates and their probabilities take."""
-        found = self.candidates
-        arrays = found.start, found.end, found.node, found.score, *self.found
-        return sum(array.nbytes for array in arrays)
-
     @property
     def best_spans(self) -> Ints:
         """RETURNS (int32 [S]): The spans of the best segmentation of each document."""

@@ -28,11 +28,8 @@ class TreeTrainer(Trainer):
     def __init__(self, model: Scorer, schema: LabelSchema, settings: Hierarchy) -> None:
         super().__init__(model, schema)
         self._settings = settings
-        level_weights_of(model)  # before the model is loaded it must have this shim
-
-    @property
-    def _levels(self) -> LevelWeights:
-        return level_weights_of(self.model)
+        # before the model is loaded it must have this shim
+        self._levels: LevelWeights = level_weights_of(model)
 
     @property
     def _below(self) -> LevelTrainer | None:

@@ -49,23 +49,23 @@ class Published:
     that was the present one at some time during the call, and as long as nobody reads
     while training goes on, no state is made: nothing is copied.
 
-    decoder (Any): What the component has made of the last state that it read. Neither
-        is copied with the component.
-    making (RLock): Held while it is made.
+    made (Tuple): The decoder that the component has made last, behind its settings and
+        its name then. Neither is copied with the component.
+    making (RLock): Held while that is made.
+    owner (Optional[int]): The thread of the change that goes on.
     """
 
-    decoder: Any = None
-
     def __init__(self) -> None:
-        self._state: ModelState | None = None
+        self.made: tuple[Any, Any, Any] = None, None, None
         self.making = RLock()
+        self.owner: int | None = None
+        self._state: ModelState | None = None
         self._changing = RLock()
         self._news = Condition(RLock())
         self._depth = 0
         self._is_awaited = False
-        # While a change goes on: its thread, the state before it, if that was made,
-        # and what that thread itself has read since.
-        self._owner: int | None = None
+        # While a change goes on: the state before it, if that was made, and what the
+        # thread of the change has read since.
         self._before: ModelState | None = None
         self._within: ModelState | None = None
 
@@ -75,7 +75,7 @@ class Published:
     def read(self, source: Source) -> ModelState:
         """The present state; within a change, for the thread that makes it, what has
         become of the labels and weights so far."""
-        if self._owner == get_ident():
+        if self.owner == get_ident():
             if self._within is None or not source.is_current(self._within):
                 self._within = source.publish()
             return self._within
@@ -84,7 +84,7 @@ class Published:
         if (state := self._state) is not None and source.is_current(state):
             return state
         with self._news:
-            while self._owner is not None:
+            while self.owner is not None:
                 if self._before is not None:
                     return self._before
                 self._is_awaited = True
@@ -107,7 +107,7 @@ class Published:
                     if state is None or not source.is_current(state):
                         state = source.publish() if is_long else None
                     self._state = self._before = state
-                    self._owner = get_ident()
+                    self.owner = get_ident()
                 self._depth += 1
             try:
                 yield
@@ -117,5 +117,5 @@ class Published:
                     if not self._depth:
                         if self._is_awaited:
                             self._state, self._is_awaited = source.publish(), False
-                        self._owner = self._before = self._within = None
+                        self.owner = self._before = self._within = None
                         self._news.notify_all()

@@ -6,9 +6,9 @@ it while others train a new state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple, Protocol
 
 from spacy.attrs import (  # type: ignore[import-not-found]
@@ -22,11 +22,11 @@ from ..core import Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.viterbi import viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
-from ..features.instances import Instance, batches, shift, split
+from ..features.instances import Instance, instances, shift
 from ..labels.inventory import Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
-from ..labels.whitespace import trim_whitespace
+from ..labels.whitespace import read_segments
 from ..model.state import ModelState
 from ..model.weights.potentials import Scores
 from .answers import spans_above
@@ -37,6 +37,10 @@ from .permitted_tags import best_permitted
 from .posterior import FlatPosterior, Path, Posterior, confidence_steps
 from .problem import Problem
 from .thresholds import Thresholds, least_of
+
+# Documents, or tokens, that are worked on together: enough that the cost of a call does
+# not count, and few enough that their scores stay in the cache of the processor.
+BATCH, BATCH_TOKENS = 128, 1000
 
 
 class Scorer(Protocol):
@@ -53,6 +57,8 @@ class DecodingOptions(NamedTuple):
     name (str): Of the component, which decodes anew the entities that it wrote.
     has_scores (bool): Whether probabilities of spans are computed at once.
     hierarchy (Any): Settings of a label tree.
+    number (int): Of the state and of the options that probabilities depend on, as
+        records have it.
     """
 
     name: str
@@ -66,6 +72,12 @@ class DecodingOptions(NamedTuple):
     temperature: float
     has_scores: bool
     hierarchy: Any = None
+    number: int = 0
+
+    def deciding(self) -> tuple[Any, ...]:
+        """RETURNS (Tuple): Those that probabilities depend on."""
+        some = self.name, self.scope, self.collective, self.temperature
+        return *some, self.hierarchy
 
 
 # Not frozen: one is made for each document.
@@ -123,6 +135,29 @@ class Decoder(Protocol):
     def posterior(self, doc: Doc) -> Posterior:
         """What decoding this document leaves; the model is trained."""
         ...
+
+
+def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
+    """Documents that are worked on together.
+
+    docs (Iterable[Doc]): A stream, which is read as far as needed.
+    size (int): The most documents of a batch.
+    YIELDS (List[Doc]): Documents of at most BATCH_TOKENS tokens together, or one.
+    """
+    batch: list[Doc] = []
+    n_tokens = 0
+    for doc in docs:
+        if batch and (
+            len(batch) >= size
+            or n_tokens + len(doc) > BATCH_TOKENS
+            or doc.vocab is not batch[0].vocab
+        ):
+            yield batch
+            batch, n_tokens = [], 0
+        batch.append(doc)
+        n_tokens += len(doc)
+    if batch:
+        yield batch
 
 
 class Problems(NamedTuple):
@@ -200,7 +235,13 @@ class FlatDecoder(Decoder):
         """RETURNS (Problems): The instances, with scores and all that limits their
         segmentations."""
         options = self.options
-        parts, borders = split(docs, options.scope)
+        if options.scope == "doc":
+            parts = [Instance(doc, 0) for doc in docs]
+            borders: Sequence[int] = range(len(docs) + 1)
+        else:
+            of_docs = [instances(doc, options.scope) for doc in docs]
+            parts = [*chain(*of_docs)]
+            borders = [0, *accumulate(map(len, of_docs))]
         started = self._scorer.start([instance.tokens for instance in parts])
         if started.task is not None:
             yield started.task
@@ -226,9 +267,9 @@ class FlatDecoder(Decoder):
                     flat.append(Problem(parts[k], scores[k], None))
         problems = Problems(flat, borders)
         if options.collective:
-            of_docs = zip(docs, problems.by_doc(flat))
+            pairs = zip(docs, problems.by_doc(flat))
             args = self.automaton, options.collective
-            flat = [x for pair in of_docs for x in agree(*pair, *args)]
+            flat = [x for pair in pairs for x in agree(*pair, *args)]
         if options.temperature != 1.0:
             flat = [problem.at_temperature(options.temperature) for problem in flat]
         return Problems(flat, borders)
@@ -269,14 +310,15 @@ class FlatDecoder(Decoder):
         else:
             scored = yield from viterbi_steps(automaton, *given)
             found = [segments for segments, _ in scored]
-        best = []
+        best, names = [], inventory.names
         for problem, segments in zip(problems, found):
             instance = problem.instance
             if not segments and len(instance.tokens):
                 raise self.impossible(problem)
-            spans = inventory.decode(segments)
-            if inventory.on_tokens:  # tags may run on over whitespace
-                spans = trim_whitespace(spans, instance.tokens)
+            if inventory.on_tokens:
+                spans = read_segments(segments, inventory, instance.tokens)
+            else:
+                spans = [(i, j, names[y]) for i, j, y in segments if y]
             if problem.existing:
                 spans = [span for span in spans if problem.existing.is_free(span)]
             best.append(shift(spans, instance.start) if instance.start else spans)

@@ -10,56 +10,36 @@ them is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
 from threading import RLock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, cast
 from weakref import ref
 
 from spacy.tokens import Doc
 
+from ..features.instances import Instance
 from ..labels.inventory import Span
+from ..labels.whitespace import whitespace
+from .posterior import FlatPosterior
+from .problem import Problem
 
 # Of all documents and components together: 64 MB hold about 10,000 documents of 25
 # tokens with 10 labels.
 MAX_BYTES = 64 * 2**20
 
 
-class Remembered(Protocol):
-    """What a prediction leaves, see `FlatPosterior`."""
-
-    def detach(self) -> None:
-        """Let go of the document."""
-        ...
-
-    def n_bytes(self) -> int:
-        """RETURNS (int): The memory of its arrays."""
-        ...
-
-    def without_arrays(self) -> Remembered:
-        """RETURNS (Remembered): The same, but it has to be computed again."""
-        ...
-
-    def again(self, doc: Doc) -> Remembered:
-        """RETURNS (Remembered): The same, computed again; doc is as it was before
-        prediction."""
-        ...
-
-    def paths(self, spans: Sequence[Span]) -> list[Any]:
-        """See `Posterior`."""
-        ...
-
-
 class _Batch:
     """What documents that were predicted together have left.
 
-    posteriors (Optional[Sequence[Remembered]]): Of each document; None once the arrays
-        are dropped.
-    bare (Remembered): One of them without arrays: what differs between them.
+    posteriors (Optional[Sequence[FlatPosterior]]): Of each document; None once the
+        arrays are dropped.
+    bare (FlatPosterior): One of them without arrays: what differs between them.
     """
 
-    def __init__(self, posteriors: Sequence[Remembered]) -> None:
-        self.posteriors: Sequence[Remembered] | None = posteriors
-        self.bare = posteriors[0].without_arrays()
+    def __init__(self, posteriors: Sequence[FlatPosterior]) -> None:
+        self.posteriors: Sequence[FlatPosterior] | None = posteriors
+        self.bare = replace(posteriors[0], problems=())
 
 
 class _Entry(NamedTuple):
@@ -91,20 +71,20 @@ class Memo:
         self,
         name: str,
         docs: Sequence[Doc],
-        posteriors: Sequence[Remembered],
+        posteriors: Sequence[FlatPosterior],
         spans: Sequence[Sequence[Span]],
     ) -> None:
         """Replace the predictions of a component for documents.
 
         name (str): Of the component.
         docs (Sequence[Doc]): One or more, which were predicted together.
-        posteriors (Sequence[Remembered]): Of each; they differ in their arrays alone.
+        posteriors (Sequence[FlatPosterior]): Of each; they differ in their arrays
+            alone, and are detached from the documents.
         spans (Sequence[Sequence[Tuple[int, int, str]]]): Predicted in each.
         """
-        n_bytes = 0
-        for posterior in posteriors:
-            posterior.detach()
-            n_bytes += posterior.n_bytes()
+        has_tags = posteriors[0].decoder.inventory.on_tokens
+        problems = [problem for x in posteriors for problem in x.problems]
+        n_bytes = sum([_detach(problem, has_tags) for problem in problems])
         batch = _Batch(posteriors)
         entries = self._by_name.setdefault(name, {})
         # The entry of a document goes with it, and the batch with its last entry.
@@ -120,10 +100,11 @@ class Memo:
                 if (dropped := oldest()) is not None:
                     dropped.posteriors = None
 
-    def drop(self, name: str, doc: Doc) -> None:
-        """Forget the prediction of a component for a document, if there is one."""
+    def drop(self, name: str, docs: Iterable[Doc]) -> None:
+        """Forget the predictions of a component for documents, if there are any."""
         if entries := self._by_name.get(name):
-            entries.pop(ref(doc), None)
+            for doc in docs:
+                entries.pop(ref(doc), None)
 
     def read(
         self, name: str, doc: Doc, as_predicted: Callable[[], Doc | None]
@@ -142,15 +123,53 @@ class Memo:
             return None
         if (posteriors := entry.batch.posteriors) is not None:
             return entry.spans, posteriors[entry.place].paths(entry.spans)
-        before = as_predicted()
+        before, bare = as_predicted(), entry.batch.bare
         if before is None:
             return None
-        return entry.spans, entry.batch.bare.again(before).paths(entry.spans)
+        again = replace(bare, problems=bare.decoder.posterior(before).problems)
+        return entry.spans, again.paths(entry.spans)
 
     def _subtract(self, batch: ref[_Batch]) -> None:
         """The arrays of a batch are gone."""
         with self._lock:
             self.n_bytes -= self._sizes.pop(batch, 0)
+
+
+class _Kind(NamedTuple):
+    is_space: bool
+
+
+class _Tokens:
+    """What confidences of tags need of tokens: how many there are, and which are
+    whitespace."""
+
+    __slots__ = "_n", "_spaces"
+
+    def __init__(self, n: int, spaces: Container[int]) -> None:
+        self._n, self._spaces = n, spaces
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __getitem__(self, i: int) -> _Kind:
+        return _Kind(i in self._spaces)
+
+
+def _detach(problem: Problem, has_tags: bool) -> int:
+    """Let go of the document. RETURNS (int): The memory of scores and constraints."""
+    instance, scores, limits = problem.instance, problem.potentials, problem.constraints
+    n_tokens = len(instance.tokens)
+    left: range | _Tokens = range(n_tokens)
+    if has_tags:
+        spaces = whitespace(instance.tokens)
+        left = _Tokens(n_tokens, () if spaces is None else {*spaces.tolist()})
+    problem.instance = Instance(cast(Doc, left), instance.start)
+    # Start and end have the shape of inside.
+    n_bytes = 3 * scores.inside.nbytes + scores.cells.nbytes
+    more = [scores.entries]
+    if limits is not None:
+        more += [limits.allowed, limits.boundary]
+    return n_bytes + sum([array.nbytes for array in more if array is not None])
 
 
 # Of this process.

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from spacy.tokens import Doc
 
 from ..core import Marginals, PatternAutomaton, entropy, kbest, log_partition
 from ..core.parallel.coroutines import Steps, finish
@@ -72,14 +71,6 @@ class InstancePosterior(Part, Protocol):
 class Posterior(Protocol):
     """Over the segmentations of one document."""
 
-    def detach(self) -> None:
-        """Let go of the document, before this outlives it."""
-        ...
-
-    def n_bytes(self) -> int:
-        """RETURNS (int): The memory that its arrays take."""
-        ...
-
     def check(self) -> None:
         """RAISES (ValueError): HS060 no segmentation is possible."""
         ...
@@ -109,23 +100,6 @@ class FlatPosterior:
 
     decoder: FlatDecoder
     problems: Sequence[Problem]
-
-    def detach(self) -> None:
-        """See `Posterior`."""
-        for problem in self.problems:
-            problem.detach(has_tags=self.decoder.inventory.on_tokens)
-
-    def without_arrays(self) -> FlatPosterior:
-        """RETURNS (FlatPosterior): The same, which has to be computed `again`."""
-        return replace(self, problems=())
-
-    def again(self, doc: Doc) -> FlatPosterior:
-        """RETURNS (FlatPosterior): The same; doc is as it was before prediction."""
-        return replace(self, problems=self.decoder.posterior(doc).problems)
-
-    def n_bytes(self) -> int:
-        """See `Posterior`."""
-        return sum(problem.n_bytes() for problem in self.problems)
 
     def instances(self) -> list[SegmentPosterior]:
         """See `Posterior`."""

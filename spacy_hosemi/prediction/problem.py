@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
 from ..features.instances import Instance
 from ..labels.partial import NOTHING, PartialLabels
-from ..labels.whitespace import whitespace
-
-
-class _Kind(NamedTuple):
-    is_space: bool
-
-
-_KINDS = _Kind(False), _Kind(True)
-
-
-class Shape:
-    """What decoding still needs of n tokens once tags on them have scores: how many
-    there are, and which are whitespace."""
-
-    __slots__ = "_n", "_spaces"
-
-    def __init__(self, n: int, spaces: Container[int]) -> None:
-        self._n, self._spaces = n, spaces
-
-    def __len__(self) -> int:
-        return self._n
-
-    def __getitem__(self, i: int) -> _Kind:
-        return _KINDS[i in self._spaces]
 
 
 # Not frozen, as `Instance`.
@@ -54,25 +28,6 @@ class Problem:
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this instance."""
         return marginals(automaton, self.potentials, self.constraints)
-
-    def n_bytes(self) -> int:
-        """RETURNS (int): The memory that scores and constraints take."""
-        scores, limits = self.potentials, self.constraints
-        # Start and end have the shape of inside.
-        n_bytes = 3 * scores.inside.nbytes + scores.cells.nbytes
-        more = [scores.entries]
-        if limits is not None:
-            more += [limits.allowed, limits.boundary]
-        return n_bytes + sum(array.nbytes for array in more if array is not None)
-
-    def detach(self, *, has_tags: bool) -> None:
-        """Let go of the document. has_tags: whether segments are tags on tokens."""
-        tokens = self.instance.tokens
-        shape: range | Shape = range(len(tokens))
-        if has_tags:
-            spaces = whitespace(tokens)
-            shape = Shape(len(tokens), () if spaces is None else {*spaces.tolist()})
-        self.instance = Instance(cast(Doc, shape), self.instance.start)
 
     def at_temperature(self, temperature: float) -> Problem:
         """With all scores divided by it; what is forbidden stays forbidden."""

@@ -12,7 +12,7 @@ It stands in `doc.user_data` under a key that spaCy moves and copies with the te
     spans      {"start:end:label": probability or None}, in characters from `start`;
                None: not computed yet
     paths      with labels in a tree, the names above the label with probabilities
-    given      what limited the prediction, see `remember`
+    given      what limited the prediction, see `before_prediction`
 
 Version 0.1.0 left the records of all components under the key "hosemi".
 """
@@ -20,7 +20,6 @@ Version 0.1.0 left the records of all components under the key "hosemi".
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from threading import Lock
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
@@ -28,8 +27,9 @@ from spacy.tokens import Doc, Span
 
 from ..labels.inventory import OUTSIDE
 from ..labels.inventory import Span as SpanTriple
+from .memo import MEMO
 
-_MARK, _NAME = "._.", "hosemi_record"
+MARK, NAME = "._.", "hosemi_record"
 _OLD = "hosemi"
 
 Record = dict[str, Any]
@@ -45,50 +45,6 @@ class Predictor(Protocol):
 
 
 components: WeakValueDictionary[str, Predictor] = WeakValueDictionary()
-
-
-def register_component(component: Predictor, key: str, new_key: str) -> str:
-    """Let records find a component of this process.
-
-    component (Predictor): The component.
-    key (str): Its key, which a component that it was copied from may have, too.
-    new_key (str): For that case.
-    RETURNS (str): The key that it has now. A copy in another process has the same.
-    """
-    if components.setdefault(key, component) is component:
-        return key
-    components[new_key] = component
-    return new_key
-
-
-# Options that probabilities depend on.
-_DECIDING = ("name", "scope", "collective", "temperature", "hierarchy")
-
-
-class Numbers:
-    """Numbers for what probabilities depend on: the labels and weights of a component
-    and some options. A copy, in another process perhaps, goes on from the same number.
-    """
-
-    def __init__(self, number: int = 0) -> None:
-        self._number = number
-        self._last: tuple[Any, Any] | None = None
-        self._lock = Lock()
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Numbers, (self._number,)
-
-    def of(self, decoder: Any) -> int:
-        """RETURNS (int): The same as at the last call, if the decoder has the same
-        state and such options as then."""
-        state, all_options = decoder.state, decoder.options
-        options = [getattr(all_options, name) for name in _DECIDING]
-        with self._lock:
-            last = self._last
-            if last is None or last[0] is not state or last[1] != options:
-                self._number += last is not None
-                self._last = state, options
-            return self._number
 
 
 class Found(NamedTuple):
@@ -112,43 +68,13 @@ def find_records(doc: Doc) -> list[Found]:
 
 
 def _is_ours(key: Any) -> bool:
-    return isinstance(key, tuple) and len(key) == 4 and key[:2] == (_MARK, _NAME)
-
-
-def leave_record(doc: Doc, name: str, record: Record) -> None:
-    """Replace the records of one component; the new one stands last."""
-    data: dict[Any, Any] = doc.user_data
-    key = _MARK, _NAME, 0, _n_characters(doc)
-    if data:
-        for *_, by_name in find_records(doc):
-            by_name.pop(name, None)
-    latest = data.pop(key, {})
-    latest[name] = record
-    data[key] = latest
-
-
-def covers(doc: Doc, found: Found) -> bool:
-    """RETURNS (bool): Whether records are about the whole document."""
-    return found.start == 0 and found.end in (None, _n_characters(doc))
-
-
-def _n_characters(doc: Doc) -> int:
-    if not len(doc):
-        return 0
-    last = doc[len(doc) - 1]
-    return int(last.idx) + len(last.text_with_ws)
+    return isinstance(key, tuple) and len(key) == 4 and key[:2] == (MARK, NAME)
 
 
 def span_key(span: Span, start: int = 0) -> str:
     """RETURNS (str): The key of a span in a record of text from `start` on."""
     label = span.label_ or OUTSIDE
     return f"{span.start_char - start}:{span.end_char - start}:{label}"
-
-
-def key_at(doc: Doc, start: int, end: int, label: str) -> str:
-    """RETURNS (str): `span_key` of these tokens, without making a Span."""
-    last = doc[end - 1]
-    return f"{doc[start].idx}:{last.idx + len(last)}:{label}"
 
 
 def find_span(doc: Doc, key: str) -> SpanTriple | None:
@@ -173,12 +99,14 @@ def own_entities(doc: Doc, name: str) -> Iterator[Span]:
 class Reader:
     """Reads what records say of spans.
 
-    compute (Callable): Fills in the probabilities that a record lacks, if there is a
-        way to compute them: (document, component name, record).
+    before (Callable): The document as it was before a prediction, None if it has other
+        tokens: (document, component name, what limited the prediction).
     """
 
-    def __init__(self, compute: Callable[[Doc, str, Record], None]) -> None:
-        self._compute = compute
+    def __init__(
+        self, before: Callable[[Doc, str, dict[str, Any] | None], Doc | None]
+    ) -> None:
+        self._before = before
 
     def confidence(self, span: Span) -> float | None:
         """Posterior of a predicted span; None for any other, and where it was not
@@ -216,7 +144,34 @@ class Reader:
             key = span_key(span, found.start)
             for name, record in reversed(found.by_name.items()):
                 if key in record["spans"]:
-                    if record["spans"][key] is None and covers(span.doc, found):
-                        self._compute(span.doc, name, record)
+                    if record["spans"][key] is None and found.start == 0:
+                        if found.end in (None, len(span.doc.text)):  # the whole
+                            self._compute(span.doc, name, record)
                     return key, record
         return "", None
+
+    def _compute(self, doc: Doc, name: str, record: Record) -> None:
+        """Store the probabilities that a record lacks."""
+        given, keys = record.get("given"), list(record["spans"])
+        left = MEMO.read(name, doc, lambda: self._before(doc, name, given))
+        if left is not None and len(left[0]) == len(keys):
+            _store(record, keys, left[1])
+            MEMO.drop(name, [doc])
+            return
+        component = components.get(record["component"])
+        before = None if component is None else self._before(doc, name, given)
+        if component is None or before is None:
+            return
+        posterior = component.posterior_of(before, record.get("state"))
+        if posterior is not None:
+            spans = {key: find_span(before, key) for key in keys}
+            known = {key: span for key, span in spans.items() if span}
+            _store(record, list(known), posterior.paths([*known.values()]))
+
+
+def _store(record: Record, keys: list[str], paths: list[Any]) -> None:
+    for key, path in zip(keys, paths):
+        if path is not None:
+            record["spans"][key] = path[-1][1]
+            if "paths" in record:
+                record["paths"][key] = path

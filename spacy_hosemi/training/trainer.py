@@ -40,6 +40,7 @@ class Trainer:
     model (Model): The span scorer.
     schema (LabelSchema): Labels and label patterns.
 
+    weights (Weights): Those of the labels that segments have.
     seen (SeenDocs): Documents since `initialize`.
     """
 
@@ -48,12 +49,8 @@ class Trainer:
     def __init__(self, model: Scorer, schema: LabelSchema) -> None:
         self.model = model
         self.schema = schema
+        self.weights: Weights = weights_of(model)
         self.seen = SeenDocs()
-
-    @property
-    def weights(self) -> Weights:
-        """Those of the labels that segments have."""
-        return weights_of(self.model)
 
     @property
     def is_initialized(self) -> bool:

@@ -6,13 +6,20 @@ import pickle
 import threading
 import warnings
 import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
+from spacy_hosemi.core import Potentials
+from spacy_hosemi.features.instances import Instance
+from spacy_hosemi.labels.inventory import LabelInventory
 from spacy_hosemi.prediction.memo import MEMO, Memo
+from spacy_hosemi.prediction.problem import Problem
 
 from ..helpers import initialize, make_nlp, make_trained, randomize
 
@@ -194,59 +201,67 @@ def test_a_state_that_was_published_before_labels_were_added(nlp):
 # --- memory -----------------------------------------------------------------------
 
 
+class Decoder:
+    """Makes anew what a prediction left."""
+
+    def __init__(self, size):
+        self.inventory, self.size, self.n_times = LabelInventory(["A"]), size, 0
+
+    def posterior(self, doc):
+        self.n_times += 1
+        return left_by(doc, self)
+
+
+@dataclass
 class Left:
-    """What a prediction leaves, of a given size."""
+    """What a prediction leaves: arrays, whose size stands for probabilities."""
 
-    def __init__(self, size, log, has_arrays=True):
-        self.size, self.log, self.has_arrays = size, log, has_arrays
-
-    def detach(self):
-        self.log.append("detach")
-
-    def n_bytes(self):
-        return self.size
-
-    def without_arrays(self):
-        return Left(self.size, self.log, False)
-
-    def again(self, doc):
-        self.log.append("again")
-        return Left(self.size, self.log)
+    decoder: Decoder
+    problems: Sequence[Problem]
 
     def paths(self, spans):
-        assert self.has_arrays
-        return [[(span[2], self.size)] for span in spans]
+        (problem,) = self.problems
+        assert len(problem.instance.tokens) == 1
+        return [[(span[2], problem.potentials.cells.nbytes)] for span in spans]
+
+
+def left_by(doc, decoder):
+    none = np.zeros((0, 0))
+    scores = [none, none, none, none, none, np.zeros(decoder.size, "u1"), none]
+    return Left(decoder, [Problem(Instance(doc, 0), Potentials(*scores), None)])
 
 
 SPANS = [(0, 1, "A")]
 
 
-def store(memo, doc, left, name="x"):
-    memo.store(name, [doc], [left], [SPANS])
+def store(memo, doc, size, name="x"):
+    decoder = Decoder(size)
+    memo.store(name, [doc], [left_by(doc, decoder)], [SPANS])
+    return decoder
 
 
 def test_the_oldest_go_first():
-    memo, log = Memo(max_bytes=100), []
+    memo = Memo(max_bytes=100)
     docs = [Doc(Vocab(), words=["a"]) for _ in range(4)]
-    for doc in docs:
-        store(memo, doc, Left(40, log))
+    decoders = [store(memo, doc, 40) for doc in docs]
     assert (memo.n_bytes, len(memo)) == (80, 4)
     for doc in docs:
         assert memo.read("x", doc, lambda doc=doc: doc) == (SPANS, [[("A", 40)]])
-    assert log == ["detach"] * 4 + ["again"] * 2
+    assert [decoder.n_times for decoder in decoders] == [1, 1, 0, 0]
     assert memo.read("x", docs[0], lambda: None) is None  # its tokens have changed
     assert memo.read("y", docs[0], lambda: docs[0]) is None
-    store(memo, docs[0], Left(10, log))
+    store(memo, docs[0], 10)
     assert memo.n_bytes == 90
-    memo.drop("x", docs[0])
-    memo.drop("x", docs[0])
+    memo.drop("x", docs[:1])
+    memo.drop("x", docs[:1])
     assert memo.n_bytes == 80
 
 
 def test_documents_that_were_predicted_together():
-    memo, log = Memo(max_bytes=100), []
+    memo = Memo(max_bytes=100)
     docs = [Doc(Vocab(), words=["a"]) for _ in range(3)]
-    memo.store("x", docs, [Left(size, log) for size in (10, 20, 30)], [SPANS] * 3)
+    left = [left_by(doc, Decoder(10 * k)) for k, doc in enumerate(docs, start=1)]
+    memo.store("x", docs, left, [SPANS] * 3)
     assert (memo.n_bytes, len(memo)) == (60, 3)
     del docs[1:]
     assert (memo.n_bytes, len(memo)) == (60, 1)  # they share arrays
@@ -256,9 +271,9 @@ def test_documents_that_were_predicted_together():
 
 
 def test_one_that_is_too_large_is_computed_again():
-    memo, log = Memo(max_bytes=100), []
+    memo = Memo(max_bytes=100)
     doc = Doc(Vocab(), words=["a"])
-    store(memo, doc, Left(101, log))
+    store(memo, doc, 101)
     assert memo.n_bytes == 0
     assert memo.read("x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
 
@@ -291,14 +306,14 @@ def test_threads():
             docs = []
             for i in range(300):
                 doc = Doc(vocab, words=["a"])
-                store(memo, doc, Left(seed + 1, []), f"x{i % 2}")
+                store(memo, doc, seed + 1, f"x{i % 2}")
                 docs = [*docs[-20:], doc]
                 for one in docs[::5]:
                     for name in ("x0", "x1"):
                         found = memo.read(name, one, lambda one=one: one)
                         assert found in (None, (SPANS, [[("A", seed + 1)]]))
                 if i % 7 == 0:
-                    memo.drop("x0", docs[0])
+                    memo.drop("x0", docs[:1])
         except Exception as e:
             errors.append(e)
 

@@ -7,6 +7,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_hosemi.core.parallel.ordered import N_OPEN
 from spacy_hosemi.prediction import decoder as decoder_module
+from spacy_hosemi.prediction.memo import Memo
 
 from ..helpers import TRAIN, make_doc, make_nlp, make_trained, parse, triples
 from .test_functions import WORDS
@@ -56,12 +57,14 @@ def test_one_by_one_equals_batches(decoding, scope):
     together = pipe.predict(docs[0])
     alone = [pipe.predict([doc])[0] for doc in docs[1]]
     assert [x.spans for x in together] == [x.spans for x in alone]
-    for left, right in zip(together, alone):
+    for left, right, *pair in zip(together, alone, *docs):
         paths = right.posterior.paths(right.spans)
         assert left.posterior.paths(left.spans) == paths
-        left.posterior.detach()
-        assert left.posterior.paths(left.spans) == paths
-        assert left.posterior.n_bytes() == right.posterior.n_bytes() > 0
+        memos = [Memo(), Memo()]
+        for memo, doc, found in zip(memos, pair, (left, right)):
+            memo.store("x", [doc], [found.posterior], [found.spans])
+            assert memo.read("x", doc, lambda: None) == (found.spans, paths)
+        assert memos[0].n_bytes == memos[1].n_bytes > 0
     assert sum(len(x.spans) for x in alone) > 20
 
 
