@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.kernels.sparse_steps import Freedom, step_rows
 from spacy_hosemi.model.span_scorer import weights_of
-from spacy_hosemi.model.weights.potentials import read_docs, score_rows
+from spacy_hosemi.model.weights.potentials import score_rows
 from spacy_hosemi.model.weights.vector import by_weight
 from spacy_hosemi.training import averaged as training
 from spacy_hosemi.training.averaged import make_averaged
@@ -151,9 +152,7 @@ def test_a_right_prediction_costs_no_step_and_ends_the_fit(monkeypatch, capfd):
     pipe, examples, batch = make_batch({})
     make_averaged(n_passes=50, progress=False)(batch)
     touched = []
-    monkeypatch.setattr(
-        training, "add_document_gradient", lambda *args: touched.append(args)
-    )
+    monkeypatch.setattr(training, "add_gradients", lambda *args: touched.append(args))
     before = pipe.get_weights()
     make_averaged(n_passes=50)(batch)
     assert not touched

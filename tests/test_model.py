@@ -12,6 +12,7 @@ from thinc.api import Adam
 
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features.naming import feature_names
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.weights.families import FAMILIES, family_values
 from spacy_hosemi.model.weights.packing import (
@@ -20,7 +21,6 @@ from spacy_hosemi.model.weights.packing import (
     unpack_floats,
     unpack_names,
 )
-from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.model.weights.storage import FORMAT, to_bytes
 
 from .helpers import (

@@ -10,6 +10,7 @@ from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
 from spacy_hosemi.labels.constraints import to_constraints, with_outside
 from spacy_hosemi.labels.inventory import ENCODINGS, OUTSIDES, LabelInventory
 from spacy_hosemi.labels.partial import PartialLabels
+from spacy_hosemi.labels.projection import with_labels
 
 from . import oracles
 from .helpers import as_problem
@@ -56,10 +57,10 @@ def test_blocked_tokens_stay_but_under_corrections():
 
 def test_unknown_labels_leave_their_tokens_blocked():
     known = PartialLabels(((0, 2, "A"), (3, 5, "NEW")), (), mask(0, 1, 3, 4))
-    found = known.with_labels(("A", "B"))
+    found = with_labels(known, ("A", "B"))
     assert shown(found) == (((0, 2, "A"),), (), [0, 1, 3, 4], None)
     assert np.flatnonzero(found.outside()).tolist() == [3, 4]
-    assert known.outside() is None and known.with_labels(("A", "NEW")) is known
+    assert known.outside() is None and with_labels(known, ("A", "NEW")) is known
 
 
 def test_parts():

@@ -8,9 +8,10 @@ from hypothesis import given
 from thinc.api import Adam
 
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights import potentials
-from spacy_hosemi.model.weights.potentials import read_docs, score_rows
+from spacy_hosemi.model.weights.potentials import score_rows
 from spacy_hosemi.model.weights.token_scores import TokenScores
 from spacy_hosemi.training import feature_selection as selection
 

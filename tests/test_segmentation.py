@@ -11,9 +11,9 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
-from spacy_hosemi.labels.alignment import count_misaligned, read_annotation
+from spacy_hosemi.labels.alignment import count_misaligned, read_annotations
 from spacy_hosemi.labels.constraints import borders_of, to_constraints
-from spacy_hosemi.labels.gold import check_known, make_gold
+from spacy_hosemi.labels.gold import check_known, make_golds
 from spacy_hosemi.labels.inventory import ENCODINGS, LabelInventory
 from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.labels.whitespace import whitespace
@@ -26,7 +26,7 @@ NLP = spacy.blank("en")
 
 def read(predicted, reference):
     """Spans, and the indices of missing tokens."""
-    annotation = read_annotation(Example(predicted, reference))
+    (annotation,) = read_annotations([Example(predicted, reference)])
     return [*annotation.required], np.flatnonzero(annotation.unknown()).tolist()
 
 
@@ -34,7 +34,7 @@ def read_biluo(words, tags, predicted=None):
     example = Example.from_dict(
         make_doc(NLP, *(predicted or words)), {"words": words, "entities": tags}
     )
-    annotation = read_annotation(example)
+    (annotation,) = read_annotations([example])
     return [*annotation.required], np.flatnonzero(annotation.unknown()).tolist()
 
 
@@ -43,7 +43,7 @@ def read_biluo(words, tags, predicted=None):
 
 def test_complete_annotation():
     (example,) = make_examples(NLP, ["[PER Ada Lovelace] met [PER Mary]."])
-    annotation = read_annotation(example)
+    (annotation,) = read_annotations([example])
     assert annotation.required == ((0, 2, "PER"), (3, 4, "PER"))
     assert not annotation.unknown().any()
 
@@ -111,7 +111,7 @@ def test_count_misaligned():
     reference.set_ents([Span(reference, 0, 1, "A"), Span(reference, 2, 3, "A")])
     doc = Doc(NLP.vocab, words=["a", "b", "cd"], spaces=[False] * 3)
     example = Example(doc, reference)
-    assert count_misaligned(example, read_annotation(example)) == (1, 2)
+    assert count_misaligned(example, *read_annotations([example])) == (1, 2)
 
 
 # --- gold -------------------------------------------------------------------------
@@ -122,7 +122,8 @@ def make(spans, missing, encoding="segments", outside="run", words="abcd"):
     covered = {i for start, end, _ in spans for i in range(start, end)}
     blocked = [i not in missing and i not in covered for i in range(len(words))]
     known = PartialLabels(tuple(spans), blocked=np.array(blocked, bool))
-    return make_gold(known, inventory, make_doc(NLP, *words))
+    (gold,) = make_golds([known], inventory, [make_doc(NLP, *words)])
+    return gold
 
 
 def test_known_gold_is_a_segmentation():
@@ -139,7 +140,8 @@ def test_gold_with_missing_tokens_is_a_constraint():
 
 def test_unknown_label():
     with pytest.raises(ValueError, match="HS041.*'C'.*hosemi"):
-        check_known(PartialLabels(((0, 1, "C"),)), "AB", make_doc(NLP, "a"), "hosemi")
+        known, doc = PartialLabels(((0, 1, "C"),)), make_doc(NLP, "a")
+        check_known([known], "AB", [doc], "hosemi")
 
 
 def test_every_token_is_in_a_span():

@@ -23,6 +23,7 @@ from ..prediction.answers import (
 )
 from ..prediction.corrections import read_corrections
 from ..prediction.decoder import Decoder, Prediction
+from ..prediction.posterior import Posterior
 from ..prediction.problem import JointMarginals
 from .annotations import remove_excluded
 from .settings import Settings
@@ -67,6 +68,17 @@ class Analyzing:
             with one that for label patterns of the same weight is right in sum.
         """
         return self.decoder.posterior(doc).marginals()
+
+    def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
+        """The distribution over segmentations of a document that was predicted before.
+
+        doc (Doc): As it was before prediction.
+        number (Optional[int]): Of the labels and weights it was predicted with.
+        RETURNS (Optional[Posterior]): None if there are others now.
+        """
+        decoder = self.decoder
+        is_same = decoder.options.number == number
+        return decoder.posterior(doc) if is_same else None
 
     def kbest(self, doc: Doc, k: int) -> list[Alternative]:
         """The k most probable segmentations of a document.

@@ -10,10 +10,10 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..hierarchy.projection import read_parents
-from ..labels.alignment import labels_of
+from ..labels.alignment import labels_of, read_annotations
 from ..model.weights.storage import unread
 from ..prediction.thresholds import check_labels
-from ..training.corpus import annotate
+from ..training.corpus import annotate, read_corpus
 from ..training.data_checks import (
     check_fit,
     is_init_labels,
@@ -43,7 +43,8 @@ class Initializable(Optimizable):
         """See `HighOrderSemiCRF.initialize`. RETURNS (bool): Whether a fit was made."""
         if nlp is not None:
             self.show_in(nlp)
-        annotations = self._annotations(examples)
+        key = self.settings.incorrect_spans_key
+        annotations = read_annotations(examples, key)
         found = labels_of(annotations)
         known = list(labels) if labels is not None else list(self.labels)
         if labels is None:
@@ -66,8 +67,9 @@ class Initializable(Optimizable):
         nlp = nlp or Language(self.vocab)
         read_sources(extractor, *readers, nlp, examples, self.name)
         self._training.read_with(extractor)
-        corpus = self._corpus(examples, annotations)
-        warn_crossing(examples, annotations, self.settings.scope)
+        scope = self.settings.scope
+        corpus = read_corpus(docs, annotations, self.schema, scope, self.name)
+        warn_crossing(examples, annotations, scope)
         args = self.settings.cfg, self.objective, fit
         self._trainer.initialize(corpus, docs, *args)
         return fit is not None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,8 @@ from thinc.api import Model
 from ..core import Potentials
 from ..errors import Errors
 from ..hierarchy.weights import LevelState
-from ..labels.alignment import read_annotation
-from ..labels.partial import PartialLabels
+from ..labels.alignment import read_annotations
 from ..model.state import ModelState, Published
-from ..model.tok2vec import taking_turns
 from ..model.weights.families import family_values
 from ..model.weights.shim import Weights
 from ..model.weights.state import Floats, WeightState
@@ -34,7 +31,7 @@ class Optimizable(Configured):
     def state(self) -> ModelState:
         """What predictions read, another object whenever labels or weights have
         changed. Read it once for each prediction."""
-        return self._published.read(self._trainer)
+        return self._published.read()
 
     @property
     def weights(self) -> WeightState:
@@ -51,13 +48,6 @@ class Optimizable(Configured):
     def _training(self) -> Weights:
         """The sparse weights, as training changes them."""
         return self._trainer.weights
-
-    @contextmanager
-    def _change(self, *, is_long: bool = False) -> Iterator[None]:
-        """What is done within changes the state as a whole; see `Published`."""
-        change = self._published.change(self._trainer, is_long=is_long)
-        with change, taking_turns(self.model):
-            yield
 
     def get_loss(
         self, examples: Iterable[Example], scores: Sequence[Potentials]
@@ -96,7 +86,7 @@ class Optimizable(Configured):
         weights (float64 [N]): In the order of `get_weights`.
         RAISES (ValueError): HS055 wrong length.
         """
-        with self._change():
+        with self._published.change():
             self._training.set_vector(np.asarray(weights, np.float64))
 
     def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
@@ -116,22 +106,14 @@ class Optimizable(Configured):
             raise ValueError(
                 Errors.HS043.format(name="below", found=below, expected=">= 0")
             )
-        with self._change():
+        with self._published.change():
             self._trainer.prune(values, self.settings.cfg)
 
-    def _corpus(
-        self,
-        examples: Sequence[Example],
-        annotations: Iterable[PartialLabels] | None = None,
-    ) -> Corpus:
+    def _corpus(self, examples: Sequence[Example]) -> Corpus:
         """What is segmented, documents or sentences, and what is known of each."""
-        known = annotations or self._annotations(examples)
-        projection = self.schema.projection
-        args = self.inventory, projection, self.settings.scope, self.name
-        return read_corpus(examples, known, *args)
-
-    def _annotations(self, examples: Iterable[Example]) -> list[PartialLabels]:
-        return [read_annotation(eg, self.incorrect_spans_key) for eg in examples]
+        known = read_annotations(examples, self.settings.incorrect_spans_key)
+        docs = [eg.predicted for eg in examples]
+        return read_corpus(docs, known, self.schema, self.settings.scope, self.name)
 
     def _check_sparse(self, what: str) -> None:
         """RAISES (ValueError): HS053 the model has more than weights of features."""

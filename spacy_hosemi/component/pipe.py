@@ -24,13 +24,13 @@ from ..hierarchy.decoder import make_decoder
 from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
 from ..hierarchy.projection import scored_tree
 from ..hierarchy.tree_trainer import make_trainer
-from ..labels.alignment import labels_of
+from ..labels.alignment import labels_of, read_annotations
 from ..labels.label_schema import LabelSchema
 from ..model.state import Published
 from ..model.tok2vec import set_output
 from ..prediction.decoder import Decoder, Prediction, batches
-from ..prediction.posterior import Posterior
 from ..prediction.records import components
+from ..training.corpus import read_corpus
 from ..training.objectives import Objective
 from .analysis import Analyzing
 from .annotations import write_predictions
@@ -74,10 +74,10 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
     ) -> None:
         self.vocab = vocab
         self.model = model
-        self._published = Published()
         if hierarchy is not None:
             check_hierarchy(hierarchy)
         self._trainer = make_trainer(model, LabelSchema(), hierarchy)
+        self._published = Published(self._trainer)
         self.name = name
         self.scorer = scorer
         self.hierarchy = hierarchy
@@ -109,7 +109,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         RETURNS (int): 0 if it is present already, otherwise 1.
         RAISES (ValueError): HS040 reserved name.
         """
-        with self._change():
+        with self._published.change():
             if label in self.labels:
                 return 0
             if self._trainer.is_initialized:
@@ -153,7 +153,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
         examples = list(get_examples())
         readers = gazetteers or {}, tables or {}
-        with self._change(is_long=True):
+        with self._published.change(is_long=True):
             fitted.discard(self)
             if self._initialize(examples, nlp, labels, readers, fit, hierarchy):
                 fitted.add(self)
@@ -182,21 +182,24 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
-        if not self._trainer.is_initialized:
-            raise ValueError(Errors.HS102.format(name=self.name))
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.update")
-        annotations = self._annotations(examples)
-        with self._change():
-            for label in sorted(labels_of(annotations).difference(self.labels)):
+        docs, settings = [eg.predicted for eg in examples], self.settings
+        trainer = self._trainer
+        with self._published.change():
+            if not trainer.is_initialized:
+                raise ValueError(Errors.HS102.format(name=self.name))
+            known = read_annotations(examples, settings.incorrect_spans_key)
+            labels = trainer.schema.projection.labels
+            for label in sorted(labels_of(known).difference(labels)):
                 self.add_label(label)
-            corpus = self._corpus(examples, annotations)
-            if any(map(len, corpus.docs)):
-                docs = [eg.predicted for eg in examples]
-                args = self.objective, self.settings.scope, drop
-                losses[self.name] += self._trainer.update(corpus, docs, *args)
+            scope = settings.scope
+            corpus = read_corpus(docs, known, trainer.schema, scope, self.name)
+            if any(map(len, docs)):
+                args = corpus, docs, self._objective, scope, drop
+                losses[self.name] += trainer.update(*args)
                 if sgd not in (None, False):
-                    self.finish_update(sgd)
+                    self.model.finish_update(sgd)
         return losses
 
     def finish_update(self, sgd: Any) -> None:
@@ -204,7 +207,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
 
         sgd (Optimizer): Gives learn rate and averages.
         """
-        with self._change():
+        with self._published.change():
             super().finish_update(sgd)
 
     def use_params(self, params: dict[Any, Any]) -> Iterator[None]:
@@ -214,12 +217,12 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         params (Dict[Tuple[int, str], Any]): The averages of an optimizer.
         """
         with ExitStack() as stack:
-            with self._change():
+            with self._published.change():
                 stack.enter_context(self.model.use_params(params))
             try:
                 yield
             finally:
-                with self._change():
+                with self._published.change():
                     stack.close()
 
     def rehearse(
@@ -245,7 +248,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
             return losses
         scope = self.settings.scope
         docs = [u.tokens for eg in examples for u in instances(eg.predicted, scope)]
-        with self._change():
+        with self._published.change():
             losses[self.name] += self._trainer.rehearse(docs, self._rehearsal_model)
             if sgd not in (None, False):
                 self.finish_update(sgd)
@@ -324,8 +327,8 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         published, state, settings = self._published, self.state, self.settings
         with published.making:  # one thread makes it, others wait
             decoder: Decoder | None = published.made[2]
-            args = self.name, self.hierarchy, self._number
-            options = make_options(settings, *args)
+            args = settings, self.name, self.hierarchy, self._number
+            options = make_options(*args)
             if decoder is None or (decoder.state, decoder.options) != (state, options):
                 if decoder is not None and (
                     decoder.state is not state
@@ -351,17 +354,6 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         record = {"component": self._id, "state": number}
         args = self.name, self.settings.spans_key, record
         write_predictions([*docs], scores, *args)
-
-    def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
-        """The distribution over segmentations of a document that was predicted before.
-
-        doc (Doc): As it was before prediction.
-        number (Optional[int]): Of the labels and weights it was predicted with.
-        RETURNS (Optional[Posterior]): None if there are others now.
-        """
-        decoder = self.decoder
-        is_same = decoder.options.number == number
-        return decoder.posterior(doc) if is_same else None
 
     # state
 
@@ -394,7 +386,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         return self._load(Path(path), exclude)
 
     def _load(self, source: Path | bytes, exclude: Sequence[str]) -> HighOrderSemiCRF:
-        with unreadable(), self._change(is_long=True):
+        with unreadable(), self._published.change(is_long=True):
             if "model" not in exclude:  # the saved one may have other labels
                 set_output(self.model, None)
             cfg = load(self, source, exclude) or self.cfg

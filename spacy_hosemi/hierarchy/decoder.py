@@ -15,9 +15,10 @@ from ..core import viterbi_many
 from ..core.parallel.coroutines import Steps, finish
 from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
+from ..model.active_features import read_docs
 from ..model.span_scorer import NeuralScorer
 from ..model.state import ModelState
-from ..model.weights.potentials import DocScorer, read_docs
+from ..model.weights.potentials import DocScorer
 from ..prediction.answers import spans_above
 from ..prediction.decoder import (
     Decoder,

@@ -10,7 +10,7 @@ weight of their own but that of the pair above them: these weights are tied.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -43,13 +43,14 @@ class LeafInventory(LabelInventory):
         super().__init__(labels, "segments", outside)
         self._tree = tree
 
-    def names_within(self, span: Span) -> Bools:
+    def names_within(self, spans: Iterable[Span], n_tokens: int) -> Bools:
         """See `LabelInventory`; with the name of an inner node all labels below it."""
-        start, end, name = span
-        node = self._tree.node_of(name)
-        below = [] if node is None else self._tree.leaves(node)
-        found = np.zeros((end - start, len(self.names)), bool)
-        found[:, [self.index[label] for label in below]] = True
+        found = np.ones((n_tokens, len(self.names)), bool)
+        for start, end, name in spans:
+            node = self._tree.node_of(name)
+            below = [] if node is None else self._tree.leaves(node)
+            found[start:end] = False
+            found[start:end, [self.index[label] for label in below]] = True
         return found
 
 

@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeGuard
 
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors
 from ..labels.alignment import scored_entities
-from ..labels.gold import check_known
 from ..labels.inventory import Span, check_names
 from ..labels.partial import AnySpan, PartialLabels
-from ..labels.projection import IdentityProjection, Projection
+from ..labels.projection import IdentityProjection, Projection, with_labels
 from .candidates import Place
 from .hierarchy import Hierarchy
 from .tree import LabelTree, check_labels_in_tree, split_labels
@@ -47,13 +45,9 @@ class TreeProjection:
         """See `Projection`."""
         return [*self._top_of]
 
-    def check(self, known: PartialLabels, doc: Doc, name: str) -> None:
-        """See `Projection`."""
-        check_known(known, self.tree.leaf, doc, name)
-
     def project(self, known: PartialLabels) -> PartialLabels:
         """See `Projection`; names at the top are excluded if all labels below are."""
-        known = known.with_labels(self._top_of)
+        known = with_labels(known, self._top_of)
         excluded: list[AnySpan] = [span for span in known.excluded if span[2] is None]
         excluded += self._excluded_at_top(_with_label(known.excluded))
         required = tuple(self.spans_at_top(known.required))
@@ -121,7 +115,8 @@ class LeafProjection(IdentityProjection):
     def project(self, known: PartialLabels) -> PartialLabels:
         """See `Projection`."""
         nodes = {name: self._tree.node_of(name) for *_, name in known.required}
-        known = known.with_labels([x for x, node in nodes.items() if node is not None])
+        there = [x for x, node in nodes.items() if node is not None]
+        known = with_labels(known, there)
         labels = {None, *self.top}
         excluded = tuple(span for span in known.excluded if span[2] in labels)
         return replace(known, excluded=excluded)

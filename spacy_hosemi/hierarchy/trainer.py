@@ -22,10 +22,10 @@ from ..core import PatternAutomaton, Potentials, viterbi
 from ..errors import Errors
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
-from ..model.active_features import Rows
+from ..model.active_features import Rows, read_docs
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.pairs import Pairs
-from ..model.weights.potentials import read_docs, score_rows
+from ..model.weights.potentials import score_rows
 from ..model.weights.shim import Weights
 from ..training.progress import watched
 from .candidates import Candidates, Known, Place, top_candidates

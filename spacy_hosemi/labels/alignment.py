@@ -13,17 +13,21 @@ from .inventory import Span
 from .partial import PartialLabels
 
 
-def read_annotation(
-    example: Example, incorrect_key: str | None = None
-) -> PartialLabels:
-    """Spans of the reference on the tokens of the predicted document.
+def read_annotations(
+    examples: Iterable[Example], incorrect_key: str | None = None
+) -> list[PartialLabels]:
+    """Spans of references on the tokens of the predicted documents.
 
-    example (Example): Predicted and reference document.
+    examples (Iterable[Example]): Predicted and reference documents.
     incorrect_key (Optional[str]): The group in reference.spans whose spans are known
         not to be entities.
-    RETURNS (PartialLabels): Tokens outside of gold spans are blocked. Nothing is known
-        of a token of a gold span that does not fall on token borders.
+    RETURNS (List[PartialLabels]): Tokens outside of gold spans are blocked. Nothing is
+        known of a token of a gold span that does not fall on token borders.
     """
+    return [_read_annotation(example, incorrect_key) for example in examples]
+
+
+def _read_annotation(example: Example, incorrect_key: str | None) -> PartialLabels:
     tags = example.get_aligned_ner()
     spans: list[Span] = []
     start = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -57,28 +57,27 @@ def borders_of(doc: Doc, inventory: LabelInventory) -> Ints | None:
 
 
 def require(
-    spans: Iterable[Span],
+    spans: Sequence[Span],
     inventory: LabelInventory,
     constraints: Constraints | None,
     n_tokens: int,
 ) -> Constraints:
     """Constraints under which a segmentation also has these spans.
 
-    spans (Iterable[Tuple[int, int, str]]): They do not overlap.
+    spans (Sequence[Tuple[int, int, str]]): They do not overlap.
     constraints (Optional[Constraints]): What holds anyway; `allowed` stays in force.
     """
     found = _copied(constraints, inventory, n_tokens)
     allowed, boundary = found.allowed, found.boundary
     assert allowed is not None and boundary is not None
-    for span in spans:
-        start, end, label = span
+    allowed &= inventory.names_within(spans, n_tokens)
+    for start, end, label in spans:
         # No tag beside the span may go on with it: behind it where tags do not say that
         # a span ends (IO, BIO), before it where they do not say that one begins (IO).
         if end < n_tokens and inventory.encoding in ("IO", "BIO"):
             allowed[end, inventory.names.index(f"I-{label}")] = False
         if start > 0 and inventory.encoding == "IO":
             allowed[start - 1, inventory.names.index(f"I-{label}")] = False
-        allowed[start:end] &= inventory.names_within(span)
         if not inventory.on_tokens:
             boundary[start + 1 : end] = -1
             boundary[[start, end]] = 1

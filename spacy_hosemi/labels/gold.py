@@ -6,7 +6,7 @@ is a constraint, and training sums over all segmentations that agree with it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,28 +36,39 @@ class Gold:
     text: str = ""
 
 
-def make_gold(known: PartialLabels, inventory: LabelInventory, doc: Doc) -> Gold:
-    """The gold of a document, from its annotation.
+def make_golds(
+    annotations: Sequence[PartialLabels], inventory: LabelInventory, docs: Sequence[Doc]
+) -> list[Gold]:
+    """The gold of documents, from their annotation.
 
-    known (PartialLabels): From `read_annotation`, with labels of the inventory.
+    annotations (Sequence[PartialLabels]): From `read_annotations`, with labels of the
+        inventory.
     inventory (LabelInventory): Labels and encoding.
-    doc (Doc): n tokens.
+    docs (Sequence[Doc]): Of each.
     RAISES (ValueError): HS044 outside token where there is none; HS103 a span begins or
         ends with whitespace.
     """
+    for known, doc in zip(annotations, docs):
+        if inventory.outside == "none":
+            _check_covered(known, doc)
+        else:
+            _check_ends(known.required, doc)
     if inventory.outside == "none":
-        _check_covered(known, doc)
-        known = replace(known, blocked=None)
-    else:
-        _check_ends(known.required, doc)
-    unknown = known.unknown(len(doc))
-    n_known, text = int((~unknown).sum()), doc[:8].text
-    if not unknown.any():
-        return Gold(inventory.encode(known.required, len(doc)), None, n_known, text)
-    if inventory.encoding == "IO":
-        known = replace(known, required=_joined(known.required))
-    constraints = to_constraints(known, inventory, len(doc)) or Constraints()
-    return Gold(None, constraints, n_known + len(known.excluded), text)
+        annotations = [replace(known, blocked=None) for known in annotations]
+    unknown = [known.unknown(len(doc)) for known, doc in zip(annotations, docs)]
+    golds = []
+    for known, is_unknown, doc in zip(annotations, unknown, docs):
+        segments = constraints = None
+        n_known = int((~is_unknown).sum())
+        if not is_unknown.any():
+            segments = inventory.encode(known.required, len(doc))
+        else:
+            if inventory.encoding == "IO":
+                known = replace(known, required=_joined(known.required))
+            constraints = to_constraints(known, inventory, len(doc)) or Constraints()
+            n_known += len(known.excluded)
+        golds.append(Gold(segments, constraints, n_known, doc[:8].text))
+    return golds
 
 
 def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
@@ -72,18 +83,22 @@ def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def check_known(
-    known: PartialLabels, labels: Collection[str], doc: Doc, name: str
+    annotations: Iterable[PartialLabels],
+    labels: Iterable[str],
+    docs: Iterable[Doc],
+    name: str,
 ) -> None:
     """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
     incorrect."""
-    for _, _, label in (*known.required, *known.excluded):
-        if label not in labels:
-            raise ValueError(
-                Errors.HS041.format(found=label, expected=tuple(labels), name=name)
-            )
-    for start, end, label in {*known.required}.intersection(known.excluded):
-        text = doc[start:end].text
-        raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
+    expected = dict.fromkeys(labels)
+    for known, doc in zip(annotations, docs):
+        for _, _, label in (*known.required, *known.excluded):
+            if label not in expected:
+                args = {"found": label, "expected": (*expected,), "name": name}
+                raise ValueError(Errors.HS041.format(**args))
+        for start, end, label in {*known.required}.intersection(known.excluded):
+            text = doc[start:end].text
+            raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
 
 
 def _check_ends(spans: Iterable[Span], doc: Doc) -> None:

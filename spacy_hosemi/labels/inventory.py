@@ -72,12 +72,14 @@ class LabelInventory:
             at = end
         return segments + self._outside(at, n_tokens)
 
-    def names_within(self, span: Span) -> NDArray[np.bool_]:
-        """RETURNS (bool [n, L]): The names that each of the n tokens of a span has."""
-        start, end, label = span
-        found = np.zeros((end - start, len(self.names)), bool)
-        for i, j, y in self._inside(0, end - start, label):
-            found[i:j, y] = True
+    def names_within(self, spans: Iterable[Span], n_tokens: int) -> NDArray[np.bool_]:
+        """RETURNS (bool [n, L]): The names that each token of the spans may have; of
+        other tokens all."""
+        found = np.ones((n_tokens, len(self.names)), bool)
+        for start, end, label in spans:
+            found[start:end] = False
+            for i, j, y in self._inside(start, end, label):
+                found[i:j, y] = True
         return found
 
     def decode(self, segments: Iterable[Segment]) -> list[Span]:

@@ -53,23 +53,21 @@ class LabelSchema:
         return LabelInventory(self.projection.top, self.encoding, self.outside)
 
     @cached_property
-    def _compiled(self) -> PatternAutomaton:
-        names, rules = self.inventory.names, list(self.rules)
-        return PatternAutomaton(
-            names,
-            self.patterns,
-            observed=self.observed,
-            grammar=compile_grammar(names, rules) if rules else None,
-        )
-
-    @property
     def automaton(self) -> PatternAutomaton:
         """Of labels, patterns and rules. Compiled when it is first needed, because
         labels may be added one by one before."""
-        if "_compiled" not in self.__dict__:
-            with _COMPILING:
-                return self._compiled
-        return self._compiled
+        with _COMPILING:
+            found: PatternAutomaton | None = self.__dict__.get("automaton")
+            if found is None:
+                names, rules = self.inventory.names, list(self.rules)
+                found = PatternAutomaton(
+                    names,
+                    self.patterns,
+                    observed=self.observed,
+                    grammar=compile_grammar(names, rules) if rules else None,
+                )
+                self.__dict__["automaton"] = found
+            return found
 
     def with_patterns(
         self,

@@ -3,7 +3,6 @@ user, from sentence starts."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -117,14 +116,6 @@ class PartialLabels:
             crossed = [(i < borders) & (borders < j) for i, j, _ in required]
             borders = borders[~np.logical_or.reduce(crossed)] if crossed else borders
         return PartialLabels(required, excluded, blocked, borders)
-
-    def with_labels(self, labels: Collection[str]) -> PartialLabels:
-        """Without required spans of other labels; their tokens stay blocked if they
-        are."""
-        found = tuple(span for span in self.required if span[2] in labels)
-        return (
-            self if len(found) == len(self.required) else replace(self, required=found)
-        )
 
 
 NOTHING = PartialLabels()

@@ -6,13 +6,11 @@ the top of the tree in the place of the labels below them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
 
-from spacy.tokens import Doc
-
-from .gold import check_known
 from .inventory import check_names
 from .partial import PartialLabels
 
@@ -36,11 +34,6 @@ class Projection(Protocol):
 
     def names(self) -> Sequence[str]:
         """RETURNS (Sequence[str]): All labels, and the names above them."""
-        ...
-
-    def check(self, known: PartialLabels, doc: Doc, name: str) -> None:
-        """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
-        incorrect."""
         ...
 
     def project(self, known: PartialLabels) -> PartialLabels:
@@ -71,14 +64,18 @@ class IdentityProjection:
         """See `Projection`."""
         return self.top
 
-    def check(self, known: PartialLabels, doc: Doc, name: str) -> None:
-        """See `Projection`."""
-        check_known(known, self.labels, doc, name)
-
     def project(self, known: PartialLabels) -> PartialLabels:
         """See `Projection`."""
-        return known.with_labels(self.top)
+        return with_labels(known, self.top)
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
         """See `Projection`."""
         return corrections
+
+
+def with_labels(known: PartialLabels, labels: Collection[str]) -> PartialLabels:
+    """Without required spans of other labels; their tokens stay blocked if they are."""
+    found = tuple([span for span in known.required if span[2] in labels])
+    if len(found) == len(known.required):
+        return known
+    return replace(known, required=found)

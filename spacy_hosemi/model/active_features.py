@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..features import Extractor, Listed, Segments
+from ..features import TRANSITION_ROLES, Listed, Segments
 from ..features.kernels.key_table import RowTable
 from ..features.word_cache import doc_of
-from .observed_features import PlaceRows, place_rows
+from .observed_features import NO_PLACES, PlaceRows, place_rows
+from .weights.state import WeightState
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -70,21 +71,20 @@ class Rows:
         return [*of_tokens, self.segments.row, self.places.row]
 
 
-def read_rows(
-    extractor: Extractor, table: RowTable, docs: Sequence[Doc], is_train: bool
-) -> Rows:
+def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -> Rows:
     """The active features of concatenated documents.
 
-    extractor (Extractor): Reads features.
-    table (RowTable): The rows of known features.
     docs (Sequence[Doc]): One or more.
     is_train (bool): See `Gazetteers.matches`.
-    RETURNS (Rows): Of all of them, as if they were one.
+    RETURNS (Rows): Those of all of them that the state knows, as if they were one.
     """
+    extractor, table = state.extractor, state.table
     reading = extractor.read_together(docs, is_train)
     found = {role: table.rows(keys) for role, keys in reading.keys.items()}
-    roles = extractor.features.transition_roles
-    places = place_rows({role: found.pop(role) for role in roles})
+    roles = [role for role in TRANSITION_ROLES if extractor.features.roles[role]]
+    places = (
+        place_rows({role: found.pop(role) for role in roles}) if roles else NO_PLACES
+    )
     tokens = {role: RoleRows(*of_role) for role, of_role in found.items()}
     for listed in reading.listed:
         tokens[listed.role] = with_listed(tokens[listed.role], listed, table)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from spacy.tokens import Doc
@@ -22,9 +24,10 @@ from ..features import (
     make_features,
 )
 from ..values import ByName, Number, Setting, read_all
+from .active_features import Rows, read_docs
 from .tok2vec import add_scores, make_output, taking_turns
 from .weights.families import family_values
-from .weights.potentials import DocScorer, Scores, read_docs, score_docs, score_rows
+from .weights.potentials import DocScorer, Scores, score_docs, score_together
 from .weights.shim import Weights
 from .weights.state import WeightState
 
@@ -172,13 +175,18 @@ def _sparse(
     """Of the weights of features alone."""
     if not is_train:
         return score_docs(weights.publish(), docs), lambda gradients: docs
-    state = weights.state
-    rows = [read_docs(state, [doc], is_train=True) for doc in docs]
-    potentials = [score_rows(state, r, len(doc)) for r, doc in zip(rows, docs)]
+    state, potentials = weights.state, []
+    read: list[tuple[Rows, int]] = []
+    for _, some in groupby(docs, attrgetter("vocab")):
+        together = [*some]
+        rows = read_docs(state, together, is_train=True)
+        potentials += score_together(state, rows, together)
+        read.append((rows, len(together)))
 
     def backprop(gradients: Sequence[Potentials]) -> list[Doc]:
-        for r, gradient in zip(rows, gradients):
-            weights.accumulate(r, gradient)
+        left = iter(gradients)
+        for rows, n_docs in read:
+            weights.accumulate(rows, [*islice(left, n_docs)])
         return docs
 
     return potentials, backprop

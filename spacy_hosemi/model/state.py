@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from threading import Condition, RLock, get_ident
 from typing import Any, Protocol
 
+from thinc.api import Model
+
 from ..labels.label_schema import LabelSchema
 from .cached import Cached
+from .tok2vec import taking_turns
 from .weights.state import WeightState
 
 
@@ -28,7 +31,12 @@ class ModelState(Cached):
 
 
 class Source(Protocol):
-    """The labels and weights that training changes."""
+    """The labels and weights that training changes.
+
+    model (Model): The span scorer.
+    """
+
+    model: Model[Any, Any]
 
     def is_current(self, state: ModelState) -> bool:
         """Whether a state has the present labels and weights."""
@@ -49,13 +57,17 @@ class Published:
     that was the present one at some time during the call, and as long as nobody reads
     while training goes on, no state is made: nothing is copied.
 
+    source (Source): What is changed.
+
     made (Tuple): The decoder that the component has made last, behind its settings and
         its name then. Neither is copied with the component.
     making (RLock): Held while that is made.
     owner (Optional[int]): The thread of the change that goes on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._turns = taking_turns(source.model)
         self.made: tuple[Any, Any, Any] = None, None, None
         self.making = RLock()
         self.owner: int | None = None
@@ -70,11 +82,13 @@ class Published:
         self._within: ModelState | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Published, ()  # a copy of the component makes its own state
+        # A copy of the component makes its own state.
+        return Published, (self._source,)
 
-    def read(self, source: Source) -> ModelState:
+    def read(self) -> ModelState:
         """The present state; within a change, for the thread that makes it, what has
         become of the labels and weights so far."""
+        source = self._source
         if self.owner == get_ident():
             if self._within is None or not source.is_current(self._within):
                 self._within = source.publish()
@@ -94,12 +108,12 @@ class Published:
             return self._state
 
     @contextmanager
-    def change(self, source: Source, *, is_long: bool = False) -> Iterator[None]:
+    def change(self, *, is_long: bool = False) -> Iterator[None]:
         """What is done within is one change. Other threads wait with theirs.
 
-        source (Source): What is changed.
         is_long (bool): Publish the state before it, so that readers need not wait.
         """
+        source = self._source
         with self._changing:
             with self._news:
                 if not self._depth:
@@ -110,7 +124,8 @@ class Published:
                     self.owner = get_ident()
                 self._depth += 1
             try:
-                yield
+                with self._turns:
+                    yield
             finally:
                 with self._news:
                     self._depth -= 1

@@ -28,6 +28,7 @@ from spacy.tokens import Doc, Span
 from ..labels.inventory import OUTSIDE
 from ..labels.inventory import Span as SpanTriple
 from .memo import MEMO
+from .posterior import Path, Posterior
 
 MARK, NAME = "._.", "hosemi_record"
 _OLD = "hosemi"
@@ -38,7 +39,7 @@ Record = dict[str, Any]
 class Predictor(Protocol):
     """A component that can predict again."""
 
-    def posterior_of(self, doc: Doc, number: int | None) -> Any:
+    def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
         """RETURNS (Optional[Posterior]): Of a document, if the component still has the
         labels and weights of this number."""
         ...
@@ -152,26 +153,28 @@ class Reader:
 
     def _compute(self, doc: Doc, name: str, record: Record) -> None:
         """Store the probabilities that a record lacks."""
+        for key, path in self._paths(doc, name, record):
+            if path is not None:
+                record["spans"][key] = path[-1][1]
+                if "paths" in record:
+                    record["paths"][key] = path
+        MEMO.drop(name, [doc])
+
+    def _paths(
+        self, doc: Doc, name: str, record: Record
+    ) -> list[tuple[str, Path | None]]:
+        """The keys of a record with what a posterior says of them, if there is one."""
         given, keys = record.get("given"), list(record["spans"])
         left = MEMO.read(name, doc, lambda: self._before(doc, name, given))
         if left is not None and len(left[0]) == len(keys):
-            _store(record, keys, left[1])
-            MEMO.drop(name, [doc])
-            return
+            return [*zip(keys, left[1])]
         component = components.get(record["component"])
         before = None if component is None else self._before(doc, name, given)
         if component is None or before is None:
-            return
+            return []
         posterior = component.posterior_of(before, record.get("state"))
-        if posterior is not None:
-            spans = {key: find_span(before, key) for key in keys}
-            known = {key: span for key, span in spans.items() if span}
-            _store(record, list(known), posterior.paths([*known.values()]))
-
-
-def _store(record: Record, keys: list[str], paths: list[Any]) -> None:
-    for key, path in zip(keys, paths):
-        if path is not None:
-            record["spans"][key] = path[-1][1]
-            if "paths" in record:
-                record["paths"][key] = path
+        if posterior is None:
+            return []
+        spans = {key: find_span(before, key) for key in keys}
+        known = {key: span for key, span in spans.items() if span}
+        return [*zip(known, posterior.paths([*known.values()]))]

@@ -21,7 +21,7 @@ from ..errors import Errors
 from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows, touched_rows
 from ..model.weights.families import family_values
-from ..model.weights.potentials import add_document_gradient, role_gradient
+from ..model.weights.potentials import add_gradients, role_gradient
 from ..model.weights.shim import Weights
 from ..model.weights.vector import (
     empty_gradient,
@@ -183,10 +183,10 @@ class UniformAverage:
         gradient (Potentials): Of the loss, by its potentials.
         """
         state, n = self._weights.state, self._n_iterates
-        add_document_gradient(state, rows, gradient, self._d_matrix)
+        add_gradients(state, rows, [gradient], self._d_matrix)
         whole = self._arrays[1]
         write_dense_gradient(state, whole, gradient.pattern, gradient.length)
-        first, _ = state.pair_arrays
+        first = _NO_PAIRS if state.pairs is None else state.pairs.first
         n_labels = len(state.tail)
         touched = [
             touched_rows(part.first, part.row, role_gradient(gradient, role))

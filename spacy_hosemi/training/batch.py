@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from ..core import PatternAutomaton, Potentials
 from ..errors import Errors
 from ..labels.gold import Gold
-from ..model.active_features import Rows, join_rows
+from ..model.active_features import Rows, join_rows, read_docs
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.potentials import (
     add_cell_gradient,
@@ -20,7 +20,6 @@ from ..model.weights.potentials import (
     add_gradient,
     add_scores,
     join_scores,
-    read_docs,
     role_gradient,
     score_rows,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,10 +12,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..features.instances import instances
-from ..labels.gold import Gold, make_gold
-from ..labels.inventory import LabelInventory
+from ..labels.gold import Gold, check_known, make_golds
+from ..labels.label_schema import LabelSchema
 from ..labels.partial import PartialLabels
-from ..labels.projection import Projection
 
 
 class Corpus(NamedTuple):
@@ -32,35 +31,40 @@ class Corpus(NamedTuple):
 
 
 def read_corpus(
-    examples: Iterable[Example],
-    annotations: Iterable[PartialLabels],
-    inventory: LabelInventory,
-    projection: Projection,
+    docs: Sequence[Doc],
+    annotations: Sequence[PartialLabels],
+    schema: LabelSchema,
     scope: str,
     name: str,
 ) -> Corpus:
     """What there is to learn from.
 
-    examples (Iterable[Example]), annotations (Iterable[PartialLabels]): Documents.
-    inventory (LabelInventory), projection (Projection), scope (str), name (str): Of the
-        component.
+    docs (Sequence[Doc]), annotations (Sequence[PartialLabels]): Documents, and what is
+        known of each.
+    schema (LabelSchema), scope (str), name (str): Of the component.
     RETURNS (Corpus): Of all of them.
-    RAISES (ValueError): HS067 sentence starts are not set; see `make_gold`.
+    RAISES (ValueError): HS041, HS094 annotations; HS067 sentence starts are not set;
+        see `make_golds`.
     """
-    found = Corpus([], [], [])
-    for eg, known in zip(examples, annotations):
-        projection.check(known, eg.predicted, name)
-        for instance in instances(eg.predicted, scope):
-            part, tokens = known.part(instance.start, instance.end), instance.tokens
-            at_top = projection.project(part)
-            found.golds.append(make_gold(at_top, inventory, tokens))
-            # As in `make_gold`: whitespace is not outside where nothing is.
-            if inventory.outside == "none" and part.blocked is not None:
-                spaces = tokens.to_array(IS_SPACE).astype(bool)
-                part = replace(part, blocked=part.blocked & ~spaces)
-            found.docs.append(tokens)
-            found.annotations.append(part)
-    return found
+    projection, inventory = schema.projection, schema.inventory
+    check_known(annotations, projection.labels, docs, name)
+    tokens, parts = list(docs), list(annotations)
+    if scope != "doc":
+        tokens, parts = [], []
+        for doc, known in zip(docs, annotations):
+            for instance in instances(doc, scope):
+                tokens.append(instance.tokens)
+                parts.append(known.part(instance.start, instance.end))
+    at_top = [*map(projection.project, parts)]
+    golds = make_golds(at_top, inventory, tokens)
+    if (
+        inventory.outside == "none"
+    ):  # as in `make_golds`: whitespace is not outside then
+        for k, part in enumerate(parts):
+            if part.blocked is not None:
+                spaces = tokens[k].to_array(IS_SPACE).astype(bool)
+                parts[k] = replace(part, blocked=part.blocked & ~spaces)
+    return Corpus(tokens, parts, golds)
 
 
 def annotate(nlp: Language | None, examples: Sequence[Example]) -> None:

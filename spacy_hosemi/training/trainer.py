@@ -135,7 +135,8 @@ class Trainer:
     ) -> tuple[float, list[Potentials]]:
         """As `update`. RETURNS: And the potentials of each instance."""
         new = self.seen.new(docs) if self.weights.state.grows else []
-        if parts := [x.tokens for doc in new for x in instances(doc, scope)]:
+        if new:
+            parts = [x.tokens for doc in new for x in instances(doc, scope)]
             grow(self.weights, self.seen, parts)
         set_dropout_rate(self.model, drop)
         scores, backprop = self.model.begin_update(corpus.docs)
@@ -151,9 +152,12 @@ class Trainer:
     ) -> tuple[float, list[Potentials]]:
         """RETURNS (Tuple[float, List[Potentials]]): The summed loss of instances and
         its derivatives by the potentials of each."""
-        automaton, pairs = self.schema.automaton, zip(scores, golds)
-        found = [objective(automaton, *pair) for pair in pairs]
-        return float(sum(loss for loss, _ in found)), [x for _, x in found]
+        automaton, total, gradients = self.schema.automaton, 0.0, []
+        for pair in zip(scores, golds):
+            loss, gradient = objective(automaton, *pair)
+            total += loss
+            gradients.append(gradient)
+        return total, gradients
 
     def rehearse(self, docs: Sequence[Doc], before: Scorer) -> float:
         """Add the gradient of a step back to what a model predicted before, see

@@ -9,8 +9,8 @@ from thinc.api import Adam
 from spacy_hosemi import from_word2features
 from spacy_hosemi.explain import find_features, strongest_features
 from spacy_hosemi.explain.gazetteers import describe_lists
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights import potentials
-from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.training import feature_selection as selection
 
 from ..helpers import (

@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from spacy_hosemi.features.config.feature_sets import LISTS
 from spacy_hosemi.features.naming import segment_namer
 from spacy_hosemi.labels.alignment import make_training_spans
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.weights.families import family_values
-from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.model.weights.vector import vector_values
 from spacy_hosemi.training.lbfgs import make_lbfgs
 

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_hosemi.labels.partial import PartialLabels
-from spacy_hosemi.model.weights.potentials import read_docs
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.prediction.limits import choose_spans
 
 from .. import oracles

@@ -11,9 +11,9 @@ from thinc.api import Adam
 
 from spacy_hosemi.hierarchy import mining
 from spacy_hosemi.hierarchy.weights import level_weights_of
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 from spacy_hosemi.model.weights.pairs import Pairs
-from spacy_hosemi.model.weights.potentials import read_docs
 
 from ..helpers import make_doc, make_nlp
 from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, predicted

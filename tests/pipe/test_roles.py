@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
+from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights import potentials
-from spacy_hosemi.model.weights.potentials import read_docs
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
 
 from .. import oracles

@@ -9,7 +9,7 @@ import pytest
 from thinc.api import Adam
 
 from spacy_hosemi.hierarchy.decoder import make_decoder
-from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.state import Published
 
 from ..helpers import initialize, make_doc, make_examples, make_nlp, make_trained
@@ -184,6 +184,7 @@ class Source:
 
     def __init__(self):
         self.value, self.n_published = 0, 0
+        self.model = build_span_scorer()
 
     def is_current(self, state):
         return state == self.value
@@ -194,47 +195,47 @@ class Source:
 
 
 def test_nothing_is_published_until_somebody_reads():
-    source, published = Source(), Published()
+    published = Published(source := Source())
     for _ in range(3):
-        with published.change(source):
+        with published.change():
             source.value += 1
     assert source.n_published == 0
-    assert [published.read(source) for _ in range(3)] == [3, 3, 3]
+    assert [published.read() for _ in range(3)] == [3, 3, 3]
     assert source.n_published == 1
 
 
 @pytest.mark.parametrize("is_long", [False, True])
 def test_a_reader_sees_no_half_of_a_change(is_long):
-    source, published = Source(), Published()
-    assert published.read(source) == 0
-    with published.change(source):
+    published = Published(source := Source())
+    assert published.read() == 0
+    with published.change():
         source.value = 1
     with ThreadPoolExecutor(1) as pool:
-        with published.change(source, is_long=is_long):
+        with published.change(is_long=is_long):
             source.value = 2
-            assert published.read(source) == 2  # the thread that changes it
-            reading = pool.submit(published.read, source)
+            assert published.read() == 2  # the thread that changes it
+            reading = pool.submit(published.read)
             if is_long:
                 assert reading.result(timeout=10) == 1
             source.value = 3
         assert reading.result(timeout=10) == (1 if is_long else 3)
-    assert published.read(source) == 3
+    assert published.read() == 3
 
 
 def test_changes_within_a_change_are_one():
-    source, published = Source(), Published()
-    assert published.read(source) == 0
-    with published.change(source), ThreadPoolExecutor(1) as pool:
-        with published.change(source):
+    published = Published(source := Source())
+    assert published.read() == 0
+    with published.change(), ThreadPoolExecutor(1) as pool:
+        with published.change():
             source.value = 1
-        assert pool.submit(published.read, source).result(timeout=10) == 0
-    assert published.read(source) == 1
+        assert pool.submit(published.read).result(timeout=10) == 0
+    assert published.read() == 1
 
 
 def test_a_change_that_fails_lets_others_go_on():
-    source, published = Source(), Published()
-    with pytest.raises(KeyError), published.change(source):
+    published = Published(source := Source())
+    with pytest.raises(KeyError), published.change():
         source.value = 1
         raise KeyError
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(published.read, source).result(timeout=10) == 1
+        assert pool.submit(published.read).result(timeout=10) == 1

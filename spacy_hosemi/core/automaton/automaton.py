@@ -66,6 +66,13 @@ class PatternAutomaton:
         their weights are right in sum.
     RAISES (ValueError): HS001 labels; HS002 to HS006 patterns; HS075, HS076 grammar;
         HS122 tied.
+
+    n_labels (int): L, outside included.
+    n_columns (int): C: one for each label, then one for each observed pattern.
+    n_states (int): P: `^`, the labels, other proper prefixes of patterns, observed
+        patterns; each as often as there are states of the grammar with which it can be
+        reached.
+    n_groups (int): G: combinations of a label and observed patterns; L without these.
     """
 
     # A history is numbered as in `SuffixTree.keys`; the root, (), is number K.
@@ -126,6 +133,10 @@ class PatternAutomaton:
         )
         arrays |= compile_sums(self._tree, arrays, self.rule_next, self.tied)
         vars(self).update(arrays)
+        self.n_labels = len(self.labels)
+        self.n_columns = self.n_labels + len(self.observed)
+        self.n_states = len(self.state_key)
+        self.n_groups = len(self.group_label)
         # Viterbi's bounds need a limit to what a longer history can change: they have
         # one, from the lengths of patterns, if histories decide nothing but weights.
         self.pattern_length = np.array([len(p) for p in self.patterns], np.int32)
@@ -196,27 +207,6 @@ class PatternAutomaton:
         group = np.repeat(groups, np.diff(self.first_column))[order]
         columns = np.arange(self.n_columns + 1)
         return np.searchsorted(self.group_column[order], columns), group
-
-    @property
-    def n_labels(self) -> int:
-        """L, outside included."""
-        return len(self.labels)
-
-    @property
-    def n_columns(self) -> int:
-        """C: one column for each label, then one for each observed pattern."""
-        return len(self.labels) + len(self.observed)
-
-    @property
-    def n_states(self) -> int:
-        """`^`, the labels, other proper prefixes of patterns, observed patterns; each
-        as often as there are states of the grammar with which it can be reached."""
-        return len(self.state_key)
-
-    @property
-    def n_groups(self) -> int:
-        """G: combinations of a label and observed patterns; L without the latter."""
-        return len(self.group_label)
 
     def __reduce__(self):
         return PatternAutomaton.from_bytes, (self.to_bytes(),)

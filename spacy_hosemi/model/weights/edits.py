@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...features import Extractor
 from .families import TRANSITIONS
 from .pairs import Counts, Pairs, Selection
+from .potentials import dense_rows
 from .state import Floats, Ints, WeightState, n_whole_rows, with_rows
 
 # Store weights as sparse (row, column) pairs once fewer than 1/8 of the matrix is
@@ -131,7 +132,7 @@ def keep(state: WeightState, is_kept: NDArray[np.bool_]) -> WeightState:
     sizes = np.bincount(row[kept], minlength=n_rows)
     rows = np.flatnonzero(sizes)
     values = np.where(kept, state.matrix.ravel()[slot], 0.0)
-    dense = state.dense(state.matrix)
+    dense = dense_rows(state, state.matrix)
     if dense is not None:
         is_dense = row < len(dense)
         n_dense = np.count_nonzero(sizes[: len(dense)]) * n_labels

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +12,9 @@ from ..active_features import Rows
 from .adagrad import SparseAdagrad
 from .families import families_of
 from .pairs import Counts
-from .potentials import add_document_gradient
+from .potentials import add_gradients
 from .state import Floats, Keys, WeightState, n_whole_rows
-from .vector import dense, dense_values, row_values, with_dense
+from .vector import by_slot, dense, dense_values, is_learnt, row_values, with_dense
 
 
 class OnlineSteps:
@@ -30,23 +30,27 @@ class OnlineSteps:
     def __init__(self, state: WeightState) -> None:
         self._matrix = SparseAdagrad(state.matrix)
         self._dense = SparseAdagrad(dense(state)[:, None])
+        self._learnt = np.flatnonzero(is_learnt(state)).astype(np.int32)
         self._n_docs = 0
 
-    def accumulate(self, state: WeightState, rows: Rows, gradient: Potentials) -> None:
-        """Add the gradient of one document.
+    def accumulate(
+        self, state: WeightState, rows: Rows, gradients: Sequence[Potentials]
+    ) -> None:
+        """Add the gradient of concatenated documents.
 
-        rows (Rows): Its active features.
-        gradient (Potentials): Derivatives by its potentials.
+        rows (Rows): Their active features.
+        gradients (Sequence[Potentials]): Derivatives by the potentials of each.
         """
-        add_document_gradient(state, rows, gradient, self._matrix.gradient)
+        add_gradients(state, rows, gradients, self._matrix.gradient)
         for active in rows.active:
             slots = active if state.pairs is None else state.pairs.slots(active)
             self._matrix.touched.append(slots)
-        learnt = np.flatnonzero(state.is_learnt).astype(np.int32)
-        d_dense = np.concatenate([gradient.pattern, gradient.length.ravel()])
-        self._dense.gradient[learnt, 0] += d_dense[learnt]
+        learnt = self._learnt
+        for gradient in gradients:
+            d_dense = np.concatenate([gradient.pattern, gradient.length.ravel()])
+            self._dense.gradient[learnt, 0] += d_dense[learnt]
         self._dense.touched.append(learnt)
-        self._n_docs += 1
+        self._n_docs += len(gradients)
 
     def step(
         self, state: WeightState, l2: Mapping[str, float], rate: float
@@ -59,8 +63,10 @@ class OnlineSteps:
         if not self._n_docs:
             return state
         of_row, of_rest = step_shares(state, self._n_docs)
-        self._matrix.step(state.by_slot(row_values(state, l2) * of_row), rate)
-        self._dense.step(dense_values(state, l2) * of_rest, rate)
+        l2_of_matrix = by_slot(state, row_values(state, l2) * of_row)
+        l2_of_rest = dense_values(state, l2) * of_rest
+        self._matrix.step(l2_of_matrix, rate)
+        self._dense.step(l2_of_rest, rate)
         self._n_docs = 0
         state = replace(state, matrix=self._matrix.weights, is_trained=True)
         return with_dense(state, self._dense.weights[:, 0])

@@ -14,13 +14,14 @@ from ...core import CELLS, Potentials
 from ...core.parallel.tasks import Task
 from ...features import Values
 from ..active_features import (
+    NO_ROWS,
     RoleRows,
     Rows,
     SegmentRows,
     in_documents,
     known_segments,
     no_rows,
-    read_rows,
+    read_docs,
     split_records,
     with_listed,
 )
@@ -44,16 +45,7 @@ from .token_scores import TokenScores
 CACHES_WORDS = True
 
 _NO_CELLS = np.zeros(0, CELLS)
-
-
-def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -> Rows:
-    """The active features of documents.
-
-    docs (Sequence[Doc]): One or more, read as if they were one.
-    is_train (bool): See `Gazetteers.matches`.
-    RETURNS (Rows): Those that the state knows.
-    """
-    return read_rows(state.extractor, state.table, docs, is_train)
+_NO_INTS = np.zeros(0, np.int32)
 
 
 def score_docs(state: WeightState, docs: Sequence[Doc]) -> list[Potentials]:
@@ -113,27 +105,19 @@ class _DocScores(NamedTuple):
         for listed in found.listed:
             rows = with_listed(no_rows(len(found.orths)), listed, state.table)
             add_scores(state, rows, scores[roles.index(listed.role)])
-        # Most documents are short: all of them together take as many calls as one.
-        inside, start, end = _by_position(**dict(zip(roles, scores)))
-        borders = found.first.tolist()
-        n_docs = len(borders) - 1
-        cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
+        segments, places = NO_ROWS, NO_PLACES
         if len(found.segments.keys):
             segments = known_segments(found.segments, state.table)
-            segments, of_doc = in_documents(segments, found.first)
-            joined = _cells(state, segments)
-            cells = _split(state, joined, segments.row, of_doc, n_docs)
-        entries: Sequence[NDArray[Any] | None] = [None] * n_docs
         if state.n_observed:
-            places, of_doc = in_documents(_places(state, found), found.first)
-            joined = _entries(state, places)
-            entries = _split(state, joined, places.row, of_doc, n_docs)
-        length, tail, pattern = state.length, state.tail, state.pattern
-        potentials = []
-        for d, (i, j) in enumerate(pairwise(borders)):
-            scored = inside[i:j], start[i:j], end[i:j], length, tail, cells[d]
-            potentials.append(Potentials(*scored, pattern, entries[d]))
-        return potentials
+            extractor, table = state.extractor, state.table
+            places = place_rows(
+                {
+                    role: table.rows(extractor.keys(found.values, role, found.first))
+                    for role in extractor.features.transition_roles
+                }
+            )
+        by_role = dict(zip(roles, scores))
+        return _split(state, by_role, segments, places, found.first)
 
 
 class _SlowScores(NamedTuple):
@@ -150,12 +134,46 @@ class _SlowScores(NamedTuple):
 
 
 def _token_scores(state: WeightState) -> TokenScores:
-    dense = state.dense(state.matrix)
+    dense = dense_rows(state, state.matrix)
     weights = (state.matrix, state.pairs) if dense is None else (dense, None)
     return TokenScores(state.extractor, state.table, *weights, len(state.tail))
 
 
 def _split(
+    state: WeightState,
+    scores: Mapping[str, Floats],
+    segments: SegmentRows,
+    places: PlaceRows,
+    first: Ints,
+) -> list[Potentials]:
+    """The potentials of each of some concatenated documents.
+
+    scores (Dict[str, float64 [n, L]]): Of all tokens, by role.
+    first (int32 [D + 1]): The first token of each document, and n.
+    """
+    # Most documents are short: all of them together take as many calls as one.
+    inside, start, end = _by_position(**scores)
+    borders = first.tolist()
+    n_docs = len(borders) - 1
+    cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
+    if len(segments.row):
+        segments, of_doc = in_documents(segments, first)
+        joined = _cells(state, segments)
+        cells = _of_docs(state, joined, segments.row, of_doc, n_docs)
+    entries: Sequence[NDArray[Any] | None] = [None] * n_docs
+    if state.n_observed:
+        places, of_doc = in_documents(places, first)
+        joined = _entries(state, places)
+        entries = _of_docs(state, joined, places.row, of_doc, n_docs)
+    length, tail, pattern = state.length, state.tail, state.pattern
+    potentials = []
+    for d, (i, j) in enumerate(pairwise(borders)):
+        scored = inside[i:j], start[i:j], end[i:j], length, tail, cells[d]
+        potentials.append(Potentials(*scored, pattern, entries[d]))
+    return potentials
+
+
+def _of_docs(
     state: WeightState, records: NDArray[Any], rows: Ints, doc: Ints, n_docs: int
 ) -> list[NDArray[Any]]:
     """The records of each document, see `split_records`."""
@@ -168,15 +186,15 @@ def _split(
     return split_records(records, doc, sizes, n_docs)
 
 
-def _places(state: WeightState, found: Values) -> PlaceRows:
-    """Transition features of all documents together."""
-    keys = state.extractor.keys
-    return place_rows(
-        {
-            role: state.table.rows(keys(found.values, role, found.first))
-            for role in state.extractor.features.transition_roles
-        }
-    )
+def score_together(
+    state: WeightState, rows: Rows, docs: Sequence[Doc]
+) -> list[Potentials]:
+    """RETURNS (List[Potentials]): Of each document; rows are those of all of them."""
+    first = np.cumsum([0, *map(len, docs)], dtype=np.int32)
+    scores = {role: np.zeros((first[-1], len(state.tail))) for role in rows.tokens}
+    for role, of_role in rows.tokens.items():
+        add_scores(state, of_role, scores[role])
+    return _split(state, scores, rows.segments, rows.places, first)
 
 
 def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
@@ -190,8 +208,8 @@ def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
 def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
     """Add to scores [n, L] the weights of the features of each token."""
     first, row, strength = rows
-    matrix, pairs = state.matrix, state.pair_arrays
-    dense = state.dense(matrix)
+    matrix, pairs = state.matrix, _pair_arrays(state)
+    dense = dense_rows(state, matrix)
     if strength is not None:
         gather_strengths(first, row, strength, *pairs, matrix.reshape(-1), scores)
     elif dense is not None:
@@ -211,19 +229,9 @@ def join_scores(
     scores (Dict[str, float64 [n, L]]): Of its tokens, by role.
     segments (SegmentRows), places (PlaceRows): Features of segments and transitions.
     """
+    scored = *_by_position(**scores), state.length, state.tail
     entries = _entries(state, places) if state.n_observed else None
-    return _join(state, _by_position(**scores), _cells(state, segments), entries)
-
-
-def _join(
-    state: WeightState,
-    dense: Sequence[Floats],
-    cells: NDArray[Any],
-    entries: NDArray[Any] | None,
-) -> Potentials:
-    inside, start, end = dense
-    fixed = state.length, state.tail, cells, state.pattern, entries
-    return Potentials(inside, start, end, *fixed)
+    return Potentials(*scored, _cells(state, segments), state.pattern, entries)
 
 
 def _by_position(
@@ -236,7 +244,7 @@ def _by_position(
 
 
 def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
-    weights, pairs = state.matrix.reshape(-1), state.pair_arrays
+    weights, pairs = state.matrix.reshape(-1), _pair_arrays(state)
     return gather_entries(places.position, places.row, places.role, *pairs, weights)
 
 
@@ -248,10 +256,30 @@ def _cells(state: WeightState, segments: SegmentRows) -> NDArray[Any]:
         segments.end,
         segments.row,
         segments.strength,
-        *state.pair_arrays,
+        *_pair_arrays(state),
         state.matrix.reshape(-1),
         len(state.tail),
     )
+
+
+def _pair_arrays(state: WeightState) -> tuple[Ints, Ints]:
+    """RETURNS (Tuple[int32 [R + 1], int32 [N]]): Those of `pairs`, or empty."""
+    pairs = state.pairs
+    return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
+
+
+def dense_rows(state: WeightState, matrix: Floats) -> Floats | None:
+    """The part of a matrix that has a weight in each of L columns, as a view.
+
+    matrix (float64): In the shape of `state.matrix`.
+    RETURNS (Optional[float64 [R', L]]): None: some rows need `pairs`.
+    """
+    if state.pairs is None:
+        return matrix
+    if not state.n_whole:
+        return None
+    n_labels = len(state.tail)
+    return matrix[: state.n_whole * n_labels].reshape(state.n_whole, n_labels)
 
 
 # transposes
@@ -265,18 +293,27 @@ def role_gradient(gradient: Potentials, role: str) -> Floats:
     return found
 
 
-def add_document_gradient(
-    state: WeightState, rows: Rows, gradient: Potentials, d_matrix: Floats
+def add_gradients(
+    state: WeightState,
+    rows: Rows,
+    gradients: Sequence[Potentials],
+    d_matrix: Floats,
 ) -> None:
-    """Transpose of `score_rows`, but for patterns and lengths.
+    """Transpose of `score_together`, but for patterns and lengths.
 
-    rows (Rows), gradient (Potentials): Of one document.
+    rows (Rows): Of concatenated documents.
+    gradients (Sequence[Potentials]): Of each document.
     d_matrix (float64): In the shape of `matrix`; added to.
     """
     for role, of_role in rows.tokens.items():
-        add_gradient(state, of_role, role_gradient(gradient, role), d_matrix)
-    add_cell_gradient(state, rows.segments, gradient.cells, d_matrix)
-    add_entry_gradient(state, rows.places, gradient.entries, d_matrix)
+        d_scores = np.concatenate([role_gradient(x, role) for x in gradients])
+        add_gradient(state, of_role, d_scores, d_matrix)
+    d_cells = np.concatenate([x.cells for x in gradients])
+    add_cell_gradient(state, rows.segments, d_cells, d_matrix)
+    d_entries = [x.entries for x in gradients if x.entries is not None]
+    if d_entries:
+        joined = np.concatenate(d_entries)
+        add_entry_gradient(state, rows.places, joined, d_matrix)
 
 
 def add_gradient(
@@ -284,8 +321,8 @@ def add_gradient(
 ) -> None:
     """Transpose of `add_scores`."""
     first, row, strength = rows
-    pairs, d_weights = state.pair_arrays, d_matrix.reshape(-1)
-    dense = state.dense(d_matrix)
+    pairs, d_weights = _pair_arrays(state), d_matrix.reshape(-1)
+    dense = dense_rows(state, d_matrix)
     if strength is not None:
         scatter_strengths(first, row, strength, *pairs, d_scores, d_weights)
     elif dense is not None:
@@ -299,7 +336,7 @@ def add_cell_gradient(
 ) -> None:
     """Transpose of the cells that `join_scores` makes."""
     if len(segments.row):
-        first, _ = state.pair_arrays
+        first, _ = _pair_arrays(state)
         d_weights = d_matrix.reshape(-1)
         row, strength = segments.row, segments.strength
         scatter_cells(row, strength, first, d_cells, len(state.tail), d_weights)
@@ -313,5 +350,5 @@ def add_entry_gradient(
 ) -> None:
     """Transpose of the entries that `join_scores` makes."""
     if d_entries is not None:
-        first, _ = state.pair_arrays
+        first, _ = _pair_arrays(state)
         scatter_entries(places.row, first, d_entries, d_matrix.reshape(-1))

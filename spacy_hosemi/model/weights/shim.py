@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,9 +83,9 @@ class Weights(Shim):
 
     # online training
 
-    def accumulate(self, rows: Rows, gradient: Potentials) -> None:
-        """Add the gradient of one document."""
-        self._online().accumulate(self.state, rows, gradient)
+    def accumulate(self, rows: Rows, gradients: Sequence[Potentials]) -> None:
+        """Add the gradient of concatenated documents."""
+        self._online().accumulate(self.state, rows, gradients)
 
     def add_features(self, keys: Keys, names: list[str], counts: Counts) -> None:
         """See `OnlineSteps.add_features`; training goes on."""
@@ -95,10 +95,9 @@ class Weights(Shim):
         """One step on all weights that documents have read since the last call."""
         if self._steps is None:
             return
-        before, rate = self.state, self.learn_rate_scale * float(optimizer.learn_rate)
-        self.state = self._steps.step(before, self.l2, rate)
-        if self.state is not before:
-            announce_averages(optimizer, self.id)
+        announce_averages(optimizer, self.id)
+        rate = self.learn_rate_scale * float(optimizer.learn_rate)
+        self.state = self._steps.step(self.state, self.l2, rate)
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:

@@ -27,8 +27,6 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Keys = NDArray[np.uint64]
 
-_NO_INTS = np.zeros(0, np.int32)
-
 
 @dataclass(frozen=True, eq=False)
 class WeightState(Cached):
@@ -73,32 +71,6 @@ class WeightState(Cached):
     grows: bool = True
     n_whole: int = 0
 
-    @property
-    def is_learnt(self) -> NDArray[np.bool_]:
-        """RETURNS (bool [M + L * D]): Which weights of patterns and lengths are
-        trained."""
-        lengths = np.isfinite(self.length) & self.learn_length
-        return np.concatenate([np.isfinite(self.pattern), lengths.ravel()])
-
-    @property
-    def pair_arrays(self) -> tuple[Ints, Ints]:
-        """RETURNS (Tuple[int32 [R + 1], int32 [N]]): Those of `pairs`, or empty."""
-        pairs = self.pairs
-        return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
-
-    def dense(self, matrix: Floats) -> Floats | None:
-        """The part of a matrix that has a weight in each of L columns, as a view.
-
-        matrix (float64): In the shape of `matrix`.
-        RETURNS (Optional[float64 [R', L]]): None: some rows need `pairs`.
-        """
-        if self.pairs is None:
-            return matrix
-        if not self.n_whole:
-            return None
-        n_labels = len(self.tail)
-        return matrix[: self.n_whole * n_labels].reshape(self.n_whole, n_labels)
-
     def slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
         """RETURNS (Tuple[int32, int32, int64]): For each weight of some rows the index
         of the row in `rows`, its column, and its place in `matrix.ravel()`."""
@@ -111,11 +83,6 @@ class WeightState(Cached):
         slot = self.pairs.slots(rows).astype(np.int64)
         feature = np.repeat(index, self.pairs.sizes[rows])
         return feature, self.pairs.columns[slot], slot
-
-    def by_slot(self, of_row: NDArray[Any]) -> NDArray[Any]:
-        """RETURNS (array): From one value for each feature to one for each row of
-        `matrix`."""
-        return of_row if self.pairs is None else of_row.repeat(self.pairs.sizes)
 
 
 def empty_state(extractor: Extractor) -> WeightState:
@@ -156,7 +123,9 @@ def n_whole_rows(pairs: Pairs | None, n_labels: int, family: NDArray[np.intp]) -
 def freeze(state: WeightState) -> WeightState:
     """RETURNS (WeightState): The same, with read-only arrays."""
     arrays: list[NDArray[Any]] = [state.matrix, state.pattern, state.length]
-    arrays += [state.tail, state.counts, state.family, *state.pair_arrays]
+    arrays += [state.tail, state.counts, state.family]
+    if state.pairs is not None:
+        arrays += [state.pairs.first, state.pairs.columns]
     for array in arrays:
         array.setflags(write=False)
     return state

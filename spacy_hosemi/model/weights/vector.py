@@ -20,9 +20,15 @@ from .packing import to_single
 from .state import Floats, WeightState
 
 
+def is_learnt(state: WeightState) -> NDArray[np.bool_]:
+    """RETURNS (bool [M + L * D]): Which weights of patterns and lengths are trained."""
+    lengths = np.isfinite(state.length) & state.learn_length
+    return np.concatenate([np.isfinite(state.pattern), lengths.ravel()])
+
+
 def as_vector(state: WeightState) -> Floats:
     """RETURNS (float64 [N]): A new array."""
-    return np.concatenate([state.matrix.ravel(), dense(state)[state.is_learnt]])
+    return np.concatenate([state.matrix.ravel(), dense(state)[is_learnt(state)]])
 
 
 def with_vector(
@@ -35,7 +41,7 @@ def with_vector(
     RAISES (ValueError): HS055 length.
     """
     size = state.matrix.size
-    expected = size + int(state.is_learnt.sum())
+    expected = size + int(is_learnt(state).sum())
     if vector.shape != (expected,):
         raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
     matrix = vector[:size].reshape(state.matrix.shape)
@@ -46,7 +52,7 @@ def with_vector(
 def with_learnt(state: WeightState, values: Floats) -> WeightState:
     """RETURNS (WeightState): With other weights of patterns and lengths: the end of
     what `as_vector` gives."""
-    learnt = state.is_learnt
+    learnt = is_learnt(state)
     of_all = np.zeros(len(learnt))
     of_all[learnt] = values
     return with_dense(state, of_all)
@@ -69,7 +75,7 @@ def rounded(state: WeightState) -> WeightState:
 def dense(state: WeightState) -> Floats:
     """RETURNS (float64 [M + L * D]): Weights of patterns and lengths."""
     values = np.concatenate([state.pattern, state.length.ravel()])
-    return np.where(state.is_learnt, values, 0.0)
+    return np.where(is_learnt(state), values, 0.0)
 
 
 def with_dense(state: WeightState, values: Floats) -> WeightState:
@@ -98,16 +104,22 @@ def row_values(state: WeightState, values: Mapping[str, float]) -> Floats:
     return np.array([values[family] for family in FAMILIES])[state.family]
 
 
+def by_slot(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
+    """RETURNS (array): From one value for each feature to one for each row of
+    `matrix`."""
+    return of_row if state.pairs is None else of_row.repeat(state.pairs.sizes)
+
+
 def by_weight(state: WeightState, of_row: NDArray[Any]) -> NDArray[Any]:
     """RETURNS (array): From one value for each feature to one for each weight of
     `matrix`."""
-    return state.by_slot(of_row).repeat(state.matrix.shape[1])
+    return by_slot(state, of_row).repeat(state.matrix.shape[1])
 
 
 def vector_values(state: WeightState, values: Mapping[str, float]) -> Floats:
     """RETURNS (float64 [N]): For each weight the value of its family."""
     rows = by_weight(state, row_values(state, values))
-    return np.concatenate([rows, dense_values(state, values)[state.is_learnt]])
+    return np.concatenate([rows, dense_values(state, values)[is_learnt(state)]])
 
 
 def of_long_patterns(
@@ -126,7 +138,7 @@ def of_long_patterns(
         is_long = np.array(of_column, bool)[state.pairs.columns]
     of_length = np.zeros(state.length.size, bool)
     of_dense = np.concatenate([automaton.pattern_length > 2, of_length])
-    return np.concatenate([is_long, of_dense[state.is_learnt]])
+    return np.concatenate([is_long, of_dense[is_learnt(state)]])
 
 
 # gradients
@@ -136,7 +148,7 @@ def empty_gradient(state: WeightState) -> tuple[Floats, Floats]:
     """RETURNS (Tuple[float64 [N], Floats]): Zeros in the order of `as_vector`, and a
     view of their part that has the shape of `matrix`."""
     size = state.matrix.size
-    vector = np.zeros(size + int(state.is_learnt.sum()))
+    vector = np.zeros(size + int(is_learnt(state).sum()))
     return vector, vector[:size].reshape(state.matrix.shape)
 
 
@@ -145,4 +157,4 @@ def write_dense_gradient(
 ) -> None:
     """Write derivatives by patterns and lengths into what `empty_gradient` gave."""
     of_all = np.concatenate([pattern, length.ravel()])
-    vector[state.matrix.size :] = of_all[state.is_learnt]
+    vector[state.matrix.size :] = of_all[is_learnt(state)]
