@@ -63,8 +63,8 @@ format: $(READY)
 # These builds have trees of their own: their libraries lie nowhere else, and the tests
 # run inside, so that no build can be taken for another. Only the libraries stay from the
 # last time, since a file that is no more must not be tested.
-BESIDE := $(wildcard CONTRIBUTING.md Makefile README.md pyproject.toml setup.cfg \
-	benchmarks configs corpus docs tests)
+BESIDE := $(wildcard CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md \
+	pyproject.toml setup.cfg benchmarks configs corpus docs tests)
 
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
 
