@@ -184,6 +184,34 @@ def test_help(script, monkeypatch, capsys):
     assert f"python benchmarks/{script}.py" in capsys.readouterr().out
 
 
+def test_a_build_is_the_same_as_itself(folders, monkeypatch, capsys, tmp_path):
+    against, worker = import_module("against"), import_module("against_worker")
+
+    class Build:
+        def __init__(self, folder):
+            self.worker = worker.Worker()
+
+        def ask(self, do, *args):
+            return json.loads(json.dumps(getattr(self.worker, do)(*args)))
+
+        def end(self):
+            self.worker.folder.cleanup()
+
+    (tmp_path / "spacy_hosemi.egg-info").mkdir()
+    (tmp_path / "spacy_hosemi.egg-info" / "entry_points.txt").touch()
+    saved = ROOT / "tests" / "fixtures" / "saved" / "0.1.0" / "flat"
+    argv = f"against --before {tmp_path} --after {tmp_path} --data {folders['DATA']} "
+    argv += f"--models {saved} --rounds 1 --train 5 --docs 3 --steps 2"
+    monkeypatch.setattr(sys, "argv", argv.split())
+    monkeypatch.setattr(against, "Build", Build)
+    automaton = import_module("random_models").random_automaton(3, 3, 12)
+    monkeypatch.setattr(worker, "random_automaton", lambda *_: automaton)
+    monkeypatch.setattr(against, "TASKS", dict.fromkeys(against.TASKS, 1))
+    assert against.main() == 0
+    found = capsys.readouterr().out
+    assert found.count("same") == 1 + len(against.TASKS)
+
+
 # --- features as one would write them by hand -------------------------------------
 
 
