@@ -37,19 +37,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import harness
 import opinion_pool  # noqa: F401 - registers its fit
-from harness import (
-    SEED,
-    Lines,
-    difference,
-    draw,
-    folds,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-)
 from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.training import Corpus
@@ -251,14 +240,14 @@ def over_trust(component: Any) -> list[Variant]:
     return found
 
 
-def parts(args: argparse.Namespace) -> Iterator[tuple[Lines, Lines]]:
+def parts(args: argparse.Namespace) -> Iterator[tuple[harness.Lines, harness.Lines]]:
     """What is trained on, and what is tested on, one after the other."""
-    lines = draw(read_lines(args.data / "train.jsonl"), args.max_train)
+    lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
     if args.dev:
-        yield lines, read_lines(args.data / "dev.jsonl")
+        yield lines, harness.read_lines(args.data / "dev.jsonl")
         return
     for repeat in range(args.repeats):
-        yield from folds(lines, args.cv, SEED + repeat)
+        yield from harness.folds(lines, args.cv, harness.SEED + repeat)
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
@@ -274,7 +263,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
             progress.update()
     progress.close()
     how = "dev" if args.dev else f"{args.cv} folds of train, {args.repeats} time(s)"
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}: features and orders, tested on {how}",
         ablation_table(args, variants, found),
@@ -298,16 +287,16 @@ def ablation_table(
             left = n_templates(without(features, FAMILIES[variant.kind]))
             removed = f"{n - left} of {n}"
         if variant.name != BASE:
-            apart = difference([x - y for x, y in zip(f1s, base)])
+            apart = harness.difference([x - y for x, y in zip(f1s, base)])
         n_rows, cpu_s = mean(x.n_rows for x in trained), mean(x.cpu_s for x in trained)
         rows.append([variant.name, removed, n_rows, mean(f1s), apart, cpu_s])
     columns = ["", "templates", "rows|,.0f", "F1|.2f", "difference", "CPU s|.1f"]
-    return table(columns, rows)
+    return harness.table(columns, rows)
 
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--cv", "--dev", "--repeats"),
         *("--max-train", "--runs", "--json"),
@@ -322,7 +311,7 @@ def main() -> int:
         metavar="NAME",
         help=f"some of {', '.join(names)} (default: all that apply)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

@@ -41,19 +41,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import (
-    SEED,
-    at_least,
-    difference,
-    draw,
-    folds,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-    with_spread,
-)
+import harness
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
 from spacy.util import load_model
@@ -74,10 +62,11 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train on train, test on test, print everything."""
     dev, lang = args.data / "dev.jsonl", config_lang(args.config)
     lines = {
-        name: read_lines(args.data / f"{name}.jsonl") for name in ("train", "test")
+        name: harness.read_lines(args.data / f"{name}.jsonl")
+        for name in ("train", "test")
     }
-    drawn = draw(lines["train"], args.max_train)
-    held_out = read_lines(dev) if dev.exists() else None
+    drawn = harness.draw(lines["train"], args.max_train)
+    held_out = harness.read_lines(dev) if dev.exists() else None
     splits = make_splits(folder, lang, drawn, held_out, lines["test"])
     model, usage, command = train(args.config, splits, args.overrides)
     nlp = load_model(model)
@@ -101,7 +90,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         f"{x} ({splits.n_tokens[y]}) {y}" for y, x in splits.n_docs.items()
     )
     settings = [f"{name}: {figures['settings']}" for name, figures in systems.items()]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}: docs (tokens) {sizes}",
         "There is no dev.jsonl: dev is a tenth of train and decides nothing."
@@ -145,7 +134,7 @@ def score_table(systems: dict[str, Any], gold: dict[str, int]) -> str:
         figures = [100 * score[x] for score in scores for x in "prf"]
         rows.append([label, gold.get(label, 0), *figures])
     columns = [f"{name} {x}|.2f" for name in systems for x in ("P", "R", "F1")]
-    return table(["label", "gold|d", *columns], rows)
+    return harness.table(["label", "gold|d", *columns], rows)
 
 
 def cost_table(systems: dict[str, Any]) -> str:
@@ -160,7 +149,9 @@ def cost_table(systems: dict[str, Any]) -> str:
         "model on disk, MB": ".2f",
     }
     rows = [[name, *map(x.get, columns)] for name, x in systems.items()]
-    return table(["system", *(f"{x}|{form}" for x, form in columns.items())], rows)
+    return harness.table(
+        ["system", *(f"{x}|{form}" for x, form in columns.items())], rows
+    )
 
 
 # --------------------------------------------------------------------- cross-validation
@@ -171,14 +162,18 @@ def cross_validate(args: argparse.Namespace, folder: Path) -> None:
     names = ("train", "dev", "test") if args.all else ("train",)
     paths = [args.data / f"{name}.jsonl" for name in names]
     files = [path for path in paths if path.exists() or path.stem == "train"]
-    lines = draw([line for x in files for line in read_lines(x)], args.max_train)
+    lines = harness.draw(
+        [line for x in files for line in harness.read_lines(x)], args.max_train
+    )
     found: list[dict[str, float]] = []
     settings: dict[str, tuple[float, float]] = {}
     if args.peer_settings:
         settings = dict.fromkeys(args.peer, tuple(args.peer_settings))
     progress = tqdm(total=args.cv * args.repeats, desc="folds", disable=None)
     for repeat in range(args.repeats):
-        for fold, parts in enumerate(folds(lines, args.cv, SEED + repeat)):
+        for fold, parts in enumerate(
+            harness.folds(lines, args.cv, harness.SEED + repeat)
+        ):
             figures = measure_fold(args, folder / f"{repeat}-{fold}", *parts, settings)
             found.append({"repeat": repeat, "fold": fold, **figures})
             progress.update()
@@ -186,12 +181,14 @@ def cross_validate(args: argparse.Namespace, folder: Path) -> None:
     columns = ["repeat|d", "fold|d", "P|.2f", "R|.2f", "F1|.2f", "CPU s|.1f"]
     for peer in args.peer:
         columns += [f"{peer}|.2f", "CPU s|.1f", "difference|+.2f"]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}, {len(lines)} docs of "
         f"{' + '.join(path.stem for path in files)}, {args.cv} folds, {args.repeats} "
         "time(s)",
-        table(columns, ([f"{x['repeat']}", *list(x.values())[1:]] for x in found)),
+        harness.table(
+            columns, ([f"{x['repeat']}", *list(x.values())[1:]] for x in found)
+        ),
         *fold_means(found, args.peer, settings),
         folds=found,
     )
@@ -234,13 +231,13 @@ def fold_means(
     def means(key: str) -> str:
         f1s, cpu_s = ([x[f"{key}{y}"] for x in found] for y in ("f", "cpu_s"))
         return (
-            f"mean micro-F1 {with_spread(f1s)} (±: standard deviation of a fold), "
-            f"{with_spread(cpu_s, '.1f')} CPU s a training"
+            f"mean micro-F1 {harness.with_spread(f1s)} (±: standard deviation of a "
+            f"fold), {harness.with_spread(cpu_s, '.1f')} CPU s a training"
         )
 
     said = [means("")]
     for peer in peers:
-        apart = difference([x[f"{peer}_difference"] for x in found])
+        apart = harness.difference([x[f"{peer}_difference"] for x in found])
         c1, c2 = settings[peer]
         said.append(
             f"{peer}: {means(f'{peer}_')}; difference {apart} (±: standard error, "
@@ -251,7 +248,7 @@ def fold_means(
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--cv", "--repeats", "--max-train"),
         *("--peer-settings", "--runs", "--json"),
@@ -262,7 +259,7 @@ def main() -> int:
     )
     add(
         "--peer-sample",
-        type=at_least(3),
+        type=harness.at_least(3),
         metavar="N",
         help="choose c1 and c2 on N documents of train, drawn by a fixed seed",
     )
@@ -270,7 +267,7 @@ def main() -> int:
     args = parser.parse_args()
     if not args.cv and (args.all or args.repeats > 1):
         parser.error("--all and --repeats go with --cv")
-    return run(args, cross_validate if args.cv else measure)
+    return harness.run(args, cross_validate if args.cv else measure)
 
 
 if __name__ == "__main__":

@@ -43,22 +43,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import harness
 import spacy
-from harness import (
-    MB,
-    ROOT,
-    SEED,
-    Timed,
-    at_least,
-    choose_from,
-    docs_from_jsonl,
-    existing,
-    make_parser,
-    report,
-    run,
-    table,
-    take_turns,
-)
 from processes import in_process, peak_mb, reset_peak, size_mb
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -76,7 +62,9 @@ LIST, LABEL = "names", "NAME"
 def real_entries(lists: Path | None) -> list[str]:
     """Read the lines of all lists, or the spans of the corpus; each once."""
     if lists is None:
-        docs = docs_from_jsonl(ROOT / "corpus" / "train.jsonl", spacy.blank("en"))
+        docs = harness.docs_from_jsonl(
+            harness.ROOT / "corpus" / "train.jsonl", spacy.blank("en")
+        )
         texts = [ent.text for doc in docs for ent in doc.ents]
     else:
         files = sorted(lists.glob("*.txt"))
@@ -97,7 +85,7 @@ def draw_entries(entries: Sequence[str], size: int) -> list[str]:
     size (int): At most n * n / 2: beyond, few pairs would be new.
     RETURNS (List[str]): So many distinct ones, the smaller lists within the larger.
     """
-    rng = random.Random(SEED)
+    rng = random.Random(harness.SEED)
     drawn = dict.fromkeys(rng.sample(entries, len(entries)))
     combined = pairs(list(drawn), rng)
     while len(drawn) < size:
@@ -174,15 +162,19 @@ def load(system: str, saved: str, empty: str, data: str) -> dict[str, float]:
         "resident_mb": resident_mb() - before,
         "new_strings": len(nlp.vocab.strings) - n_strings,
     }
-    words = [[t.text for t in x] for x in docs_from_jsonl(data, spacy.blank("en"))]
+    words = [
+        [t.text for t in x] for x in harness.docs_from_jsonl(data, spacy.blank("en"))
+    ]
     count, n_matches = matcher(nlp, system), []
-    timed = Timed(
+    timed = harness.Timed(
         lambda docs: sum(map(count, minibatch(docs, nlp.batch_size))),
         lambda: [Doc(nlp.vocab, words=x) for x in words],
         n_matches.append,
     )
     thousands = sum(map(len, words)) / 1_000
-    found["ms"] = 1_000 * median(take_turns({system: timed})[system]) / thousands
+    found["ms"] = (
+        1_000 * median(harness.take_turns({system: timed})[system]) / thousands
+    )
     found["matches"] = n_matches[-1] / thousands
     return found
 
@@ -191,7 +183,7 @@ def resident_mb() -> float:
     """The resident size of this process, in MB."""
     import psutil
 
-    return psutil.Process().memory_info().rss / MB
+    return psutil.Process().memory_info().rss / harness.MB
 
 
 # ---------------------------------------------------------------------------- the table
@@ -224,8 +216,12 @@ def row(found: dict[str, Any]) -> list[Any]:
     n = found["entries"]
     return [
         *(f"{n:,}", found["attr"], found["system"], limited("build_cpu_s")),
-        *(found["build_mb"], limited("load_cpu_s"), found["resident_mb"] * MB / n),
-        *(found["disk_mb"] * MB / n, found["new_strings"]),
+        *(
+            found["build_mb"],
+            limited("load_cpu_s"),
+            found["resident_mb"] * harness.MB / n,
+        ),
+        *(found["disk_mb"] * harness.MB / n, found["new_strings"]),
         *(found["ms"], found["matches"]),
     ]
 
@@ -254,35 +250,35 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     for asked in tqdm(rows, desc="lists"):
         with tempfile.TemporaryDirectory(dir=folder) as own:
             found.append(measure_one(*asked, data, Path(own)))
-    report(
+    harness.report(
         args,
         f"{len(entries):,} distinct entries of {args.lists or 'corpus/train.jsonl'}; "
         f"beyond, pairs of them; matched in {data}",
-        table(COLUMNS, map(row, found)),
+        harness.table(COLUMNS, map(row, found)),
         found=found,
     )
 
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(__doc__, "--json")
+    parser = harness.make_parser(__doc__, "--json")
     add = parser.add_argument
     add(
         "--lists",
-        type=existing,
+        type=harness.existing,
         metavar="DIR",
         help="its .txt files have the entries, one a line (default: the spans of "
         "corpus/train.jsonl)",
     )
     add(
         "--sizes",
-        type=at_least(1),
+        type=harness.at_least(1),
         nargs="+",
         default=[10_000, 100_000, 1_000_000],
         metavar="N",
         help="entries (default: %(default)s)",
     )
-    choose_from(parser, "--attrs", ("ALNUM", "ORTH", "LOWER", "NORM"))
+    harness.choose_from(parser, "--attrs", ("ALNUM", "ORTH", "LOWER", "NORM"))
     add(
         "--peer-max",
         type=int,
@@ -293,12 +289,12 @@ def main() -> int:
     )
     add(
         "--data",
-        type=existing,
-        default=ROOT / "corpus",
+        type=harness.existing,
+        default=harness.ROOT / "corpus",
         metavar="DATA",
         help="matches are found in its train.jsonl (default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

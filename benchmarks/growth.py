@@ -27,19 +27,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
+import harness
 import spacy
-from harness import (
-    Timed,
-    at_least,
-    docs_from_jsonl,
-    existing,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-    take_turns,
-)
 from processes import in_process, peak_mb, reset_peak
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -52,7 +41,7 @@ N_PASSES = 10
 OPERATIONS = ("Doc to ents", "potentials", "viterbi", "log_partition", "marginals")
 
 
-def prepare(nlp: Language, operation: str, words: list[str]) -> Timed:
+def prepare(nlp: Language, operation: str, words: list[str]) -> harness.Timed:
     """An operation on a document of these words."""
     component: Any = nlp.get_pipe(entity_component(nlp))
     if not hasattr(component, "automaton"):
@@ -62,21 +51,21 @@ def prepare(nlp: Language, operation: str, words: list[str]) -> Timed:
         return Doc(nlp.vocab, words=words)
 
     if operation == "Doc to ents":
-        return Timed(lambda fresh: component(fresh).ents, doc)
+        return harness.Timed(lambda fresh: component(fresh).ents, doc)
     if operation == "potentials":
-        return Timed(lambda fresh: component.model.predict([fresh]), doc)
+        return harness.Timed(lambda fresh: component.model.predict([fresh]), doc)
     function = getattr(core, operation)
     (potentials,) = component.model.predict([doc()])
-    return Timed(lambda _: function(component.automaton, potentials))
+    return harness.Timed(lambda _: function(component.automaton, potentials))
 
 
 def prepare_all(
     model: str, data: str, operation: str, sizes: Sequence[int]
-) -> dict[int, Timed]:
+) -> dict[int, harness.Timed]:
     """An operation at all sizes, on the words of a file, again from the first where
     they do not suffice."""
     nlp = spacy.load(model)
-    docs = docs_from_jsonl(data, nlp)
+    docs = harness.docs_from_jsonl(data, nlp)
     words = [t.text for doc in docs for t in doc if not t.is_space]
     if not words:
         raise ValueError(f"{data}: there is no word in this file")
@@ -91,7 +80,7 @@ def cpu_seconds(model: str, data: str, operation: str, sizes: list[int]) -> list
     RETURNS (List[float]): The best pass of each size.
     """
     prepared = prepare_all(model, data, operation, sizes)
-    return [min(x) for x in take_turns(prepared, N_PASSES).values()]
+    return [min(x) for x in harness.take_turns(prepared, N_PASSES).values()]
 
 
 def added_mb(model: str, data: str, operation: str, size: int) -> float:
@@ -110,7 +99,10 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Measure each operation at each size and print the table."""
     model, data = args.model, args.data / "test.jsonl"
     if model is None:
-        lines = [read_lines(args.data / f"{name}.jsonl") for name in ("train", "test")]
+        lines = [
+            harness.read_lines(args.data / f"{name}.jsonl")
+            for name in ("train", "test")
+        ]
         splits = make_splits(folder, config_lang(args.config), lines[0], None, lines[1])
         model, _, _ = train(args.config, splits, args.overrides)
     rows = []
@@ -122,29 +114,33 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
             ratio = s / seconds[i - 1] if i else None
             rows.append(["" if i else operation, n, s, ratio, n / s, mb])
     columns = ["tokens|,d", "CPU s|.4f", "ratio|.2f", "tokens/s|,.0f", "MB|.1f"]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}, {args.model or args.config}: growth",
-        table(["", *columns], rows),
+        harness.table(["", *columns], rows),
         found=rows,
     )
 
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(__doc__, "data", "--config", "--overrides", "--runs", "--json")
+    parser = harness.make_parser(
+        __doc__, "data", "--config", "--overrides", "--runs", "--json"
+    )
     parser.add_argument(
-        "--model", type=existing, help="a trained pipeline (default: train --config)"
+        "--model",
+        type=harness.existing,
+        help="a trained pipeline (default: train --config)",
     )
     parser.add_argument(
         "--sizes",
-        type=at_least(1),
+        type=harness.at_least(1),
         nargs="+",
         default=[5_000, 10_000, 20_000],
         metavar="N",
         help="tokens of the documents (default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

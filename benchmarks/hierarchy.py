@@ -59,21 +59,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from harness import (
-    N_PASSES,
-    ROOT,
-    SEED,
-    Timed,
-    at_least,
-    choose_from,
-    difference,
-    make_parser,
-    report,
-    run,
-    shuffled,
-    table,
-    take_turns,
-)
+import harness
 from pictures import picture
 from processes import peak_mb
 from spacy import blank
@@ -81,6 +67,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import minibatch
+from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 from tqdm import tqdm
 from tree_data import Record, Spans, on_every_token, read, read_tree, with_labels
@@ -88,7 +75,7 @@ from tree_figures import RARE, figures, label_f1, rare_f1
 
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-CONFIG = ROOT / "configs" / "hierarchical.cfg"
+CONFIG = harness.ROOT / "configs" / "hierarchical.cfg"
 
 
 @dataclass
@@ -101,11 +88,11 @@ class Found:
     mb: float
 
 
-def make_docs(nlp: Language, records: Iterable[Record], *, gold: bool) -> list[Doc]:
+def make_docs(vocab: Vocab, records: Iterable[Record], *, gold: bool) -> list[Doc]:
     """Docs of tokens, with entities or without."""
     docs = []
     for record in records:
-        doc = Doc(nlp.vocab, words=record.tokens, tags=record.tags)
+        doc = Doc(vocab, words=record.tokens, tags=record.tags)
         if gold:
             doc.ents = [Span(doc, i, j, label=label) for i, j, label in record.spans]
         docs.append(doc)
@@ -153,8 +140,8 @@ def trained(
 ) -> tuple[Any, float, float]:
     """The component of one system, CPU s, MB."""
     nlp, component = make_component(args, tree, threshold)
-    gold = make_docs(nlp, train, gold=True)
-    docs = make_docs(nlp, train, gold=False)
+    gold = make_docs(nlp.vocab, train, gold=True)
+    docs = make_docs(nlp.vocab, train, gold=False)
     examples = [Example(*pair) for pair in zip(docs, gold)]
     given = {"hierarchy": lambda: tree} if tree and threshold is not None else {}
     fit = (
@@ -174,7 +161,7 @@ def update(
 ) -> None:
     """Train by updates, with the settings of configs/online.cfg; averages are left."""
     optimizer = Adam(0.001, use_averages=True)
-    rng = random.Random(SEED)
+    rng = random.Random(harness.SEED)
     for _ in tqdm(range(n_epochs), disable=None):
         rng.shuffle(examples)
         for batch in minibatch(examples, 8):
@@ -190,16 +177,15 @@ def applied(
     """What each predicts, and tokens per CPU s: the best pass."""
     predicted: dict[int, list[Spans]] = {}
 
-    def timed(k: int, component: Any) -> Timed:
-        nlp = blank("en", vocab=component.vocab)
-        return Timed(
+    def timed(k: int, component: Any) -> harness.Timed:
+        return harness.Timed(
             lambda docs: list(component.pipe(docs)),
-            partial(make_docs, nlp, test, gold=False),
+            partial(make_docs, component.vocab, test, gold=False),
             lambda docs: predicted.update({k: spans_of(docs)}),
         )
 
     calls = {k: timed(k, component) for k, component in enumerate(components)}
-    seconds = take_turns(calls, 2 * N_PASSES)
+    seconds = harness.take_turns(calls, 2 * harness.N_PASSES)
     n_tokens = sum(len(record.tokens) for record in test)
     return [(predicted[k], n_tokens / min(seconds[k])) for k in calls]
 
@@ -227,7 +213,7 @@ def fitted(
 
 
 def corpora(
-    args: argparse.Namespace, seed: int = SEED
+    args: argparse.Namespace, seed: int = harness.SEED
 ) -> tuple[list[Record], list[Record]]:
     """What is trained on, and what is tested on."""
 
@@ -235,7 +221,7 @@ def corpora(
         records = read(args.data / f"{name}.jsonl", args.field)
         return list(map(on_every_token, records)) if args.every_token else records
 
-    train = shuffled(part("train"), seed)
+    train = harness.shuffled(part("train"), seed)
     if args.held_out:
         return train[: -args.held_out][: args.max_train], train[-args.held_out :]
     is_dev = args.dev or not (args.data / "test.jsonl").exists()
@@ -259,13 +245,15 @@ def compare(
         of_one = figures(one.predicted, *parts)
         rows.append([title, *of_one.values(), one.cpu_s, one.mb, one.speed])
     columns = ["CPU s|.0f", "MB|,.0f", "tokens per CPU s|,.0f"]
-    said = [table(["", *of_one, *columns], rows)]
+    said = [harness.table(["", *of_one, *columns], rows)]
     trees = [(x, y.predicted) for x, y in zip(thresholds, found) if x is not None]
     if len(trees) > 1:
         last = trees[-1][1]
         shares = ((x, mean(a == b for a, b in zip(y, last))) for x, y in trees)
         said.append(
-            table(["threshold", "as the last|.2%"], ([f"{x}", y] for x, y in shares))
+            harness.table(
+                ["threshold", "as the last|.2%"], ([f"{x}", y] for x, y in shares)
+            )
         )
     return said
 
@@ -275,7 +263,7 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list
     names = ["F1 flat", "tree", "< 50 flat", "tree"]
     rows: list[list[Any]] = []
     for k in range(args.draws):
-        train, test = corpora(args, SEED + k)
+        train, test = corpora(args, harness.SEED + k)
         both = [trained(args, train, tree, x)[0] for x in (None, args.threshold[0])]
         for expected in args.expected_f1:
             found = [predicted_for(expected, x, test) for x in both]
@@ -286,13 +274,13 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list
     for expected in map(str, args.expected_f1):
         columns = list(zip(*(row[2:6] for row in rows if row[1] == expected)))
         gains = ([y - x for x, y in zip(*columns[i : i + 2])] for i in (0, 2))
-        means.append([expected, *map(mean, columns), *map(difference, gains)])
+        means.append([expected, *map(mean, columns), *map(harness.difference, gains)])
     shown = [f"{name}|.2f" for name in names]
     gained = ["F1 tree - flat", "< 50 tree - flat"]
     return [
-        table(["draw", "expected F1", *shown, ""], rows),
+        harness.table(["draw", "expected F1", *shown, ""], rows),
         "Means over draws, and of the differences, with their standard errors:",
-        table(["expected F1", *shown, *gained], means),
+        harness.table(["expected F1", *shown, *gained], means),
     ]
 
 
@@ -301,8 +289,7 @@ def predicted_for(
 ) -> list[Spans]:
     """What a component predicts that decides for this F1."""
     component.expected_f1 = expected_f1
-    docs = make_docs(blank("en", vocab=component.vocab), test, gold=False)
-    return spans_of(component.pipe(docs))
+    return spans_of(component.pipe(make_docs(component.vocab, test, gold=False)))
 
 
 def grow(
@@ -321,7 +308,7 @@ def grow(
         (found,) = fitted(args, some, rest, tree, [args.threshold[:1]])
         n_spans = sum(len(record.spans) for record in some)
         rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
-    said = [table(["labels|,d", *(f"{x}|.2f" for x in titles)], rows)]
+    said = [harness.table(["labels|,d", *(f"{x}|.2f" for x in titles)], rows)]
     if args.picture:
         axes = {"xscale": "log", "xlabel": "labels"}
         panels = [
@@ -343,13 +330,13 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     title = (
         f"{args.data.resolve().name}: {len(train)} lines of train, {len(test)} to test"
     )
-    report(args, title, *parts)
+    harness.report(args, title, *parts)
 
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(__doc__, "data", "--max-train", "--dev", "--json")
-    choose_from(parser, "--systems", ("flat", "tree"))
+    parser = harness.make_parser(__doc__, "data", "--max-train", "--dev", "--json")
+    harness.choose_from(parser, "--systems", ("flat", "tree"))
     add = parser.add_argument
     add("--separator", default="/", help="in labels that are paths")
     add("--tree", metavar="FILE", help="file of the data folder: child and parent")
@@ -370,7 +357,7 @@ def main() -> int:
         ("--epochs", "train by updates"),
         ("--draws", "compare on N draws of train"),
     ):
-        add(name, type=at_least(1), metavar="N", help=text)
+        add(name, type=harness.at_least(1), metavar="N", help=text)
     add("--max-iter", type=int, default=200, metavar="N", help="(default: 200)")
     add("--l2-growth", type=float, default=1.0, help="l2 by level (default: 1)")
     add(
@@ -384,7 +371,7 @@ def main() -> int:
     add("--threshold", type=float, nargs="+", default=[0.001], help="(default: 0.001)")
     add("--growth", type=int, nargs="+", metavar="N", help="numbers of labels")
     add("--picture", type=Path, help="of the growth, without ending")
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

@@ -42,17 +42,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness import (
-    SEED,
-    Timed,
-    at_least,
-    choose_from,
-    existing,
-    make_parser,
-    report,
-    run,
-    table,
-)
+import harness
 from inference_growth import (
     OPERATIONS,
     QUICK,
@@ -106,12 +96,12 @@ def next_states(automaton: core.PatternAutomaton) -> NDArray[np.int32]:
 
 def bare_loops(
     automaton: core.PatternAutomaton, n_tokens: int, max_length: int
-) -> tuple[dict[str, Timed], dict[str, int]]:
+) -> tuple[dict[str, harness.Timed], dict[str, int]]:
     """The yardstick: the arithmetic alone, on arrays as large as the case's.
 
     RETURNS (Tuple[Dict, Dict]): The loops; how many multiply-adds, how many arcs.
     """
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(harness.SEED)
     shape = n_tokens + 1, automaton.n_states
     source, into = rng.random(shape), np.zeros(shape)
     lengths = rng.random((n_tokens + 1, max_length))
@@ -122,7 +112,9 @@ def bare_loops(
         "arc loop": lambda _: yardstick.arc_loop(source, into, arcs, targets),
     }
     counts = {name: loop(None) for name, loop in loops.items()}
-    return {name: Timed(x, lambda: into.fill(0.0)) for name, x in loops.items()}, counts
+    return {
+        name: harness.Timed(x, lambda: into.fill(0.0)) for name, x in loops.items()
+    }, counts
 
 
 def by_run(values: Sequence[float], target: float) -> list[str]:
@@ -151,7 +143,7 @@ def speed(args: argparse.Namespace, sizes: Sizes) -> list[str]:
     for _ in tqdm(range(args.n_runs), desc="speed", disable=None):
         for title, (automaton, _) in cases.items():
             loops, counts[title] = bare_loops(automaton, 100, 16)
-            calls: dict[Any, Timed] = dict(loops)
+            calls: dict[Any, harness.Timed] = dict(loops)
             for n in (1, 100):
                 potentials = random_potentials(automaton, n, 16, -np.inf)
                 timed = operations(automaton, potentials)
@@ -192,8 +184,8 @@ def case_tables(
         f"{automaton.n_states:,} states; 100 tokens, segments of 1 to 16. Runs of the "
         "loops are in ns a multiply-add and ns an arc, those of the operations are "
         "ratios to the yardstick.",
-        table(["yardstick", "steps", "µs", *BY_RUN], loops),
-        table(["", f"{ONE}, µs", "µs", *BY_RUN], rows),
+        harness.table(["yardstick", "steps", "µs", *BY_RUN], loops),
+        harness.table(["", f"{ONE}, µs", "µs", *BY_RUN], rows),
     ]
 
 
@@ -224,7 +216,7 @@ def first_order_table(runs: list[dict[Any, float]]) -> list[str]:
     return [
         "## Speed: 1,000 tokens, 14 labels, first order",
         f"At most {TARGET_MS:g} ms for log Z and gradient.",
-        table(columns, rows),
+        harness.table(columns, rows),
     ]
 
 
@@ -258,7 +250,7 @@ def memory(args: argparse.Namespace, sizes: Sizes, target: float = 1_000) -> lis
         "## Memory",
         f"{sizes.memory:,} tokens; 14 labels, {len(automaton.patterns)} patterns, "
         f"{automaton.n_states} states, segments of any length (D = 16, tail 0).",
-        table(["", "before, MB", "peak, MB", "at most", "CPU s"], rows),
+        harness.table(["", "before, MB", "peak, MB", "at most", "CPU s"], rows),
     ]
 
 
@@ -282,7 +274,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Sizes], list[str]]] = {
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Measure the parts, print and write the tables."""
     sizes = QUICK if args.quick else Sizes()
-    report(
+    harness.report(
         args,
         "What inference costs",
         *(text for name in args.only for text in PARTS[name](args, sizes)),
@@ -292,24 +284,24 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(__doc__, "--quick", "--output")
+    parser = harness.make_parser(__doc__, "--quick", "--output")
     parser.add_argument(
         "data",
-        type=existing,
+        type=harness.existing,
         nargs="?",
         metavar="DATA",
         help="has train.jsonl; its label sequences are the patterns of speed (b)",
     )
-    choose_from(parser, "--only", PARTS)
+    harness.choose_from(parser, "--only", PARTS)
     parser.add_argument(
         "--runs",
-        type=at_least(1),
+        type=harness.at_least(1),
         default=1,
         dest="n_runs",
         metavar="R",
         help="measure speed R times (default: 1)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

@@ -37,20 +37,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness import (
-    SEED,
-    Lines,
-    at_least,
-    choose_from,
-    make_parser,
-    mean_and_spread,
-    report,
-    run,
-    shuffled,
-    table,
-    train_and_test,
-    with_spread,
-)
+import harness
 from peers import fit_peer
 from pictures import picture
 from spacy.util import load_model
@@ -81,7 +68,7 @@ class Trained:
 
 
 def subset_splits(
-    args: argparse.Namespace, folder: Path, drawn: Lines, test: Lines
+    args: argparse.Namespace, folder: Path, drawn: harness.Lines, test: harness.Lines
 ) -> Splits:
     """Hold out every tenth document as dev, so that train and dev are nested, too."""
     rest = [line for i, line in enumerate(drawn) if i % 10 != 9]
@@ -115,14 +102,14 @@ def train_systems(
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train and test everything; print, write and draw the results."""
-    lines, test, tested_on = train_and_test(args)
+    lines, test, tested_on = harness.train_and_test(args)
     sizes = [size for size in sorted(set(args.sizes)) if size <= len(lines)]
     if not sizes:
         sys.exit(f"there are only {len(lines)} documents to draw from")
     found: list[Trained] = []
     progress = tqdm(total=args.repeats * len(sizes), disable=None)
     for repeat in range(args.repeats):
-        drawn = shuffled(lines, SEED + repeat)
+        drawn = harness.shuffled(lines, harness.SEED + repeat)
         for size in sizes:
             part = folder / f"{repeat}-{size}"
             splits = subset_splits(args, part, drawn[:size], test)
@@ -135,7 +122,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     progress.close()
     name = f"learning-curves-{args.data.resolve().name}{'-dev' if args.dev else ''}"
     path = args.output / name
-    report(
+    harness.report(
         args,
         f"Learning curves: {args.data.resolve().name}",
         f"Micro-F1 on {tested_on} ({len(test)} documents) after training on few "
@@ -154,12 +141,14 @@ def curve_table(found: list[Trained], systems: list[str], sizes: list[int]) -> s
         groups = [
             [x for x in found if (x.system, x.size) == (y, size)] for y in systems
         ]
-        f1s = [with_spread([x.f1 for x in group]) for group in groups]
-        seconds = [mean_and_spread([x.cpu_s for x in group])[0] for group in groups]
+        f1s = [harness.with_spread([x.f1 for x in group]) for group in groups]
+        seconds = [
+            harness.mean_and_spread([x.cpu_s for x in group])[0] for group in groups
+        ]
         notes = dict.fromkeys(x.note for group in groups for x in group if x.note)
         rows.append([str(size), *f1s, *seconds, "; ".join(notes)])
     columns = [f"F1, {x}" for x in systems] + [f"CPU s, {x}|.1f" for x in systems]
-    return table(["documents", *columns, "notes"], rows)
+    return harness.table(["documents", *columns, "notes"], rows)
 
 
 def draw_curves(found: list[Trained], sizes: list[int], path: Path, axis: str) -> str:
@@ -169,7 +158,7 @@ def draw_curves(found: list[Trained], sizes: list[int], path: Path, axis: str) -
         lines[system] = [
             (
                 size,
-                *mean_and_spread(
+                *harness.mean_and_spread(
                     [x.f1 for x in found if x.size == size and x.system == system]
                 ),
             )
@@ -182,30 +171,30 @@ def draw_curves(found: list[Trained], sizes: list[int], path: Path, axis: str) -
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--dev", "--repeats", "--peer-settings"),
         *("--output", "--runs", "--json"),
     )
     add = parser.add_argument
-    choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
+    harness.choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
     add(
         "--sizes",
         nargs="+",
-        type=at_least(10),
+        type=harness.at_least(10),
         default=[50, 100, 200, 400],
         metavar="N",
         help="documents to train on (default: %(default)s)",
     )
     add(
         "--max-steps",
-        type=at_least(NER_EVERY),
+        type=harness.at_least(NER_EVERY),
         default=4000,
         metavar="STEPS",
         help=f"the most steps of ner, a multiple of {NER_EVERY}: later ones are lost "
         "(default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

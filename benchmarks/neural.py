@@ -41,23 +41,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness import (
-    ROOT,
-    Lines,
-    Timed,
-    at_least,
-    choose_from,
-    draw,
-    existing,
-    folds,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-    take_turns,
-    train_and_test,
-)
+import harness
 from spacy.language import Language
 from spacy.util import load_model
 from thinc.api import Config
@@ -123,31 +107,33 @@ def plan(args: argparse.Namespace, folder: Path) -> dict[str, tuple[Path, list[s
     return {system: found[system] for system in args.systems}
 
 
-def alone(nlp: Language, path: Path) -> Timed:
+def alone(nlp: Language, path: Path) -> harness.Timed:
     """A component, on docs that all before it have seen."""
     name = entity_component(nlp)
     pipe: Any = nlp.get_pipe(name).pipe
-    return Timed(
+    return harness.Timed(
         lambda docs: [doc.ents for doc in pipe(docs, batch_size=nlp.batch_size)],
         lambda: fresh_docs(nlp, name, path)[0],
     )
 
 
-def held_out(args: argparse.Namespace, lines: Lines) -> tuple[Lines, Lines]:
+def held_out(
+    args: argparse.Namespace, lines: harness.Lines
+) -> tuple[harness.Lines, harness.Lines]:
     """What is trained on, and what decides which model is best."""
-    drawn, dev = draw(lines, args.max_train), args.data / "dev.jsonl"
+    drawn, dev = harness.draw(lines, args.max_train), args.data / "dev.jsonl"
     if dev.exists() and not args.dev:
-        return drawn, read_lines(dev)
-    return next(folds(drawn, 5))
+        return drawn, harness.read_lines(dev)
+    return next(harness.folds(drawn, 5))
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
-    lines, test, tested_on = train_and_test(args)
+    lines, test, tested_on = harness.train_and_test(args)
     rest, dev = held_out(args, lines)
     splits = make_splits(folder, config_lang(args.config), rest, dev, test)
     found: dict[str, dict[str, Any]] = {}
-    timed: dict[tuple[str, str], Timed] = {}
+    timed: dict[tuple[str, str], harness.Timed] = {}
     todo = tqdm(plan(args, folder).items(), desc="trainings", disable=None)
     for name, (config, overrides) in todo:
         model, usage, _ = train(config, splits, overrides)
@@ -156,7 +142,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         timed[name, "component"] = alone(nlp, splits.test)
         timed[name, "pipeline"] = pipeline(nlp, splits.test)
     n_tokens = splits.n_tokens["test"]
-    for (name, part), seconds in take_turns(timed, args.passes).items():
+    for (name, part), seconds in harness.take_turns(timed, args.passes).items():
         found[name][part] = n_tokens / median(seconds)
     of_ner = found["ner"]["component"] if "ner" in found else None
     rows = []
@@ -164,43 +150,43 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         ratio = x["component"] / of_ner if of_ner else None
         rows.append([name, x["f1"], x["component"], ratio, x["pipeline"], x["cpu_s"]])
     columns = ["system", "F1|.2f", "component|,.0f", "/ ner|.2f", "pipeline|,.0f"]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}, {args.config.stem}: {len(rest)} training and "
         f"{len(dev)} dev documents, {args.steps} steps, tested on {tested_on} "
         f"({len(test)} documents)",
-        table([*columns, "training, CPU s|.0f"], rows),
+        harness.table([*columns, "training, CPU s|.0f"], rows),
         found=found,
     )
 
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--dev", "--max-train", "--passes"),
         *("--runs", "--json"),
-        config=ROOT / "configs" / "neural.cfg",
+        config=harness.ROOT / "configs" / "neural.cfg",
         passes=5,
     )
-    choose_from(parser, "--systems", SYSTEMS)
+    harness.choose_from(parser, "--systems", SYSTEMS)
     add = parser.add_argument
     add(
         "--reference",
-        type=existing,
-        default=ROOT / "configs" / "batch.cfg",
+        type=harness.existing,
+        default=harness.ROOT / "configs" / "batch.cfg",
         metavar="CONFIG",
         help="config of hosemi-sparse, without a tok2vec (default: %(default)s)",
     )
     add(
         "--steps",
-        type=at_least(EVERY),
+        type=harness.at_least(EVERY),
         default=1000,
         metavar="N",
         help=f"of training, a multiple of {EVERY}: later ones are lost "
         "(default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

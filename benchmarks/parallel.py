@@ -30,17 +30,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import harness
 import spacy
-from harness import (
-    Timed,
-    at_least,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-    take_turns,
-)
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
@@ -63,10 +54,10 @@ def loop_gain(n: int) -> float:
     """How much more n processes do than one, by medians of wall-clock time."""
     with ProcessPoolExecutor(n) as pool:
 
-        def loops(k: int) -> Timed:
-            return Timed(lambda _: list(pool.map(count_up, [N_STEPS] * k)))
+        def loops(k: int) -> harness.Timed:
+            return harness.Timed(lambda _: list(pool.map(count_up, [N_STEPS] * k)))
 
-        found = take_turns({1: loops(1), n: loops(n)}, 7, time.perf_counter)
+        found = harness.take_turns({1: loops(1), n: loops(n)}, 7, time.perf_counter)
     return n * median(found[1]) / median(found[n])
 
 
@@ -82,7 +73,9 @@ class Ways:
         self.words = words
         self.found: Entities = []  # by the first way
 
-    def make(self, counts: list[int], is_threads_only: bool) -> dict[str, Timed]:
+    def make(
+        self, counts: list[int], is_threads_only: bool
+    ) -> dict[str, harness.Timed]:
         """What is measured, by name."""
         component: Any = self.nlp.get_pipe(entity_component(self.nlp))
         sentences = spacy.blank(self.nlp.lang, vocab=self.nlp.vocab)
@@ -106,7 +99,7 @@ class Ways:
             ways["hosemi, processes"] = in_processes, self.check
             ways["sentencizer, processes"] = split, len
         return {
-            f"{name} {n}": Timed(partial(way, n=n), self.docs, check)
+            f"{name} {n}": harness.Timed(partial(way, n=n), self.docs, check)
             for name, (way, check) in ways.items()
             for n in counts
         }
@@ -134,13 +127,13 @@ def words_of(path: Path, nlp: Language, n_docs: int, joined: int) -> list[list[s
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, or load, measure, and print the table."""
-    lines = read_lines(args.data / "train.jsonl")
+    lines = harness.read_lines(args.data / "train.jsonl")
     splits = make_splits(folder, config_lang(args.config), lines, None, lines[:1])
     model = args.models or [train(args.config, splits, args.overrides)[0]]
     nlp = load_model(model[0])
     words = words_of(splits.train, nlp, args.documents, args.joined)
     ways = Ways(nlp, words).make(args.counts, args.threads_only)
-    seconds = take_turns(ways, args.passes, time.perf_counter)
+    seconds = harness.take_turns(ways, args.passes, time.perf_counter)
     n_tokens, rows, one = sum(map(len, words)), [], 0.0
     for name, found in seconds.items():
         s = median(found)
@@ -148,11 +141,11 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         rows.append([name, len(words) / s, n_tokens / s, 1e6 * s / len(words), one / s])
     loops = {n: loop_gain(n) for n in args.counts if n > 1}
     columns = ["docs per s|,.0f", "tokens per s|,.0f", "us a doc|,.0f", "/ one|.2f"]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}: {len(words)} docs ({n_tokens} tokens), "
         f"{args.passes} passes, wall-clock time",
-        table(["", *columns], rows),
+        harness.table(["", *columns], rows),
         *(f"bare loop, processes {n}: {x:.2f} times one" for n, x in loops.items()),
         seconds=seconds,
         bare_loops=loops,
@@ -161,7 +154,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *(
             "data",
@@ -180,11 +173,11 @@ def main() -> int:
     }
     for name, (default, text) in numbers.items():
         shown = f"{text} (default: {default:,})"
-        number = at_least(1)
+        number = harness.at_least(1)
         parser.add_argument(name, type=number, default=default, metavar="N", help=shown)
     parser.add_argument(
         "--counts",
-        type=at_least(1),
+        type=harness.at_least(1),
         nargs="+",
         default=[1, 2],
         metavar="N",
@@ -192,7 +185,7 @@ def main() -> int:
         "(default: %(default)s)",
     )
     parser.add_argument("--threads-only", action="store_true", help="no processes")
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

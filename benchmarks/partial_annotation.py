@@ -30,17 +30,8 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
+import harness
 import spacy
-from harness import (
-    SEED,
-    draw,
-    make_parser,
-    report,
-    run,
-    table,
-    train_and_test,
-    with_spread,
-)
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
 from tqdm import tqdm
@@ -76,7 +67,7 @@ def partial(
     folder = splits.folder / f"{repeat}-{share:g}-{read_as}"
     folder.mkdir(exist_ok=True)
     docs = list(DocBin().from_disk(splits.train).get_docs(spacy.blank(lang).vocab))
-    for doc, drawn in zip(docs, taken_away(docs, share, SEED + repeat)):
+    for doc, drawn in zip(docs, taken_away(docs, share, harness.SEED + repeat)):
         take_away(doc, drawn, read_as)
     path = folder / "train.spacy"
     DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"], docs=docs).to_disk(path)
@@ -85,8 +76,8 @@ def partial(
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train on full annotation, then on all parts of it, and print the table."""
-    lines, test, tested_on = train_and_test(args)
-    drawn, lang = draw(lines, args.max_train), config_lang(args.config)
+    lines, test, tested_on = harness.train_and_test(args)
+    drawn, lang = harness.draw(lines, args.max_train), config_lang(args.config)
     splits = make_splits(folder, lang, drawn, None, test)
     shares = sorted(set(args.missing))
     found: dict[tuple[float, str], list[dict[str, float]]] = {(0.0, "-"): []}
@@ -101,14 +92,14 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     rows = []
     for (share, read_as), trained in found.items():
         p, r, f, cpu_s = ([one[key] for one in trained] for key in trained[0])
-        row = [mean(p), mean(r), with_spread(f), mean(cpu_s)]
+        row = [mean(p), mean(r), harness.with_spread(f), mean(cpu_s)]
         rows.append([f"{100 * share:g} %", read_as, *row])
     columns = ["taken away", "read as", "P|.2f", "R|.2f", "F1", "CPU s|.1f"]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}: {len(drawn)} training documents, partial "
         f"annotation, tested on {tested_on} ({len(test)} documents)",
-        table(columns, rows),
+        harness.table(columns, rows),
         found={f"{share:g} {read_as}": x for (share, read_as), x in found.items()},
     )
 
@@ -122,7 +113,7 @@ def share(text: str) -> float:
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--dev", "--repeats", "--max-train"),
         *("--runs", "--json"),
@@ -135,7 +126,7 @@ def main() -> int:
         metavar="SHARE",
         help="shares of the spans to take away (default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

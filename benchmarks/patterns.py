@@ -31,17 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 
-from harness import (
-    at_least,
-    draw,
-    folds,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-    with_spread,
-)
+import harness
 from processes import size_mb
 from spacy.util import load_model
 from tqdm import tqdm
@@ -92,11 +82,11 @@ def measure_one(
 
 def make_folds(args: argparse.Namespace, folder: Path) -> Iterator[Splits]:
     """The folds of train; or one: train, and dev or test."""
-    lines = draw(read_lines(args.data / "train.jsonl"), args.max_train)
+    lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
     if args.cv:
-        parts = list(folds(lines, args.cv))
+        parts = list(harness.folds(lines, args.cv))
     else:
-        parts = [(lines, read_lines(args.data / f"{args.tested}.jsonl"))]
+        parts = [(lines, harness.read_lines(args.data / f"{args.tested}.jsonl"))]
     for k, (rest, held_out) in enumerate(parts):
         lang = config_lang(args.config)
         yield make_splits(folder / str(k), lang, rest, None, held_out)
@@ -117,20 +107,20 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     rows = []
     for name, of_folds in found.items():
         f1s, *others = ([one[key] for one in of_folds] for key in of_folds[0])
-        rows.append([name, with_spread(f1s), *map(mean, others)])
+        rows.append([name, harness.with_spread(f1s), *map(mean, others)])
     forms = ["longer|,.0f", "states|,.0f", "CPU s|.1f", "tokens/s|,.0f", "MB|.2f"]
     tested = f"{args.cv} folds of train" if args.cv else args.tested
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}: label patterns, tested on {tested}",
-        table(["patterns", "F1", *forms], rows),
+        harness.table(["patterns", "F1", *forms], rows),
         settings=found,
     )
 
 
 def main() -> int:
     """Compare as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--cv", "--max-train", "--runs", "--json"),
     )
@@ -143,10 +133,15 @@ def main() -> int:
         default="dev",
         help="measure on test: once, in the end",
     )
-    add("--order", type=at_least(1), default=4, help="longest patterns (default: 4)")
+    add(
+        "--order",
+        type=harness.at_least(1),
+        default=4,
+        help="longest patterns (default: 4)",
+    )
     add(
         "--sizes",
-        type=at_least(0),
+        type=harness.at_least(0),
         nargs="*",
         default=[20, 50, 100, 200],
         metavar="K",
@@ -154,13 +149,13 @@ def main() -> int:
     )
     add(
         "--l1",
-        type=at_least(0.0, float),
+        type=harness.at_least(0.0, float),
         nargs="*",
         default=[0.1, 0.3],
         metavar="X",
         help="weights of the sum of absolute values (default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":

@@ -33,17 +33,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from harness import (
-    Timed,
-    choose_from,
-    draw,
-    make_parser,
-    read_lines,
-    report,
-    run,
-    table,
-    take_turns,
-)
+import harness
 from peers import fit_peer
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -61,15 +51,15 @@ from training import (
 NER_STEPS = 20
 
 
-def pipeline(nlp: Language, path: Path) -> Timed:
+def pipeline(nlp: Language, path: Path) -> harness.Timed:
     """A pipeline, from fresh docs to their entities, in spaCy's batches."""
-    return Timed(
+    return harness.Timed(
         lambda docs: [doc.ents for doc in nlp.pipe(docs)],
         lambda: fresh_docs(nlp, nlp.pipe_names[0], path)[0],
     )
 
 
-def hosemi_systems(name: str, nlp: Language, path: Path) -> dict[str, Timed]:
+def hosemi_systems(name: str, nlp: Language, path: Path) -> dict[str, harness.Timed]:
     """A trained pipeline with hosemi: as it is, with probabilities, and with the other
     `decoding`."""
     component: Any = nlp.get_pipe(entity_component(nlp))
@@ -87,14 +77,14 @@ def hosemi_systems(name: str, nlp: Language, path: Path) -> dict[str, Timed]:
 
     whole = pipeline(nlp, path)
     return {
-        f"{name}{lists}{way}": Timed(partial(predict, way=way), whole.inputs)
+        f"{name}{lists}{way}": harness.Timed(partial(predict, way=way), whole.inputs)
         for way in ways
     }
 
 
 def make_systems(
     args: argparse.Namespace, splits: Splits, folder: Path
-) -> dict[str, Timed]:
+) -> dict[str, harness.Timed]:
     """Train, or load, what is asked for."""
     models = {str(path): path for path in args.models}
     if not models:
@@ -128,18 +118,18 @@ def speed_table(seconds: dict[str, Sequence[float]], n_tokens: int) -> str:
         ratio = of_peer / median(found) if of_peer else None
         rows.append([name, middle, f"{slow:,.0f} - {fast:,.0f}", ratio])
     columns = ["system", "tokens per CPU s|,.0f", "range", "/ crfsuite|.2f"]
-    return table(columns, rows)
+    return harness.table(columns, rows)
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
-    lines = draw(read_lines(args.data / "train.jsonl"), args.max_train)
-    predicted = read_lines(args.data / f"{args.part}.jsonl")
+    lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
+    predicted = harness.read_lines(args.data / f"{args.part}.jsonl")
     splits = make_splits(folder, config_lang(args.config), lines, None, predicted)
     systems = make_systems(args, splits, folder)
-    seconds = take_turns(systems, args.passes)
+    seconds = harness.take_turns(systems, args.passes)
     n_tokens = splits.n_tokens["test"]
-    report(
+    harness.report(
         args,
         f"{args.data.resolve().name}: {splits.n_docs['test']} docs ({n_tokens} tokens) "
         f"of {args.part}, {args.passes} passes; trained on {len(lines)} docs",
@@ -151,7 +141,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 def main() -> int:
     """Measure as the command line says."""
-    parser = make_parser(
+    parser = harness.make_parser(
         __doc__,
         *("data", "--config", "--overrides", "--models", "--passes", "--max-train"),
         *("--peer-settings", "--runs", "--json"),
@@ -159,14 +149,14 @@ def main() -> int:
         max_train=1000,
         peer_settings=(0.05, 0.1),
     )
-    choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
+    harness.choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
     parser.add_argument(
         "--part",
         choices=["train", "dev", "test"],
         default="test",
         help="the documents that are predicted (default: %(default)s)",
     )
-    return run(parser.parse_args(), measure)
+    return harness.run(parser.parse_args(), measure)
 
 
 if __name__ == "__main__":
