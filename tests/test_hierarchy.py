@@ -308,14 +308,15 @@ def test_with_threshold_0_it_is_exact(seed):
         else:
             assert path == ()
         # the names on the way, each with the sum over the leaves below
-        found = {(x.start, x.end): x for x in spans[d]}
+        found = {span[:2]: (span[2], way) for span, way in spans[d]}
         assert [*found] == [segment[:2] for segment in path if segment[2]]
         for i, j, y in oracles.spans(path):
             leaf = ways(case.tree)[y][-1]
-            assert found[i, j].label == case.tree.names[leaf]
+            label, way = found[i, j]
+            assert label == case.tree.names[leaf]
             expected_path = case.tree.path(leaf)
-            assert [x for x, _ in found[i, j].path] == [x for x, _ in expected_path]
-            for (_, p), (_, v) in zip(found[i, j].path, expected_path):
+            assert [x for x, _ in way] == [x for x, _ in expected_path]
+            for (_, p), (_, v) in zip(way, expected_path):
                 assert p == pytest.approx(by_node[i, j, v], abs=1e-9)
 
 

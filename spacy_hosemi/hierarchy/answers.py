@@ -1,8 +1,8 @@
-"""The posterior over the leaves of a label tree, level by level, and answers from it.
+"""The posterior over the leaves of a label tree, decoded level by level.
 
-It is that of the last level: over all segmentations that the candidates of this level
-can make. With a threshold of 0 these are all segmentations; otherwise those that need a
-pruned candidate have probability 0.
+It is the distribution at the last level, over all segmentations that consist of
+candidates. With threshold 0 these are all segmentations; otherwise a segmentation with
+a pruned candidate has probability 0.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ Bools = NDArray[np.bool_]
 # Two sums of the same numbers may differ by this share.
 _ROUNDING = 1e-9
 
-# Of a lattice in which segmentations differ only in where spans are.
+# For a lattice whose segmentations differ in the places of spans alone.
 _TABLE = StateTable(PatternAutomaton([OUTSIDE, "span"], []))
 _NO_WEIGHTS = np.zeros(0)
 
-# A ratio has grown if it is larger by more than this.
+# Dinkelbach's method ends when no ratio grows by more than this.
 _GROWTH = 1e-12
 
 
@@ -45,10 +45,10 @@ _GROWTH = 1e-12
 class LeafPosterior:
     """See `InstancePosterior`.
 
-    instance (Instance): What is segmented.
+    instance (Instance): The document or sentence.
     solved (Solved): The last level, of several instances.
-    index (int): The place of this one among them.
-    tree (LabelTree): The labels.
+    index (int): The place of this instance among them.
+    tree (LabelTree): Of the labels.
     """
 
     instance: Instance
@@ -58,8 +58,8 @@ class LeafPosterior:
 
     @cached_property
     def segments(self) -> dict[Segment, float]:
-        """RETURNS (Dict[Tuple[int, int, int], float]): The probability of each
-        candidate: start and end in tokens of the document, node (-1: outside)."""
+        """The probability of each candidate: start and end in tokens of the document,
+        node (-1: outside)."""
         found = self.solved.candidates
         here = slice(found.first[self.index], found.first[self.index + 1])
         columns = (found.start, found.end, found.node, self.solved.found[0])
@@ -69,11 +69,10 @@ class LeafPosterior:
 
     @property
     def log_z(self) -> float:
-        """RETURNS (float): Log of the summed scores of all segmentations."""
+        """Log of the summed exponentiated scores of all segmentations."""
         return float(self.solved.log_z[self.index])
 
     def most_probable(self, k: int) -> list[Option]:
-        """See `InstancePosterior`."""
         found, names = self.solved.candidates, self.tree.names
         first, segments = int(found.first[self.index]), [*self.segments]
         answers = []
@@ -85,11 +84,10 @@ class LeafPosterior:
         return answers
 
     def entropy(self) -> float:
-        """See `InstancePosterior`."""
         return float(self.solved.entropies[self.index])
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
-        """See `InstancePosterior`; of spans with leaves."""
+        """See `InstancePosterior`; spans have leaves for labels."""
         return [
             ((i, j, self.tree.names[v]), prob)
             for (i, j, v), prob in self.segments.items()
@@ -103,7 +101,7 @@ class LeafPosterior:
         return [0.0 if v is None else self._at_node(i, j, v) for i, j, v in nodes]
 
     def path(self, span: Span) -> Path:
-        """RETURNS (Path): Of a span with a leaf."""
+        """RETURNS (Path): The names above a span with a leaf."""
         start, end, label = span
         ways = self.tree.path(self.tree.leaf[label])
         return [(name, self._at_node(start, end, node)) for name, node in ways]
@@ -122,7 +120,7 @@ class LeafPosterior:
 class LevelPosterior:
     """See `Posterior`.
 
-    parts (Sequence[LeafPosterior]): Of the instances of a document.
+    parts (Sequence[LeafPosterior]): The posteriors of the instances of a document.
     labels (Sequence[str]): All leaves.
     n_tokens (int): n.
     """
@@ -135,11 +133,9 @@ class LevelPosterior:
         """Does nothing: the top was checked when this was made."""
 
     def instances(self) -> Sequence[LeafPosterior]:
-        """See `Posterior`."""
         return self.parts
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        """See `Posterior`."""
         labels = frozenset(self.labels)
 
         def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
@@ -148,14 +144,13 @@ class LevelPosterior:
         return by_instance(spans, self.parts, labels, of_instances)
 
     def marginals(self) -> LeafMarginals:
-        """See `Posterior`."""
         return LeafMarginals(self.parts, self.labels, self.n_tokens)
 
 
 class LeafMarginals:
-    """Probabilities of all segments with leaves for labels, of one document.
+    """Probabilities of all segments of one document, with leaves for labels.
 
-    parts (Sequence[LeafPosterior]): Of the instances, from left to right.
+    parts (Sequence[LeafPosterior]): The instances, from left to right.
     labels (Sequence[str]): L - 1 leaves; label 0 is outside.
     n_tokens (int): n.
 
@@ -203,16 +198,17 @@ class LeafMarginals:
 
 def mbr_spans(solved: Solved, expected_f1: float | None) -> Ints:
     """The spans of each document with the highest expected F1 (minimum Bayes risk), as
-    `core.mbr`, over the last level:
+    `core.mbr` finds them, at the last level:
 
-        max_s  sum over spans of s of (2 P(span) - expected_f1)
+        max over s of  sum over spans of s of (2 P(span) - expected_f1)
 
-    Outside adds nothing, and is possible where `Solved.is_open` says so.
+    Outside adds nothing, and is possible at the tokens of `Solved.is_open`.
 
-    solved (Solved): Of the last level; K candidates.
+    solved (Solved): The last level, with K candidates.
     expected_f1 (Optional[float]): Of all documents together, 0 to 1; None: of each
         document alone, found by Dinkelbach's method.
-    RETURNS (int32 [S]): Which candidates, document by document, from left to right.
+    RETURNS (int32 [S]): The chosen candidates, document by document, from left to
+        right.
     """
     gains = _Gains(solved)
     if expected_f1 is not None:
@@ -245,31 +241,31 @@ class _Gains:
         self._is_needed = (closed[last] > closed[first])[self._spans]
 
     def _covered(self, first: Ints, last: Ints, some: Bools) -> Bools:
-        """RETURNS (bool [n]): Which tokens of all documents some candidates cover."""
+        """Whether some candidates cover each token [n] of all documents."""
         n = int(self._sizes.sum()) + 1
         opened = np.bincount(first[some], minlength=n)
         ended = np.bincount(last[some], minlength=n)
         return np.cumsum(opened - ended)[:-1] > 0
 
     def _sums(self, spans: NDArray[np.intp] | Ints) -> Floats:
-        """RETURNS (float64 [N]): Expected number of correct ones, by document."""
+        """The expected number of correct spans among these, by document [N]."""
         doc, prob = self._doc[spans], self._prob[spans]
         sums = np.bincount(doc, weights=prob, minlength=self.n_docs)
         return sums.astype(np.float64)
 
     def f1(self, spans: Ints) -> Floats:
-        """RETURNS (float64 [N]): About the expected F1 of some spans, by document."""
+        """RETURNS (float64 [N]): An approximation of the expected F1 of some spans: the
+        ratio of expected values, by document."""
         sizes = np.bincount(self._doc[spans], minlength=self.n_docs) + self._n_expected
         return 2.0 * self._sums(spans) / np.where(sizes > 0.0, sizes, 1.0)
 
     def best(self, ratio: Floats) -> Ints:
-        """The spans with the largest sum of gains.
+        """RETURNS (int32 [S]): The spans with the largest sum of gains.
 
         ratio (float64 [N]): Subtracted for each span, by document.
-        RETURNS (int32 [S]): Which candidates.
         """
         gain = 2.0 * self._prob[self._spans] - ratio[self._doc[self._spans]]
-        # Where outside is impossible, spans without a gain may be needed.
+        # Spans without gain are needed over tokens that cannot be outside.
         some = (gain > 0.0) | self._is_needed
         spans, gain = self._spans[some], gain[some]
         token = np.flatnonzero(self._is_open)

@@ -1,4 +1,5 @@
-"""Candidates: the segments that are not pruned, level by level of a label tree."""
+"""Candidates: the segments with a tree node that are not pruned at a level of a
+tree."""
 
 from __future__ import annotations
 
@@ -19,13 +20,13 @@ Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
 Place = tuple[int, int, int]  # start, end, node of a label tree
 
-# Documents that are swept together at the top.
+# The number of documents whose potentials are in memory at the same time.
 PORTION = 128
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """K segments of N documents at one level, document by document, sorted by end.
+    """K candidates of N documents at one level, document by document, sorted by end.
 
     first (int32 [N + 1]): Those of document d are first[d] to first[d + 1] - 1.
     sizes (int32 [N]): The number of tokens of each document.
@@ -43,18 +44,18 @@ class Candidates:
 
     @property
     def doc(self) -> Ints:
-        """RETURNS (int32 [K]): The document of each."""
+        """The document of each candidate, int32 [K]."""
         docs = np.arange(len(self.sizes), dtype=np.int32)
         return np.repeat(docs, np.diff(self.first))
 
     @property
     def offset(self) -> Ints:
-        """RETURNS (int32 [K]): The first token of its document, if the tokens of all
-        documents are counted together."""
+        """The first token of each candidate's document among the tokens of all
+        documents, int32 [K]."""
         return (np.cumsum(self.sizes) - self.sizes).astype(np.int32)[self.doc]
 
     def those(self, keep: Bools) -> Candidates:
-        """RETURNS (Candidates): Those with True."""
+        """RETURNS (Candidates): The candidates with True."""
         kept = np.flatnonzero(keep)
         return Candidates(
             np.searchsorted(kept, self.first).astype(np.int32),
@@ -66,7 +67,7 @@ class Candidates:
         )
 
     def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
-        """Replace each candidate by one for each child of its node; leaves and outside
+        """Replace each candidate by one for each child of its node. Leaves and outside
         stay.
 
         RETURNS (Tuple[Candidates, int64 [K]]): The children, and the place of the first
@@ -91,13 +92,13 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of the spans of documents.
+    """Required and excluded spans of documents, with nodes.
 
     spans (List[List[Tuple[int, int, int]]]): Start, end and node of required spans, by
         document; an inner node stands for all leaves below it.
-    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: all that
-        no required span covers.
-    wrong (List[List[Tuple[int, int, int]]]): Excluded spans.
+    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: all
+        tokens that no required span covers.
+    wrong (List[List[Tuple[int, int, int]]]): Excluded spans, by document.
     """
 
     spans: list[list[Place]]
@@ -108,10 +109,11 @@ class Known:
         return self.is_open is not None or any(self.spans) or any(self.wrong)
 
     def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
-        """RETURNS (bool [K]): Candidates that contradict nothing that is known.
+        """RETURNS (bool [K]): Whether each candidate contradicts nothing that is known.
 
-        A candidate agrees if it has the tokens of a required span, and one of the two
-        nodes is above the other; or if nothing is known of any of its tokens.
+        A candidate agrees if it has the tokens of a required span and one of the two
+        nodes is above the other or the same, or if nothing is known of its tokens; and
+        if it is not excluded.
         """
         sizes = candidates.sizes
         offsets = np.cumsum(sizes) - sizes
@@ -135,17 +137,13 @@ class Known:
         found = blocked == 0
         same = ~is_outside & (stop[start] == end)
         found[same] = tree.share_way(candidates.node[same], right[start[same]])
-        return found & ~self._is_wrong(candidates)
-
-    def _is_wrong(self, candidates: Candidates) -> Bools:
-        found = np.zeros(len(candidates.node), bool)
         for d, wrong in enumerate(self.wrong):
             here = slice(candidates.first[d], candidates.first[d + 1])
             for i, j, v in wrong:
-                found[here] |= (
-                    (candidates.start[here] == i)
-                    & (candidates.end[here] == j)
-                    & (candidates.node[here] == v)
+                found[here] &= (
+                    (candidates.start[here] != i)
+                    | (candidates.end[here] != j)
+                    | (candidates.node[here] != v)
                 )
         return found
 
@@ -161,10 +159,10 @@ def top_candidates(
 
     automaton (PatternAutomaton): Label 0 is outside, then the nodes at the top.
     potentials (Iterable[Potentials]), constraints (Iterable[Optional[Constraints]]): Of
-        each document. Read portion by portion, because they may be large.
+        each document. PORTION of them are read at a time, because they may be large.
     others (Iterable[List[Tuple[int, int, int]]]): For each document a segmentation that
         is never pruned.
-    threshold (float): Least probability; 0: all segments that are possible.
+    threshold (float): Least probability; 0: all possible segments.
     RETURNS (Candidates): Of all documents.
     """
     waiting = zip(potentials, others, constraints)

@@ -1,15 +1,15 @@
 """Coarse to fine over a label tree (after Deschacht and Moens 2006).
 
-The candidates of each level are those of the level above that are probable enough, each
-with every child of its node for a label. The distribution over all segmentations that
-consist of candidates is computed anew, exactly:
+A candidate is a segment with a node of the tree. The candidates of a level are the
+children of those candidates of the level above that are probable enough. At each level
+the distribution over all segmentations that consist of candidates is exact:
 
     score(segment, node) = score(segment, parent of node)
-                           + sum of weight[row, node] over its active features
+                           + sum of weight[row, node] over the active features
 
-so the score of a label is the sum over the nodes from the top to it; those at the top
-have the scores of the component. With threshold 0 nothing is pruned, and the last level
-is the distribution over all segmentations with leaves for labels.
+so the score of a label is the sum over the nodes from the top to the label; the nodes
+at the top have the scores of the component. With threshold 0 nothing is pruned, and the
+last level is the distribution over all segmentations into leaves.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.algorithms.lattice import Lattice
+from ..labels.inventory import Span
 from ..model.active_features import Rows, join_rows
 from ..model.kernels.node_scores import ChildRows
 from .candidates import Candidates, Known
@@ -32,6 +33,9 @@ from .weights import LevelState, role_ranges
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Bools = NDArray[np.bool_]
+
+# A span with its leaf, and the names from the top to the leaf with their probabilities.
+SpanPath = tuple[Span, list[tuple[str, float]]]
 
 # In training, candidates that agree with the gold are pruned below this probability.
 TINY = 1e-12
@@ -55,7 +59,8 @@ class Readings:
         weights: LevelState,
         level: int,
     ) -> list[ChildRows]:
-        """The active features of the children of candidates, role by role.
+        """RETURNS (List[ChildRows]): By role, the features that the children of some
+        candidates read.
 
         candidates (Candidates): Of the level above.
         at (int64 [K]): The place of the first child of each.
@@ -67,7 +72,7 @@ class Readings:
         ranges = role_ranges(start, end)
         found = [(*ranges[role], *rows) for role, rows in self._rows.items()]
         if any(len(x.row) for x in self._segments):
-            found.append(self._of_units(candidates.sizes, start, end))
+            found.append(self._of_segments(candidates.sizes, start, end))
         nodes = candidates.node[inner]
         return [
             ChildRows(
@@ -85,11 +90,11 @@ class Readings:
             for begin, stop, first, row, strength in found
         ]
 
-    def _of_units(
+    def _of_segments(
         self, sizes: Ints, start: Ints, end: Ints
     ) -> tuple[Ints, Ints, Ints, Ints, Floats | None]:
-        """Features of segments as units, sorted by segment: which of them each segment
-        reads, and the rows, one for each."""
+        """The features of whole segments, sorted by segment, as if each stood at a
+        token of its own: the range that each segment reads, and the features."""
         offsets = np.cumsum(sizes) - sizes
         n = int(sizes.sum()) + 1
         keys = np.concatenate(
@@ -109,11 +114,11 @@ class Readings:
 
 @dataclass(frozen=True)
 class Step:
-    """One level before its scores are added.
+    """One level before the scores of its own weights are added.
 
     level (int): From 2.
     candidates (Candidates): With the scores of all levels above.
-    rows (List[ChildRows]): Active features of candidates that are nodes of this level.
+    rows (List[ChildRows]): The features that the candidates of this level read.
     pattern (float64): Weights of label patterns of the level above.
     """
 
@@ -123,10 +128,10 @@ class Step:
     pattern: Floats
 
     def solved(self, weights: LevelState, scale: float = 1.0) -> Solved:
-        """All segmentations that consist of candidates.
+        """RETURNS (Solved): The level with the scores of its own weights.
 
-        weights (LevelState): Those of this level are added.
-        scale (float): Multiplies them: 1 / temperature.
+        weights (LevelState): The weights of all levels.
+        scale (float): Multiplies the scores that are added: 1 / temperature.
         """
         pattern = weights.weights_at(self.level, self.pattern, scale)
         score = self.candidates.score.copy()
@@ -148,10 +153,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Solved:
-    """One level with its scores, and all segmentations of its candidates.
+    """One level with its scores: the distribution over all segmentations that consist
+    of its candidates.
 
-    is_open (Optional[bool [n]]): Tokens of all documents at which outside is possible,
-        although it may be pruned there; None: where a candidate is outside.
+    is_open (Optional[bool [n]]): Tokens of all documents that may be outside, though
+        no candidate there is; None: those that a candidate has outside.
     """
 
     candidates: Candidates
@@ -188,8 +194,9 @@ class Solved:
         """The candidates whose children are those of the next level.
 
         threshold (float): Least probability; the best segmentation is never pruned.
-        agreed (Optional[bool [K]]): Candidates that agree with the gold. Neither those
-            that are probable among them nor their best segmentation are pruned.
+        agreed (Optional[bool [K]]): Candidates that agree with the gold. Their best
+            segmentation is not pruned, nor are those that are probable among
+            segmentations into such candidates.
         """
         prob, best = self.found
         keep = prob >= threshold
@@ -216,9 +223,6 @@ def make_step(
     return Step(level, children, rows, pattern)
 
 
-# prediction
-
-
 def descend(
     weights: LevelState,
     candidates: Candidates,
@@ -228,11 +232,11 @@ def descend(
     threshold: float,
     scale: float = 1.0,
 ) -> Solved:
-    """From the top to the leaves.
+    """Refine candidates from the top to the leaves.
 
     weights (LevelState): Of the levels below the top.
-    candidates (Candidates): Of the top.
-    pattern (float64): Its weights of label patterns.
+    candidates (Candidates): At the top.
+    pattern (float64): The top's weights of label patterns.
     readings (Readings): The features of the same documents.
     known (Known): What no candidate may contradict.
     threshold (float): See `Hierarchy`.
@@ -242,7 +246,10 @@ def descend(
     for level in range(2, weights.tree.n_levels + 1):
         step = make_step(weights, level, candidates, pattern, readings)
         if known:
-            step = _held(step, known, weights)
+            agrees = known.agrees(step.candidates, weights.tree)
+            # Not removed, so that the places of all children stay the same.
+            score = np.where(agrees, step.candidates.score, -np.inf)
+            step = replace(step, candidates=replace(step.candidates, score=score))
         solved = step.solved(weights, scale)
         if level == weights.tree.n_levels:
             return solved
@@ -250,39 +257,33 @@ def descend(
     raise AssertionError("a label tree of one level is no hierarchy")
 
 
-def _held(step: Step, known: Known, weights: LevelState) -> Step:
-    """Without candidates that contradict known spans: their score is -inf, so that the
-    places of all children stay the same."""
-    agrees = known.agrees(step.candidates, weights.tree)
-    score = np.where(agrees, step.candidates.score, -np.inf)
-    return replace(step, candidates=replace(step.candidates, score=score))
-
-
-def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[FoundSpan]]:
+def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[SpanPath]]:
     """The probabilities of the names above some spans.
 
     solved (Solved): The last level.
     spans (int32 [S]): Candidates, see `Solved.best_spans`.
     tree (LabelTree): Of their nodes.
-    RETURNS (List[List[FoundSpan]]): By document, in the order of `spans`.
+    RETURNS (List[List[Tuple[Span, Path]]]): By document, in the order of `spans`: a
+        span with its leaf; the names from the top to the leaf, each with the
+        probability of a span at these tokens with a label below the name.
     """
     prob, _ = solved.found
     totals = _totals(solved.candidates, prob, spans, tree).tolist()
-    found: list[list[FoundSpan]] = [[] for _ in solved.candidates.sizes]
+    found: list[list[SpanPath]] = [[] for _ in solved.candidates.sizes]
     columns = "doc", "start", "end", "node"
     rows = (getattr(solved.candidates, name)[spans].tolist() for name in columns)
     for d, start, end, v, of_level in zip(*rows, totals):
         names = tree.levels_of(v)
         path = [(name, of_level[level - 1]) for name, level in names]
-        found[d].append(FoundSpan(start, end, names[-1][0], path))
+        found[d].append(((start, end, names[-1][0]), path))
     return found
 
 
 def _totals(
     candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
 ) -> Floats:
-    """RETURNS (float64 [S, levels]): For each of some candidates, and each level, the
-    probability of all that have the same tokens and there the same node."""
+    """RETURNS (float64 [S, levels]): By level, the summed probability of all candidates
+    that have the tokens of a span and, at this level, its node."""
     doc, start, end = candidates.doc, candidates.start, candidates.end
     # Candidates with the same tokens are adjacent, and so are those below one node.
     is_new = np.ones(len(prob), bool)
@@ -301,19 +302,3 @@ def _totals(
         group = np.concatenate([[0], group])[: len(at)]
         found[:, level - 1] = np.bincount(group, weights=prob)[group[of_span]]
     return np.minimum(found, 1.0)
-
-
-@dataclass(frozen=True)
-class FoundSpan:
-    """A predicted span.
-
-    start, end (int): Tokens, half-open.
-    label (str): The leaf.
-    path (List[Tuple[str, float]]): Names from the top to it, and the probability of
-        exactly this span with a label below each; see `LabelTree.path`.
-    """
-
-    start: int
-    end: int
-    label: str
-    path: list[tuple[str, float]]

@@ -1,4 +1,4 @@
-"""Decoders for labels in a tree, and the choice between these and the flat one."""
+"""Decoders for labels in a tree, and the choice of the decoder for a model state."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
 from .answers import LeafPosterior, LevelPosterior, mbr_spans
 from .candidates import Known, Place, top_candidates
-from .coarse_to_fine import FoundSpan, Readings, Solved, descend, paths
+from .coarse_to_fine import Readings, Solved, SpanPath, descend, paths
 from .flatten import FlatTree, flatten
 from .hierarchy import Hierarchy
 from .projection import TreeProjection
@@ -49,10 +49,10 @@ def make_decoder(
 ) -> Decoder:
     """The decoder for the labels of a state.
 
-    state (ModelState), options (DecodingOptions): What decides the predictions.
+    state (ModelState), options (DecodingOptions): All that predictions depend on.
     model (Model): The span scorer of the component.
-    before (Optional[Decoder]): The decoder of the state before; what does not depend on
-        weights is taken from it.
+    before (Optional[Decoder]): The decoder of the previous state; parts that do not
+        depend on weights are used again.
     """
     weights, settings = state.weights, options.hierarchy
     scorer: Scorer = DocScorer(weights)
@@ -70,7 +70,7 @@ def make_decoder(
 
 
 class FlattenedDecoder(Decoder):
-    """For trees with few labels: all of them at once, as labels without a tree."""
+    """For trees with few labels: decodes the leaves as labels without a tree."""
 
     def __init__(
         self, state: ModelState, options: DecodingOptions, flat: FlatTree
@@ -81,7 +81,6 @@ class FlattenedDecoder(Decoder):
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
-        """See `Decoder`."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         decoder, flat, options = self._decoder, self.flat, self.options
@@ -105,7 +104,6 @@ class FlattenedDecoder(Decoder):
         return predictions
 
     def posterior(self, doc: Doc) -> FlattenedPosterior:
-        """See `Decoder`."""
         left = self._decoder.posterior(doc)
         return FlattenedPosterior(left.decoder, left.problems, self.flat)
 
@@ -113,24 +111,17 @@ class FlattenedDecoder(Decoder):
 # Not frozen: one is made for each document.
 @dataclass(slots=True)
 class FlattenedPosterior(FlatPosterior):
-    """That of the leaves, and of the names above them.
-
-    flat (FlatTree): The tree.
-    """
+    """The posterior of leaves, and of the names above them."""
 
     flat: FlatTree
 
     def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        """See `Posterior`."""
+
+        def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
+            return finish(path_steps(self.problems, some, self.decoder, self.flat))
+
         labels = self.decoder.inventory.labels
-        return by_instance(
-            spans,
-            self.problems,
-            labels,
-            lambda some: finish(
-                path_steps(self.problems, some, self.decoder, self.flat)
-            ),
-        )
+        return by_instance(spans, self.problems, labels, of_instances)
 
 
 def path_steps(
@@ -139,8 +130,8 @@ def path_steps(
     decoder: FlatDecoder,
     flat: FlatTree,
 ) -> Steps[list[list[Path]]]:
-    """The probabilities of all names above spans of instances, of one document or
-    several. Of kept spans the names down to the one that was given are certain."""
+    """The probabilities of all names above the spans of some instances. If a user gave
+    a span a name, this name and those above it have probability 1."""
     families = [[flat.family(x) for x in of_instance] for of_instance in spans]
     asked = [[*chain(*of_instance)] for of_instance in families]
     args = problems, asked, decoder.automaton, decoder.inventory
@@ -159,7 +150,7 @@ def path_steps(
 
 
 class LevelDecoder(Decoder):
-    """For trees of any size, from the top down to the last level, see `descend`."""
+    """For trees of any size: decodes level by level, see `descend`."""
 
     def __init__(
         self, state: ModelState, options: DecodingOptions, scorer: Scorer
@@ -173,7 +164,6 @@ class LevelDecoder(Decoder):
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
-        """See `Decoder`."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         problems = yield from self._top.problem_steps(docs, corrections)
@@ -186,16 +176,15 @@ class LevelDecoder(Decoder):
             pairs: list[tuple[Span, Path]] = []
             for problem, some in zip(problems.flat[i:j], found[i:j]):
                 existing, low = problem.existing, problem.instance.start
-                for x in some:
-                    if not existing or existing.is_free((x.start, x.end, x.label)):
-                        pairs.append(((x.start + low, x.end + low, x.label), x.path))
+                for (start, end, label), path in some:
+                    if not existing or existing.is_free((start, end, label)):
+                        pairs.append(((start + low, end + low, label), path))
             own = posteriors[i:j]
             listed = None if threshold is None else spans_above(own, threshold)
             predictions.append(_confident(pairs, least, corrections, listed))
         return predictions
 
     def posterior(self, doc: Doc) -> LevelPosterior:
-        """See `Decoder`."""
         top = self._top.posterior(doc)
         top.check()
         some = [x for x in top.problems if len(x.instance.tokens)]
@@ -210,8 +199,7 @@ class LevelDecoder(Decoder):
         problems: Problems,
         corrections: PartialLabels,
     ) -> tuple[Solved, list[PartialLabels]]:
-        """RETURNS (Tuple[Solved, List[PartialLabels]]): The last level, and the
-        corrections of each instance."""
+        """The last level, and the corrections of each instance."""
         flat, entities, corrected = problems.flat, [], []
         for doc, of_doc in zip(docs, problems.by_doc(flat)):
             existing = read_existing(doc, self.options.name)
@@ -253,9 +241,8 @@ class LevelDecoder(Decoder):
         corrected: Sequence[PartialLabels],
         best: Sequence[Sequence[Segment]],
     ) -> list[list[Place]]:
-        """RETURNS (List[List[Tuple[int, int, int]]]): Existing and kept spans of each
-        instance, with nodes. `make_problem` dropped those that make a segmentation
-        impossible: they are not in the best one."""
+        """Existing and kept spans of each instance, with nodes. `make_problem` may have
+        dropped some: those that the best segmentation at the top does not have."""
         index, node_of = self._top.inventory.index, self._tree.node_of
         found = []
         for existing, known, segments in zip(entities, corrected, best):
@@ -274,24 +261,23 @@ class LevelDecoder(Decoder):
 
     def _best(
         self, solved: Solved, corrected: Sequence[PartialLabels]
-    ) -> list[list[FoundSpan]]:
-        """RETURNS (List[List[FoundSpan]]): The best spans of each instance, in its
-        tokens. Of kept spans the names down to the one that was given are certain."""
+    ) -> list[list[SpanPath]]:
+        """The best spans of each instance, in its tokens. If a user gave a span a name,
+        this name and those above it have probability 1."""
         is_mbr = self.options.decoding == "mbr"
         f1 = self.options.expected_f1
         spans = mbr_spans(solved, f1) if is_mbr else solved.best_spans
         found = paths(solved, spans, self._tree)
         for of_instance, known in zip(found, corrected):
             kept = {(i, j): name for i, j, name in known.required}
-            for k, span in enumerate(of_instance):
-                name = kept.get((span.start, span.end))
-                if n_sure := self._tree.n_sure(span.label, name):
-                    sure = [(name, 1.0) for name, _ in span.path[:n_sure]]
-                    of_instance[k] = replace(span, path=sure + span.path[n_sure:])
+            for k, (span, path) in enumerate(of_instance):
+                if n_sure := self._tree.n_sure(span[2], kept.get(span[:2])):
+                    sure = [(name, 1.0) for name, _ in path[:n_sure]]
+                    of_instance[k] = span, sure + path[n_sure:]
         return found
 
     def _posteriors(self, problems: Problems, solved: Solved) -> list[LeafPosterior]:
-        """RETURNS (List[LeafPosterior]): That of each instance."""
+        """The posterior of each instance."""
         return [
             LeafPosterior(problem.instance, solved, d, self._tree)
             for d, problem in enumerate(problems.flat)
@@ -304,10 +290,7 @@ def _confident(
     corrections: PartialLabels | None,
     listed: list[tuple[Span, float]] | None,
 ) -> Prediction:
-    """Spans with the deepest name of their path that is probable enough.
-
-    pairs (Iterable[Tuple[Span, Path]]): Spans with a leaf, and their paths.
-    """
+    """Spans, each with the deepest name of its path that is probable enough."""
     spans: list[Span] = []
     scores: list[float] = []
     ways: list[Path] = []
@@ -327,12 +310,12 @@ def surest(
 ) -> tuple[str, float] | None:
     """The deepest name of a span that is probable enough.
 
-    place (Tuple[int, int]): Of the span, in tokens of the document.
+    place (Tuple[int, int]): Start and end of the span, in tokens of the document.
     path (Path): Names from the top, with probabilities.
     least (Union[float, Dict[str, float]]): See `min_confidence`.
-    corrections (PartialLabels): An excluded label may be above another one.
-    RETURNS (Optional[Tuple[str, float]]): The name and its probability; None if not
-        even that at the top is probable enough.
+    corrections (PartialLabels): Names that it excludes at these tokens are skipped.
+    RETURNS (Optional[Tuple[str, float]]): The name and its probability; None if no name
+        is probable enough.
     """
     for name, probability in reversed(path):
         assert probability is not None

@@ -3,8 +3,8 @@
     weight[row, leaf] = sum of weight[row, node] over the nodes from the top to the leaf
 
 and the same for label patterns. The distribution is that of the last level with
-threshold 0, but it is computed as that of any labels is. Most pairs of leaves have no
-weight of their own but that of the pair above them: these weights are tied.
+threshold 0, computed as for labels without a tree. Most pairs of leaves have no weight
+of their own, but that of the pair of nodes above them: these weights are tied.
 """
 
 from __future__ import annotations
@@ -32,19 +32,15 @@ Bools = NDArray[np.bool_]
 
 
 class LeafInventory(LabelInventory):
-    """The leaves of a tree; other names of the tree stand for all leaves below them.
-
-    labels (Sequence[str]): The leaves.
-    outside (str): See `LabelInventory`.
-    tree (LabelTree): What is above them.
-    """
+    """The leaves of a tree; other names of the tree stand for all leaves below them."""
 
     def __init__(self, labels: Sequence[str], outside: str, tree: LabelTree) -> None:
         super().__init__(labels, "segments", outside)
         self._tree = tree
 
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> Bools:
-        """See `LabelInventory`; with the name of an inner node all labels below it."""
+        """See `LabelInventory`; the name of an inner node stands for all leaves
+        below."""
         found = np.ones((n_tokens, len(self.names)), bool)
         for start, end, name in spans:
             node = self._tree.node_of(name)
@@ -57,9 +53,9 @@ class LeafInventory(LabelInventory):
 class _Way(NamedTuple):
     """How the probability of each name from the top to a leaf is summed.
 
-    family (List[str]): All leaves below the same top.
-    names (Tuple[str, ...]): From the top.
-    below (List[List[int]]): For each name, the members of the family below it.
+    family (List[str]): All leaves below the same node at the top.
+    names (Tuple[str, ...]): From the top to the leaf.
+    below (List[List[int]]): For each name, the indices of the leaves below it.
     """
 
     family: list[str]
@@ -86,8 +82,8 @@ class FlatTree:
     automaton (PatternAutomaton): Of the leaves in this order.
     weights (WeightState): For these labels.
 
-    unknown (Dict[str, Path]): For each leaf the names from the top, without
-        probabilities.
+    unknown (Dict[str, Path]): For each leaf the names from the top; the probability of
+        each is None.
     """
 
     def __init__(
@@ -110,18 +106,19 @@ class FlatTree:
         }
 
     def family(self, span: Span) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): The same tokens with each leaf that is
-        below the same top."""
+        """RETURNS (List[Tuple[int, int, str]]): The same tokens with each leaf below
+        the same node at the top."""
         start, end, label = span
         return [(start, end, name) for name in self._ways[label].family]
 
     def path(
         self, label: str, probabilities: Sequence[float], kept: str | None
     ) -> Path:
-        """The names from the top to a leaf.
+        """The names from the top to a leaf, with probabilities.
 
-        probabilities (Sequence[float]): Of its `family`.
-        kept (Optional[str]): A name that a user gave: down to it all are certain.
+        probabilities (Sequence[float]): Of the leaves of its `family`.
+        kept (Optional[str]): A name that a user gave the span: it and the names above
+            it have probability 1.
         """
         way = self._ways[label]
         sums = [math.fsum([probabilities[k] for k in below]) for below in way.below]
@@ -136,10 +133,10 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
     """The leaves of the tree of a state as the labels of segments.
 
     state (ModelState): With levels.
-    before (Optional[FlatTree]): That of another state; its automaton is taken again if
-        it has the same label patterns, which depend on no weight.
+    before (Optional[FlatTree]): The result for a previous state; its automaton is used
+        again if the label patterns are the same.
     RETURNS (Optional[FlatTree]): None if the last level has no automaton of its own, or
-        if each feature had too many weights with one for each leaf.
+        if a weight for each feature and leaf would be more than MAX_PAIRS.
     """
     schema, levels = state.schema, state.levels
     labels, tree = schema.labels, cast(TreeProjection, schema.projection).tree
@@ -154,7 +151,7 @@ def flatten(state: ModelState, before: FlatTree | None = None) -> FlatTree | Non
 def _leaf_automaton(
     levels: LevelState, labels: Sequence[str], known: PatternAutomaton | None
 ) -> PatternAutomaton:
-    """That of the last level, with labels in another order."""
+    """The automaton of the last level, with the labels in another order."""
     last = levels.levels[-1].steps.automaton
     asked = (OUTSIDE, *labels), last.patterns, last.tied
     if known is not None and asked == (known.labels, known.patterns, known.tied):
@@ -165,7 +162,7 @@ def _leaf_automaton(
 def _leaf_weights(
     top: WeightState, levels: LevelState, labels: Sequence[str]
 ) -> WeightState:
-    """Weights of leaves, in the order of labels, from those of all nodes."""
+    """The weights of leaves, in the order of labels, from the weights of all nodes."""
     tree = levels.tree
     leaf = np.array([tree.leaf[label] for label in labels])
     at_top = np.append(0, tree.at_level(1)[leaf] + 1).astype(np.int32)
@@ -181,8 +178,8 @@ def _leaf_weights(
 def _add_level(
     levels: LevelState, level: int, leaf: NDArray[np.intp], matrix: Floats
 ) -> None:
-    """Add the weights of the nodes of a level to those of the leaves below them: matrix
-    [R, 1 + leaves] changes in place."""
+    """Add the weights of the nodes of a level to the leaves below them, in a matrix
+    [R, 1 + leaves]."""
     pairs, weights = levels.pairs[level - 2], levels.matrix[level - 2]
     at = levels.tree.at_level(level)[leaf]
     order = np.argsort(at, kind="stable")
@@ -191,5 +188,5 @@ def _add_level(
     row = np.arange(len(pairs.sizes)).repeat(pairs.sizes).repeat(counts)
     place = np.arange(counts.sum()) - (np.cumsum(counts) - counts).repeat(counts)
     column = order[place + first.repeat(counts)] + 1
-    # Each leaf has one node of a level above it, so that no place occurs twice.
+    # No place occurs twice: a leaf has one node of a level above it.
     matrix[row, column] += weights.repeat(counts)

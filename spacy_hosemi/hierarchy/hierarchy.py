@@ -10,7 +10,7 @@ from ..values import Number, OrNull, Setting, Text, Whole, read_all
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Settings, see `make_hierarchy`."""
+    """The settings of SETTINGS."""
 
     separator: str | None
     threshold: float
@@ -24,15 +24,16 @@ SETTINGS = (
         "separator",
         OrNull(Text()),
         "/",
-        "What separates the names of a label that is a path from the top; null: "
-        "[initialize.components.hosemi.hierarchy] has the parents of labels.",
+        "What separates the names of a label that is a path from the top, such as "
+        '"Person/Artist"; null: [initialize.components.hosemi.hierarchy] reads the '
+        "parents of labels, for example by spacy_hosemi.read_label_tree.v1.",
     ),
     Setting(
         "threshold",
         Number(0.0, 1.0),
         0.001,
-        "Segments less probable than this are not refined, but for those of the best "
-        "segmentation. 0: all are, which is exact and slow.",
+        "Segments less probable than this are not refined, except those of the best "
+        "segmentation. 0: all are refined, which is exact and slow; 1: only those.",
     ),
     Setting(
         "l2_growth",
@@ -44,8 +45,10 @@ SETTINGS = (
         "exact_up_to",
         Whole(0),
         140,
-        "Trees of at most this many labels are decoded over all labels at once, which "
-        "is exact; others level by level.",
+        "Trees of at most this many labels are decoded over all labels at once: "
+        "exactly, whatever the threshold, as fast as labels without a tree. Larger "
+        "trees, and those with a tok2vec or with too many features, are decoded level "
+        "by level.",
     ),
 )
 
@@ -58,18 +61,7 @@ def make_hierarchy(
 ) -> Hierarchy:
     """Registered as "spacy_hosemi.hierarchy.v1" in `misc`.
 
-    separator (Optional[str]): What parts the names of a label that is a path from the
-        top, such as "Person/Artist"; None: [initialize.components] has a hierarchy,
-        such as spacy_hosemi.read_label_tree.v1.
-    threshold (float): Segments less probable than this are not refined; those of the
-        best segmentation always are. 0: all are, which is exact and slow; 1: only
-        those.
-    l2_growth (float): The l2 of the fit is multiplied by this on each level below the
-        top.
-    exact_up_to (int): Trees of up to so many labels are decoded over all of them at
-        once: exactly, whatever the threshold, in the time and memory that labels
-        without a tree take, or less. Level by level go others, and those with more
-        than 140 labels, with a tok2vec, or with too many features.
+    separator, threshold, l2_growth, exact_up_to: See SETTINGS.
     RETURNS (Hierarchy): For the key "hierarchy" of the component.
     RAISES (ValueError): HS043 a number out of range; HS118 separator.
     """

@@ -25,7 +25,7 @@ Ints = NDArray[np.int32]
 class OneLevel:
     """The weights of one level as a vector: of nodes, then of its own patterns.
 
-    weights (LevelWeights): Where they are.
+    weights (LevelWeights): The weights of all levels.
     top (Weights): The component's own, which know the family of each feature.
     level (int): From 2.
     l2_scale (float): Multiplies l2.
@@ -50,11 +50,11 @@ class OneLevel:
         return self._weights.state.pairs[self.index]
 
     def part(self, matrix: Floats, pattern: Floats) -> Floats:
-        """RETURNS (float64 [N]): The values that belong to the vector."""
+        """RETURNS (float64 [N]): One vector of values of nodes and of patterns."""
         return np.concatenate([matrix, self.learnt(pattern)])
 
     def learnt(self, pattern: Floats) -> Floats:
-        """RETURNS (float64): The values of trained patterns, from those of all."""
+        """RETURNS (float64): The values of trained patterns, from the values of all."""
         return pattern[: len(self._learnt)][self._learnt]
 
     def vector(self) -> Floats:
@@ -62,7 +62,7 @@ class OneLevel:
         return self.part(self._weights.state.matrix[self.index], self._pattern)
 
     def set_vector(self, vector: Floats, *, copy: bool = True) -> None:
-        """Inverse of `vector`; copy False: weights of nodes are a view of it."""
+        """Inverse of `vector`; copy False: the weights of nodes are a view of it."""
         split = len(self.pairs.columns)
         matrix, pattern = vector[:split], self._pattern
         if len(vector) > split:
@@ -78,7 +78,7 @@ class OneLevel:
         return self._by_weight(of_row, values["pattern"])
 
     def step_l2(self, n_docs: int) -> Floats:
-        """RETURNS (float64 [N]): l2 of a step on some documents, see `step_shares`."""
+        """RETURNS (float64 [N]): l2 for a step on some documents, see `step_shares`."""
         state, l2 = self.top.state, self.top.l2
         of_row, of_rest = step_shares(state, n_docs)
         return self._by_weight(row_values(state, l2) * of_row, l2["pattern"] * of_rest)
@@ -89,18 +89,18 @@ class OneLevel:
         return self._l2_scale * self.part(of_pair, patterns)
 
     def slots(self, rows: Ints) -> Ints:
-        """RETURNS (int32): Places of the weights of these features, and of patterns."""
+        """RETURNS (int32): Indices of the weights of some features and of patterns."""
         n_pairs = len(self.pairs.columns)
         n_all = n_pairs + int(self._learnt.sum())
         of_patterns = np.arange(n_pairs, n_all, dtype=np.int32)
         return np.concatenate([self.pairs.slots(rows), of_patterns])
 
     def round(self) -> None:
-        """Make all weights what they will be in a saved model."""
+        """Round all weights to single precision, as a saved model has them."""
         self._weights.state = self._weights.state.rounded()
 
     def pruned_size(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): Of all levels."""
+        """RETURNS (Dict[str, float]): The size of all levels."""
         return self._weights.state.size()
 
 
@@ -108,8 +108,6 @@ class LevelSteps:
     """Online training of one level.
 
     level (OneLevel): Its weights, which change in place until they are published.
-
-    gradient (float64 [N]): Where it is added to.
     """
 
     def __init__(self, level: OneLevel) -> None:
@@ -120,21 +118,21 @@ class LevelSteps:
 
     @property
     def gradient(self) -> Floats:
-        """RETURNS (float64 [N]): In the order of `OneLevel.vector`."""
+        """The array that gradients are added to, in the order of `OneLevel.vector`."""
         return self._adagrad.gradient[:, 0]
 
     def touch(self, rows: Ints, n_docs: int) -> None:
-        """Note the features that some documents have read."""
+        """Note the features that are active in some documents."""
         self._adagrad.touched.append(self._level.slots(rows))
         self._n_docs += n_docs
 
     def insert(self, at: NDArray[np.intp]) -> None:
-        """More weights of 0, before these places; their pairs are there already."""
+        """Insert weights of 0 before some indices, for pairs that were added."""
         self._adagrad.insert(at)
         self._write()
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """One step on all weights that documents have read since the last call."""
+        """One step on the weights of all features noted since the last call."""
         if self._n_docs:
             rate = self._level.top.learn_rate_scale * float(optimizer.learn_rate)
             self._adagrad.step(self._level.step_l2(self._n_docs), rate)
@@ -146,7 +144,7 @@ class LevelSteps:
         self._adagrad.weights.setflags(write=False)
 
     def use_averages(self) -> None:
-        """Let the level have the averages of its weights."""
+        """Replace the weights of the level by their averages."""
         self._level.set_vector(self._adagrad.averages()[:, 0])
 
     def _write(self) -> None:

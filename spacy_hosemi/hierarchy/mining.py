@@ -1,5 +1,5 @@
 """Selects the (feature, tree node) pairs that occur in training data: only these get
-weights below level 1. Also mines label patterns of the levels below."""
+weights below the top. Also mines the label patterns of the levels below the top."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .candidates import Place
 from .tree import LabelTree
 from .weights import level_names, role_ranges
 
-# Pairs that are collected before those found twice are merged.
+# Duplicates are removed whenever this many pairs have been collected.
 _BUFFER = 8_000_000
 
 Ints = NDArray[np.int32]
@@ -30,14 +30,14 @@ def mine_levels(
     outside: str,
     **settings: Any,
 ) -> list[list[Pattern]]:
-    """Label patterns of the levels that have few enough nodes for pairs of them.
+    """Label patterns of the levels with few enough nodes for patterns of two nodes.
 
     tree (LabelTree): The labels.
-    documents (Sequence[Tuple[int, Sequence[Place]]]): Tokens and gold spans, with
-        leaves, of those that are known as a whole.
+    documents (Sequence[Tuple[int, Sequence[Place]]]): The number of tokens and the gold
+        spans, with leaves, of each completely annotated document.
     outside (str), **settings: As of the component, see `mine_patterns`.
-    RETURNS (List[List[Pattern]]): Those seen, of each level from 2: what was not seen
-        has the weight of what is above it.
+    RETURNS (List[List[Pattern]]): For each level from 2 the patterns that occur; others
+        have the weight of the pattern above them.
     """
     found: list[list[Pattern]] = []
     for level in range(2, tree.n_levels + 1):
@@ -47,15 +47,11 @@ def mine_levels(
             continue
         inventory = LabelInventory(names[1:], "segments", outside)
         at = tree.at_level(level)
-        sequences = (
-            [
-                y
-                for *_, y in inventory.encode(
-                    [(i, j, tree.names[at[v]]) for i, j, v in spans], size
-                )
-            ]
+        named = (
+            ([(i, j, tree.names[at[v]]) for i, j, v in spans], size)
             for size, spans in documents
         )
+        sequences = ([y for *_, y in inventory.encode(*x)] for x in named)
         found[-1], _ = mine_patterns(inventory, sequences, unseen=False, **settings)
     return found
 
@@ -67,16 +63,16 @@ def mine_nodes(
     n_rows: int,
     n_known: int = 0,
 ) -> list[Pairs]:
-    """Which features have weights in which nodes.
+    """The nodes in which each feature gets weights.
 
     rows (Sequence[Rows]): Features of each document.
     spans (Sequence[Sequence[Place]]): Its gold spans, with leaves.
     tree (LabelTree): V nodes.
     n_rows (int): R.
-    n_known (int): Weights that there are already.
-    RETURNS (List[Pairs]): Of each level from 2: the nodes on the ways to the leaves of
-        the spans that read a feature; their siblings, too, while that makes no more
-        than MAX_WEIGHTS in all.
+    n_known (int): The number of weights so far.
+    RETURNS (List[Pairs]): For each level from 2 and each feature the nodes on the paths
+        to the leaves of the gold spans that read the feature; their siblings, too, if
+        there are at most MAX_WEIGHTS then.
     """
     n_nodes = len(tree.names)
     found: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
@@ -113,12 +109,10 @@ def _as_pairs(row: NDArray[np.int64], node: NDArray[np.int64], n_rows: int) -> P
 
 
 def rows_of_span(rows: Rows, start: int, end: int) -> list[Ints]:
-    """RETURNS (List[int32]): Features that a span reads, in any role."""
-    ranges = role_ranges(start, end)
-    found = []
+    """RETURNS (List[int32]): The features that a span reads, in any role."""
+    ranges, segments = role_ranges(start, end), rows.segments
+    found = [segments.row[(segments.start == start) & (segments.end == end)]]
     for role, of_role in rows.tokens.items():
         begin, stop = ranges[role]
         found.append(of_role.row[of_role.first[begin] : of_role.first[stop]])
-    units = rows.segments
-    found.append(units.row[(units.start == start) & (units.end == end)])
     return found

@@ -42,11 +42,10 @@ class TreeProjection:
         }
 
     def names(self) -> Sequence[str]:
-        """See `Projection`."""
         return [*self._top_of]
 
     def project(self, known: PartialLabels) -> PartialLabels:
-        """See `Projection`; names at the top are excluded if all labels below are."""
+        """See `Projection`. A name at the top is excluded if all labels below are."""
         known = with_labels(known, self._top_of)
         excluded: list[AnySpan] = [span for span in known.excluded if span[2] is None]
         excluded += self._excluded_at_top(_with_label(known.excluded))
@@ -54,12 +53,12 @@ class TreeProjection:
         return replace(known, required=required, excluded=tuple(excluded))
 
     def spans_at_top(self, spans: Iterable[Span]) -> list[Span]:
-        """RETURNS (List[Tuple[int, int, str]]): With the names at the top."""
+        """RETURNS (List[Tuple[int, int, str]]): The spans with the names at the top."""
         return [(i, j, self._top_of[name]) for i, j, name in spans]
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """See `Projection`. A forbidden name forbids all labels below it; if all labels
-        below a name are forbidden, so is the name.
+        """See `Projection`. A forbidden name forbids all labels below it, and a name is
+        forbidden if all labels below it are.
 
         RAISES (ValueError): HS098 a span is both kept and forbidden.
         """
@@ -85,8 +84,8 @@ class TreeProjection:
         return [(i, j, leaf[label]) for i, j, label in spans]
 
     def excluded(self, spans: Iterable[AnySpan]) -> list[Place]:
-        """RETURNS (List[Tuple[int, int, int]]): Start, end and node: the leaves of some
-        spans, and the nodes all of whose children are excluded at the same tokens."""
+        """RETURNS (List[Tuple[int, int, int]]): Start, end and node of excluded spans:
+        the leaves of these, and each node all of whose children are excluded there."""
         leaf = self.tree.leaf
         found = {(i, j, leaf[y]) for i, j, y in spans if y is not None and y in leaf}
         waiting = [*found]
@@ -105,15 +104,14 @@ class TreeProjection:
 
 
 class LeafProjection(IdentityProjection):
-    """Segments have the leaves of a tree for labels; a required span may have any name
-    of the tree, which stands for all leaves below it: see `LeafInventory`."""
+    """Segments have the leaves of a tree for labels. The label of a required span may
+    be any name of the tree, and stands for all leaves below it: see `LeafInventory`."""
 
     def __init__(self, labels: Sequence[str], tree: LabelTree) -> None:
         super().__init__(labels)
         self._tree = tree
 
     def project(self, known: PartialLabels) -> PartialLabels:
-        """See `Projection`."""
         nodes = {name: self._tree.node_of(name) for *_, name in known.required}
         there = [x for x, node in nodes.items() if node is not None]
         known = with_labels(known, there)
@@ -133,8 +131,8 @@ def make_projection(
 
     settings (Optional[Hierarchy]): Of the component; None: its labels are in no tree.
     labels (Sequence[str]): Of documents.
-    parents (Mapping[str, str]): The parent of each name that has one, unless the names
-        of labels say it themselves.
+    parents (Mapping[str, str]): The parent of each name that has one; ignored if the
+        settings have a separator.
     RAISES (ValueError): HS040 a reserved name; HS115 cycle.
     """
     if settings is None:
@@ -149,12 +147,12 @@ def read_parents(
     labels: Sequence[str],
     read: Callable[[], dict[str, str]] | None,
 ) -> dict[str, str]:
-    """The tree that training is given.
+    """Read the tree that training is given, and check it.
 
     settings (Optional[Hierarchy]): Of the component.
-    labels (Sequence[str]): All.
-    read (Optional[Callable]): Gives the parent of each name.
-    RETURNS (Dict[str, str]): What it gave.
+    labels (Sequence[str]): All labels.
+    read (Optional[Callable]): Returns the parent of each name.
+    RETURNS (Dict[str, str]): The parent of each name; empty if none is given.
     RAISES (ValueError): HS117 a label that is not in the tree; HS118 a tree that the
         settings do not ask for, or none where they do.
     """
@@ -178,8 +176,8 @@ def scored_tree(
     """The tree for `score_entities`.
 
     settings (Optional[Hierarchy]), projection (Projection): Of the component.
-    examples (Iterable[Example]): Labels that training did not have stand below what
-        their names say, too.
+    examples (Iterable[Example]): With a separator, labels of their gold that training
+        did not have are in the tree, too.
     RETURNS (Dict[str, str]): The parent of each name; empty without a tree.
     """
     if not has_levels(projection):

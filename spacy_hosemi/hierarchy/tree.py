@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
+from ..labels.inventory import check_choice
 
 Ints = NDArray[np.int32]
 
@@ -25,8 +26,8 @@ class LabelTree:
     """V nodes, numbered from the top level down; the children of a node are adjacent.
 
     labels (Sequence[str]): The leaves.
-    parents (Mapping[str, str]): The parent of each name below the top. Names that are
-        above no label are left out.
+    parents (Mapping[str, str]): The parent of each name below the top. Names without a
+        label below them are left out.
     RAISES (ValueError): HS115 cycle.
 
     names (List[str]): The name of each node; of a leaf its label.
@@ -43,7 +44,7 @@ class LabelTree:
         for label in labels:
             _place(label, parents, children)
         owned = {*labels}
-        # Breadth first. A chain of single children is one node.
+        # Breadth first; a chain of single children becomes one node.
         waiting = [(name, -1) for name in children[None]]
         self.names: list[str] = []
         self._chains: list[list[str]] = []
@@ -93,7 +94,7 @@ class LabelTree:
         return {x: above for x, above in parents.items() if x in named}
 
     def n_children(self, nodes: Ints) -> Ints:
-        """RETURNS (int32): Of each node; 0 of outside, which is node -1."""
+        """RETURNS (int32): The number of children of each node; 0 for outside, -1."""
         found = self.first_child[nodes + 1] - self.first_child[nodes]
         return np.where(nodes < 0, 0, found).astype(np.int32)
 
@@ -103,14 +104,14 @@ class LabelTree:
         return self._at_level[min(level, self.n_levels) - 1]
 
     def frontier(self, level: int) -> list[int]:
-        """RETURNS (List[int]): Nodes of a level, and leaves of the levels above."""
+        """RETURNS (List[int]): The nodes of a level and the leaves of levels above."""
         is_leaf = np.diff(self.first_child) == 0
         chosen = (self.level == level) | (is_leaf & (self.level < level))
         found: list[int] = np.flatnonzero(chosen).tolist()
         return found
 
     def ways(self, node: int) -> list[int]:
-        """RETURNS (List[int]): Nodes from the top to this one."""
+        """RETURNS (List[int]): The nodes from the top to a node."""
         found: list[int] = []
         while node >= 0:
             found.append(node)
@@ -118,10 +119,10 @@ class LabelTree:
         return found[::-1]
 
     def share_way(self, left: Ints, right: Ints) -> NDArray[np.bool_]:
-        """Whether one node of each pair is above the other, or the same.
+        """RETURNS (bool [K]): Whether one node of each pair is above the other, or is
+        the same.
 
         left, right (int32 [K]): Nodes.
-        RETURNS (bool [K])
         """
         lower = np.minimum(self.level[left], self.level[right])
         found = np.zeros(len(left), bool)
@@ -131,8 +132,8 @@ class LabelTree:
         return found
 
     def node_of(self, name: str) -> int | None:
-        """RETURNS (Optional[int]): The node with this name; the leaf, if a label has
-        other labels below it. None: no node has it."""
+        """RETURNS (Optional[int]): The node with a name; for a label with others below
+        it its leaf. None if there is none."""
         if name in self.leaf:
             return self.leaf[name]
         for node, chain in enumerate(self._chains):
@@ -148,13 +149,13 @@ class LabelTree:
 
     def path(self, node: int) -> list[tuple[str, int]]:
         """RETURNS (List[Tuple[str, int]]): Names from the top to a node, with the node
-        of each. The name of a label with other labels below it occurs twice: for all of
-        these together, and for the label itself."""
+        of each. The name of a label with others below it occurs twice: for all of them
+        together, and for the label itself."""
         return [(name, v) for v in self.ways(node) for name in self._chains[v]]
 
     def n_sure(self, label: str, kept: str | None) -> int:
-        """RETURNS (int): If a user gave a span this name: how many names of the path to
-        a label, from the top, are certain. 0 if the name is None or unknown."""
+        """RETURNS (int): How many names of the path to a label, from the top, are
+        certain if a user gave the span a name; 0 if the name is None or unknown."""
         node = None if kept is None else self.node_of(kept)
         if node is None:
             return 0
@@ -162,7 +163,7 @@ class LabelTree:
         return sum(level <= self.level[node] for level in levels)
 
     def levels_of(self, node: int) -> list[tuple[str, int]]:
-        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node;
+        """RETURNS (List[Tuple[str, int]]): As `path`, with the level of each node, and
         cached."""
         found = self._levels_of.get(node)
         if found is None:
@@ -174,7 +175,7 @@ class LabelTree:
 def _place(
     label: str, parents: Mapping[str, str], children: dict[str | None, list[str]]
 ) -> None:
-    """Add a label and all that stands above it."""
+    """Add a label and all names above it."""
     way = way_up(label, parents)
     for name, above in zip(way, [*way[1:], None]):
         siblings = children.setdefault(above, [])
@@ -198,25 +199,21 @@ def way_up(label: str, parents: Mapping[str, str]) -> list[str]:
 
 
 def split_labels(labels: Iterable[str], separator: str) -> dict[str, str]:
-    """The parents that are part of the names of labels.
+    """The parents that labels name, as "Person/Artist" with the separator "/" names
+    "Person".
 
-    labels (Iterable[str]): Such as "Person/Artist".
-    separator (str): Such as "/".
-    RETURNS (Dict[str, str]): Such as that of "Person/Artist", "Person".
+    RETURNS (Dict[str, str]): The parent of each label and of each name above one.
     """
     found = {}
     for label in labels:
-        while separator in label:
-            above = label.rpartition(separator)[0]
-            if not above:
-                break
+        while above := label.rpartition(separator)[0]:
             found[label] = above
             label = above
     return found
 
 
 def check_labels_in_tree(labels: Iterable[str], parents: Mapping[str, str]) -> None:
-    """RAISES (ValueError): HS117 a label that the tree does not have."""
+    """RAISES (ValueError): HS117 a label is not in the tree."""
     known = {*parents, *parents.values()}
     missing = [label for label in labels if label not in known]
     if missing:
@@ -229,18 +226,13 @@ def make_tree_reader(
     """Registered as "spacy_hosemi.read_label_tree.v1" in `readers`.
 
     path (Union[str, Path]): A file of lines with child and parent, a tab between them.
-    second_parent (str): "error"; or "ignore": the first parent of a child counts, and
+    second_parent (str): "error"; or "ignore": a child has the first of its parents, and
         lines that would close a cycle are skipped.
     RETURNS (Callable[[], Dict[str, str]]): Reads the file: the parent of each child.
     RAISES (ValueError): HS042 second_parent; when called, HS116 two parents, HS119 a
         malformed line, and what opening the file raises.
     """
-    if second_parent not in SECOND_PARENT:
-        raise ValueError(
-            Errors.HS042.format(
-                name="second_parent", found=second_parent, expected=SECOND_PARENT
-            )
-        )
+    check_choice("second_parent", second_parent, SECOND_PARENT)
 
     def read() -> dict[str, str]:
         parents: dict[str, str] = {}
@@ -263,19 +255,9 @@ def make_tree_reader(
 def _note(child: str, parent: str, parents: dict[str, str], second_parent: str) -> None:
     known = parents.get(child)
     if second_parent == "ignore":
-        if known is None and not _is_above(child, parent, parents):
+        if known is None and child not in way_up(parent, parents):
             parents[child] = parent
     elif known not in (None, parent):
         raise ValueError(Errors.HS116.format(child=child, found=known, other=parent))
     else:
         parents[child] = parent
-
-
-def _is_above(name: str, other: str, parents: Mapping[str, str]) -> bool:
-    """Whether a name stands above another one, or is it."""
-    way: str | None = other
-    while way is not None:
-        if way == name:
-            return True
-        way = parents.get(way)
-    return False

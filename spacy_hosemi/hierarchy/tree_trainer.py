@@ -1,20 +1,36 @@
-"""The trainer of a component whose labels may be in a tree."""
+"""The trainer of a component whose labels may be in a tree.
+
+The component's own weights are those of the names at the top; the levels below are
+trained one after the other (after Deschacht and Moens 2006): see `trainer`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from itertools import repeat
+from typing import Any, cast
 
+import numpy as np
 from spacy.tokens import Doc
 
+from ..core import Potentials, viterbi
+from ..errors import Errors
 from ..labels.label_schema import LabelSchema
+from ..labels.partial import PartialLabels
+from ..model.active_features import Rows, read_docs
 from ..model.state import ModelState
+from ..model.weights.pairs import Pairs
+from ..model.weights.potentials import score_rows
 from ..training.corpus import Corpus
 from ..training.objectives import Objective
+from ..training.progress import watched
 from ..training.trainer import Scorer, Trainer
+from .candidates import Known, Place, top_candidates
+from .coarse_to_fine import Readings
 from .hierarchy import Hierarchy
-from .projection import has_levels
-from .trainer import LevelTrainer
+from .mining import mine_levels, mine_nodes
+from .projection import TreeProjection, has_levels
+from .trainer import LevelBatch, train_levels
 from .weights import LevelWeights, empty_levels, level_weights_of
 
 
@@ -28,16 +44,12 @@ class TreeTrainer(Trainer):
     def __init__(self, model: Scorer, schema: LabelSchema, settings: Hierarchy) -> None:
         super().__init__(model, schema)
         self._settings = settings
-        # before the model is loaded it must have this shim
+        # The model must have this shim before it is loaded.
         self._levels: LevelWeights = level_weights_of(model)
 
     @property
-    def _below(self) -> LevelTrainer | None:
-        """RETURNS (Optional[LevelTrainer]): None: the tree has one level."""
-        projection = self.schema.projection
-        if not has_levels(projection):
-            return None
-        return LevelTrainer(self._settings, projection, self._levels)
+    def _projection(self) -> TreeProjection:
+        return cast(TreeProjection, self.schema.projection)
 
     @property
     def has_levels(self) -> bool:  # type: ignore[override]
@@ -45,12 +57,10 @@ class TreeTrainer(Trainer):
         return has_levels(self.schema.projection)
 
     def is_current(self, state: ModelState) -> bool:
-        """See `Trainer`."""
         levels = self._levels.state if self.has_levels else None
         return super().is_current(state) and state.levels is levels
 
     def publish(self) -> ModelState:
-        """See `Trainer`."""
         levels = self._levels.publish() if self.has_levels else None
         return ModelState(self.schema, self.weights.publish(), levels)
 
@@ -65,18 +75,29 @@ class TreeTrainer(Trainer):
         """See `Trainer`; the levels below the top are trained after it."""
         self._levels.replace(empty_levels([], []))
         super().initialize(corpus, docs, cfg, objective, fit)
-        if below := self._below:
-            below.allocate(
-                self.weights,
-                *corpus,
-                cfg["outside"],
-                max_order=cfg["max_order"],
-                min_count=cfg["pattern_min_count"],
-                max_patterns=cfg["pattern_max"],
+        if not self.has_levels:
+            return
+        patterns = mine_levels(
+            self._projection.tree,
+            [
+                (len(doc), self._projection.places(known.required))
+                for doc, known, gold in zip(*corpus)
+                if gold.segments is not None
+            ],
+            cfg["outside"],
+            max_order=cfg["max_order"],
+            min_count=cfg["pattern_min_count"],
+            max_patterns=cfg["pattern_max"],
+        )
+        self._levels.replace(empty_levels(self._pairs(corpus), patterns))
+        self._levels.mined.update(self._keys(corpus))
+        self._connect()
+        if fit is not None:
+            some = _part(corpus, _informative(corpus))
+            state, rows = self.weights.state, self._rows(some.docs)
+            self._train_levels(
+                fit, some, rows, lambda k: score_rows(state, rows[k], len(some.docs[k]))
             )
-            self._connect()
-            if fit is not None:
-                below.fit(fit, self.weights, self.schema.automaton, *corpus)
 
     def update(
         self,
@@ -86,29 +107,100 @@ class TreeTrainer(Trainer):
         scope: str,
         drop: float,
     ) -> float:
-        """See `Trainer`."""
-        loss, scores = self.accumulate(corpus, docs, objective, scope, drop)
-        if below := self._below:
-            below.grow(self.weights, corpus.docs, corpus.annotations)
-            automaton = self.schema.automaton
-            loss += below.accumulate(self.weights, automaton, *corpus, scores)
-        return loss
+        """See `Trainer`; the loss is summed over all levels."""
+        loss, potentials = self.accumulate(corpus, docs, objective, scope, drop)
+        if not self.has_levels:
+            return loss
+        self._grow(corpus)
+        chosen = _informative(corpus)
+        some = _part(corpus, chosen)
+        rows = self._rows(some.docs)
+        active = [np.zeros(0, np.int32), *(part for x in rows for part in x.active)]
+        touched = np.unique(np.concatenate(active))
+
+        losses: list[float] = []
+
+        def visit(batch: LevelBatch) -> None:
+            losses.append(batch.accumulate(touched, len(chosen)))
+
+        self._train_levels(visit, some, rows, lambda k: potentials[chosen[k]])
+        return loss + sum(losses)
 
     def prune(self, below: Mapping[str, float], cfg: Mapping[str, Any]) -> None:
-        """See `Trainer`."""
-        if levels := self._below:
-            levels.check_prunable()
+        """See `Trainer`. RAISES (ValueError): HS118 the levels below the top have
+        weights for the features of the top."""
+        if self.has_levels and self._levels.state.pairs:
+            expected, found = "all features of the top", "this is prune"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         super().prune(below, cfg)
 
     def connect(self) -> None:
-        """See `Trainer`."""
         super().connect()
         self._connect()
 
     def _connect(self) -> None:
-        projection = self.schema.projection
-        if has_levels(projection) and self._levels.state.pairs:
-            self._levels.connect(projection.tree, self.schema.automaton)
+        if self.has_levels and self._levels.state.pairs:
+            self._levels.connect(self._projection.tree, self.schema.automaton)
+
+    def _grow(self, corpus: Corpus) -> None:
+        """Add weights of 0 for new pairs of a feature and a node: of new documents, of
+        known ones with other spans, and of features that had no weights before."""
+        if not self.weights.state.grows:
+            return
+        mined, keys = self._levels.mined, self._keys(corpus)
+        new = [k for k, key in enumerate(keys) if key not in mined]
+        if new:
+            self._levels.add_pairs(self._pairs(_part(corpus, new)))
+        mined.update(keys)
+
+    def _train_levels(
+        self,
+        visit: Callable[[Any], None],
+        corpus: Corpus,
+        rows: Sequence[Rows],
+        score: Callable[[int], Potentials],
+    ) -> None:
+        """Visit all levels below the top; score(k) gives the potentials of the top for
+        the k-th instance."""
+        automaton, annotations = self.schema.automaton, corpus.annotations
+        threshold = self._settings.threshold
+        # Never pruned: the gold, or the best segmentation that agrees with it.
+        gold = [
+            viterbi(automaton, score(k), gold.constraints)[0]
+            if gold.segments is None
+            else gold.segments
+            for k, gold in enumerate(corpus.golds)
+        ]
+        known = Known(
+            self._places(annotations),
+            [x.unknown() for x in annotations],
+            [self._projection.excluded(x.excluded) for x in annotations],
+        )
+        potentials = map(score, range(len(rows)))
+        top = top_candidates(automaton, potentials, repeat(None), gold, threshold)
+        args = top, self.weights.state.pattern, Readings(rows), known, self._settings
+        train_levels(visit, self._levels, self.weights, *args)
+
+    def _rows(self, docs: Iterable[Doc]) -> list[Rows]:
+        return [read_docs(self.weights.state, [doc], is_train=True) for doc in docs]
+
+    def _pairs(self, corpus: Corpus) -> list[Pairs]:
+        """By level, the pairs of a feature and a node that occur in the gold."""
+        rows = self._rows(watched(corpus.docs, "Reading features"))
+        n_known = sum(len(x.columns) for x in self._levels.state.pairs)
+        args = self._projection.tree, len(self.weights.state.table), n_known
+        return mine_nodes(rows, self._places(corpus.annotations), *args)
+
+    def _places(self, annotations: Iterable[PartialLabels]) -> list[list[Place]]:
+        return [self._projection.places(x.required) for x in annotations]
+
+    def _keys(self, corpus: Corpus) -> list[int]:
+        """A hash of each document: its words, its spans and the number of features."""
+        n_rows = len(self.weights.state.table)
+        return [
+            hash((n_rows, doc.to_array("ORTH").tobytes(), *known.required))
+            for doc, known in zip(corpus.docs, corpus.annotations)
+        ]
 
 
 def make_trainer(
@@ -118,3 +210,16 @@ def make_trainer(
     if settings is None:
         return Trainer(model, schema)
     return TreeTrainer(model, schema, settings)
+
+
+def _informative(corpus: Corpus) -> list[int]:
+    """The instances that have tokens and annotation."""
+    return [
+        k
+        for k, (doc, known, gold) in enumerate(zip(*corpus))
+        if (gold.n_known or known.excluded) and len(doc)
+    ]
+
+
+def _part(corpus: Corpus, chosen: Sequence[int]) -> Corpus:
+    return Corpus._make([column[k] for k in chosen] for column in corpus)

@@ -1,9 +1,9 @@
 """Weights of the nodes of a label tree below its top.
 
-The score of a label is the sum over the nodes on its way from the top. The nodes at the
-top are the labels of the component's own weights; here are those of the levels below:
-of features, for the nodes that they are seen with in training, and of label patterns,
-for the levels that have few enough nodes.
+The score of a label is the sum over the nodes from the top to it. The component's own
+weights are those of the nodes at the top. Here are those of the levels below: a feature
+has weights in the nodes that it occurs with in training; label patterns have weights at
+the levels with few enough nodes.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ Ints = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Level:
-    """What tells the segmentations of a level apart.
+    """The label patterns of a level.
 
-    steps (StateTable): Of the automaton of its label patterns.
-    symbol (int32 [V + 1]): The automaton's label of each node; last: that of outside.
-    carried (int32 [M]): Which pattern of the level above each of its patterns is part
-        of, -1: none.
-    is_own (bool): Whether its automaton has its own names, or those of the level above.
+    steps (StateTable): Of the automaton of these patterns.
+    symbol (int32 [V + 1]): The automaton's label of each node; the last is outside.
+    carried (int32 [M]): The pattern of the level above that each pattern refines; -1:
+        none.
+    is_own (bool): Whether the automaton has names of this level, or of a level above.
     """
 
     steps: StateTable
@@ -58,18 +58,18 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class LevelState(Cached):
-    """Weights by level of a label tree, from level 2. Training replaces it by another
-    one, see `LevelWeights`.
+    """Weights by level of a label tree, from level 2. Training replaces the state, see
+    `LevelWeights`.
 
-    pairs (Tuple[Pairs, ..]): Of each level: for each feature of the component the
-        nodes in which it has a weight.
+    pairs (Tuple[Pairs, ..]): By level, the nodes in which each feature has a weight.
     matrix (Tuple[float64 [N], ..]): These weights.
-    patterns (Tuple[Tuple[Pattern, ..], ..]): Of each level, over the names of its
-        frontier: those with weights of their own, which come first in its automaton.
-    pattern (Tuple[float64 [M], ..]): Their weights; -inf: forbidden.
+    patterns (Tuple[Tuple[Pattern, ..], ..]): By level, patterns with weights of their
+        own, over the names of the frontier; they come first in the automaton.
+    pattern (Tuple[float64 [M], ..]): The weights of these patterns; -inf: forbidden.
     tree (LabelTree): V nodes.
-    top (Optional[PatternAutomaton]): Of the component: outside, then the top.
-    levels (Tuple[Level, ..]): What follows from tree, top and patterns.
+    top (Optional[PatternAutomaton]): Of the component: outside, then the nodes at the
+        top.
+    levels (Tuple[Level, ..]): Computed from tree, top and patterns by `connect`.
     """
 
     pairs: tuple[Pairs, ...] = ()
@@ -81,12 +81,11 @@ class LevelState(Cached):
     levels: tuple[Level, ...] = ()
 
     def weights_at(self, level: int, above: Floats, scale: float = 1.0) -> Floats:
-        """Weights of all patterns that count at a level.
+        """RETURNS (float64 [M]): The weights of all patterns of a level.
 
         level (int): From 2.
-        above (float64): Those of the level above.
-        scale (float): Multiplies those of its own.
-        RETURNS (float64 [M])
+        above (float64): The weights of the patterns of the level above.
+        scale (float): Multiplies the level's own weights.
         """
         here = self.levels[level - 2]
         if not here.is_own:
@@ -97,20 +96,20 @@ class LevelState(Cached):
         return found
 
     def column(self, node: int) -> tuple[NDArray[np.intp], Floats]:
-        """RETURNS (Tuple[intp [K], float64 [K]]): Features that have a weight in a node
+        """RETURNS (Tuple[intp [K], float64 [K]]): The features with a weight in a node
         below the top, and these weights."""
         level = int(self.tree.level[node]) - 2
         rows, slots = self.pairs[level].column(node)
         return rows, self.matrix[level][slots]
 
     def with_level(self, index: int, matrix: Floats, pattern: Floats) -> LevelState:
-        """RETURNS (LevelState): With other weights of one level."""
+        """RETURNS (LevelState): The same with other weights of one level."""
         matrices, patterns = [*self.matrix], [*self.pattern]
         matrices[index], patterns[index] = matrix, pattern
         return replace(self, matrix=tuple(matrices), pattern=tuple(patterns))
 
     def rounded(self) -> LevelState:
-        """RETURNS (LevelState): With the weights that a saved model will have."""
+        """RETURNS (LevelState): The same in single precision, as it is saved."""
         return replace(
             self,
             matrix=tuple(map(to_single, self.matrix)),
@@ -126,13 +125,26 @@ class LevelState(Cached):
         return self
 
     def size(self) -> dict[str, float]:
-        """RETURNS (Dict[str, float]): As `storage.size_of` has them."""
+        """RETURNS (Dict[str, float]): See `storage.size_of`."""
         return {
             "features": int(np.count_nonzero(sum(x.sizes for x in self.pairs))),
             "weights": int(sum(map(np.count_nonzero, self.matrix))),
             "patterns": sum(map(len, self.patterns)),
-            "mb": len(to_bytes(self)) / 1e6,
+            "mb": len(self.to_bytes()) / 1e6,
         }
+
+    def to_bytes(self) -> bytes:
+        """RETURNS (bytes): Weights, in single precision."""
+        return srsly.msgpack_dumps(
+            {
+                "format": FORMAT,
+                "first_pair": [pack_counts(x.first) for x in self.pairs],
+                "columns": [pack_counts(x.columns) for x in self.pairs],
+                "matrix": [pack_floats(matrix) for matrix in self.matrix],
+                "patterns": self.patterns,
+                "pattern": [pack_floats(pattern) for pattern in self.pattern],
+            }
+        )
 
 
 def empty_levels(
@@ -148,8 +160,10 @@ def empty_levels(
 
 
 def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelState:
-    """RETURNS (LevelState): With what follows from the tree and the patterns of its
-    top."""
+    """RETURNS (LevelState): The same with its tree, and with `levels`.
+
+    top (PatternAutomaton): Of the nodes at the top.
+    """
     symbol = np.append(tree.at_level(1) + 1, 0).astype(np.int32)
     every = np.arange(len(top.patterns), dtype=np.int32)
     above = Level(StateTable(top), symbol, every, is_own=False)
@@ -165,22 +179,8 @@ def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelS
     return replace(state, tree=tree, top=top, levels=tuple(levels))
 
 
-def to_bytes(state: LevelState) -> bytes:
-    """RETURNS (bytes): Weights, in single precision."""
-    return srsly.msgpack_dumps(
-        {
-            "format": FORMAT,
-            "first_pair": [pack_counts(x.first) for x in state.pairs],
-            "columns": [pack_counts(x.columns) for x in state.pairs],
-            "matrix": [pack_floats(matrix) for matrix in state.matrix],
-            "patterns": state.patterns,
-            "pattern": [pack_floats(pattern) for pattern in state.pattern],
-        }
-    )
-
-
 def from_bytes(data: bytes) -> LevelState:
-    """Inverse of `to_bytes`; `connect` comes next.
+    """Inverse of `LevelState.to_bytes`, without what `connect` adds.
 
     RAISES (ValueError): HS062 truncated; HS063 saved by a newer version.
     """
@@ -206,7 +206,7 @@ class LevelWeights(Shim):
     """The weights of the levels of a tree while they are trained.
 
     state (LevelState): The present weights; see `Weights`.
-    mined (Set[int]): Hashes of documents whose pairs have weights.
+    mined (Set[int]): Hashes of the documents whose pairs have weights.
     """
 
     def __init__(self) -> None:
@@ -214,26 +214,25 @@ class LevelWeights(Shim):
         self.replace(LevelState())
 
     def replace(self, state: LevelState) -> None:
-        """Take other weights; forget the steps of the optimizer and all documents."""
+        """Take other weights; forget all documents and the state of the optimizer."""
         self.state = state
         self._steps: dict[int, LevelSteps] = {}
         self.mined: set[int] = set()
 
     def publish(self) -> LevelState:
-        """RETURNS (LevelState): The present weights for predictions, now read-only."""
+        """RETURNS (LevelState): The present weights, which become read-only."""
         for steps in self._steps.values():
             steps.publish()
         return self.state.freeze()
 
     def connect(self, tree: LabelTree, top: PatternAutomaton) -> None:
-        """Take what follows from the tree and the patterns of its top."""
+        """See the function `connect`."""
         self.state = connect(self.state, tree, top)
 
     def add_pairs(self, more: Sequence[Pairs]) -> None:
-        """Weights of 0 for more pairs; training goes on.
+        """Add weights of 0 for pairs that are new.
 
-        more (Sequence[Pairs]): Of each level, for all features that there are by now;
-            some may be known.
+        more (Sequence[Pairs]): By level, for all features that the component has now.
         """
         pairs, matrix = [*self.state.pairs], [*self.state.matrix]
         places = []
@@ -248,13 +247,13 @@ class LevelWeights(Shim):
     # online training
 
     def steps(self, level: OneLevel) -> LevelSteps:
-        """RETURNS (LevelSteps): Where the gradient of a level is collected."""
+        """RETURNS (LevelSteps): The optimizer of a level, with its gradient."""
         if level.index not in self._steps:
             self._steps[level.index] = LevelSteps(level)
         return self._steps[level.index]
 
     def finish_update(self, optimizer: Optimizer) -> None:
-        """One step on all weights that documents have read since the last call."""
+        """One step on the weights that were active since the last call."""
         for steps in self._steps.values():
             steps.finish_update(optimizer)
         if self._steps:
@@ -262,7 +261,8 @@ class LevelWeights(Shim):
 
     @contextlib.contextmanager
     def use_params(self, params: Mapping[tuple[int, str], Any]) -> Iterator[None]:
-        """With our key in `params`, the weights are their averages for a while."""
+        """If `params` has our key, replace the weights by averages within the
+        context."""
         if (self.id, "hosemi") not in params:
             yield
             return
@@ -280,18 +280,17 @@ class LevelWeights(Shim):
         """Does nothing: the weights stay in main memory."""
 
     def copy(self) -> LevelWeights:
-        """RETURNS (LevelWeights): With the weights of a saved model, and no steps."""
+        """RETURNS (LevelWeights): The weights as a saved model has them, without the
+        state of the optimizer."""
         return _unpickle(self.to_bytes(), self.state.tree, self.state.top)
 
     def to_bytes(self) -> bytes:
         """RETURNS (bytes): Weights, in single precision."""
-        return to_bytes(self.state)
+        return self.state.to_bytes()
 
     def from_bytes(self, data: bytes) -> LevelWeights:
-        """RETURNS (LevelWeights): Itself; `connect` comes next.
-
-        RAISES (ValueError): HS062 truncated; HS063 saved by a newer version.
-        """
+        """RETURNS (LevelWeights): Itself. RAISES (ValueError): See the function
+        `from_bytes`."""
         self.replace(from_bytes(data))
         return self
 
@@ -309,7 +308,7 @@ def _unpickle(
 
 
 def level_weights_of(model: Model[Any, Any]) -> LevelWeights:
-    """Those in a span scorer, which has them from now on."""
+    """The shim of a span scorer; if it has none, it gets one."""
     for shim in model.shims:
         if isinstance(shim, LevelWeights):
             return shim
@@ -324,7 +323,7 @@ def level_names(tree: LabelTree, level: int) -> list[str]:
 
 
 def _can_be_own(tree: LabelTree, level: int, above: Level) -> bool:
-    """Whether pairs of names of a level say all that the patterns above say."""
+    """Whether pairs of names of a level can express all patterns of the level above."""
     is_short = all(len(z) == 2 for z in above.steps.automaton.patterns)
     return is_short and len(level_names(tree, level)) ** 2 <= ALL_BIGRAMS
 
@@ -332,12 +331,13 @@ def _can_be_own(tree: LabelTree, level: int, above: Level) -> bool:
 def _own_level(
     tree: LabelTree, level: int, patterns: Sequence[Pattern], above: Level
 ) -> Level:
-    """With its own patterns, and all other pairs of names that are pairs above."""
+    """A level with its own patterns and all other pairs of names that refine patterns
+    of the level above."""
     frontier = tree.frontier(level)
     index = np.zeros(len(tree.names) + 1, np.int32)
     index[frontier] = np.arange(1, len(frontier) + 1)
     symbol = np.append(index[tree.at_level(level)], 0).astype(np.int32)
-    # The same pattern one level up: names of that automaton's labels.
+    # From names of this level to the names of the level above.
     names = above.steps.automaton.labels
     up = {tree.names[v]: names[above.symbol[v]] for v in frontier}
     up |= {name: name for name in (OUTSIDE, BEGIN, END)}
@@ -355,8 +355,8 @@ def _own_level(
 
 
 def _ties(n_own: int, carried: Sequence[int], above: Level) -> list[int]:
-    """For each pattern the first one with the same weight: where it has none of its own
-    that is the weight of the pattern above."""
+    """For each pattern the first one with the same weight. A pattern without a weight
+    of its own has that of the pattern above."""
     automaton = above.steps.automaton
     tied_above = automaton.tied or range(len(automaton.patterns))
     first: dict[tuple[bool, int], int] = {}
@@ -367,11 +367,8 @@ def _ties(n_own: int, carried: Sequence[int], above: Level) -> list[int]:
 
 
 def role_ranges(start: Any, end: Any) -> dict[str, tuple[Any, Any]]:
-    """Which tokens of segments are read in each role.
-
-    start, end (int, or int32 [K]): Half-open.
-    RETURNS (Dict[str, Tuple]): First token and end, by role.
-    """
+    """RETURNS (Dict[str, Tuple]): By role, the tokens of segments that are read: the
+    first one and the end, as ints or int32 [K]."""
     return {
         "inside": (start, end),
         "start": (start, start + 1),
