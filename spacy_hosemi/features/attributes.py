@@ -1,11 +1,11 @@
 """Attributes that templates read: of a lexeme, a token, a place in the document, and
 extension attributes.
 
-A value is a string, of which the 64-bit hash is used, or None where there is nothing to
-read: then no template that reads the attribute is active.
+A value is the 64-bit hash of a string. Where it is None, no template that reads the
+attribute is active.
 
-Every function here takes time linear in the length of the word: patterns have no two
-neighbouring parts that match the same character, so a match never has to backtrack.
+Every function here takes time linear in the length of the word: no two neighbouring
+parts of a pattern match the same character, so a match never backtracks.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ FLAGS = (
     "LIKE_URL"
 ).split()
 
-# Read by Doc.to_array: they depend on the token, not only on its word.
+# Attributes of the token, not only of its word; components set them.
 SET_BY_COMPONENTS = ("LEMMA", "POS", "TAG", "DEP", "MORPH")
 TOKEN_ATTRIBUTES = ("NORM", *SET_BY_COMPONENTS)
 
-# POSITION counts up to 3 tokens from an end of the document, and tenths between them.
+# POSITION has a value for each of the first and last 3 tokens of a document, and one
+# for each tenth of the tokens between them.
 _NEAR = 3
 
-# Kinds of numbers, as words without the punctuation around them.
+# Kinds of numbers; these match a word without the punctuation around it.
 _YEAR = re.compile(r"(1[5-9]\d\d|20\d\d)[a-z]?")
 _RANGE = re.compile(r"[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+")
 _ROMAN = re.compile(
@@ -44,20 +45,20 @@ _ROMAN = re.compile(
 )
 _ORDINAL = re.compile(r"\d+(st|nd|rd|th)", re.IGNORECASE)
 
-# Of a whole word.
+# This matches a whole word.
 _INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
 _WORD_CHARACTER = re.compile(r"\w")
 
-# Quotation marks: which of them opens and which closes depends on the language.
+# Which quotation marks open and which close depends on the language.
 OPENING, CLOSING, QUOTES = "([{<", ")]}>", "\"'`“”„‘’‚«»"
 _NO_MARK = re.compile(f"[^{re.escape(OPENING + CLOSING + QUOTES)}]+")
 
 
 def number_kind(text: str) -> str | None:
-    """The kind of number that a word is: year, range, ordinal, count of digits, roman.
+    """The kind of number that a word is, with or without punctuation around it.
 
-    text (str): The word, punctuation around it allowed.
-    RETURNS (Optional[str]): None if it has nothing of a number.
+    RETURNS (Optional[str]): "year", "range", "ordinal", the number of digits (up to 5,
+        with "+" if there are letters), "initial", "roman"; None if it is no number.
     """
     start, end = _without_punctuation(text)
     core = text[start:end]
@@ -78,7 +79,8 @@ def number_kind(text: str) -> str | None:
 
 
 def short_shape(text: str) -> str:
-    """Shape with runs of one kind written once: 'McDonald's,' -> "XxXx'x,"."""
+    """The shape with each run of one kind of character as one: "McDonald's," ->
+    "XxXx'x,". At most 12 characters."""
     kinds = (
         "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
         for c in text
@@ -87,7 +89,7 @@ def short_shape(text: str) -> str:
 
 
 def core_of(text: str) -> str | None:
-    """The word in lower case without punctuation around it, if that differs."""
+    """The word in lower case without punctuation around it; None if it has none."""
     lower = text.lower()
     core = lower.strip(".,;:()[]{}\"'“”‘’«»")
     return core if core and core != lower else None
@@ -102,11 +104,9 @@ def punctuation(text: str) -> str | None:
 
 
 def _without_punctuation(text: str) -> tuple[int, int]:
-    """Start and end of the word without punctuation; (n, n) if there is nothing else.
-
-    The end is looked for from behind: a search for `\\W*$` would go to the end of the
-    text from each character.
-    """
+    """Start and end of the word without punctuation; (n, n) if it is all
+    punctuation."""
+    # Two searches: `\W*$` would be tried at each character, in quadratic time.
     first = _WORD_CHARACTER.search(text)
     last = _WORD_CHARACTER.search(text[::-1]) if first else None
     if first is None or last is None:
@@ -115,13 +115,13 @@ def _without_punctuation(text: str) -> tuple[int, int]:
 
 
 def marks(text: str) -> str | None:
-    """Brackets and quotation marks of a word, without apostrophes within it."""
+    """The brackets and quotation marks of a word; no apostrophe between letters."""
     text = re.sub(r"(?<=\w)['’`](?=\w)", "", text)
     return _NO_MARK.sub("", text) or None
 
 
 def case(text: str) -> str | None:
-    """How the letters of a word are written: "upper", "title", "lower", "mixed"."""
+    """The case of the letters of a word: "upper", "title", "lower", "mixed"."""
     letters = "".join(c for c in text if c.isalpha())
     if not letters:
         return None
@@ -166,11 +166,8 @@ LEXEME_ATTRIBUTES: dict[str, Callable[[Lexeme], str | None]] = {
 
 
 def position(doc: Doc) -> NDArray[np.uint64]:
-    """Places in the document: the first and last tokens one by one, tenths between.
-
-    RETURNS (uint64 [n]): Numbers from 10; smaller ones stand for absent values and for
-        the places before and after a document.
-    """
+    """RETURNS (uint64 [n]): The place of each token in the document, from 10: smaller
+    values mean an absent value, or a place before or after the document."""
     n = len(doc)
     i = np.arange(n)
     bucket = 20 + (10 * i) // max(n, 1)
@@ -196,19 +193,19 @@ DOC_ATTRIBUTES: dict[str, Callable[[Doc], NDArray[np.uint64]]] = {
 
 KNOWN = (*LEXEME_ATTRIBUTES, *TOKEN_ATTRIBUTES, *DOC_ATTRIBUTES)
 
-# Types that an extension attribute may have. None is a value of any: it is absent.
+# The types of extension attributes; None is an absent value of any type.
 _TYPES = ("str", "bool", "int")
 
 
 def is_extension(attribute: str) -> bool:
-    """Whether an attribute is one of Token._ ("_.x:IN" is a list)."""
+    """Whether an attribute of a template is one of Token._ ("_.x:IN" reads a list)."""
     return attribute.startswith("_.") and ":" not in attribute
 
 
 class Extensions:
-    """Extension attributes of tokens; each has values of one type, fixed by training.
+    """Extension attributes of tokens; training fixes the type of each.
 
-    types (Mapping[str, str]): Known types by name, such as {"topic": "str"}.
+    types (Mapping[str, str]): Types by name, such as {"topic": "str"}.
     """
 
     def __init__(self, types: Mapping[str, str] | None = None) -> None:
@@ -230,10 +227,11 @@ class Extensions:
 
         doc (Doc): n tokens.
         name (str): Of the attribute, without "_.".
-        is_train (bool): Whether an attribute of no known type gets that of its values.
-        RETURNS (List[Optional[str]]): None where it is None, False or "".
-        RAISES (ValueError): HS039 if the attribute is not registered. (TypeError):
-            HS048 if a value is of another type than the known one, or the others.
+        is_train (bool): Whether an attribute without a type gets the type of its
+            values.
+        RETURNS (List[Optional[str]]): None for the values None, False and "".
+        RAISES (ValueError): HS039 the attribute is not registered. (TypeError): HS048 a
+            value has another type than the attribute or than the values before.
         """
         if not Token.has_extension(name):
             raise ValueError(Errors.HS039.format(name=name))
@@ -254,7 +252,7 @@ class Extensions:
 
 def _type_of(doc: Doc, i: int, name: str, value: Any, expected: str | None) -> str:
     """The type of a value of the i-th token; HS048 unless it is the expected one."""
-    # No subclasses: the text of an enumeration depends on the version of Python.
+    # No subclasses: str() of an enumeration member depends on the version of Python.
     kind = type(value)
     is_builtin = kind.__module__ == "builtins"
     found = kind.__name__ if is_builtin else f"{kind.__module__}.{kind.__name__}"
@@ -278,5 +276,5 @@ def _as_text(value: str | bool | int | None) -> str | None:
 
 
 def hash_or_0(text: str | None) -> int:
-    """The value of a text; 0 where there is nothing to read."""
+    """RETURNS (int): The hash of a text; 0 for None and ""."""
     return hash_string(text) if text else 0

@@ -1,4 +1,4 @@
-"""From a Doc to feature keys, by role."""
+"""Reads the features of documents: from a Doc to feature keys, by role."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.lexeme import Lexeme
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -42,10 +41,10 @@ from .word_cache import WordCache, words_of
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
 
-# Seeds, first atom, columns and offsets: see `template_keys`.
+# The seeds, first atoms, columns and offsets that `template_keys` takes.
 Plan = tuple[Keys, Ints, Ints, Ints]
 
-# The most memory for cached attributes of lexemes: about 100,000 words.
+# The most bytes for cached attributes of lexemes: those of about 100,000 words.
 CACHE_BYTES = 32_000_000
 
 
@@ -53,9 +52,9 @@ CACHE_BYTES = 32_000_000
 class Reading:
     """The features of a document.
 
-    keys (Dict[str, uint64 [n, T]]): By role of tokens; 0: a template is not active.
-    segments (Segments): Those of the role "whole".
-    listed (Tuple[Listed, ...]): Those of functions.
+    keys (Dict[str, uint64 [n, T]]): Of tokens by role; 0: a template is not active.
+    segments (Segments): Features of the role "whole".
+    listed (Tuple[Listed, ...]): Features of functions.
     """
 
     keys: dict[str, Keys]
@@ -67,12 +66,12 @@ class Reading:
 class Values:
     """Attributes and features of concatenated documents, of n tokens together.
 
-    vocab (Vocab): Of all of them.
-    orths (uint64 [n]): Their words.
+    vocab (Vocab): The vocabulary of all documents.
+    orths (uint64 [n]): The ORTH of each token.
     first (int32 [D + 1]): The first token of each document, and n.
     values (uint64 [n, A]): Attributes in the order of `Extractor.columns`.
     segments (Segments): Features of the role "whole", document by document.
-    listed (Tuple[Listed, ...]): Features of functions, of all tokens.
+    listed (Tuple[Listed, ...]): Features of functions.
     """
 
     vocab: Vocab
@@ -90,13 +89,13 @@ class Extractor:
     gazetteers (Optional[Gazetteers]): Lists of names that templates read.
     tables (Optional[Tables]): Tables of words that templates read.
     extensions (Optional[Extensions]): Known types of extension attributes.
-    RAISES (ValueError): HS031 a template reads a list or table that is not there; HS049
-        two lists at once.
+    RAISES (ValueError): HS031 a template reads a list or table that does not exist;
+        HS049 a template reads two lists.
 
-    columns (Dict[str, int]): Attributes of tokens, those of lexemes first.
-    n_lexical (int): How many of them are attributes of lexemes.
+    columns (Dict[str, int]): The index of each attribute; those of lexemes come first.
+    n_lexical (int): The number of attributes of lexemes.
     segments (SegmentReader): Reads the role "whole".
-    bags (Dict[str, intp [B]]): By role the templates that belong to bags.
+    bags (Dict[str, intp [B]]): By role, the templates that belong to bags.
     """
 
     def __init__(
@@ -117,7 +116,7 @@ class Extractor:
         atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
         names = dict.fromkeys(a.attribute for a in atoms if not segment_attribute(a))
         self._lexical = {
-            name: self._lexeme_reader(name)
+            name: LEXEME_ATTRIBUTES.get(name) or self.tables.reader(name)
             for name in names
             if name in LEXEME_ATTRIBUTES or reads_table(name, self.tables.settings)
         }
@@ -143,7 +142,7 @@ class Extractor:
             role: np.flatnonzero([template.is_bag for template in features.roles[role]])
             for role in self._plans
         }
-        # The keys of bags before and after a document: those of a token far away.
+        # The keys that bags have before and after a document.
         token = np.zeros((1, len(columns)), np.uint64)
         self._edges = {
             role: template_keys(token, *plan)[0, self.bags[role]]
@@ -160,18 +159,15 @@ class Extractor:
         return Extractor, parts
 
     def reading(self, features: FeatureSet) -> Extractor:
-        """RETURNS (Extractor): One that reads other features, from the same lists."""
+        """RETURNS (Extractor): Reads other features, from the same lists and tables."""
         return Extractor(features, self.gazetteers, self.tables, self.extensions)
-
-    def _lexeme_reader(self, name: str) -> Callable[[Lexeme], str | None]:
-        return LEXEME_ATTRIBUTES.get(name) or self.tables.reader(name)
 
     def read(self, doc: Doc, is_train: bool = False) -> Reading:
         """The features of a document.
 
         doc (Doc): n tokens.
-        is_train (bool): Whether lists are read as in training, see Gazetteers.matches.
-        RETURNS (Reading): Those of tokens by role, and those of segments.
+        is_train (bool): Read lists as in training, see `Gazetteers.matches`.
+        RETURNS (Reading): Features of tokens, segments and functions.
         """
         return self.read_together([doc], is_train)
 
@@ -180,7 +176,7 @@ class Extractor:
 
         docs (Sequence[Doc]): One or more, of n tokens together.
         is_train (bool): As for `read`.
-        RETURNS (Reading): Segments are in tokens of all of them.
+        RETURNS (Reading): Tokens and segments are numbered through all documents.
         """
         found = self.values_of(docs, is_train)
         values, first = found.values, found.first
@@ -188,9 +184,8 @@ class Extractor:
         return Reading(keys, found.segments, found.listed)
 
     def keys(self, values: Keys, role: str, first: Ints | None = None) -> Keys:
-        """RETURNS (uint64 [n, T]): The keys of the templates of a role, from the values
-        of a document, or of several that begin at the tokens `first` (and end at n).
-        """
+        """RETURNS (uint64 [n, T]): The keys of the templates of a role, from attributes
+        [n, A] of one document, or of documents that begin at the tokens `first`."""
         found: Keys = template_keys(values, *self._plans[role], first)
         bags = self.bags[role]
         if len(bags):
@@ -203,7 +198,7 @@ class Extractor:
 
         docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
-        RETURNS (Values): Of all of them.
+        RETURNS (Values): Tokens and segments are numbered through all documents.
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
         numbers, table = self._cache.find(vocab, orths)
@@ -219,18 +214,18 @@ class Extractor:
         return Values(vocab, orths, first, values, segments, listed)
 
     def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
-        """RETURNS (Tuple[Listed, ...]): Of functions, for concatenated documents."""
+        """RETURNS (Tuple[Listed, ...]): Features of functions, of concatenated
+        documents."""
         return self.features.functions.read(docs, _seed)
 
     def plan(
         self, templates: Sequence[tuple[str, Template]], *, at_offset: bool = True
     ) -> Plan:
-        """How kernels read templates from attributes.
+        """RETURNS (Plan): Arrays by which kernels read templates from attributes.
 
         templates (Sequence[Tuple[str, Template]]): Each with its role.
-        at_offset (bool): False: read the token itself instead of the one at the offset
-            of the template, with the keys of the template.
-        RETURNS (Plan): Of one or several roles.
+        at_offset (bool): False: read the token itself, not the one at the offset; keys
+            are the same.
         """
         sizes = [len(template.atoms) for _, template in templates]
         atoms = [atom for _, template in templates for atom in template.atoms]
@@ -243,7 +238,7 @@ class Extractor:
         )
 
     def list_templates(self) -> set[str]:
-        """RETURNS (Set[str]): "role:TEMPLATE" of those that read a list of names."""
+        """RETURNS (Set[str]): "role:TEMPLATE" of each template that reads a list."""
         lists = self.gazetteers.settings
         return {
             f"{role}:{template}"
@@ -253,7 +248,7 @@ class Extractor:
         }
 
     def clear(self) -> None:
-        """Empty the cache of words, after a table was replaced."""
+        """Empty the cache of words: a table was replaced."""
         self._cache = WordCache(self.lexical_values, CACHE_BYTES)
 
     def _with_others(
@@ -263,7 +258,7 @@ class Extractor:
         found: tuple[Matches, FuzzyMatches],
         is_train: bool,
     ) -> Keys:
-        """RETURNS (uint64 [n, A]): All attributes, those of lexemes first."""
+        """All attributes [n, A]; those of lexemes come first."""
         if self.n_lexical == len(self.columns):
             return lexical
         read: list[Callable[[Doc], Any]] = [
@@ -283,16 +278,15 @@ class Extractor:
         return values
 
     def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
-        """RETURNS (uint64 [n, A]): The attributes that read lists."""
+        """The attributes that read lists, [n, attributes]."""
         columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
         return columns[:, self._list_columns]
 
     def lexical_values(self, vocab: Vocab, orths: Keys) -> Keys:
-        """Attributes of lexemes.
+        """RETURNS (uint64 [K, n_lexical]): Attributes of lexemes; 0: absent.
 
-        vocab (Vocab): It knows them.
-        orths (uint64 [K]): Which lexemes.
-        RETURNS (uint64 [K, n_lexical]): Hashes; 0 where there is nothing to read.
+        vocab (Vocab): The vocabulary with these lexemes.
+        orths (uint64 [K]): The ORTH of each lexeme.
         """
         values = np.zeros((len(orths), self.n_lexical), np.uint64)
         for k, orth in enumerate(orths.tolist()):
@@ -302,8 +296,8 @@ class Extractor:
         return values
 
     def texts(self, doc: Doc, is_train: bool = False) -> dict[str, list[str | None]]:
-        """RETURNS (Dict[str, List[Optional[str]]]): For each attribute the values of
-        all tokens, as text."""
+        """RETURNS (Dict[str, List[Optional[str]]]): By attribute, the values of all
+        tokens as readable text."""
         lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
         texts = {
             name: [read(lexeme) for lexeme in lexemes]
@@ -313,7 +307,7 @@ class Extractor:
             values = doc.to_array(name).tolist()
             texts[name] = [doc.vocab.strings[v] if v else None for v in values]
         for name in self._of_doc:
-            values = DOC_ATTRIBUTES[name](doc).tolist()  # from 10; names count from 1
+            values = DOC_ATTRIBUTES[name](doc).tolist()  # from 10; texts are from 1
             texts[name] = [str(v - 9) if v else None for v in values]
         for name in self._extended:
             texts[name] = self.extensions.texts(doc, name[2:], is_train)

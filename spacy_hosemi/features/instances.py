@@ -1,7 +1,7 @@
-"""What one segmentation covers: a document, or each of its sentences.
+"""What one segmentation covers: a document, or a sentence.
 
-A sentence is read as if it were a document of its own: its first and last token are the
-borders of everything that looks at neighbours, and nothing crosses them.
+A sentence is read like a document: features of neighbours see its borders as the begin
+and end of a document, and no segment crosses them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import Errors
 SCOPES = ("doc", "sents")
 
 
-# Not frozen: creating a frozen one, for each document, takes five times as long.
+# Not frozen: to create a frozen one takes five times as long.
 @dataclass(slots=True)
 class Instance:
     """What one segmentation covers.
@@ -40,11 +40,11 @@ class Instance:
 
 
 def instances(doc: Doc, scope: str) -> list[Instance]:
-    """The parts of a document that are segmented each for itself.
+    """The parts of a document that are segmented independently.
 
     doc (Doc): n tokens.
     scope (str): "doc" or "sents".
-    RETURNS (List[Instance]): From left to right; together they have all tokens.
+    RETURNS (List[Instance]): From left to right; together they cover all tokens.
     RAISES (ValueError): HS067 sentence starts are not set.
     """
     if scope == "doc" or not len(doc):
@@ -60,9 +60,9 @@ def instances(doc: Doc, scope: str) -> list[Instance]:
 
 
 def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
-    """Whole documents, from their instances.
+    """The documents of some instances.
 
-    parts (Iterable[Doc]): All instances of each document, one document after the other.
+    parts (Iterable[Doc]): All instances of each document, document by document.
     RETURNS (Tuple[List[Doc], List[int]]): The documents; the first token of each
         instance in all concatenated documents, and the number of their tokens.
     """
@@ -80,7 +80,7 @@ def documents(parts: Iterable[Doc]) -> tuple[list[Doc], list[int]]:
 
 
 def sentence_starts(doc: Doc) -> NDArray[np.intp]:
-    """RETURNS (int [K]): Tokens that begin a sentence, but for the first one."""
+    """RETURNS (int [K]): The tokens that begin a sentence, without the first token."""
     starts = np.flatnonzero(doc.to_array(SENT_START).astype(np.int64) == 1)
     return starts[starts > 0]
 
@@ -91,7 +91,7 @@ def shift(spans: Iterable[tuple[int, int, str]], by: int) -> list[tuple[int, int
 
 
 class _Document:
-    """A document with what its sentences have read of it."""
+    """A document, with a cache of the arrays that its sentences read."""
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc
@@ -108,12 +108,9 @@ class _Document:
 
 
 class Sentence:
-    """A sentence with the part of the interface of Doc that the package reads.
+    """A sentence with those methods of Doc that the package calls.
 
-    `Span.as_doc` would give a Doc, in about 1 ms a sentence: more than all the rest.
-
-    document (_Document): With this sentence; the value of `doc`.
-    start, end (int): Tokens, half-open.
+    `Span.as_doc` would return a Doc, but takes about 1 ms: more than a prediction.
     """
 
     def __init__(self, document: _Document, start: int, end: int) -> None:

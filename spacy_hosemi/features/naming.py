@@ -12,7 +12,7 @@ from .extractor import Extractor
 from .gazetteers.matches import FUZZY_MATCH, MATCH, SIMILARITY, size_name
 from .segment_features import LENGTHS, Segments, balance_of, segment_attribute
 
-# For each attribute the values of all tokens of a document.
+# By attribute, the values of all tokens of a document.
 Texts = Mapping[str, Sequence[str | None]]
 
 _BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
@@ -21,7 +21,7 @@ _BALANCE = {10: "yes", 11: "brackets open", 12: "quotes open", 13: "both open"}
 def namer(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> Callable[[str, int, int], str | None]:
-    """Names of the features of tokens of one document, parallel to `Reading.keys`.
+    """Names the features of the tokens of a document, in the order of `Reading.keys`.
 
     extractor (Extractor): It reads the features.
     doc (Doc): n tokens.
@@ -37,11 +37,10 @@ def namer(
 def segment_namer(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> Callable[[int], str]:
-    """Names of the features of segments of one document, parallel to
-    `Reading.segments`.
+    """Names the features of segments of a document, in the order of `Reading.segments`.
 
     extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
-    RETURNS (Callable): Number of the feature -> a name.
+    RETURNS (Callable): The number of a feature -> its name.
     """
     segments = extractor.values_of([doc], is_train).segments
     texts = extractor.texts(doc, is_train)
@@ -54,7 +53,7 @@ def segment_namer(
 def feature_names(
     extractor: Extractor, doc: Doc, role: str, is_train: bool = False
 ) -> Iterator[list[str | None]]:
-    """Names of the features of one role, parallel to `Reading.keys`.
+    """The names of the features of one role, in the order of `Reading.keys`.
 
     extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
     role (str): One of `FeatureSet.token_roles`.
@@ -69,11 +68,11 @@ def feature_names(
 def token_features(
     extractor: Extractor, doc: Doc, is_train: bool = False
 ) -> list[list[str]]:
-    """The features of each token in any role, as a token tagger would take them.
+    """The features of each token in any role, for a token tagger.
 
     extractor (Extractor), doc (Doc), is_train (bool): As for `namer`.
-    RETURNS (List[List[str]]): n lists of names, without roles and repetitions, and
-        without the numbers that functions give some features.
+    RETURNS (List[List[str]]): n lists of names, without roles, duplicates and the
+        numbers that functions give some features.
     """
     roles = extractor.features.token_roles
     by_role = [list(feature_names(extractor, doc, role, is_train)) for role in roles]
@@ -96,8 +95,8 @@ def _token_name(template: Template, texts: Texts, i: int) -> str | None:
         value = column[at]
         if not value:
             return None
-        # "^" and "$" stand for the borders of the document: a word that is one of
-        # them is written with a backslash.
+        # "^" and "$" are the begin and end of the document: words like these get a
+        # backslash.
         is_border = value in ("^", "$") or value.startswith("\\")
         values.append("\\" + value if is_border else value)
     return f"{template}={' & '.join(values)}"
@@ -106,7 +105,7 @@ def _token_name(template: Template, texts: Texts, i: int) -> str | None:
 def _segment_name(
     template: Template, doc: Doc, segments: Segments, k: int, texts: Texts
 ) -> str:
-    """The name of the k-th feature."""
+    """The name of the k-th feature of segments."""
     start, end = int(segments.start[k]), int(segments.end[k])
     values = []
     for atom in template.atoms:
@@ -145,8 +144,8 @@ def _sequence_name(atom: Atom, values: Sequence[str | None]) -> str:
 
 
 def _escape(value: str | None) -> str:
-    """Spaces separate the values of a sequence, and "_" is an absent value: within a
-    value both are written with a backslash."""
+    """A value with backslashes before spaces, which separate values, and before "_",
+    which is an absent value."""
     if not value:
         return "_"
     value = value.replace("\\", "\\\\").replace(" ", "\\ ")

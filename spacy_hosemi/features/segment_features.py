@@ -1,8 +1,8 @@
-"""Features of whole segments, which no feature of a token expresses.
+"""Features of whole segments: the templates of the role "whole".
 
-Templates that read a list see the segments that are an entry of it or resemble one,
-however long; tokens without letters and digits around a match may belong to the
-segment. All other templates see each segment up to a width.
+A template that reads a list reads the segments of any length that are an entry of it or
+resemble one, with or without adjacent tokens that have no letters and digits. All other
+templates read each segment up to a width.
 """
 
 from __future__ import annotations
@@ -31,36 +31,37 @@ from .word_cache import doc_of
 Keys = NDArray[np.uint64]
 Ints = NDArray[np.int32]
 
-# Attributes of any segment; others are of segments that a list has.
+# Attributes of all segments; those of lists are for matches alone.
 SEGMENT_ATTRIBUTES = ("TOKENS", "BALANCED")
 _FUZZY = (FUZZY_MATCH, SIMILARITY)
 _COLUMNS = {"TOKENS": 0, "BALANCED": 1, MATCH: 2, FUZZY_MATCH: 2, SIMILARITY: 3}
-_ONE = 10  # the value of SIMILARITY: the similarity is the strength of the feature
+_ONE = 10  # the only value of SIMILARITY, whose similarity is a strength
 
-# Segments that a template sees: all up to a width, or those that a list has.
+# The segments that a template reads: all up to a width, or matches of a list.
 WINDOWS, MATCHES, SIMILAR = "windows", "matches", "similar"
 
 _KINDS = {"": AT, "*": ALL, "+": RUNS}
 
-# Lengths in tokens: each up to six, then in groups that begin with these.
+# TOKENS has one value for each of the lengths from one of these up to the next.
 LENGTHS = (1, 2, 3, 4, 5, 6, 7, 9, 13, 21)
 
 
 def segment_attribute(atom: Atom) -> str:
-    """The attribute of a segment that an atom reads; "": it reads tokens."""
+    """RETURNS (str): The attribute of segments that an atom reads; "": it reads
+    tokens."""
     kind = atom.attribute.partition(":")[2] or atom.attribute
     return kind if kind in _COLUMNS else ""
 
 
 @dataclass(frozen=True)
 class Segments:
-    """Features of segments; a segment has one row for each of its features.
+    """K features of segments.
 
-    start, end (int32 [K]): Tokens, half-open.
-    keys (uint64 [K]): Of the feature.
-    template (int32 [K]): Its number in the role whole.
-    value (uint64 [K]): Of a match with a list.
-    strength (float64 [K]): The similarity where the template reads it, else 1.0.
+    start, end (int32 [K]): The tokens of the segment, half-open.
+    keys (uint64 [K]): The key of the feature.
+    template (int32 [K]): The number of its template in the role whole.
+    value (uint64 [K]): The value of its match with a list.
+    strength (float64 [K]): The similarity if the template reads it, else 1.0.
     """
 
     start: Ints
@@ -83,7 +84,7 @@ NO_SEGMENTS = Segments(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Templates that see the same kind of segments, as arrays for `segment_keys`."""
+    """Templates that read the same kind of segments, as arrays for `segment_keys`."""
 
     templates: Ints
     lists: Ints
@@ -101,9 +102,9 @@ class SegmentReader:
 
     templates (Sequence[Template]): T templates.
     seeds (Sequence[int]): 64 bits for each.
-    columns (Mapping[str, int]): Where the values of attributes of tokens are.
+    columns (Mapping[str, int]): The index of each attribute of tokens.
     lists (Sequence[str]): Names of gazetteers.
-    width (int): The length of the longest segment that templates without a list see.
+    width (int): The longest segment that templates without a list read, in tokens.
     RAISES (ValueError): HS049 a template reads two lists.
     """
 
@@ -145,9 +146,8 @@ class SegmentReader:
         docs (Sequence[Doc]): One or more, of n tokens together.
         first (int32 [D + 1]): The first token of each document, and n.
         values (uint64 [n, A]): Attributes of tokens.
-        matches (Matches): Of all lists.
-        similar (FuzzyMatches): Of those with fuzzy matches.
-        RETURNS (Segments): Those of active templates, document by document.
+        matches (Matches), similar (FuzzyMatches): Of all lists.
+        RETURNS (Segments): Active features, document by document.
         """
         if not self._plans:
             return NO_SEGMENTS
@@ -195,7 +195,7 @@ class SegmentReader:
 
 
 def _what_is_seen(template: Template, lists: Sequence[str]) -> tuple[str, int]:
-    """The kind of segments that a template sees, and the number of its list or -1."""
+    """The kind of segments that a template reads, and the number of its list or -1."""
     found = {
         (SIMILAR if kind in _FUZZY else MATCHES, lists.index(name))
         for atom in template.atoms
@@ -245,7 +245,7 @@ def _plan(
 
 
 def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
-    """All segments up to a width, in documents that begin at the tokens `first`."""
+    """All segments up to a width, of documents that begin at the tokens `first`."""
     n, sizes = int(first[-1]), np.diff(first)
     width = min(width, int(sizes.max(initial=0)))
     start = np.repeat(np.arange(n, dtype=np.int32), width)
@@ -255,7 +255,8 @@ def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
 
 
 def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
-    """The segments that belong to matches, and the number of the match of each."""
+    """The segments of matches with or without adjacent wordless tokens; the number of
+    the match of each."""
     n_ends = matches.last - matches.end + 1
     sizes = (matches.start - matches.first + 1) * n_ends
     match = np.repeat(np.arange(len(sizes)), sizes)
@@ -267,8 +268,8 @@ def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
 
 @lru_cache(maxsize=100_000)
 def _marks_of(word: str) -> tuple[int, int, int, int]:
-    """Brackets opened less those closed, the least such difference within the word, the
-    number of quotation marks, and whether there are any marks."""
+    """Opening minus closing brackets of a word, the least such difference within it,
+    the number of its quotation marks, and whether it has any of these marks."""
     open_, least = 0, 0
     found = marks(word) or ""
     for c in found:
@@ -278,11 +279,11 @@ def _marks_of(word: str) -> tuple[int, int, int, int]:
 
 
 def balance_of(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
-    """RETURNS (uint64 [K]): Of each segment whether brackets and quotation marks are
-    paired, see `balance`; 0: it has none."""
+    """RETURNS (uint64 [K]): Whether brackets and quotation marks are paired in each
+    segment, see `balance`; 0: it has none."""
     of_tokens = []
     for doc in docs:
-        before = ""  # the letter before an apostrophe, where "John's" is two tokens
+        before = ""  # the letter before an apostrophe, if "John's" is two tokens
         for token in doc:
             of_tokens.append(_marks_of(before + token.text))
             last = token.text[-1:]

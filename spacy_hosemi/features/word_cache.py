@@ -1,4 +1,4 @@
-"""A cache of what was computed from a word, so that each word is computed once."""
+"""A cache of rows of numbers that depend on a word alone, such as its attributes."""
 
 from __future__ import annotations
 
@@ -19,47 +19,40 @@ Make = Callable[[Vocab, Keys], NDArray[Any]]
 
 
 def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
-    """The words of concatenated documents.
-
-    docs (Sequence[Doc]): One or more, of n tokens together.
-    RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token; the first token
-        of each document, and n.
-    """
+    """RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token of
+    concatenated documents; the first token of each document, and n."""
     parts = [doc.to_array(ORTH) for doc in docs]
     orths = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return orths.astype(np.uint64, copy=False), borders_of(docs)
 
 
 def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
-    """RETURNS (int32 [D + 1]): Where each of some concatenated documents begins, in
-    tokens, and how many tokens there are."""
+    """RETURNS (int32 [D + 1]): The first token of each document, if they are
+    concatenated, and the number of all tokens."""
     first = np.zeros(len(docs) + 1, np.int32)
     np.cumsum([*map(len, docs)], out=first[1:])
     return first
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
-    """RETURNS (int32 [K]): The number of the document that each token belongs to.
-
-    start (int [K]): Tokens of concatenated documents.
-    first (int32 [D + 1]): See `borders_of`.
-    """
+    """RETURNS (int32 [K]): The document of each of some tokens of concatenated
+    documents; first (int32 [D + 1]): See `borders_of`."""
     return (np.searchsorted(first, start, side="right") - 1).astype(np.int32)
 
 
 class WordCache:
     """Rows of numbers, each computed from one word.
 
-    A word is known by its hash, so rows stay right where a vocabulary forgets words.
-    Any number of threads may call `find`: rows and numbers of words are added under a
-    lock, and never changed.
+    Words are identified by their hash, so rows stay right if a vocabulary forgets
+    words. Any number of threads may call `find`: rows and numbers of words are added
+    under a lock, and never changed.
 
     make (Callable): (vocab, ORTH of K distinct words) -> array [K, ..].
-    n_bytes (int): The most that is cached. A call whose new words need more starts an
-        empty cache with all words of that call, which may be more than `n_bytes`.
+    n_bytes (int): The most bytes of cached rows. A call whose new words need more
+        starts a new cache with all words of this call, whatever their size.
 
-    is_on (bool): False: compute all rows anew in each call. Tests set it, to see that
-        the results are the same.
+    is_on (bool): False: compute all rows in each call. Tests set it, to compare
+        results.
     """
 
     is_on = True
@@ -71,11 +64,11 @@ class WordCache:
         self._now = _Generation()
 
     def find(self, vocab: Vocab, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
-        """Rows of all words of some documents.
+        """RETURNS (Tuple[int32 [n], array [K, ..]]): The row of each token, and all
+        rows.
 
-        vocab (Vocab): It has the words.
-        orths (uint64 [n]): See `words_of`.
-        RETURNS (Tuple[int32 [n], array [K, ..]]): For each token its row in the array.
+        vocab (Vocab): The vocabulary with the words.
+        orths (uint64 [n]): The ORTH of each token.
         """
         if not self.is_on:
             words, of_tokens = np.unique(orths, return_inverse=True)
@@ -86,12 +79,12 @@ class WordCache:
             with self._lock:
                 now = self._add(vocab, orths)
             numbers, _ = now.numbering.find(orths)
-        # The table is read after the numbers: another thread may just have added words.
+        # Read the table after the numbers: another thread may just have added words.
         assert now.table is not None
         return numbers, now.table
 
     def _add(self, vocab: Vocab, orths: Keys) -> _Generation:
-        """RETURNS (_Generation): One that has all these words."""
+        """The cache with all these words added, or a new one with them alone."""
         now = self._now
         numbers, _ = now.numbering.find(orths)
         words = np.unique(orths[numbers < 0])
@@ -112,7 +105,8 @@ class _Generation:
         self.table: NDArray[Any] | None = None
 
     def append(self, words: NDArray[np.uint64], rows: NDArray[Any]) -> None:
-        """Write the rows first: a word that has a number may be read at once."""
+        """Add words: first their rows, since a word with a number may be read at
+        once."""
         n, table = len(self.numbering), self.table
         if table is None:
             table = np.zeros((16, *rows.shape[1:]), rows.dtype)

@@ -23,17 +23,16 @@ from ..tables.tables import PREFIX, VALUE, Table, reads_table
 from .feature_sets import FUZZY_LISTS, LISTS, PRESETS, TABLES, TRANSITION
 from .templates import Atom, Template, parse_templates
 
-# Features of tokens in a segment, as the potentials have them.
+# The roles of tokens that potentials always have.
 TOKEN_ROLES = ("inside", "start", "end")
 
-# With weights for label patterns: read at the first token, or at each of them.
+# The roles whose features have weights for label patterns instead of labels.
 TRANSITION_ROLES = ("transition", "transition_inside")
 
-# Roles of tokens that are read only where there are templates; within is read at all
-# tokens but the first.
+# The roles of tokens that are read only if they have templates or functions.
 MORE_ROLES = ("within", *TRANSITION_ROLES)
 
-# And features of the whole segment.
+# "whole" is for features of the whole segment.
 ROLES = (*TOKEN_ROLES, *MORE_ROLES, "whole")
 
 # The largest `width`: longer than any document.
@@ -71,7 +70,7 @@ _WHERE = {
     "transition_inside": "at each token, with weights for label patterns",
 }
 
-# The block [components.hosemi.model.features] but for functions.
+# The block [components.hosemi.model.features], without functions.
 SETTINGS = (
     Setting(
         "preset",
@@ -91,16 +90,8 @@ SETTINGS = (
 class FeatureSet:
     """Templates and functions, by role.
 
-    inside, start, end, whole, within (Iterable[str]): Templates read at each token of a
-        segment, at its first token, at its last one, of the whole segment, and at each
-        token but the first.
-    transition, transition_inside (Iterable[str]): Templates read at the first token,
-        and at each one, with weights for label patterns that the segment completes.
-    min_count (int): How often a feature must occur in training to get weights.
-    width (int): The longest segment, in tokens, that templates in the role whole see;
-        those of lists see all.
-    all_labels (bool): Whether a feature has a weight for every label, or only for the
-        labels with which `initialize` finds it; a feature of a later update has all.
+    inside, start, .. (Iterable[str]): Templates by role; min_count, width, all_labels:
+        See SETTINGS. A feature that a later update brings has weights for all labels.
     functions (Optional[Functions]): List features of tokens beside the templates.
     RAISES (ValueError): HS030, HS031, HS036 templates; HS033 min_count, width,
         all_labels.
@@ -121,12 +112,9 @@ class FeatureSet:
         all_labels: bool = True,
         functions: Functions | None = None,
     ) -> None:
-        numbers = {"min_count": min_count, "width": width, "all_labels": all_labels}
-        read_all(_NUMBERS, numbers, message=Errors.HS033)
-        texts = {"inside": inside, "start": start, "end": end, "whole": whole}
-        texts |= {"within": within, "transition": transition}
-        texts |= {"transition_inside": transition_inside}
-        self.roles = {role: parse_templates(texts[role]) for role in ROLES}
+        given = locals()
+        read_all(_NUMBERS, given, message=Errors.HS033)
+        self.roles = {role: parse_templates(given[role]) for role in ROLES}
         self.min_count = min_count
         self.width = width
         self.all_labels = all_labels
@@ -146,7 +134,7 @@ class FeatureSet:
         lists (Sequence[str]): Names of gazetteers.
         tables (Iterable[str]): Names of tables.
         fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
-        is_open (bool): Whether there may be other lists and tables.
+        is_open (bool): Whether more lists and tables may follow.
         RAISES (ValueError): HS031 unknown attribute; HS036 wrong role; HS106 a function
             has the name of a list or table.
         """
@@ -173,47 +161,46 @@ class FeatureSet:
 
     @property
     def token_roles(self) -> tuple[str, ...]:
-        """The roles of tokens: of MORE_ROLES those in which something is read."""
+        """TOKEN_ROLES, and those of MORE_ROLES that have templates or functions."""
         listed = {*chain.from_iterable(self.functions.roles.values())}
         more = (role for role in MORE_ROLES if self.roles[role] or role in listed)
         return (*TOKEN_ROLES, *more)
 
     @property
     def templates(self) -> tuple[Template, ...]:
-        """All templates that are read at tokens, each once."""
+        """The templates of all roles of tokens, without duplicates."""
         return self._read_as(self.token_roles)
 
     @property
     def scored_roles(self) -> tuple[str, ...]:
-        """Those of them with weights for labels."""
+        """The roles of tokens whose features have weights for labels."""
         return tuple(r for r in self.token_roles if r not in TRANSITION_ROLES)
 
     @property
     def transition_roles(self) -> tuple[str, ...]:
-        """Those of them with weights for label patterns."""
+        """The roles of tokens whose features have weights for label patterns."""
         return tuple(role for role in TRANSITION_ROLES if self.roles[role])
 
     def _read_as(self, roles: Iterable[str]) -> tuple[Template, ...]:
         return tuple(dict.fromkeys(t for role in roles for t in self.roles[role]))
 
     def on_tokens(self) -> FeatureSet:
-        """RETURNS (FeatureSet): All templates in the role inside, since a segment of
-        one token has no borders; those of label patterns in the role transition."""
+        """RETURNS (FeatureSet): For segments of one token: all templates in the role
+        inside, those for label patterns in the role transition."""
         roles: dict[str, tuple[Template, ...]] = dict.fromkeys(ROLES, ())
         roles["inside"] = self._read_as(self.scored_roles)
         roles["transition"] = self._read_as(self.transition_roles)
         merged = self._with_roles(roles)
-        merged.functions = self.functions.on_tokens()
+        merged.functions = Functions(self.functions.functions)
         return merged
 
     def with_transitions(self) -> FeatureSet:
-        """RETURNS (FeatureSet): With the usual templates in the role transition, unless
-        there are some."""
+        """RETURNS (FeatureSet): With default templates in the role transition, if there
+        are none for label patterns."""
         if self.transition_roles:
             return self
-        return self._with_roles(
-            {**self.roles, "transition": parse_templates(TRANSITION)}
-        )
+        transition = parse_templates(TRANSITION)
+        return self._with_roles({**self.roles, "transition": transition})
 
     def _with_roles(self, roles: dict[str, tuple[Template, ...]]) -> FeatureSet:
         merged = copy(self)
@@ -227,12 +214,12 @@ class FeatureSet:
         *,
         fuzzy: Sequence[str] = (),
     ) -> FeatureSet:
-        """These features and the usual ones for lists of names and tables.
+        """Add the default features of lists of names and tables.
 
         lists (Sequence[str]): Names of gazetteers.
         tables (Optional[Mapping[str, Table]]): By name.
         fuzzy (Sequence[str]): The gazetteers with fuzzy matches.
-        RETURNS (FeatureSet): Without more features for what a template reads already.
+        RETURNS (FeatureSet): A list or table that a template reads gets no others.
         RAISES (ValueError): HS031, HS036 templates; HS106 names.
         """
         tables = tables or {}
@@ -243,23 +230,20 @@ class FeatureSet:
             for atom in template.atoms
             if ":" in atom.attribute
         }
+        values = [
+            f"{name}:{kind}"
+            for name, table in tables.items()
+            for kind in (VALUE, *(f"{PREFIX}{size}" for size in table.prefixes))
+        ]
+        defaults = (LISTS, lists), (FUZZY_LISTS, fuzzy), (TABLES, values)
         roles = {}
         for role in ROLES:
-            values = [
-                f"{name}:{kind}"
-                for name, table in tables.items()
-                for kind in (VALUE, *(f"{PREFIX}{size}" for size in table.prefixes))
-            ]
             texts = [
-                text.format(of)
-                for usual, sources in (
-                    (LISTS, lists),
-                    (FUZZY_LISTS, fuzzy),
-                    (TABLES, values),
-                )
-                for of in sources
-                for text in usual.get(role, ())
-                if of.partition(":")[0] not in read
+                text.format(source)
+                for templates, sources in defaults
+                for source in sources
+                for text in templates.get(role, ())
+                if source.partition(":")[0] not in read
             ]
             roles[role] = (*self.roles[role], *parse_templates(texts))
         merged = self._with_roles(roles)
@@ -301,15 +285,7 @@ def make_features(
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
-    preset (str): "default"; "fields" of records; "names" in running text; "chinese",
-        where tokens are characters; or "none" to begin with nothing.
-    inside, start, end, whole, within, transition, transition_inside (List[str]):
-        Templates to add to the preset.
-    min_count (int): How often a feature must occur in training to get weights.
-    width (int): The longest segment, in tokens, that templates in the role whole see.
-    all_labels (bool): Whether a feature has a weight for every label; else only for the
-        labels with which `initialize` finds it, as by default in CRFsuite: not where
-        updates bring other labels.
+    preset, inside, start, .., all_labels: See SETTINGS.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
         by name, see `functions`.
     function_roles (Dict[str, List[str]]): The roles in which each is read: of inside,

@@ -1,11 +1,11 @@
 """Feature sets that come with the package, by role.
 
 The default was chosen by cross-validation on the training part of reference data, the
-others on train and dev of references, affiliations, names in text and a treebank:
-windows serve the borders of a segment (start, end); inside reads the token itself.
-Where tokens are characters, LOWER* of a whole segment adds four points of F1. Windows
-see the begin and end of a document up to three tokens away; POSITION, which tells more,
-did not help in any role (2 x 3 folds on Cora: F1 -.2 in start and end, -.7 in inside;
+others on the training and development parts of references, affiliations, names in text
+and a treebank. Windows help at the borders of a segment (start, end); inside reads the
+token alone. Where tokens are characters, LOWER* of a whole segment adds four points of
+F1. A window shows the begin and end of a document up to three tokens away; POSITION did
+not help in any role (2 x 3 folds on Cora: F1 -.2 in start and end, -.7 in inside;
 standard error .3).
 """
 
@@ -51,10 +51,10 @@ INSIDE = (
     "IS_STOP",
 )
 
-# Where label patterns are observed and no others are named.
+# For observed label patterns, unless the config has templates for them.
 TRANSITION = ("LOWER", "LOWER[-1]", "SHORT_SHAPE", "PUNCTUATION[-1:0]")
 
-# Fields of records, such as references: pairs wholly inside, and words in threes.
+# Fields of records, such as references: pairs of words within, and three words.
 FIELD_BORDER = (
     *BORDER,
     "LOWER[-2] & LOWER[-1]",
@@ -63,7 +63,7 @@ FIELD_BORDER = (
 )
 FIELD_WITHIN = ("LOWER[-1] & LOWER", "SHORT_SHAPE[-1] & SHORT_SHAPE")
 
-# Names in running text: less of punctuation and shapes, more of neighbours inside.
+# Names in running text: fewer templates of punctuation and shapes, neighbours inside.
 NAME_BORDER = (
     "BIAS",
     "LOWER[-2:2]",
@@ -126,7 +126,7 @@ PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
     "none": {},
 }
 
-# For each list of names; {} stands for the name of the list.
+# The default templates of a list of names; {} stands for its name.
 LISTS: dict[str, tuple[str, ...]] = {
     "inside": ("{}:IN", "{}:BEGIN", "{}:END"),
     "start": ("{}:BEGIN[-1:1]", "{}:IN[-1:1]", "{}:END[-1]"),
@@ -134,14 +134,14 @@ LISTS: dict[str, tuple[str, ...]] = {
     "whole": ("{}:MATCH",),
 }
 
-# For each table; {} stands for the attribute, such as "clusters:VALUE".
+# The default templates of a table; {} stands for an attribute: "clusters:VALUE".
 TABLES: dict[str, tuple[str, ...]] = {
     "inside": ("{}",),
     "start": ("{}[-1:1]",),
     "end": ("{}[-1:1]",),
 }
 
-# The same, for each list with fuzzy matches.
+# More default templates of a list with fuzzy matches.
 FUZZY_LISTS: dict[str, tuple[str, ...]] = {
     "inside": ("{}:FUZZY_IN",),
     "start": ("{}:FUZZY_BEGIN[-1:1]", "{}:FUZZY_END[-1]"),

@@ -3,27 +3,27 @@
 LOWER                   the attribute of the token itself
 SHAPE[-2:2]             five templates: offsets -2, -1, 0, 1, 2
 LOWER{-30:30}           a bag: the values at these offsets, in no order; one template
-                        for each offset, all with one seed, so that a value has one
-                        feature, which counts as often as the value occurs
+                        for each offset, all with the same seed: a value has one feature
+                        for all offsets, which is active as often as the value occurs
 LOWER[-1] & LOWER       one template over two attributes: both values together
-journals:IN             of the list "journals": whether one of its entries covers the
-                        token, and of how many words; also :BEGIN and :END
-journals:FUZZY_IN       if the list has fuzzy matches: how similar to an entry what
-                        covers the token is; also :FUZZY_BEGIN and :FUZZY_END
+journals:IN             the number of words of an entry of the list "journals" that
+                        covers the token; also :BEGIN and :END
+journals:FUZZY_IN       if the list has fuzzy matches: the similarity to an entry of the
+                        segment that covers the token; also :FUZZY_BEGIN and :FUZZY_END
 clusters:VALUE          the value of the word in the table "clusters"; :PREFIX4: its
                         first four characters
 _.topic                 the extension attribute Token._.topic
 
 In the role whole, offsets count the tokens of the segment, from its end if negative:
 
-LOWER[0] & LOWER[-1]    its first and last word; active where it has such tokens
+LOWER[0] & LOWER[-1]    its first and last word; active if it has such tokens
 LOWER*                  the words of all its tokens
-SHORT_SHAPE+            the values of all its tokens, runs of one value written once
+SHORT_SHAPE+            the values of all its tokens, each run of one value once
 TOKENS, BALANCED        of the segment itself: its length; whether brackets and quotes
                         in it are paired
-journals:MATCH          whether it is an entry of the list, and of how many words
-journals:FUZZY_MATCH    how similar to an entry it is, by tenths
-journals:SIMILARITY     the same as the strength of one feature
+journals:MATCH          the number of its words if it is an entry of the list
+journals:FUZZY_MATCH    its similarity to an entry, rounded down to tenths
+journals:SIMILARITY     one feature whose strength is this similarity
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ _ATOM = re.compile(
     r"|(?P<bag>\{(?P<from>-?\d{1,4}):(?P<to>-?\d{1,4})\}))?"
 )
 
-# A window has a template for each offset: a million of them would never be compiled.
+# The largest offset. A window has a template for each of its offsets.
 _FARTHEST = 1000
 
 
 @dataclass(frozen=True)
 class Atom:
-    """One attribute of the token `offset` places to the right; or of all tokens of a
-    segment, if `reach` is "*", with runs of one value written once, if it is "+". All
-    offsets of a `bag`, such as "{-30:30}", have one feature for each value."""
+    """One attribute of the token `offset` places to the right; with `reach` "*" of all
+    tokens of a segment, with "+" of each run of equal values once. All offsets of a
+    `bag`, such as "{-30:30}", share one feature for each value."""
 
     attribute: str
     offset: int = 0
@@ -81,7 +81,7 @@ def parse_templates(texts: Iterable[str]) -> tuple[Template, ...]:
     """Read templates in their short form.
 
     texts (Iterable[str]): See the head of this module.
-    RETURNS (Tuple[Template, ...]): In the given order, windows expanded, each once.
+    RETURNS (Tuple[Template, ...]): In this order, windows expanded, without duplicates.
     RAISES (ValueError): HS030 if one cannot be read.
     """
     found = [template for text in texts for template in _parse(text)]

@@ -26,7 +26,7 @@ def words_and_tags(doc: Doc | Span) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class _FromWord2Features:
-    """A feature function; no closure, which pickle could not save."""
+    """A feature function; a class, because pickle cannot save closures."""
 
     word2features: Callable[[Any, int], Any]
     sentence: Callable[[Doc | Span], Any]
@@ -47,7 +47,7 @@ def from_word2features(
 
     word2features (Callable[[Any, int], Any]): (sent, i) -> the features of token i, as
         `pycrfsuite.ItemSequence` takes them: a list of texts, or a dict of numbers,
-        booleans and texts, also of lists, sets and dicts, whose keys then go before.
+        booleans and texts, or again of lists, sets and dicts with names before theirs.
     sentence (Callable[[Doc], Any]): Makes the `sent` of a Doc, or of a Span that is a
         sentence; by default a list of (token.text, token.tag_).
     RETURNS (Callable[[Doc], List[List]]): For `features.functions`. Raises TypeError
@@ -57,7 +57,7 @@ def from_word2features(
 
 
 def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
-    """Add the features of a token, without those whose value is False or 0."""
+    """Add the features of a token, except those whose value is False or 0."""
     if isinstance(found, dict):
         for key, value in found.items():
             name = before + _text(key)
@@ -69,7 +69,7 @@ def _add_items(found: Any, features: list[Feature], before: str = "") -> None:
                 features.append(name if strength == 1.0 else (name, strength))
     elif isinstance(found, _LISTS):
         texts = [before + _text(one) for one in found]
-        # Sorted: the order of a set differs between processes, and so would sums.
+        # Sums depend on the order, and that of a set differs between processes.
         features += sorted(texts) if isinstance(found, _SETS) else texts
     else:
         raise TypeError(Errors.HS110.format(found=repr(found)[:60]))

@@ -1,12 +1,13 @@
-"""Features that functions of the user list, in the form that CRF tools take.
+"""Features from functions of the user, in the form of other CRF tools.
 
-A function takes a Doc and returns for each token a list of features. Each is a text,
-which gets weights of its own, or a pair of a text and a number that multiplies them:
+A function takes a Doc and returns for each token a list of features. A feature is a
+text, which gets weights of its own, or a pair of a text and a number that multiplies
+these weights:
 
     ["dark", ("height", 0.25)]      adds weight["dark"] + 0.25 * weight["height"]
 
 A feature that is listed twice counts twice; one with the number 0, or "", is ignored.
-The functions are code: a saved model has their names, the config their registrations.
+A saved model has the names of the functions; the config says how to import them.
 Threads that predict with one pipeline call them at the same time.
 """
 
@@ -30,18 +31,18 @@ from ...errors import Errors
 from ..attributes import KNOWN, is_extension
 from ..kernels.key_table import template_keys
 
-# An element of what a function lists for a token, and a function.
+# One feature of a token, and a function.
 Feature = str | tuple[str, float]
 Function = Callable[[Doc | Span], Sequence[Sequence[Feature]]]
 
-# Where a function may be read, and where it is unless told otherwise.
+# The roles that a function may have, and those that it has by default.
 FUNCTION_ROLES = ("inside", "start", "end", "within")
 DEFAULT_ROLES = ("inside",)
 
 # The most features that `Functions.once` caches: about 100 MB, with their texts.
 MOST_CACHED = 1_000_000
 
-# The largest number that a feature may have: sums of products of two are finite.
+# The largest number of a feature: sums of products of two such numbers are finite.
 _MOST = 1e100
 
 _ONE_ATOM = np.array([0, 1], np.int32)
@@ -54,8 +55,8 @@ class Listed:
     """Features that one function lists for n tokens, read in one role.
 
     role, function (str): Names.
-    token (int32 [K]): Ascending.
-    keys (uint64 [K]): Of each feature; 0: it is not active.
+    token (int32 [K]): The token of each feature, ascending.
+    keys (uint64 [K]): The key of each feature; 0: it is not active.
     strength (Optional[float64 [K]]): The number of each feature; None: 1.0 for all.
     texts (Sequence[str]): The features as they were listed.
     """
@@ -68,14 +69,14 @@ class Listed:
     texts: Sequence[str]
 
     def name(self, k: int) -> str:
-        """RETURNS (str): Readable form of the k-th feature."""
+        """RETURNS (str): The readable name of the k-th feature."""
         return f"{self.function}={self.texts[k]}"
 
 
 @dataclass
 class _Cache:
-    """Features by the id of a document, which is held so that it stays that of the
-    document, and how many more features there is room for."""
+    """Features by the id of a document, and how many more features may be cached. The
+    document is kept, so that no other object gets its id."""
 
     found: dict[int, tuple[Doc, tuple[Listed, ...]]]
     n_left: int
@@ -85,8 +86,8 @@ class Functions:
     """The functions of a feature set.
 
     functions (Mapping[str, Function]): By name.
-    roles (Mapping[str, Sequence[str]]): Of FUNCTION_ROLES those in which a function is
-        read; "inside" where none are given.
+    roles (Mapping[str, Sequence[str]]): The FUNCTION_ROLES of each function; by default
+        "inside".
     RAISES (TypeError): HS105 not a function. (ValueError): HS106 name; HS042 roles.
     """
 
@@ -110,32 +111,25 @@ class Functions:
         self._caches: dict[int, _Cache] = {}  # of threads, see `once`
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_caches": {}}  # a copy has other documents
+        return {**vars(self), "_caches": {}}  # threads and ids are of this process
 
     def __bool__(self) -> bool:
         return bool(self.functions)
 
     def check_names(self, others: Iterable[str]) -> None:
-        """Whether their features can be told from others by name.
-
-        others (Iterable[str]): Names of gazetteers and tables.
-        RAISES (ValueError): HS106 name.
-        """
+        """RAISES (ValueError): HS106 a function has the name of an attribute, or one of
+        these names of gazetteers and tables."""
         taken = {*KNOWN, *others}
         for name in self.functions:
             is_taken = name in taken or is_extension(name)
             if is_taken or not re.fullmatch(r"[\w-]+", name):
                 raise ValueError(Errors.HS106.format(found=name))
 
-    def on_tokens(self) -> Functions:
-        """All of them read in the role inside."""
-        return Functions(self.functions)
-
     @contextmanager
     def once(self) -> Iterator[None]:
-        """A context in which this thread gives a document to the functions once, though
-        it reads the document several times, alone and unchanged. At most MOST_CACHED
-        features are cached."""
+        """A context in which this thread calls the functions only once for a document
+        that it reads several times and does not change; for documents that are read one
+        at a time. At most MOST_CACHED features are cached."""
         thread = get_ident()
         self._caches[thread] = _Cache({}, MOST_CACHED)
         try:
@@ -150,11 +144,11 @@ class Functions:
     ) -> tuple[Listed, ...]:
         """The features that the functions list for concatenated documents.
 
-        docs (Sequence[Doc]): A function gets a sentence as a Span, and gets nothing
-            without tokens.
+        docs (Sequence[Doc]): A function gets a sentence as a Span; it is not called for
+            one without tokens.
         seed (Callable): (role, name of the function) -> 64 bits.
-        RETURNS (Tuple[Listed, ...]): Of each function and role.
-        RAISES (TypeError, ValueError): HS107 to HS109 it lists something else.
+        RETURNS (Tuple[Listed, ...]): One for each function and role.
+        RAISES (TypeError, ValueError): HS107 to HS109 a function returns anything else.
         """
         cache = self._caches.get(get_ident()) if self._caches else None
         if cache is None or len(docs) != 1:
@@ -199,7 +193,7 @@ def _check_each(name: str, found: Iterable[str], expected: tuple[str, ...]) -> N
 
 
 def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]]:
-    """The n lists of features of a document."""
+    """The lists of features that a function returns for the tokens of a document."""
     found = function(doc if isinstance(doc, Doc) else doc[:])
     if not isinstance(found, (list, tuple)) or len(found) != len(doc):
         is_list = isinstance(found, (list, tuple))
@@ -218,7 +212,7 @@ def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]
 def _split(
     name: str, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
 ) -> tuple[Sequence[str], NDArray[np.float64] | None]:
-    """Texts of features, and their numbers, unless all are 1."""
+    """The texts of features, and their numbers; None if all are 1."""
     texts: list[Any] = [*chain.from_iterable(by_token)]
     others = [k for k, feature in enumerate(texts) if type(feature) is not str]
     if not others:
@@ -245,7 +239,7 @@ def _split(
 
 
 def _pair(feature: Any) -> tuple[str | None, float]:
-    """A feature as a text, or None if it is no feature, and a number."""
+    """The text and the number of a feature; (None, 0) if it is none."""
     if isinstance(feature, str):
         return feature, 1.0
     if isinstance(feature, (list, tuple)) and len(feature) == 2:
@@ -258,7 +252,7 @@ def _pair(feature: Any) -> tuple[str | None, float]:
 def _token_of(
     k: int, by_token: Sequence[Sequence[Feature]], docs: Sequence[Doc]
 ) -> Token:
-    """The token for which the k-th feature is listed."""
+    """The token that has the k-th feature."""
     ends = np.cumsum([*map(len, by_token)])
     tokens = [*chain.from_iterable(docs)]
     return tokens[int(np.searchsorted(ends, k, side="right"))]

@@ -1,7 +1,7 @@
-"""The words of the entries of a list; each piece between white space is read once.
+"""The words of the entries of a list.
 
-Tokenizers divide at white space first, and a list of a million names has a third as
-many distinct pieces as names.
+Each distinct piece between white space is tokenized once: tokenizers divide at white
+space first, and a list of a million names has 300,000 distinct pieces.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
 class EntryWords:
     """The words of concatenated entries.
 
-    values (uint64 [T]): What is compared.
+    values (uint64 [T]): The hash of each word.
     first (int64 [E + 1]): Words first[e]:first[e + 1] belong to entry e.
-    texts (List[str]): Of each entry its words, joined by spaces; only if asked for.
+    texts (List[str]): The words of each entry, joined by spaces; empty if not asked
+        for.
     """
 
     values: NDArray[np.uint64]
@@ -40,7 +41,7 @@ class EntryWords:
 
 def alnum_words(text: str) -> list[str]:
     """The runs of letters and digits of a text, in lower case."""
-    # Lower case word by word: that of a sigma depends on what follows it.
+    # Word by word: the lower case of a sigma depends on the character after it.
     return [word.lower() for word in WORD.findall(text)]
 
 
@@ -51,9 +52,8 @@ def entry_words(
 
     entries (Iterable[str]): E texts.
     attr (str): What is compared; see `Gazetteer`.
-    nlp (Language): Its tokenizer divides them, if the attribute needs it; its
-        vocabulary stays as it is.
-    with_texts (bool): Whether to give the words as texts too.
+    nlp (Language): Its tokenizer divides them, unless attr is "ALNUM".
+    with_texts (bool): Whether to return the words as texts, too.
     RETURNS (EntryWords): All words.
     """
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
@@ -62,12 +62,12 @@ def entry_words(
         pieces.extend(map(numbers.__getitem__, entry.split()))
         first.append(len(pieces))
     read = _read_alnum if attr == "ALNUM" else _token_reader(attr, nlp)
-    with nlp.memory_zone():  # the vocabulary stays as it is
+    with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
         words = _words_of(numbers, read, with_texts)
     return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
 
 
-# From a piece to its values and, lazily, their texts.
+# From a piece to the hashes and texts of its words.
 Read = Callable[[str], tuple[Iterable[int], Iterable[str]]]
 
 
@@ -77,7 +77,7 @@ def _read_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
 
 
 def _token_reader(attr: str, nlp: Language) -> Read:
-    """Values as in documents: spaCy has symbols instead of hashes for some words."""
+    """Values as in documents: for some words spaCy has symbols instead of hashes."""
     attr = "orth" if attr == "LEMMA" else attr.lower()  # the entries are lemmas
     value, text = attrgetter(attr), attrgetter(f"{attr}_")
 
@@ -103,7 +103,8 @@ def _words_of(pieces: Iterable[str], read: Read, with_texts: bool) -> EntryWords
 def _compose(
     words: EntryWords, pieces: NDArray[np.int64], first: NDArray[np.int64]
 ) -> EntryWords:
-    """Words of entries from those of pieces: pieces[first[e]:first[e + 1]] are e's."""
+    """Words of entries from words of pieces; entry e has the pieces first[e] to
+    first[e + 1] - 1."""
     sizes = np.diff(words.first)[pieces]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     index = np.repeat(words.first[pieces] - ends[:-1], sizes) + np.arange(ends[-1])

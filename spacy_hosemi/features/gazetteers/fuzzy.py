@@ -1,8 +1,8 @@
 """Entries of a list that resemble segments of a document.
 
-A segment and an entry are compared as bags of words, as bags of character 3-grams (a
-space stands before and behind them), or as strings. The words are those that the list
-compares; in texts a space stands between them.
+A segment and an entry are compared as bags of words, as bags of character 3-grams (of
+the text with a space before and after it), or as strings. The text is made of the words
+that the list compares, with a space between them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...errors import Errors
+from ...values import Choice, Number, read
 from ..kernels.ngram_windows import GRAM, BagIndex
 from ..kernels.trie import SHARED
 
 SIMILARITIES = ("jaccard", "cosine", "edit")
 UNITS = ("words", "chars")
 
-# Less similar texts may share so few 3-grams that too many would have to be compared.
+# Texts less similar than this share so few 3-grams that nearly all entries would have
+# to be compared.
 LEAST_EDIT = 0.75
 
 Ints = NDArray[np.int32]
@@ -32,7 +34,7 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Fuzzy:
-    """Which entries resemble a segment.
+    """When an entry resembles a segment.
 
     similarity (str): "jaccard" or "cosine" of bags; or "edit": 1 - the Levenshtein
         distance of the texts / the length of the longer one.
@@ -48,9 +50,9 @@ class Fuzzy:
 def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
     """Check the setting `fuzzy` of a list.
 
-    settings (Optional[Mapping[str, Any]]): From the config: fields of `Fuzzy` that
-        differ from its defaults; None: exact matches only.
-    RETURNS (Optional[Fuzzy]): The same.
+    settings (Optional[Mapping[str, Any]]): Those fields of `Fuzzy` that the config
+        sets; None: exact matches only.
+    RETURNS (Optional[Fuzzy]): All fields; None: exact matches only.
     RAISES (ValueError): HS034 a setting is unknown or out of range; HS089 rapidfuzz is
         not installed.
     """
@@ -58,29 +60,24 @@ def make_fuzzy(settings: Mapping[str, Any] | None) -> Fuzzy | None:
         return None
     known = tuple(Fuzzy.__dataclass_fields__)
     if not isinstance(settings, Mapping) or not set(settings) <= set(known):
-        raise _out_of_range("fuzzy", settings, f"null, or a block of {known}")
+        expected = f"null, or a block of {known}"
+        raise ValueError(
+            Errors.HS034.format(name="fuzzy", found=settings, expected=expected)
+        )
     fuzzy = Fuzzy(**settings)
     is_edit = fuzzy.similarity == "edit"
-    for name, choices in (
-        ("similarity", SIMILARITIES),
-        ("units", UNITS[1:] if is_edit else UNITS),
+    threshold = Number(above=0.0, most=1.0)
+    if is_edit:
+        threshold = Number(least=LEAST_EDIT, most=1.0)
+    for name, kind in (
+        ("similarity", Choice(SIMILARITIES)),
+        ("units", Choice(UNITS[1:] if is_edit else UNITS)),
+        ("threshold", threshold),
     ):
-        found = getattr(fuzzy, name)
-        if found not in choices:
-            raise _out_of_range(f"fuzzy.{name}", found, f"one of {choices}")
-    least = LEAST_EDIT if is_edit else 0.0
-    threshold = fuzzy.threshold
-    is_number = isinstance(threshold, (int, float)) and not isinstance(threshold, bool)
-    if not is_number or not least <= threshold <= 1.0 or not threshold:
-        expected = f"{f'{least} or more' if least else 'above 0'} and at most 1"
-        raise _out_of_range("fuzzy.threshold", threshold, expected)
+        read(f"fuzzy.{name}", kind, getattr(fuzzy, name), Errors.HS034)
     if is_edit:
         _rapidfuzz()
     return fuzzy
-
-
-def _out_of_range(name: str, found: object, expected: str) -> ValueError:
-    return ValueError(Errors.HS034.format(name=name, found=found, expected=expected))
 
 
 def _rapidfuzz() -> Any:
@@ -93,10 +90,10 @@ def _rapidfuzz() -> Any:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Segments, in words, and the entries that they resemble.
+    """Segments and the entries that they resemble.
 
-    start, end (int32 [K]): Words, half-open.
-    entry (int32 [K]): Its number.
+    start, end (int32 [K]): The words of each segment, half-open.
+    entry (int32 [K]): The number of the entry.
     similarity (float64 [K]): From the threshold to 1.
     """
 
@@ -110,7 +107,8 @@ class Pairs:
         return Pairs(*(array[which] for array in arrays))
 
     def best(self) -> Pairs:
-        """For each segment the most similar entry, of equal ones the first."""
+        """RETURNS (Pairs): For each segment the most similar entry; of equals the
+        first."""
         order = np.lexsort((self.entry, -self.similarity, self.end, self.start))
         start, end = self.start[order], self.end[order]
         is_first = np.ones(len(order), bool)
@@ -119,14 +117,14 @@ class Pairs:
 
 
 class FuzzyIndex:
-    """Entries, and which of them resemble a segment. Any number of threads may ask.
+    """Finds the entries that resemble segments, in any number of threads.
 
     fuzzy (Fuzzy): When an entry resembles a segment.
     texts (Sequence[str]): Distinct entries, a space between their words.
-    source (Optional[uint64 [E]]): For each SHARED, or the only document that it comes
-        from; None: SHARED all.
+    source (Optional[uint64 [E]]): The only document that each entry comes from, or
+        SHARED; None: all are SHARED.
 
-    The index is made when it is first needed: a saved model has only the texts.
+    The index is built when it is first needed: a saved model has the texts alone.
     """
 
     def __init__(
@@ -137,11 +135,12 @@ class FuzzyIndex:
         self.source = np.full(len(texts), SHARED, "u8") if source is None else source
         self.source.setflags(write=False)
         self._index: BagIndex | None = None
-        self._lock = Lock()  # so that not each thread makes the index
+        self._lock = Lock()  # one thread builds the index
 
     @classmethod
     def build(cls, fuzzy: Fuzzy, texts: Iterable[str], sources: Iterable[int]) -> Any:
-        """From all entries; equal ones are one, of several documents SHARED."""
+        """RETURNS (FuzzyIndex): Of distinct entries; one from several documents is
+        SHARED."""
         source_of: dict[str, int] = {}
         for text, source in zip(texts, sources):
             if text and source_of.setdefault(text, source) != source:
@@ -153,7 +152,7 @@ class FuzzyIndex:
 
     @property
     def index(self) -> BagIndex:
-        """The bags of all entries, made when first read."""
+        """The bags of all entries."""
         if self._index is None:
             with self._lock:
                 if self._index is None:
@@ -194,14 +193,12 @@ class FuzzyIndex:
             elements = grams([" ".join(words)])
             begin, end = border[:-1], border[1:] - 1
         pairs = Pairs(*self.index.find(elements, begin, end, begins, ends))
-        return self._compared(words, pairs) if self._is_edit else pairs
-
-    @property
-    def _is_edit(self) -> bool:
-        return self.fuzzy.similarity == "edit"
+        return (
+            self._compared(words, pairs) if self.fuzzy.similarity == "edit" else pairs
+        )
 
     def _compared(self, words: Sequence[str], pairs: Pairs) -> Pairs:
-        """The candidates whose texts are similar enough as strings."""
+        """The pairs whose texts are similar enough as strings."""
         if not len(pairs.start):
             return pairs
         rapidfuzz = _rapidfuzz()
@@ -218,15 +215,13 @@ class FuzzyIndex:
 
 
 def grams(texts: Sequence[str]) -> Words:
-    """Character 3-grams of texts, each with a space before and after it.
-
-    RETURNS (uint64): One for each character, of concatenated texts.
-    """
+    """RETURNS (uint64): The character 3-grams of concatenated texts, each text with a
+    space before and after it: one for each character."""
     joined = "".join(f" {text} " for text in texts)
     chars = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
     chars = chars.astype(np.uint64)
     found = chars.copy()
-    for k in range(1, GRAM):  # 21 bits for a character
+    for k in range(1, GRAM):  # a character takes 21 bits
         found[:-k] |= chars[k:] << np.uint64(21 * k)
     ends = np.cumsum([len(text) + 2 for text in texts], dtype=np.int64)
     is_whole = np.ones(len(found), bool)

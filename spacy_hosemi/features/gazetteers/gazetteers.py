@@ -1,10 +1,10 @@
 """Lists of names, and where their entries occur in a document.
 
 Entries and documents are compared word by word. With the attribute ALNUM a word is a
-run of letters and digits in lower case, however the tokenizer divides it, and all other
-characters are ignored: "J. Am. Chem. Soc." is found in "J Am Chem Soc,". A match begins
-with the first word that begins in its first token, and ends with the last word that
-ends in its last one. With an attribute of tokens each token is one word.
+run of letters and digits in lower case, whatever the tokenization; all other characters
+are ignored: "J. Am. Chem. Soc." is found in "J Am Chem Soc,". A match begins with the
+first word that begins in a token and ends with the last word that ends in a token. With
+an attribute of tokens each token is one word.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from .matches import (
     Ints,
     Matches,
     Words,
-    join_similar,
-    nothing_similar,
 )
 from .words import ATTRIBUTES, EMPTY, DocWords, WordReader, token_words, wordless
 
@@ -43,15 +41,10 @@ MODES = ("feature", "hard")
 class Gazetteer:
     """How a list of names is used; its entries come at initialization.
 
-    attr (str): What is compared: ALNUM, ORTH, LOWER, NORM or LEMMA.
-    mode (str): "feature": a match is evidence, weighted by training. "hard": in
-        prediction an exact match is also an entity, whatever the scores. Training goes
-        by the gold annotation alone, which may disagree with a list.
-    dropout (float): The probability that an entry is overlooked in a training document,
-        so that other features learn to do without it.
-    fuzzy (Optional[Fuzzy]): Which segments that resemble an entry are evidence too;
-        None: none of them.
-    label (Optional[str]): The label of those entities; None unless the mode is "hard".
+    attr, mode, dropout, label: See SETTINGS. Training never uses a list as annotation,
+        whatever the mode. Dropout makes other features learn to do without the list.
+    fuzzy (Optional[Fuzzy]): When a segment resembles an entry, which is evidence, too;
+        None: never.
     """
 
     attr: str = "ALNUM"
@@ -61,7 +54,7 @@ class Gazetteer:
     label: str | None = None
 
 
-# The block of a list in [components.hosemi.model.gazetteers], but for fuzzy.
+# The block of a list in [components.hosemi.model.gazetteers], without fuzzy.
 SETTINGS = (
     Setting("attr", Choice(ATTRIBUTES), "ALNUM", "What is compared with the entries."),
     Setting(
@@ -75,7 +68,7 @@ SETTINGS = (
         "dropout",
         Number(least=0.0, below=1.0),
         0.0,
-        "With which probability an entry is overlooked in a training document.",
+        "The probability that an entry is ignored in a training document.",
     ),
     Setting(
         "label",
@@ -111,11 +104,12 @@ class Gazetteers:
     """All lists of a component.
 
     settings (Mapping[str, Gazetteer]): By name.
-    tries (Dict[str, Trie]): Their entries.
-    fuzzy (Dict[str, FuzzyIndex]): The entries of those with fuzzy matches.
+
+    tries (Dict[str, Trie]): The entries of each list.
+    fuzzy (Dict[str, FuzzyIndex]): The entries of each list with fuzzy matches.
 
     Any number of threads may look for matches: `compile` and `load` replace tries and
-    indices, and change none.
+    indices and never change one.
     """
 
     def __init__(self, settings: Mapping[str, Gazetteer] | None = None) -> None:
@@ -129,7 +123,10 @@ class Gazetteers:
         self._labels = [gazetteer.label for gazetteer in self.settings.values()]
         self.has_hard = any(self._labels)
         self._reader = WordReader()
-        self._nothing_similar = nothing_similar(tuple(self.settings))
+        none = np.zeros(0, np.int32)
+        places = none, none, none, none, none, none
+        names = tuple(self.settings)
+        self._nothing_similar = FuzzyMatches(names, *places, np.zeros(0), none)
 
     def __bool__(self) -> bool:
         return bool(self.settings)
@@ -143,8 +140,8 @@ class Gazetteers:
         """Replace the entries of a list.
 
         name (str): Of the list.
-        entries (Iterable): Texts; or texts with the training document that each comes
-            from, in which it will not be found in training.
+        entries (Iterable): Texts, or texts with the training document that each comes
+            from: in training it will not be found there.
         nlp (Language): Its tokenizer divides the texts, if the attribute needs it.
         """
         texts, sources = [], []
@@ -166,15 +163,15 @@ class Gazetteers:
         """All matches of all lists.
 
         doc (Doc): n tokens.
-        is_train (bool): Whether to leave out entries that come from this document
-            alone, and those that `dropout` overlooks, as in training.
-        RETURNS (Matches): By list, start and length.
+        is_train (bool): Leave out entries that come from this document alone, and those
+            that `dropout` ignores.
+        RETURNS (Matches): Sorted by list, start and length.
         """
         return self.matches_together([doc], is_train)
 
     def matches_together(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
-        """RETURNS (Matches): As `matches`, in tokens of concatenated documents; none
-        reaches over two of them."""
+        """RETURNS (Matches): As `matches`, in tokens of concatenated documents; no
+        match crosses the border of two documents."""
         names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
@@ -204,31 +201,10 @@ class Gazetteers:
 
         doc (Doc): n tokens.
         is_train (bool): As for `matches`.
-        RETURNS (FuzzyMatches): By list, start and length; of each the best entry.
+        RETURNS (FuzzyMatches): Sorted by list, start and length; with the most similar
+            entry of each segment.
         """
-        if not self.fuzzy:
-            return self._nothing_similar
-        names = tuple(self.settings)
-        parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
-        alnum = self._reader.read([doc], with_texts=True)
-        before, after = wordless(alnum, [doc])
-        for name, index in self.fuzzy.items():
-            attr = self.settings[name].attr
-            words = alnum if attr == "ALNUM" else token_words([doc], attr, True)
-            pairs = index.find(words.texts, *words.borders)
-            if is_train:
-                dropout = self.settings[name].dropout
-                pairs = _similar_in_training(doc, index, dropout, pairs)
-            found.append(pairs := pairs.best())
-            lists = np.full(len(pairs.start), names.index(name), np.int32)
-            where = lists, pairs.start, pairs.end
-            parts.append(words.locate(*where, before, after))
-        similarity = np.concatenate([pairs.similarity for pairs in found])
-        entry = np.concatenate([pairs.entry for pairs in found])
-        lists, start, end, size, first, last = np.concatenate(parts, axis=1)
-        return FuzzyMatches(
-            names, lists, start, end, size, first, last, similarity, entry
-        )
+        return self.similar_together([doc], is_train)
 
     def similar_together(
         self, docs: Sequence[Doc], is_train: bool = False
@@ -237,15 +213,35 @@ class Gazetteers:
         document by document."""
         if not self.fuzzy:
             return self._nothing_similar
-        parts = [self.similar(doc, is_train) for doc in docs]
-        return join_similar(parts, borders_of(docs))
+        names = tuple(self.settings)
+        parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
+        for doc, first_token in zip(docs, borders_of(docs)):
+            alnum = self._reader.read([doc], with_texts=True)
+            before, after = wordless(alnum, [doc])
+            for name, index in self.fuzzy.items():
+                attr, dropout = self.settings[name].attr, self.settings[name].dropout
+                words = alnum if attr == "ALNUM" else token_words([doc], attr, True)
+                pairs = index.find(words.texts, *words.borders)
+                if is_train:
+                    pairs = _similar_in_training(doc, index, dropout, pairs)
+                found.append(pairs := pairs.best())
+                lists = np.full(len(pairs.start), names.index(name), np.int32)
+                where = words.locate(lists, pairs.start, pairs.end, before, after)
+                where[[1, 2, 4, 5]] += first_token
+                parts.append(where)
+        similarity = np.concatenate([pairs.similarity for pairs in found])
+        entry = np.concatenate([pairs.entry for pairs in found])
+        lists, start, end, size, first, last = np.concatenate(parts, axis=1)
+        return FuzzyMatches(
+            names, lists, start, end, size, first, last, similarity, entry
+        )
 
     def entities(self, doc: Doc) -> list[tuple[int, int, str]]:
         """Exact matches of the lists in mode "hard".
 
         doc (Doc): n tokens.
-        RETURNS (List[Tuple[int, int, str]]): Spans, overlapping ones too; the longest
-            first, of equally long ones the leftmost, then by list.
+        RETURNS (List[Tuple[int, int, str]]): Spans, which may overlap; sorted by
+            length, the longest first, then by start and list.
         """
         if not self.has_hard:
             return []
@@ -315,11 +311,11 @@ def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:
 
 
 def _fate(mark: int, words: Iterable[int]) -> float:
-    """A number from 0 to 1, the same for all matches of an entry in a document."""
+    """A number from 0 to 1 for an entry in a document, compared with the dropout."""
     return (hash((mark, *words)) % 1_000_003) / 1_000_003
 
 
 def fingerprint(doc: Doc) -> int:
-    """RETURNS (int): 64 bits, above 1, that tell documents of different text apart. All
-    sentences of a document have its fingerprint."""
+    """RETURNS (int): 64 bits, above 1, by which to compare the texts of documents. A
+    sentence has the fingerprint of its document."""
     return hash_string(doc.doc.text) | 2

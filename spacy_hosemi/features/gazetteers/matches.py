@@ -8,7 +8,7 @@ by tenths, and :SIMILARITY of a segment, one feature with the similarity as stre
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -39,9 +39,9 @@ class Matches:
     names (Tuple[str, ...]): The lists.
     lists (int32 [K]): The list of each match.
     start, end (int32 [K]): Tokens, half-open.
-    size (int32 [K]): Words.
-    first, last (int32 [K]): start and end with the tokens without letters and digits
-        around the match, up to three on each side: a segment may include them.
+    size (int32 [K]): The number of words.
+    first, last (int32 [K]): As start and end, but with up to three tokens without
+        letters and digits on each side: a segment may include them.
     """
 
     names: tuple[str, ...]
@@ -53,17 +53,17 @@ class Matches:
     last: Ints
 
     def __getitem__(self: AnyMatches, name: str) -> AnyMatches:
-        """Those of one list."""
+        """The matches of one list."""
         return self.where(self.lists == self.names.index(name))
 
     def where(self: AnyMatches, which: NDArray[Any]) -> AnyMatches:
-        """Those of this mask, or with these indices."""
+        """The matches of a mask, or with some indices."""
         arrays = [field.name for field in fields(self)[1:]]
         return replace(self, **{name: getattr(self, name)[which] for name in arrays})
 
     @property
     def values(self) -> Words:
-        """RETURNS (uint64 [K]): Sizes as values of features."""
+        """RETURNS (uint64 [K]): Sizes as values of attributes."""
         return (_SIZES + np.minimum(self.size, _LONGEST)).astype(np.uint64)
 
     @property
@@ -72,21 +72,24 @@ class Matches:
         return np.ones(len(self.start))
 
     def on_tokens(self, n_tokens: int) -> Words:
-        """Attributes of tokens.
-
-        RETURNS (uint64 [n, 3 lists]): For each list BEGIN, IN and END: the value of the
-            longest match that begins at the token, covers it, ends with it; 0: none.
-        """
-        where = self.lists, self.start, self.end, self.values
+        """RETURNS (uint64 [n, 3 lists]): For each list BEGIN, IN and END: the largest
+        value of the `best` matches that begin at the token, cover it, end with it; 0:
+        none."""
+        found = self.best(n_tokens)
+        where = found.lists, found.start, found.end, found.values
         return columns_of_matches(*where, n_tokens, len(self.names))
+
+    def best(self: AnyMatches, n_tokens: int) -> AnyMatches:
+        """RETURNS (Matches): All of them: the longest one counts."""
+        return self
 
 
 @dataclass(frozen=True)
 class FuzzyMatches(Matches):
-    """Which segments of a document resemble entries of lists.
+    """The segments of a document that resemble entries of lists.
 
     similarity (float64 [K]): To the most similar entry.
-    entry (int32 [K]): That entry, see `FuzzyIndex`.
+    entry (int32 [K]): The most similar entry, see `FuzzyIndex`.
     """
 
     similarity: NDArray[np.float64]
@@ -94,7 +97,7 @@ class FuzzyMatches(Matches):
 
     @property
     def values(self) -> Words:
-        """RETURNS (uint64 [K]): Similarities by tenths as values of features."""
+        """RETURNS (uint64 [K]): Similarities by tenths as values of attributes."""
         tenths = np.floor(10 * self.similarity + 1e-9)
         return (_SIMILARITIES + tenths).astype(np.uint64)
 
@@ -103,20 +106,10 @@ class FuzzyMatches(Matches):
         """RETURNS (float64 [K]): Similarities."""
         return self.similarity
 
-    def on_tokens(self, n_tokens: int) -> Words:
-        """Attributes of tokens.
-
-        RETURNS (uint64 [n, 3 lists]): As of Matches, with similarities, of the `best`
-            matches.
-        """
-        found = self.best(n_tokens)
-        where = found.lists, found.start, found.end, found.values
-        return columns_of_matches(*where, n_tokens, len(self.names))
-
     def best(self, n_tokens: int) -> FuzzyMatches:
-        """RETURNS (FuzzyMatches): Those that overlap no more similar match of the same
-        list, and no longer one that is as similar. (A match is surrounded by others of
-        a word more or less.)"""
+        """RETURNS (FuzzyMatches): The matches that overlap no better one of the same
+        list: more similar, or as similar and longer. (Around a match there are others
+        with a word more or less.)"""
         if not len(self.start):
             return self
         order = np.lexsort((self.start, -self.size, -self.similarity))
@@ -133,26 +126,8 @@ class FuzzyMatches(Matches):
 NO_MATCHES = Matches((), *np.zeros((6, 0), np.int32))
 
 
-def nothing_similar(names: tuple[str, ...]) -> FuzzyMatches:
-    """RETURNS (FuzzyMatches): No matches of these lists."""
-    none = np.zeros(0, np.int32)
-    places = none, none, none, none, none, none
-    return FuzzyMatches(names, *places, similarity=np.zeros(0), entry=none)
-
-
-def join_similar(parts: Sequence[FuzzyMatches], first: Ints) -> FuzzyMatches:
-    """RETURNS (FuzzyMatches): Of concatenated documents that begin at the tokens
-    `first`, from those of each."""
-    moved = np.repeat(first[:-1], [len(part.start) for part in parts])
-    arrays = [field.name for field in fields(FuzzyMatches)[1:]]
-    found = {n: np.concatenate([getattr(x, n) for x in parts]) for n in arrays}
-    for name in ("start", "end", "first", "last"):
-        found[name] = found[name] + moved
-    return FuzzyMatches(parts[0].names, **found)
-
-
 def size_name(value: int) -> str:
-    """Readable form of one of `values`."""
+    """RETURNS (str): The readable form of one of `values`."""
     if value >= _SIMILARITIES:
         return f"{(value - _SIMILARITIES) / 10:.1f}"
     size = value - _SIZES
@@ -160,5 +135,5 @@ def size_name(value: int) -> str:
 
 
 def names_of(lists: Iterable[str], kinds: Iterable[str] = ON_TOKEN) -> tuple[str, ...]:
-    """RETURNS (Tuple[str, ...]): Attributes of these lists."""
+    """RETURNS (Tuple[str, ...]): The attributes of some lists."""
     return tuple(f"{name}:{kind}" for name in lists for kind in kinds)

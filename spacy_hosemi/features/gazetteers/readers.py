@@ -1,7 +1,6 @@
-"""Files of names and of words with a value, read one entry at a time.
+"""Files of names, and of words with a value, read one entry at a time.
 
 Plain text, patterns of spaCy's EntityRuler, and tables; each also compressed by gzip.
-Entries are texts here: the index makes tokens of them and drops duplicates.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from ...errors import Errors
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".txt", ".jsonl", *DELIMITERS)
 
-# Keys of a token pattern from which the text of the token follows.
+# Keys of a token pattern whose value is the text of the token.
 TOKEN_KEYS = ("TEXT", "ORTH", "LOWER", "NORM", "LEMMA")
 
-# The most that csv.field_size_limit takes on every platform.
+# The largest limit that csv.field_size_limit takes on every platform.
 _NO_LIMIT = 2**31 - 1
 
 
@@ -35,7 +34,7 @@ def make_gazetteer_reader(
     label: str | None = None,
     encoding: str = "utf8",
 ) -> Callable[[], Iterator[str]]:
-    """Prepare to read a gazetteer. Nothing is opened before its entries are asked for.
+    """A reader of the entries of a gazetteer; it opens the file when it is called.
 
     path (Union[str, Path]): A file that ends in .txt (one entry a line), .jsonl
         (patterns of spaCy's EntityRuler), .csv or .tsv, or in one of these and .gz.
@@ -43,9 +42,9 @@ def make_gazetteer_reader(
         in the first row, or its index from 0 if there is no such row. None is index 0.
     label (Optional[str]): Of patterns, read only those with this label; None: all.
     encoding (str): Of the file. A byte order mark is skipped.
-    RETURNS (Callable[[], Iterator[str]]): Called without arguments, yields entries in
-        the order of the file, duplicates too, white space normalized, never empty.
-        Raises ValueError then: HS080 to HS088.
+    RETURNS (Callable[[], Iterator[str]]): Yields entries in the order of the file, with
+        duplicates, white space normalized, none empty. Raises ValueError HS080 to
+        HS088.
     """
     return partial(_read_entries, Path(path), column, label, encoding)
 
@@ -53,16 +52,16 @@ def make_gazetteer_reader(
 def make_folder_reader(
     folder: str | Path | None, encoding: str = "utf8"
 ) -> Callable[[Iterable[str]], dict[str, Callable[[], Iterator[str]]]]:
-    """Prepare to read all lists of a model from one folder.
+    """Readers of all lists of a model from one folder.
 
     Registered as "spacy_hosemi.read_gazetteers.v1" in `readers`.
 
     folder (Optional[Union[str, Path]]): Has a file for each list, named after the list,
-        such as journals.txt; see `make_gazetteer_reader` for other endings. None: the
-        lists are left out, as if they had no entries.
+        such as journals.txt; see `make_gazetteer_reader` for other endings. None: all
+        lists are empty.
     encoding (str): Of the files.
-    RETURNS (Callable): From the names of the lists to the reader of each. Raises
-        ValueError then: HS080 a file is not there.
+    RETURNS (Callable): From the names of the lists to the reader of each, which raises
+        ValueError HS080 if a file does not exist.
     """
     return partial(_folder_readers, folder, encoding)
 
@@ -72,22 +71,21 @@ def _folder_readers(
 ) -> dict[str, Callable[[], Iterator[str]]]:
     if folder is None:
         return dict.fromkeys(names, no_entries)
-    paths = {name: _path_of(Path(folder), name) for name in names}
     return {
-        name: make_gazetteer_reader(path, encoding=encoding)
-        for name, path in paths.items()
+        name: make_gazetteer_reader(_path_of(Path(folder), name), encoding=encoding)
+        for name in names
     }
 
 
 def _path_of(folder: Path, name: str) -> Path:
-    """The file of a list; if there is none, the one that would be looked for first."""
+    """The file of a list; if there is none, its first possible path."""
     endings = [suffix + gz for gz in ("", ".gz") for suffix in SUFFIXES]
     paths = [folder / f"{name}{ending}" for ending in endings]
     return next((path for path in paths if path.exists()), paths[0])
 
 
 def no_entries() -> Iterator[str]:
-    """The reader of a list that is left out: it yields nothing."""
+    """RETURNS (Iterator[str]): The entries of an empty list."""
     return iter(())
 
 
@@ -97,16 +95,16 @@ def make_table_reader(
     value: str | int = 1,
     encoding: str = "utf8",
 ) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Prepare to read a table of words. Nothing is opened before rows are asked for.
+    """A reader of a table of words; it opens the file when it is called.
 
     path (Union[str, Path]): A file that ends in .csv or .tsv, or in one of these and
         .gz.
     word, value (Union[str, int]): The columns of the words and of their values: names
         in the first row, or indices from 0 if there is no such row.
     encoding (str): Of the file. A byte order mark is skipped.
-    RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Called without arguments, yields
-        words and their values in the order of the file; rows where one of them is empty
-        are left out. Raises ValueError then: HS080 to HS088.
+    RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Yields words and their values in
+        the order of the file, without rows where one of them is empty. Raises
+        ValueError HS080 to HS088.
     """
     return partial(_read_table, Path(path), (word, value), encoding)
 
@@ -116,15 +114,10 @@ def _read_table(
 ) -> Iterator[tuple[str, str]]:
     suffix = _check_path(path, tuple(DELIMITERS))
     lines = _read_lines(path, encoding)
-    is_empty = True
-    for cells in _read_columns(path, lines, columns, DELIMITERS[suffix]):
-        word, value = map(_normalize, cells)
-        if word and value:
-            is_empty = False
-            yield word, value
-    if is_empty:
-        wanted = "word {!r} and value {!r}".format(*columns)
-        raise ValueError(Errors.HS082.format(path=path, wanted=wanted))
+    rows = _read_columns(path, lines, columns, DELIMITERS[suffix])
+    wanted = "word {!r} and value {!r}".format(*columns)
+    for cells in _not_blank(path, rows, wanted):
+        yield cells[0], cells[1]
 
 
 def _read_entries(
@@ -132,20 +125,27 @@ def _read_entries(
 ) -> Iterator[str]:
     suffix = _check_path(path)
     _check_arguments(path, suffix, column, label)
-    texts = _read_lines(path, encoding)
-    if suffix == ".jsonl":
-        texts = _read_patterns(path, texts, label)
-    elif suffix in DELIMITERS:
-        rows = _read_columns(path, texts, [column or 0], DELIMITERS[suffix])
-        texts = (cell for (cell,) in rows)
+    lines = _read_lines(path, encoding)
+    if suffix in DELIMITERS:
+        rows = _read_columns(path, lines, [column or 0], DELIMITERS[suffix])
+    else:
+        texts = _read_patterns(path, lines, label) if suffix == ".jsonl" else lines
+        rows = ([text] for text in texts)
+    for row in _not_blank(path, rows, f"column {column!r} and label {label!r}"):
+        yield row[0]
+
+
+def _not_blank(
+    path: Path, rows: Iterable[list[str]], wanted: str
+) -> Iterator[list[str]]:
+    """Rows with normalized white space and no blank cell; HS082 if there are none."""
     is_empty = True
-    for text in texts:
-        entry = _normalize(text)
-        if entry:
+    for row in rows:
+        cells = [*map(_normalize, row)]
+        if all(cells):
             is_empty = False
-            yield entry
+            yield cells
     if is_empty:
-        wanted = f"column {column!r} and label {label!r}"
         raise ValueError(Errors.HS082.format(path=path, wanted=wanted))
 
 
@@ -154,7 +154,7 @@ def _normalize(text: str) -> str:
 
 
 def _check_path(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> str:
-    """The suffix of the file, without .gz."""
+    """The suffix of a file, without .gz; HS080, HS081 if it cannot be read."""
     if not path.exists():
         raise ValueError(Errors.HS080.format(path=path))
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
@@ -206,7 +206,7 @@ def _open(path: Path, encoding: str) -> IO[str]:
 
 
 def _read_lines(path: Path, encoding: str) -> Iterator[str]:
-    """Lines with their ends; errors name the line."""
+    """Lines with their ends; errors give the number of the line."""
     number = 0
     with _open(path, encoding) as lines:
         try:
@@ -214,8 +214,8 @@ def _read_lines(path: Path, encoding: str) -> Iterator[str]:
                 number += 1
                 yield line
         except UnicodeDecodeError as error:
-            # Files are decoded in blocks. All lines that end before this block were
-            # yielded already, those that end in it before the error were not.
+            # Files are decoded in blocks. Lines that end before this block have been
+            # yielded; those that end in the block before the error have not.
             before = error.object[: error.start].decode(error.encoding, "replace")
             number += 1 + len(re.findall(r"\r\n?|\n", before))
             raise ValueError(
@@ -241,10 +241,10 @@ def _read_patterns(
             continue
         try:
             found_label, pattern = _parse_pattern(line)
-            # Patterns under other labels may have operators: they are not read.
+            # Patterns with other labels are not read: they may have operators.
             is_wanted = label is None or label == found_label
             text = _text_of(pattern) if is_wanted else ""
-            text.encode("utf8")  # half of a pair, "\ud83d", is JSON but no text
+            text.encode("utf8")  # JSON may have half of a surrogate pair, "\ud83d"
         except ValueError as error:
             raise ValueError(
                 Errors.HS085.format(
@@ -254,11 +254,11 @@ def _read_patterns(
         yield text
 
 
-# Errors of the functions below name what is wrong, and `_read_patterns` adds the line.
+# Errors of the functions below say what is wrong; `_read_patterns` adds the line.
 
 
 def _parse_pattern(line: str) -> tuple[str, object]:
-    """Label and pattern of one line."""
+    """The label and the pattern of one line."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -301,7 +301,7 @@ def _shorten(value: object) -> str:
 def _read_columns(
     path: Path, lines: Iterator[str], columns: Sequence[str | int], delimiter: str
 ) -> Iterator[list[str]]:
-    """The cells of these columns, row by row."""
+    """The cells of some columns, row by row."""
     rows = _read_rows(path, lines, delimiter)
     indices = [column if isinstance(column, int) else 0 for column in columns]
     if any(isinstance(column, str) for column in columns):
@@ -333,11 +333,11 @@ def _read_rows(
     path: Path, lines: Iterator[str], delimiter: str
 ) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not blank, each with the number of its first line."""
-    # strict: else a quote that is never closed makes one cell of the rest of the file.
+    # Unless strict, all text after an unclosed quote would become one cell.
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     while True:
         number = reader.line_num + 1
-        # The limit is one for the whole process, so it is lifted for a row at a time.
+        # The limit is global to the process: lift it for one row at a time.
         limit = csv.field_size_limit(_NO_LIMIT)
         try:
             cells = next(reader)

@@ -22,12 +22,13 @@ ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
 
 EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
-# Tokens without letters and digits on each side of a match that a segment may include.
+# The number of tokens without letters and digits on each side of a match that a segment
+# may include.
 _AROUND = 3
 
 _ORTH_AND_SPACE: Any = (ORTH, SPACY)
 
-# A character that a word goes on with in the next token; CJK ones are words alone.
+# A character at which a word continues across tokens; a CJK character is a word alone.
 _JOINING = re.compile(rf"[^\W_{CJK}]")
 
 # The most tokens that are cached, and their characters together: about 50 MB.
@@ -38,9 +39,9 @@ _CACHE_SIZE, _CACHE_CHARACTERS = 200_000, 4_000_000
 class DocWords:
     """The words of concatenated documents.
 
-    values (uint64 [W]): What is compared, as hashes of `texts`.
+    values (uint64 [W]): The hash of each word.
     first, last (int32 [W]): The tokens in which each begins and ends.
-    texts (List[str]): The words themselves; none where they were not asked for.
+    texts (List[str]): The words; empty if not asked for.
     docs (int32 [D + 1]): The first word of each document, and W.
     """
 
@@ -52,7 +53,7 @@ class DocWords:
 
     @property
     def borders(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        """Which words begin a token, and which end one."""
+        """Whether each word begins a token, and whether it ends one."""
         is_border = np.ones(len(self.first) + 1, np.uint8)
         is_border[1:-1] = self.first[1:] != self.last[:-1]
         return is_border[:-1], is_border[1:]
@@ -60,7 +61,7 @@ class DocWords:
     def locate(
         self, lists: Ints, start: Ints, end: Ints, before: Ints, after: Ints
     ) -> NDArray[np.int32]:
-        """From matches in words to the first arrays of `Matches`, [6, K]."""
+        """RETURNS (int32 [6, K]): The arrays of `Matches`, from matches in words."""
         i, j = self.first[start], self.last[end - 1] + 1
         found = np.empty((6, len(lists)), np.int32)  # np.stack takes longer
         found[0], found[1], found[2], found[3] = lists, i, j, end - start
@@ -69,9 +70,9 @@ class DocWords:
 
 
 class WordReader:
-    """Words of documents, by the attribute ALNUM, with a cache of the words of tokens.
+    """Reads the words of documents by the attribute ALNUM, and caches those of tokens.
 
-    Any number of threads may read: cached words are not changed, and a full cache is
+    Any number of threads may read: cached words never change, and a full cache is
     replaced by an empty one.
     """
 
@@ -80,16 +81,16 @@ class WordReader:
         self._n_characters = 0
 
     def read(self, docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
-        """RETURNS (DocWords): A word may reach over tokens: "Don't" is "don" and "t",
-        whether or not the tokenizer divides it into "Do" and "n't"."""
+        """RETURNS (DocWords): A word may cross borders of tokens: "Don't" is "don" and
+        "t", also if its tokens are "Do" and "n't"."""
         values: list[int] = []
         texts: list[str] = []
-        sizes: list[int] = []  # how many words begin in each token
+        sizes: list[int] = []  # the number of words that begin in each token
         joined: list[_Joined] = []
         borders = [0]
         for doc in docs:
             strings = doc.vocab.strings
-            open_text = ""  # the last word, if the next token may go on with it
+            open_text = ""  # the last word, if it may continue in the next token
             for orth, space in zip(*doc.to_array(_ORTH_AND_SPACE).T.tolist()):
                 token = self._known.get(orth) or self._add(strings[orth], orth)
                 words, hashes, may_go_on, last = token
@@ -132,8 +133,8 @@ class WordReader:
 
 
 class _TokenWords(NamedTuple):
-    """The words of a token; whether it begins with one, which a word before may go on
-    with; and the one that it ends with, or ""."""
+    """The words of a token; whether it begins with a character that continues a word;
+    the word that it ends with, or ""."""
 
     words: tuple[str, ...]
     hashes: tuple[int, ...]
@@ -142,8 +143,8 @@ class _TokenWords(NamedTuple):
 
 
 class _Joined(NamedTuple):
-    """A word that reaches over several tokens: its number and its parts, and the tokens
-    of all parts but the first."""
+    """A word in several tokens: its number, its parts, and the tokens of all parts but
+    the first."""
 
     word: int
     parts: list[str]
@@ -151,7 +152,7 @@ class _Joined(NamedTuple):
 
 
 def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> DocWords:
-    """RETURNS (DocWords): Each token as one word, by an attribute of tokens."""
+    """RETURNS (DocWords): Each token is one word, by an attribute of tokens."""
     found = [doc.to_array(attr) for doc in docs]
     values = np.concatenate(found).astype(np.uint64)
     every = np.arange(len(values), dtype=np.int32)
@@ -162,8 +163,6 @@ def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> Doc
 
 
 def wordless(words: DocWords, docs: Sequence[Doc]) -> tuple[Ints, Ints]:
-    """Numbers of tokens without a word before and after each border of tokens.
-
-    RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): At most three.
-    """
+    """RETURNS (Tuple[int32 [n + 1], int32 [n + 1]]): The number of adjacent tokens
+    without a word before and after each border of tokens, at most three."""
     return count_wordless(words.first, words.last, borders_of(docs), _AROUND)

@@ -1,7 +1,7 @@
 """Feature keys of tokens, and the dictionary from keys to rows.
 
 A key is a 64-bit hash of (template, values); 0 means that the template is not active.
-A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
+A row is the index of a known key in a weight matrix [R, L]; -1: the key is unknown.
 """
 
 import numpy as np
@@ -55,8 +55,8 @@ def template_keys(
 cdef class RowTable:
     """Exact dictionary from keys to rows, by open addressing.
 
-    Any number of threads may read a table that nobody extends: who extends one that
-    others may read takes a `copy` first.
+    Any number of threads may read a table that nobody extends: to extend a table that
+    others may read, `copy` it first.
 
     keys (uint64 [R]): Distinct keys, none of them 0; the position of a key is its row.
         Read-only.
@@ -79,7 +79,7 @@ cdef class RowTable:
         while size < 2 * len(self.keys):
             size *= 2
         if size > self._mask + 1:
-            # Key and row side by side: each access to a large table waits for memory.
+            # Key and row are adjacent: each access to a large table waits for memory.
             self._slots = np.zeros((size, 2), np.uint64)
             self._mask = size - 1
             n_old = 0
@@ -94,7 +94,7 @@ cdef class RowTable:
                 self._slots[slot, 0], self._slots[slot, 1] = keys_[row], row
 
     def copy(self):
-        """RETURNS (RowTable): One with the same rows, to be extended on its own."""
+        """RETURNS (RowTable): A table with the same rows, which may be extended."""
         cdef RowTable other = RowTable.__new__(RowTable)
         other.keys, other._mask = self.keys, self._mask
         other._slots = np.array(self._slots)

@@ -9,12 +9,12 @@ m that has o elements in common with a bag of size s resembles it by
                (1 - threshold) max(s, m) edits apart or less: each edit changes three
                of max(s, m) 3-grams at most, so o >= max(s, m) - 3 edits
 
-All windows of at least the threshold are found, exactly. Such a window has at least
-`least` elements in common with the bag, so also `hits` of any s - least + hits elements
-of the bag. Only these, the rarest ones, point to it (prefix filter: Bayardo, Ma and
-Srikant 2007; with more than one hit: Wang, Li and Feng 2012). hits = least / 2 took the
-least time on names: with 1 many bags are compared in vain, with `least` the frequent
-elements point to all bags.
+All windows with at least the threshold are found, exactly. Such a window has at least
+`least` elements in common with the bag, and so at least `hits` of any s - least + hits
+elements of the bag. Only its rarest elements, this many, point to the bag (prefix
+filter: Bayardo, Ma and Srikant 2007; with more than one hit: Wang, Li and Feng 2012).
+hits = least / 2 took the least time on names: with 1 hit many bags are compared in
+vain, with `least` hits frequent elements point to all bags.
 """
 
 import numpy as np
@@ -32,15 +32,15 @@ cdef enum:
 
 MEASURES = ("jaccard", "cosine", "edit")
 
-# Elements of a window that an edit changes: the n of the n-grams.
+# The n of the n-grams: an edit changes this many elements of a window.
 GRAM = 3
 
-# Tolerance for rounding in bounds; similarities are compared without it.
+# Tolerance for rounding in bounds; similarities are compared exactly.
 _EPSILON = 1e-9
 
 
 cdef class BagIndex:
-    """Bags, and those that each element points to. Any number of threads may `find`.
+    """Bags, and the bags that each element points to. Any number of threads may `find`.
 
     elements (uint64 [T]): The elements of concatenated bags.
     first (int64 [E + 1]): Elements first[e]:first[e + 1] belong to bag e.
@@ -63,7 +63,7 @@ cdef class BagIndex:
         rank = np.empty(len(keys), np.uint64)
         rank[rarest] = np.arange(len(keys), dtype=np.uint64)
         self._table = RowTable(keys[rarest])
-        # Pairs of 32-bit numbers are sorted as one number: ten times faster.
+        # Pairs of 32-bit numbers are sorted as 64-bit numbers: ten times faster.
         sizes = np.diff(first)
         owner = np.repeat(np.arange(len(sizes), dtype=np.uint64), sizes)
         pairs = np.sort(owner << np.uint64(32) | rank[inverse.reshape(-1)])
@@ -86,7 +86,7 @@ cdef class BagIndex:
         return sum(array.nbytes for array in arrays)
 
     def _limits(self, sizes):
-        """For each bag the least overlap, and the sizes of windows to look at."""
+        """For each bag the least overlap, and the least and largest size of windows."""
         t = self._threshold
         ratio = t * t if self._measure == COSINE else t
         share = 1 - GRAM * (1 - t) if self._measure == EDIT else ratio
@@ -128,7 +128,7 @@ cdef class BagIndex:
 
 
 def _mixed(const uint64_t[::1] elements):
-    """RETURNS (uint64 [M]): Hashes of the elements, whose last bits differ too."""
+    """RETURNS (uint64 [M]): Hashes of the elements, which vary in all bits."""
     mixed = np.empty(elements.shape[0], np.uint64)
     cdef uint64_t[::1] mixed_ = mixed
     cdef Py_ssize_t m
@@ -220,7 +220,7 @@ def _find_windows(
             size = first[e + 1] - first[e]
             before = -1
             for h in range(first_hit[b], first_hit[b + 1] - hits[e] + 1):
-                # Windows with this first hit: so each window is compared once.
+                # Windows whose first hit is this one: each window is compared once.
                 if (
                     place[h] == before
                     or place[h + hits[e] - 1] - place[h] >= longest[e]

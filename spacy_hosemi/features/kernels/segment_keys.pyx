@@ -1,7 +1,4 @@
-"""Keys of templates that see a whole segment.
-
-A key is a 64-bit hash of (template, values), as for tokens.
-"""
+"""Keys of templates that read a whole segment: 64-bit hashes of (template, values)."""
 
 import numpy as np
 
@@ -9,8 +6,8 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 
 from ...core.simd.simd cimport mix
 
-# How an atom reads a segment: the value of one token, counted from the segment's start
-# (AT), those of all tokens in order (ALL), the same with runs written once (RUNS), or a
+# What an atom reads: the value of one token, counted from the start of the segment
+# (AT), of all tokens in order (ALL), of each run of equal values once (RUNS), or a
 # value of the segment itself (OF_SEGMENT).
 AT, ALL, RUNS, OF_SEGMENT = range(4)
 cdef enum:
@@ -19,7 +16,7 @@ cdef enum:
 # Results of `balance`.
 NEITHER, BALANCED, OPEN_BRACKETS, OPEN_QUOTES, OPEN_BOTH = 0, 10, 11, 12, 13
 
-# In place of an absent value within a sequence.
+# Stands for an absent value within a sequence.
 cdef uint64_t _GAP = 3
 
 
@@ -72,7 +69,7 @@ cdef uint64_t _sequence(
     Py_ssize_t column,
     Py_ssize_t start,
     Py_ssize_t end,
-    bint runs,                          # write runs of equal values once
+    bint runs,                          # read each run of equal values once
 ) noexcept nogil:
     cdef uint64_t h = 0, last = 0
     cdef bint is_absent = True

@@ -1,8 +1,8 @@
 """All entries of lists that occur in a sequence of words.
 
-A node of a trie of words is known by the 64-bit hash of the words that lead to it, so a
-trie is two arrays, built by sorting and looked up by hashing. (Among a million nodes
-two have the same hash with a probability of 1 in 40 million.)
+A node of a trie of words is identified by a 64-bit hash of the words that lead to it.
+So a trie is two arrays, built by sorting and read by hashing. (The probability that two
+of a million nodes have the same hash is 1 in 40 million.)
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from ...core.simd.simd cimport mix
 from .key_table cimport RowTable
 
-# Values of `source`: the node is no entry, or an entry of no single document.
+# Values of `source`: the node is no entry; or an entry not only of one document.
 NO_ENTRY, SHARED = 0, 1
 
 _NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
@@ -66,7 +66,7 @@ cdef class Trie:
         is_new = np.ones(len(ways), bool)
         is_new[1:] = ways[1:] != ways[:-1]
         keys = ways[is_new]  # np.unique takes four times as long
-        order = np.argsort(ends)  # neighbours are looked up in the same place
+        order = np.argsort(ends)  # sorted keys are found faster
         full, rows = full[order], np.searchsorted(keys, ends[order])
         if sources is None:
             source = np.zeros(len(keys), np.uint8)

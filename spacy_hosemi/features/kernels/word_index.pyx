@@ -8,8 +8,8 @@ from libc.stdint cimport int32_t, uint64_t
 cdef class Numbering:
     """Dictionary that numbers keys 0, 1, 2, .. as they are added.
 
-    Any number of threads may call `find` while one calls `add`: no other thread runs
-    while a key is entered, or while larger arrays replace those that are full.
+    Any number of threads may call `find` while one calls `add`: the GIL is held while a
+    key is entered, and while larger arrays replace full ones.
 
     keys (uint64 [K]): In this order; distinct.
     """

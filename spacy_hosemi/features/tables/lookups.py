@@ -1,7 +1,6 @@
-"""Tables that spacy-lookups-data has: clusters of words, how frequent they are, and how
-they are written.
+"""Tables of the package spacy-lookups-data: clusters, frequency and case of words.
 
-The package is not needed once a model is trained: rows are stored in the model.
+A trained model stores the rows and does not need the package.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ...errors import Errors
 
 NAMES = ("cluster", "frequency", "case")
 
-# Borders between shares of a word's occurrences that are told apart.
+# The borders between the classes of the shares of a word's occurrences.
 SHARES = (0.02, 0.1, 0.3, 0.7, 0.95)
 
 Rows = Iterator[tuple[str, str]]
@@ -27,20 +26,19 @@ Rows = Iterator[tuple[str, str]]
 def make_lookups_reader(
     name: str = "cluster", lang: str = "en"
 ) -> Callable[[], Iterator[tuple[str, str]]]:
-    """Prepare to read a table of spacy-lookups-data. Nothing is opened before rows are
-    asked for.
+    """A reader of a table of spacy-lookups-data; it opens the table when it is called.
 
-    name (str): Which table. "cluster": the path from the root of a tree to the word's
-        Brown cluster (Brown et al. 1992), a string of 0 and 1, whose prefixes are
-        larger clusters. "frequency": minus the logarithm of its probability, rounded
-        down. "case": for a word of letters, in lower case, three digits: how often it
-        is written so, with a capital, and in capitals, from 0 for hardly ever to 5 for
+    name (str): "cluster": the path from the root of a tree to the word's Brown cluster
+        (Brown et al. 1992), a string of 0 and 1, whose prefixes are larger clusters.
+        "frequency": minus the logarithm of the word's probability, rounded down.
+        "case": for a lower-case word of letters three digits: how often it is written
+        in lower case, with a capital, and in capitals, from 0 for hardly ever to 5 for
         nearly always.
     lang (str): A language that has the table: "de", "en", "es", and "el" without
         clusters.
-    RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Called without arguments, yields
-        words and their values, frequent words first. Raises HS123 (ValueError) if no
-        installed package has the table.
+    RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Yields words and their values,
+        frequent words first. Raises HS123 (ValueError) if no installed package has the
+        table.
     RAISES (ValueError): HS077 unknown name.
     """
     if name not in NAMES:
@@ -53,7 +51,10 @@ def _clusters(lang: str) -> Rows:
     """The numbers are paths from the root, with the first step in the lowest bit."""
     clusters = _load(lang, "lexeme_cluster")
     width = max(clusters.values(), default=0).bit_length()
-    for word in sorted(clusters, key=_rank(lang), reverse=True):
+    has_probs = "lexeme_prob" in registry.lookups.get(lang)
+    probs = _load(lang, "lexeme_prob") if has_probs else {}
+    by_rank = sorted(clusters, key=lambda x: probs.get(x, -math.inf), reverse=True)
+    for word in by_rank:
         if clusters[word]:
             yield word, f"{clusters[word]:b}"[::-1].ljust(width, "0")
 
@@ -77,8 +78,8 @@ def _cases(lang: str) -> Rows:
 
 
 def _counted(lang: str) -> Iterator[tuple[str, float]]:
-    """Words with the logarithm of their probability, without words that were not seen,
-    which all have the least one."""
+    """Words with their log probabilities, without words that were not seen: these have
+    the least one."""
     probs = _load(lang, "lexeme_prob")
     least = min(probs.values(), default=0.0)
     for word in sorted(probs, key=probs.__getitem__, reverse=True):
@@ -86,15 +87,8 @@ def _counted(lang: str) -> Iterator[tuple[str, float]]:
             yield word, probs[word]
 
 
-def _rank(lang: str) -> Callable[[str], float]:
-    """RETURNS (Callable): Word -> the logarithm of its probability, or -inf."""
-    known = registry.lookups.get(lang)
-    probs = _load(lang, "lexeme_prob") if "lexeme_prob" in known else {}
-    return lambda word: probs.get(word, -math.inf)
-
-
 def _load(lang: str, table: str) -> dict[str, Any]:
-    """RAISES (ValueError): HS123 no installed package has the table."""
+    """A table of a language; HS123 if no installed package has it."""
     of_lang = registry.lookups.get_all()
     having = sorted(x for x, tables in of_lang.items() if table in tables)
     if lang not in having:

@@ -1,7 +1,7 @@
 """Tables: a value for each word of a file, such as its cluster or its kind.
 
-The settings stand in the model block, the file in `[initialize]`, its content is stored
-in the model. A table is read for a lexeme, and cached like attributes of lexemes.
+Settings are in the model block of the config, the file is named in `[initialize]`, and
+the model stores its content. A table is an attribute of lexemes, and cached like these.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ _KIND = re.compile(rf"{VALUE}|{PREFIX}[1-9][0-9]{{0,3}}")
 class Table:
     """How a table is used; its rows come at initialization.
 
-    attr (str): What of a word is looked up: ORTH, LOWER, NORM, SHAPE, PREFIX, SUFFIX.
-    prefixes (Tuple[int, ...]): Lengths of prefixes of a value that are read too: those
-        of the name of a cluster are larger clusters around it.
+    attr, prefixes: See SETTINGS. A prefix of the path of a cluster is a larger cluster.
     """
 
     attr: str = "LOWER"
@@ -44,13 +42,13 @@ MAX_PREFIX = 1000
 # The block of a table in [components.hosemi.model.tables].
 SETTINGS = (
     Setting(
-        "attr", Choice(ATTRIBUTES), "LOWER", "What of a word is looked up in the table."
+        "attr", Choice(ATTRIBUTES), "LOWER", "Which attribute of a word is looked up."
     ),
     Setting(
         "prefixes",
         ListOf(Whole(1, MAX_PREFIX)),
         (),
-        "Features of the first characters of a value, too: for each of these sizes.",
+        "Numbers of first characters of a value, each read as a feature of its own.",
     ),
 )
 
@@ -70,10 +68,7 @@ def make_table(
 
 @dataclass(frozen=True)
 class _Rows:
-    """Hashes of words, ascending, and which of the distinct values each word has.
-
-    RAISES (ValueError): The arrays do not fit together.
-    """
+    """Hashes of words, ascending, and the index of the value of each word."""
 
     words: NDArray[np.uint64]
     value: NDArray[np.int32]
@@ -105,7 +100,7 @@ _NO_ROWS = _Rows(np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
 
 
 class Tables:
-    """All tables of a component; a table is replaced as a whole.
+    """All tables of a component. A table is replaced as a whole.
 
     settings (Mapping[str, Table]): By name.
     """
@@ -121,10 +116,10 @@ class Tables:
         """Replace the rows of a table.
 
         name (str): Of the table.
-        rows (Iterable[Tuple[str, str]]): Words and their values; of several rows for
-            one word the first counts.
+        rows (Iterable[Tuple[str, str]]): Words and their values; a word has the value
+            of its first row.
         """
-        # A file may have words in any case: those that differ in case only are one.
+        # Words of a file that differ in case only are one word.
         is_lower = self.settings[name].attr == "LOWER"
         words, value = [], []
         numbers: dict[str, int] = {}
@@ -140,7 +135,8 @@ class Tables:
         return len(self._rows[name].words)
 
     def reader(self, attribute: str) -> Callable[[Lexeme], str | None]:
-        """RETURNS (Callable): The reader of "clusters:VALUE" or "clusters:PREFIX4"."""
+        """RETURNS (Callable): Reads an attribute of a template, such as
+        "clusters:VALUE" or "clusters:PREFIX4"."""
         name, _, kind = attribute.partition(":")
         key = self.settings[name].attr.lower()
         size = int(kind.removeprefix(PREFIX)) if kind != VALUE else None
@@ -169,6 +165,6 @@ class Tables:
 
 
 def reads_table(attribute: str, tables: Iterable[str]) -> bool:
-    """Whether an attribute of a template is one of these tables."""
+    """Whether an attribute of a template reads one of these tables."""
     name, _, kind = attribute.partition(":")
     return name in tables and bool(_KIND.fullmatch(kind))

@@ -1,7 +1,6 @@
-"""Sparse features: keys to rows, rows to scores, gradients back to rows.
+"""Sums the weights of active features to scores, and adds gradients to weights.
 
-A key is a 64-bit hash of (template, values); 0 means that the template is not active.
-A row is the place of a known key in a weight matrix [R, L], -1 if unknown.
+A row is the index of a feature in a weight matrix [R, L].
 """
 
 import numpy as np
@@ -14,7 +13,7 @@ from ...core.chart.columns cimport Entry
 from ...core.simd.simd cimport prefetch
 from ...core.potentials import CELLS, ENTRIES
 
-# Rows that are asked for ahead of their turn.
+# The weights of this many rows ahead are fetched from memory.
 cdef Py_ssize_t AHEAD = 8
 
 
@@ -65,7 +64,8 @@ def gather_pairs(
     const double[::1] weights,          # IN  [N]
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
-    """`gather` where row r has weights in some columns, from first_pair[r] on."""
+    """`gather` where each row has weights in some columns: row r those of the pairs
+    first_pair[r] to first_pair[r + 1] - 1."""
     if rows.shape[0] and weights.shape[0]:
         with nogil:
             kernels.gather_pairs(
@@ -121,7 +121,7 @@ def gather_strengths(
     const double[::1] weights,          # IN  [N]
     double[:, ::1] scores,              # OUT [n, L] added to
 ):
-    """`gather` or `gather_pairs` where each row counts with a strength.
+    """`gather` or `gather_pairs` where each row is multiplied by a strength.
 
     scores[i] += sum of strength * weights[row] over the rows of token i
     """
@@ -173,7 +173,7 @@ def gather_cells(
     const double[::1] weights,          # IN  [N]
     Py_ssize_t n_labels,                # IN  L
 ):
-    """RETURNS (CELLS): For each weight of each row strength * weight."""
+    """RETURNS (CELLS): A cell with strength * weight for each weight of each row."""
     cdef Py_ssize_t k, a, at = 0, n = 0
     cdef bint is_dense = first_pair.shape[0] == 0
     for k in range(rows.shape[0]):
@@ -201,7 +201,7 @@ def gather_entries(
     const int32_t[::1] columns,         # IN  [N]
     const double[::1] weights,          # IN  [N]
 ):
-    """RETURNS (ENTRIES): For each weight of each row one."""
+    """RETURNS (ENTRIES): An entry for each weight of each row."""
     cdef Py_ssize_t k, a, at = 0, n = 0
     for k in range(rows.shape[0] if weights.shape[0] else 0):
         a = first_pair[rows[k]]
@@ -230,7 +230,7 @@ def scatter_entries(
     with nogil:
         for k in range(rows.shape[0]):
             for a in range(first_pair[rows[k]], first_pair[rows[k] + 1]):
-                if d_entries[at].score != 0.0:  # what is far away is left there
+                if d_entries[at].score != 0.0:  # else do not fetch the weight
                     d_weights[a] += d_entries[at].score
                 at += 1
 

@@ -1,8 +1,8 @@
-"""Scores of the children of label nodes, for given segments.
+"""Scores of the children of the nodes of a label tree, for given segments.
 
-Nodes of a label tree are numbered so that the children of one are neighbours. A row has
-weights in some nodes, ascending, so its weights for the children of a node lie side by
-side, and are found by bisection: what the other thousands of nodes have costs nothing.
+The children of a node have consecutive numbers. A row has weights in some nodes,
+ascending, so its weights for the children of a node are adjacent and found by
+bisection: the weights of thousands of other nodes cost nothing.
 
     scores[at[k] + c] += sum of weight[row, first child of node[k] + c]
                          over the rows of the tokens from[k] .. to[k] - 1
@@ -14,19 +14,19 @@ from ...errors import Errors
 
 
 cdef class ChildRows:
-    """Which rows the children of nodes read, in one role.
+    """The rows that the children of nodes read, in one role.
 
-    begin, stop (int32 [K]): Tokens of each segment that count in the role.
-    node (int32 [K]): Its node.
-    at (int64 [K]): Where the scores of its children begin.
+    begin, stop (int32 [K]): The tokens of each segment that are read in the role.
+    node (int32 [K]): The node of the segment.
+    at (int64 [K]): The index of the score of its first child.
     first (int32 [n + 1]), rows (int32): Rows of token i are
         rows[first[i]:first[i + 1]].
-    strength (Optional[float64]): The value of each; None: all 1.0.
+    strength (Optional[float64]): The strength of each row; None: all 1.0.
     first_child (int32 [V + 1]): The children of v are first_child[v] to
         first_child[v + 1] - 1.
     first_pair (int32 [R + 1]), columns (int32 [N]): Nodes in which rows have weights,
         ascending within a row.
-    RAISES (ValueError): HS114 arrays that do not fit; weights only when they are read.
+    RAISES (ValueError): HS114 arrays that do not fit; pairs are checked when read.
     """
 
     cdef const int32_t[::1] begin, stop, node, first, rows, first_child
@@ -80,7 +80,7 @@ cdef class ChildRows:
             raise ValueError(Errors.HS114)
 
     def gather(self, const double[::1] weights, double[::1] scores, double scale=1.0):
-        """Add to scores the weights [N] that are read, multiplied by `scale`."""
+        """Add the weights [N] of active rows, multiplied by `scale`, to scores."""
         self._pass(weights, scores, None, None, scale)
 
     def scatter(self, const double[::1] d_scores, double[::1] d_weights):
@@ -115,7 +115,7 @@ cdef class ChildRows:
                 for t in range(self.first[self.begin[k]], self.first[self.stop[k]]):
                     row = self.rows[t]
                     a, end = self.first_pair[row], self.first_pair[row + 1]
-                    # Of the pairs only these are looked at: a model has many more.
+                    # Check only the pairs that are read: a model has many more.
                     if not 0 <= a <= end <= n_weights:
                         is_sound = False
                         break
@@ -123,7 +123,7 @@ cdef class ChildRows:
                     much = scale if self.strength is None else scale * self.strength[t]
                     if is_gather and a + high - low <= end and (
                         self.columns[a + high - low - 1] == high - 1
-                    ):  # of all children, as most rows have them
+                    ):  # weights for all children, as most rows have them
                         _add(&weights[a], much, &scores[self.at[k]], high - low)
                         continue
                     while a < end and self.columns[a] < high:
@@ -139,7 +139,7 @@ cdef class ChildRows:
     cdef Py_ssize_t _first_from(
         self, Py_ssize_t low, Py_ssize_t high, int32_t node
     ) noexcept nogil:
-        """The first weight of these in this node or a later one."""
+        """The first weight from low to high - 1 in this node or a later one."""
         cdef Py_ssize_t middle
         while low < high:
             middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Steps of sparse optimizers: only rows that the gradient of a batch touches move."""
+"""Steps of sparse optimizers, which change only rows with a gradient."""
 
 import numpy as np
 
@@ -20,8 +20,8 @@ def touched_rows(
     const int32_t[::1] rows,            # IN  [K]
     const double[:, ::1] d_scores,      # IN  [n, L]
 ):
-    """RETURNS (int32): Rows of the tokens whose derivatives are not all 0: those alone
-    to which `scatter` adds something."""
+    """RETURNS (int32): The rows of all tokens with a derivative other than 0: `scatter`
+    adds 0 to others."""
     cdef Py_ssize_t i, k, at = 0, n = d_scores.shape[0], n_labels = d_scores.shape[1]
     found = np.empty(first[n] - first[0], np.int32)
     cdef int32_t[::1] found_ = found
@@ -100,8 +100,8 @@ def step_rows(
         w_t = w_(t-1) + change_t;   moved = sum over t of (t - 1) * change_t
         (w_1 + .. + w_T) / T = w_T - moved / T
 
-    since a change counts in all iterates but those before it. So a weight costs nothing
-    where it stands still, and nobody remembers for how long it did.
+    since a change is part of all iterates except those before it. So a weight costs no
+    time in steps that do not change it.
     """
     cdef Py_ssize_t k, a, begin, end
     with nogil:
@@ -134,7 +134,7 @@ def step_entries(
     const double[::1] rate,             # IN    [N]
     double n_before,                    # IN
 ):
-    """`step_rows` for those weights alone whose entries have a derivative."""
+    """`step_rows` for the weights whose entries have a derivative other than 0."""
     cdef Py_ssize_t k, a, at = 0
     with nogil:
         for k in range(rows.shape[0]):

@@ -4,11 +4,11 @@
                   and their offsets
                 + weights of the other templates of role r
 
-A block is the sum over all templates of one role and offset that read one attribute of
-a word. It depends on the word alone, and is computed once for each word.
+A block is the sum over all templates of one role and offset that read attributes of
+words alone. It is computed once for each word.
 
-Weights and scores of words are in single precision, as in saved models: most of the
-time is spent waiting for memory. Sums are in double precision.
+Weights and scores of words are in single precision, as in saved models, because reading
+them from memory takes most of the time. Sums are in double precision.
 """
 
 import numpy as np
@@ -21,18 +21,18 @@ from ...core.simd.simd cimport mix, prefetch
 from ...features.kernels.key_table cimport RowTable
 
 cdef enum:
-    N_AHEAD = 4  # tokens that `TemplateScores` has at hand: three, as a power of 2
+    N_AHEAD = 4  # size of a ring buffer for three tokens: a power of 2
 
 
 cdef class BlockScores:
     """Where the scores of words are added.
 
     borders (float32 [2, B, L]): Of each block, before and after the document.
-    roles, offsets, blocks (int32 [P]): Which block is added in which role, and how far
-        from the token it reads: in a bag one block stands at several offsets.
+    roles, offsets, blocks (int32 [P]): The block blocks[p] of the word at this offset
+        is added in this role. A block of a bag is added at several offsets.
     """
 
-    # Views are made once: for short documents that is what counts.
+    # Memory views are made once: that takes most of the time of a short document.
     cdef const float[:, :, ::1] _borders
     cdef const int32_t[::1] _roles, _offsets, _blocks
     cdef Py_ssize_t _reach
@@ -54,7 +54,7 @@ cdef class BlockScores:
         cdef const float* source
         for d in range(first.shape[0] - 1):
             start, end = first[d], first[d + 1]
-            # By the word that is read, whose scores are in one piece.
+            # Word by word, because the scores of a word are adjacent in memory.
             for at in range(start - self._reach, end + self._reach):
                 for p in range(self._roles.shape[0]):
                     i = at - self._offsets[p]
@@ -112,7 +112,7 @@ cdef class TemplateScores:
         int32_t[:, ::1] rows,               # work space [N_AHEAD, T]
         double[:, :, ::1] scores,           # OUT [roles, n, L] added to
     ) noexcept nogil:
-        """What `template_keys`, `RowTable.rows` and `gather` do, in one pass.
+        """`template_keys`, `RowTable.rows` and `gather` in one pass.
 
         scores[r, i] += sum of the weights of the rows of the templates of role r at i
         """
@@ -125,8 +125,8 @@ cdef class TemplateScores:
         cdef double* target
         if n == 0 or n_templates == 0 or self._weights.shape[0] == 0:
             return
-        # Memory is fetched ahead, while other tokens are computed: the place of the
-        # keys two tokens ahead, the weights one token ahead.
+        # Memory is fetched while other tokens are computed: the slots of keys two
+        # tokens ahead, weights one token ahead.
         for i in range(n + 2):
             while i < n and i >= end:
                 start, end = first[d], first[d + 1]
@@ -183,7 +183,7 @@ cdef class TemplateScores:
 
 
 cdef class Scoring(Task):
-    """Add the scores of documents, of n tokens together, to others.
+    """Add the scores of the tokens of documents, n tokens together.
 
     blocks (BlockScores), words (int32 [n]), of_words (float32 [K, B, L]): The word of
         each token, and scores of each word.
@@ -191,7 +191,7 @@ cdef class Scoring(Task):
     first (int32 [D + 1]): The first token of each document, and n.
     scores (float64 [roles, n, L]): Added to.
 
-    Without blocks, or without templates, those of the others alone.
+    Blocks or templates may be left out.
     """
 
     cdef BlockScores blocks
