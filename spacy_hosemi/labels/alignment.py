@@ -1,4 +1,5 @@
-"""Gold annotation, on the tokens of the predicted document: read here alone."""
+"""Reads gold annotation onto the tokens of the predicted document; no other module
+reads gold."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ from .partial import PartialLabels
 def read_annotations(
     examples: Iterable[Example], incorrect_key: str | None = None
 ) -> list[PartialLabels]:
-    """Spans of references on the tokens of the predicted documents.
+    """The annotation of references on the tokens of the predicted documents.
 
     examples (Iterable[Example]): Predicted and reference documents.
-    incorrect_key (Optional[str]): The group in reference.spans whose spans are known
-        not to be entities.
-    RETURNS (List[PartialLabels]): Tokens outside of gold spans are blocked. Nothing is
-        known of a token of a gold span that does not fall on token borders.
+    incorrect_key (Optional[str]): The group in reference.spans with spans that are no
+        entities.
+    RETURNS (List[PartialLabels]): Tokens outside gold spans are blocked. Tokens of a
+        gold span that is not aligned with token borders are unknown.
     """
     return [_read_annotation(example, incorrect_key) for example in examples]
 
@@ -37,8 +38,8 @@ def _read_annotation(example: Example, incorrect_key: str | None) -> PartialLabe
         if tag and tag[:2] in ("L-", "U-"):
             spans.append((start, i + 1, tag[2:]))
     is_missing = np.array([tag is None or tag == "-" for tag in tags], bool)
-    # spaCy calls whitespace outside that it cannot align; beside missing tokens it may
-    # as well be inside.
+    # spaCy aligns some whitespace tokens to nothing and calls them outside: beside
+    # unknown tokens they are unknown, too.
     for i in np.flatnonzero(example.predicted.to_array(IS_SPACE)).tolist():
         if tags[i] == "O":
             is_missing[i] = is_missing[max(i - 1, 0) : i + 2].any()
@@ -50,7 +51,7 @@ def _read_annotation(example: Example, incorrect_key: str | None) -> PartialLabe
 
 
 def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
-    """RETURNS (List[Tuple[int, int, str]]): Those that fall on token borders."""
+    """The spans of the group that are aligned with token borders."""
     if key is None or key not in example.reference.spans:
         return []
     group = example.reference.spans[key]
@@ -59,13 +60,13 @@ def _incorrect_spans(example: Example, key: str | None) -> list[Span]:
 
 
 def labels_of(annotations: Iterable[PartialLabels]) -> set[str]:
-    """RETURNS (Set[str]): Labels of entities, not those of incorrect spans."""
+    """RETURNS (Set[str]): The labels of required spans."""
     return {label for a in annotations for *_, label in a.required}
 
 
 def count_misaligned(example: Example, annotation: PartialLabels) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): How many reference spans do not fall on token borders,
-    and how many there are."""
+    """RETURNS (Tuple[int, int]): The number of reference spans that are not aligned
+    with token borders, and of all."""
     n_all = len(example.reference.ents)
     return n_all - len(annotation.required), n_all
 
@@ -73,12 +74,12 @@ def count_misaligned(example: Example, annotation: PartialLabels) -> tuple[int, 
 def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:
-    """Which predicted spans are right, by the rules of spaCy's scorer of entities.
+    """Whether predicted spans are right, by the rules of spaCy's scorer of entities.
 
     example (Example): Predicted and reference document.
-    spans (Iterable[Tuple[int, int, str]]): Predicted ones.
-    RETURNS (Tuple[List[Optional[bool]], List[str]]): Whether each is a reference
-        entity, None where annotation is missing; the labels of the reference entities.
+    spans (Iterable[Tuple[int, int, str]]): Predicted spans.
+    RETURNS (Tuple[List[Optional[bool]], List[str]]): Whether each is an entity of the
+        reference, None where annotation is missing; the labels of these entities.
     """
     gold = {(ent.start, ent.end, ent.label_) for ent in example.reference.ents}
     found = on_reference(example, spans)
@@ -87,10 +88,8 @@ def judge(
 
 
 def on_reference(example: Example, spans: Iterable[Span]) -> list[Span | None]:
-    """Spans of the predicted document on the tokens of the reference.
-
-    RETURNS (List[Optional[Tuple[int, int, str]]]): None where annotation is missing.
-    """
+    """RETURNS (List[Optional[Tuple[int, int, str]]]): Spans of the predicted document
+    on the tokens of the reference; None where annotation is missing."""
     reference, align = example.reference, example.alignment.x2y
     found: list[Span | None] = []
     for start, end, label in spans:
@@ -103,11 +102,9 @@ def on_reference(example: Example, spans: Iterable[Span]) -> list[Span | None]:
 
 
 def scored_entities(example: Example) -> tuple[list[Span], list[Span]]:
-    """Predicted entities where annotation is not missing, and reference entities.
-
-    RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]): Both in
-        tokens of the reference.
-    """
+    """RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]):
+    Predicted entities where annotation is not missing, and reference entities; both in
+    tokens of the reference."""
     found, gold = (
         [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         for doc in (example.predicted, example.reference)
@@ -121,10 +118,10 @@ def make_training_spans(
     """Registered as "spacy_hosemi.training_spans.v1" in `readers`: a gazetteer of the
     spans of the training data.
 
-    labels (Optional[List[str]]): Spans with these labels only; null: with any.
-    RETURNS (Callable): Called with the training examples, yields the text of each span
-        and its document. In training an entry is not found in the document that it came
-        from: there it would always be right.
+    labels (Optional[List[str]]): Only spans with these labels; null: all spans.
+    RETURNS (Callable): From the training examples to the text and document of each
+        span. In training an entry is not found in its own document, where it would
+        always be right.
     """
 
     def read(examples: Iterable[Example]) -> Iterator[tuple[str, Doc]]:

@@ -1,4 +1,4 @@
-"""From what is known of the spans of tokens to `core.Constraints`: done here alone."""
+"""Makes `core.Constraints` of what is known of spans; no other module does."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def to_constraints(
 ) -> Constraints | None:
     """Constraints under which segmentations agree with what is known.
 
-    Tags on tokens may still mean an excluded span: see `prediction.permitted_tags`.
+    Tags on tokens may still form an excluded span: see `prediction.permitted_tags`.
 
     known (PartialLabels): Of n tokens.
     inventory (LabelInventory): Labels and encoding.
     n_tokens (int): n.
     RETURNS (Optional[Constraints]): None if there are none. With `outside = "none"`
-        blocked tokens alone are outside, which potentials forbid: see `with_outside`.
+        blocked tokens, and no others, are outside; use potentials `with_outside`.
     """
     found = _not_across(known.borders, inventory, n_tokens)
     if known.required:
@@ -45,11 +45,9 @@ def to_constraints(
 
 
 def borders_of(doc: Doc, inventory: LabelInventory) -> Ints | None:
-    """Tokens with which sentences begin, where spans do not cross sentence starts.
-
-    RETURNS (Optional[int [K]]): None if no sentence start is set; nor with IO, where
-        tags cannot tell one span across from two spans.
-    """
+    """RETURNS (Optional[int [K]]): The tokens that begin sentences, which spans do not
+    cross; None if no sentence start is set, or with IO, whose tags do not distinguish
+    a span that crosses one from two spans."""
     if inventory.encoding == "IO" or not doc.has_annotation(SENT_START):
         return None
     starts: Ints = sentence_starts(doc)
@@ -62,18 +60,18 @@ def require(
     constraints: Constraints | None,
     n_tokens: int,
 ) -> Constraints:
-    """Constraints under which a segmentation also has these spans.
+    """RETURNS (Constraints): The given ones, and that a segmentation has some spans.
 
-    spans (Sequence[Tuple[int, int, str]]): They do not overlap.
-    constraints (Optional[Constraints]): What holds anyway; `allowed` stays in force.
+    spans (Sequence[Tuple[int, int, str]]): Spans that do not overlap.
+    constraints (Optional[Constraints]): Other constraints, which stay in force.
     """
     found = _copied(constraints, inventory, n_tokens)
     allowed, boundary = found.allowed, found.boundary
     assert allowed is not None and boundary is not None
     allowed &= inventory.names_within(spans, n_tokens)
     for start, end, label in spans:
-        # No tag beside the span may go on with it: behind it where tags do not say that
-        # a span ends (IO, BIO), before it where they do not say that one begins (IO).
+        # No adjacent tag may extend the span: after it if tags do not mark the end of a
+        # span (IO, BIO), before it if they do not mark the begin (IO).
         if end < n_tokens and inventory.encoding in ("IO", "BIO"):
             allowed[end, inventory.names.index(f"I-{label}")] = False
         if start > 0 and inventory.encoding == "IO":
@@ -85,8 +83,8 @@ def require(
 
 
 def with_outside(potentials: Potentials, inventory: LabelInventory) -> Potentials:
-    """Potentials of a model with `outside = "none"` in which outside segments of any
-    length are possible and score nothing for their length."""
+    """RETURNS (Potentials): Those of a model with `outside = "none"`, but with outside
+    segments of any length, whose length scores 0."""
     length, tail = potentials.length.copy(), potentials.tail.copy()
     length[0] = 0.0
     tail[0] = -np.inf if inventory.on_tokens else 0.0
@@ -96,7 +94,7 @@ def with_outside(potentials: Potentials, inventory: LabelInventory) -> Potential
 def _copied(
     constraints: Constraints | None, inventory: LabelInventory, n_tokens: int
 ) -> Constraints:
-    """The same with arrays that may be written to."""
+    """The same constraints with arrays that may be written to."""
     given = constraints or Constraints()
     allowed, boundary = given.allowed, given.boundary
     shape = n_tokens, len(inventory.names)
@@ -135,7 +133,7 @@ def _block(
     if inventory.outside == "none":
         allowed[~is_outside, 0] = False
         if not inventory.on_tokens:
-            # Adjacent ones are one outside segment: one way to segment them.
+            # Adjacent blocked tokens are one outside segment.
             left, right = is_outside[:-1], is_outside[1:]
             boundary[1:-1][left & right] = -1
             boundary[1:-1][left != right] = 1

@@ -1,7 +1,7 @@
-"""Gold: what training compares a distribution over segmentations with.
+"""Gold: the segmentation of a training document, or what is known of it.
 
-Where tokens have no annotation, or a gold span does not fall on token borders, the gold
-is a constraint, and training sums over all segmentations that agree with it.
+If tokens have no annotation, or a gold span is not aligned with token borders, the gold
+is a constraint: training sums over all segmentations that satisfy it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .partial import PartialLabels
 class Gold:
     """The gold of a document, made once for many steps of training.
 
-    segments (Optional[List[Segment]]): The segmentation, where all tokens are known.
-    constraints (Optional[Constraints]): Else what segmentations must agree with.
-    n_known (int): How many tokens have annotation, and how many spans are excluded.
-    text (str): How the document begins, for messages.
+    segments (Optional[List[Segment]]): The segmentation, if all tokens are known.
+    constraints (Optional[Constraints]): Otherwise what the segmentation must satisfy.
+    n_known (int): The number of tokens with annotation and of excluded spans.
+    text (str): The begin of the document, for messages.
     """
 
     segments: list[Segment] | None
@@ -39,12 +39,12 @@ class Gold:
 def make_golds(
     annotations: Sequence[PartialLabels], inventory: LabelInventory, docs: Sequence[Doc]
 ) -> list[Gold]:
-    """The gold of documents, from their annotation.
+    """RETURNS (List[Gold]): The gold of each document.
 
     annotations (Sequence[PartialLabels]): From `read_annotations`, with labels of the
         inventory.
     inventory (LabelInventory): Labels and encoding.
-    docs (Sequence[Doc]): Of each.
+    docs (Sequence[Doc]): The documents.
     RAISES (ValueError): HS044 outside token where there is none; HS103 a span begins or
         ends with whitespace.
     """
@@ -72,7 +72,7 @@ def make_golds(
 
 
 def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
-    """Adjacent spans of one label as one span, which is what IO tags say."""
+    """Adjacent spans of one label as one span: IO tags do not separate them."""
     found: list[Span] = []
     for start, end, label in spans:
         if found and found[-1][1:] == (start, label):
@@ -88,8 +88,8 @@ def check_known(
     docs: Iterable[Doc],
     name: str,
 ) -> None:
-    """RAISES (ValueError): HS041 unknown label; HS094 a span is both an entity and
-    incorrect."""
+    """RAISES (ValueError): HS041 unknown label; HS094 a span is required and
+    excluded."""
     expected = dict.fromkeys(labels)
     for known, doc in zip(annotations, docs):
         for _, _, label in (*known.required, *known.excluded):
@@ -109,7 +109,7 @@ def _check_ends(spans: Iterable[Span], doc: Doc) -> None:
 
 
 def _check_covered(known: PartialLabels, doc: Doc) -> None:
-    """RAISES (ValueError): HS044 a token is outside that is no whitespace."""
+    """HS044 if a token is outside that is no whitespace."""
     for i in np.flatnonzero(~known.unknown(len(doc))).tolist():
         is_covered = any(start <= i < end for start, end, _ in known.required)
         if not is_covered and not doc[i].is_space:

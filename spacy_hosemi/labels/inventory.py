@@ -1,8 +1,8 @@
-"""Label inventory: labels of spans, and the labels that segments have for them.
+"""Label inventory: the labels of spans, and the labels of segments that encode them.
 
-An *encoding* says how they are related. With "segments" each span is one segment, and
-outside text consists of segments too. With "IO", "BIO" or "BILUO" each segment is one
-token, and its label is a tag: a linear chain.
+With the encoding "segments" each span is one segment, and text outside of spans is
+divided into segments, too. With "IO", "BIO" or "BILUO" each segment is one token, and
+its label is a tag: a linear chain.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SMOOTHINGS = (0, 1, 2)  # of lengths
 
 
 class LabelInventory:
-    """Span labels and how segmentations have them.
+    """Labels of spans and their encoding by labels of segments.
 
     labels (Iterable[str]): Labels of spans, without outside.
     encoding (str): "segments", "IO", "BIO" or "BILUO".
@@ -37,8 +37,8 @@ class LabelInventory:
         "none": there are none.
     RAISES (ValueError): HS040 reserved label; HS042 encoding or outside.
 
-    names (Tuple[str, ...]): Of the automaton's labels; outside is the first one.
-    index (Dict[str, int]): The place of each of them.
+    names (Tuple[str, ...]): Labels of segments, as in the automaton; outside is first.
+    index (Dict[str, int]): The index of each name.
     on_tokens (bool): Whether all segments are single tokens.
     """
 
@@ -73,8 +73,8 @@ class LabelInventory:
         return segments + self._outside(at, n_tokens)
 
     def names_within(self, spans: Iterable[Span], n_tokens: int) -> NDArray[np.bool_]:
-        """RETURNS (bool [n, L]): The names that each token of the spans may have; of
-        other tokens all."""
+        """RETURNS (bool [n, L]): The names that encode some spans at their tokens; all
+        names at other tokens."""
         found = np.ones((n_tokens, len(self.names)), bool)
         for start, end, label in spans:
             found[start:end] = False
@@ -151,12 +151,12 @@ def _may_follow(left: str, right: str, closed: bool) -> bool:
 def possible_lengths(
     inventory: LabelInventory, explicit_length: int, max_length: int | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Length potentials that only exclude impossible lengths.
+    """RETURNS (Tuple[float64 [L, D], float64 [L]]): Length potentials and tail, -inf
+    for impossible lengths and else 0.
 
     inventory (LabelInventory): L labels.
     explicit_length (int): D, if max_length is None.
-    max_length (Optional[int]): The longest span, which is then D.
-    RETURNS (Tuple[float64 [L, D], float64 [L]]): length and tail: 0 or -inf.
+    max_length (Optional[int]): The longest span; then it is D.
     """
     n_labels = len(inventory.names)
     if inventory.on_tokens:
@@ -182,7 +182,7 @@ def check_names(labels: Iterable[Any]) -> None:
 
 
 def check_choice(name: str, found: Any, expected: Sequence[Any]) -> None:
-    """RAISES (ValueError): HS042 if it is none of the expected ones."""
+    """RAISES (ValueError): HS042 a value is not among the expected ones."""
     if found not in expected:
         raise ValueError(
             Errors.HS042.format(name=name, found=found, expected=tuple(expected))

@@ -1,7 +1,7 @@
 """The labels of a component: names, encoding, label patterns, rules, label tree.
 
-A `LabelSchema` never changes: more labels or patterns make a new one. What is saved of
-it stands beside the settings of the component, under the keys of `to_cfg`.
+A `LabelSchema` is immutable: more labels or patterns make a new one. It is saved beside
+the settings of the component, under the keys of `to_cfg`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _COMPILING = RLock()
 
 @dataclass(frozen=True)
 class LabelSchema:
-    """Labels, and everything that says how segmentations have them.
+    """Labels, their encoding, and the patterns and rules of segmentations.
 
     projection (Projection): From the labels of documents to those of segments.
     encoding (str), outside (str): See `LabelInventory`.
@@ -44,18 +44,18 @@ class LabelSchema:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Those of spans in documents, without outside."""
+        """The labels of spans in documents, without outside."""
         return self.projection.labels
 
     @cached_property
     def inventory(self) -> LabelInventory:
-        """The names that segments have."""
+        """The labels of segments."""
         return LabelInventory(self.projection.top, self.encoding, self.outside)
 
     @cached_property
     def automaton(self) -> PatternAutomaton:
-        """Of labels, patterns and rules. Compiled when it is first needed, because
-        labels may be added one by one before."""
+        """The automaton of labels, patterns and rules. It is compiled when first
+        needed: labels may be added one by one before."""
         with _COMPILING:
             found: PatternAutomaton | None = self.__dict__.get("automaton")
             if found is None:
@@ -84,8 +84,8 @@ class LabelSchema:
         )
 
     def to_cfg(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What is saved, as JSON can have it; rules are a
-        setting, and "tree" is there only if a tree is."""
+        """RETURNS (Dict[str, Any]): All that is saved, for JSON, except for rules,
+        which are a setting; "tree" only with a label tree."""
         found: dict[str, Any] = {
             "labels": list(self.labels),
             "patterns": [list(pattern) for pattern in self.patterns],
@@ -98,11 +98,11 @@ class LabelSchema:
 def read_schema(cfg: Mapping[str, Any], projection: Projection) -> LabelSchema:
     """The schema of a saved component.
 
-    cfg (Mapping[str, Any]): Its settings and what `to_cfg` gave. Models of version 0.1
-        have neither rules nor observed patterns.
-    projection (Projection): Of its labels.
+    cfg (Mapping[str, Any]): Its settings, and the keys of `to_cfg`. Models of version
+        0.1 have neither rules nor observed patterns.
+    projection (Projection): The projection of its labels.
     """
     schema = LabelSchema(projection, cfg["encoding"], cfg["outside"])
-    # Rules may name labels, of which an untrained component has none yet.
+    # Rules may name labels that an untrained component does not have yet.
     rules = cfg.get("label_rules", []) if cfg["labels"] else []
     return schema.with_patterns(cfg["patterns"], cfg.get("observed", []), rules)

@@ -1,5 +1,5 @@
-"""What is known of the spans of some tokens: from gold, from other components, from a
-user, from sentence starts."""
+"""What is known of the spans of some tokens, from gold, other components, a user or
+sentence starts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class PartialLabels:
 
     required (Tuple[Tuple[int, int, str], ...]): Spans that are entities, sorted; no two
         overlap.
-    excluded (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are no entities,
-        with this label or with any.
-    blocked (Optional[bool [n]]): Tokens that no span but a required one covers; None:
-        there are none. Of all others that no required span covers nothing is known.
-    borders (Optional[int [K]]): Tokens with which sentences begin: only required spans
-        have one of them and the token before it.
+    excluded (Tuple[Tuple[int, int, Optional[str]], ...]): Spans that are no entities
+        with this label; None: with any label.
+    blocked (Optional[bool [n]]): Tokens that only a required span may cover; None:
+        there are none. All other tokens outside of required spans are unknown.
+    borders (Optional[int [K]]): Tokens that begin sentences: only required spans cross
+        these borders.
     """
 
     required: tuple[Span, ...] = ()
@@ -38,7 +38,7 @@ class PartialLabels:
         return bool(self.required or self.excluded or self.blocked is not None)
 
     def excludes(self, span: AnySpan) -> bool:
-        """Whether a span is known to be no entity."""
+        """Whether a span is excluded."""
         return span in self.excluded or (*span[:2], None) in self.excluded
 
     def permits(self, span: Span) -> bool:
@@ -63,7 +63,7 @@ class PartialLabels:
     def unknown(self, n_tokens: int = 0) -> Bools:
         """RETURNS (bool [n]): Tokens of which nothing is known.
 
-        n_tokens (int): n, which `blocked` has if it is given.
+        n_tokens (int): n; not needed if `blocked` is set.
         """
         found = np.ones(n_tokens, bool) if self.blocked is None else ~self.blocked
         for start, end, _ in self.required:
@@ -71,11 +71,8 @@ class PartialLabels:
         return found
 
     def part(self, start: int, end: int) -> PartialLabels:
-        """What is known of the tokens from start to end, as if they were a document.
-
-        A span that crosses the end of the part is none of its spans; its tokens are
-        blocked where they are blocked here, else nothing is known of them.
-        """
+        """RETURNS (PartialLabels): What is known of the tokens from start to end, as of
+        a document of its own. Spans that cross an end of the part are left out."""
         required = [x for x in self.required if start <= x[0] and x[1] <= end]
         excluded = [x for x in self.excluded if start <= x[0] and x[1] <= end]
         blocked, borders = self.blocked, self.borders
@@ -89,9 +86,9 @@ class PartialLabels:
         )
 
     def beside(self, other: PartialLabels) -> PartialLabels:
-        """What stays of this where something else is known that overrides it: spans
-        that can stand beside the other's, and blocked tokens that these do not cover;
-        tokens of a span that goes are no longer blocked."""
+        """RETURNS (PartialLabels): What remains if the other overrides this: spans that
+        the other permits, and blocked tokens that its required spans do not cover.
+        Tokens of spans that are dropped are no longer blocked."""
         required = tuple(span for span in self.required if other.permits(span))
         blocked = self.blocked
         if blocked is not None:
@@ -103,8 +100,8 @@ class PartialLabels:
         return replace(self, required=required, blocked=blocked)
 
     def merge(self, other: PartialLabels) -> PartialLabels:
-        """All that is known, where this overrides the other: a user's corrections
-        override existing entities, and these override sentence starts."""
+        """RETURNS (PartialLabels): Both, where this overrides the other: corrections of
+        a user override existing entities, and these override sentence starts."""
         rest = other.beside(self)
         required = tuple(sorted({*self.required, *rest.required}))
         excluded = (*self.excluded, *rest.excluded)

@@ -16,7 +16,7 @@ from .inventory import ANY, LabelInventory, Pattern
 from .label_schema import LabelSchema
 from .projection import IdentityProjection
 
-# With more label bigrams than this only those seen in training become patterns.
+# If there are more label bigrams than this, only those of training become patterns.
 ALL_BIGRAMS = 20_000
 
 
@@ -28,8 +28,8 @@ def learn_patterns(
     schema (LabelSchema): Labels.
     sequences (Sequence[Sequence[int]]): Label indices of gold segmentations.
     cfg (Mapping[str, Any]): Settings of the component.
-    RETURNS (Tuple[LabelSchema, int]): And how many patterns, which come first, are
-        forbidden.
+    RETURNS (Tuple[LabelSchema, int]): The schema; the number of forbidden patterns,
+        which come first.
     RAISES (ValueError): HS112 observed_patterns.
     """
     patterns, forbidden = mine_patterns(
@@ -55,13 +55,13 @@ def learn_patterns(
 def with_label(
     schema: LabelSchema, label: str, cfg: Mapping[str, Any]
 ) -> tuple[LabelSchema, NDArray[np.bool_]]:
-    """A trained schema with one more label and the label bigrams of it.
+    """A trained schema with one more label and its label bigrams.
 
-    schema (LabelSchema): Not of a tree.
-    label (str): The new one.
+    schema (LabelSchema): Without a tree.
+    label (str): The new label.
     cfg (Mapping[str, Any]): Settings of the component.
-    RETURNS (Tuple[LabelSchema, bool [K]]): And which of the new patterns, which come
-        last, are forbidden.
+    RETURNS (Tuple[LabelSchema, bool [K]]): The schema; whether each of the new
+        patterns, which come last, is forbidden.
     RAISES (ValueError): HS040 reserved name.
     """
     projection = IdentityProjection([*schema.labels, label])
@@ -89,12 +89,13 @@ def mine_patterns(
 
     inventory (LabelInventory): The labels.
     sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
-    max_order (int): Longest pattern - 1; 0: forbidden patterns only.
+    max_order (int): The length of the longest pattern - 1; 0: only forbidden patterns.
     min_count (int): How often a pattern of three or more names must occur.
-    max_patterns (Optional[int]): At most this many of those, the most frequent ones.
-    unseen (bool): Bigrams that were not seen are patterns as well, so that their
-        weights can become negative; without weights they would cost nothing.
-    RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns whose weights are learnt,
+    max_patterns (Optional[int]): At most this many patterns of three or more names, the
+        most frequent ones.
+    unseen (bool): Also bigrams that do not occur, so that their weights can become
+        negative; without a weight they would score 0.
+    RETURNS (Tuple[List[Pattern], List[Pattern]]): Patterns whose weights are trained,
         and forbidden ones.
     """
     counts = _count_patterns(inventory, sequences, max_order)
@@ -122,14 +123,14 @@ def mine_observed(
     min_count: int = 1,
     asked: Sequence[Sequence[str]] = (),
 ) -> list[Pattern]:
-    """Observed patterns: seen label patterns with weights for features of transitions.
+    """Observed patterns: label patterns of training that get weights for features of
+    transitions.
 
-    inventory (LabelInventory): The labels.
-    sequences (Iterable[Sequence[int]]): Label indices of gold segmentations.
-    max_order (int): Longest pattern - 1 of those that are not asked for.
+    inventory, sequences: As for `mine_patterns`.
+    max_order (int): The length of the longest pattern - 1, except for those asked for.
     min_count (int): How often a pattern of three or more names must occur.
     asked (Sequence[Sequence[str]]): Patterns of any length, see `matches`.
-    RETURNS (List[Pattern]): Short ones first; "^" may stand first, "$" nowhere.
+    RETURNS (List[Pattern]): Short ones first. The first name may be "^", none is "$".
     """
     longest = max([max_order, *(len(z) - 1 for z in asked)])
     counts = _count_patterns(inventory, sequences, longest)
@@ -144,13 +145,13 @@ def mine_observed(
 
 
 def is_wildcard(name: str) -> bool:
-    """Whether a name stands for any label: "*", "*1", .."""
+    """Whether a name of observed_patterns stands for any label: "*", "*1", .."""
     return name[:1] == ANY and (len(name) == 1 or name[1:].isdecimal())
 
 
 def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> None:
-    """RAISES (ValueError): HS112 a pattern in observed_patterns can never occur. Before
-    any label is known, each name may become one."""
+    """RAISES (ValueError): HS112 a pattern of observed_patterns can never occur. As
+    long as there are no labels, any name may become one."""
     is_open = len(inventory.names) == 1
     for names in asked:
         rest = names[1:] if names[0:1] == [BEGIN] else names
@@ -160,11 +161,11 @@ def check_asked(asked: Iterable[Sequence[str]], inventory: LabelInventory) -> No
 
 
 def matches(pattern: Pattern, asked: Sequence[str]) -> bool:
-    """Whether a label pattern matches one in observed_patterns.
+    """Whether a label pattern matches one of observed_patterns.
 
-    pattern (Pattern): Names of labels; "^" may stand first.
-    asked (Sequence[str]): Names; "*" stands for any label, "*1", "*2" .. for a label
-        that is the same wherever this stands.
+    pattern (Pattern): Names of labels; the first one may be "^".
+    asked (Sequence[str]): Names; "*" matches any label, "*1", "*2" .. match the same
+        label at each of their occurrences.
     """
     if len(pattern) != len(asked):
         return False

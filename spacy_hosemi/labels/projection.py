@@ -1,7 +1,7 @@
-"""Projections: from the labels of documents to those that segments have.
+"""Projections: from the labels of documents to the labels of segments.
 
-Without a tree the two are the same. With one, `hierarchy.projection` puts the names at
-the top of the tree in the place of the labels below them.
+Without a label tree they are the same. With one, segments have the names at the top of
+the tree instead of the labels below them: see `hierarchy.projection`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from .partial import PartialLabels
 
 
 class Projection(Protocol):
-    """What stands between the labels of documents and those that segments have.
+    """Relates the labels of documents to the labels of segments.
 
-    labels (Tuple[str, ...]): Those of documents.
-    top (Tuple[str, ...]): Those that segments have.
+    labels (Tuple[str, ...]): The labels of documents.
+    top (Tuple[str, ...]): The labels of segments.
     parents (Mapping[str, str]): The parent of each name that has one.
     """
 
@@ -37,13 +37,14 @@ class Projection(Protocol):
         ...
 
     def project(self, known: PartialLabels) -> PartialLabels:
-        """RETURNS (PartialLabels): What is known of a document, with the labels that
-        segments have; blocked tokens of required spans with other labels stay so."""
+        """RETURNS (PartialLabels): What is known of a document, with the labels of
+        segments. Required spans with unknown labels are left out; their tokens stay
+        blocked."""
         ...
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """RETURNS (PartialLabels): What a user corrected, with labels instead of names
-        above them."""
+        """RETURNS (PartialLabels): Corrections of a user, with labels in the place of
+        names above them."""
         ...
 
 
@@ -61,20 +62,18 @@ class IdentityProjection:
         self.labels = self.top = tuple(labels)
 
     def names(self) -> Sequence[str]:
-        """See `Projection`."""
         return self.top
 
     def project(self, known: PartialLabels) -> PartialLabels:
-        """See `Projection`."""
         return with_labels(known, self.top)
 
     def lift(self, corrections: PartialLabels) -> PartialLabels:
-        """See `Projection`."""
         return corrections
 
 
 def with_labels(known: PartialLabels, labels: Collection[str]) -> PartialLabels:
-    """Without required spans of other labels; their tokens stay blocked if they are."""
+    """RETURNS (PartialLabels): The same without required spans of other labels; blocked
+    tokens stay blocked."""
     found = tuple([span for span in known.required if span[2] in labels])
     if len(found) == len(known.required):
         return known

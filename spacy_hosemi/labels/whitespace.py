@@ -1,4 +1,4 @@
-"""No span starts or ends with whitespace."""
+"""Keeps whitespace off the ends of spans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .inventory import LabelInventory, Segment, Span
 def whitespace(doc: Doc) -> NDArray[Any] | None:
     """RETURNS (Optional[int [K]]): Whitespace tokens, where no span may start or end;
     None if there are none."""
-    # Most documents have none, and this is the fastest way to see it.
+    # Most documents have none, and this is the fastest test.
     if not doc.has_annotation(IS_SPACE):
         return None
     spaces = np.flatnonzero(doc.to_array(IS_SPACE))
@@ -25,7 +25,7 @@ def whitespace(doc: Doc) -> NDArray[Any] | None:
 
 def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
     """RETURNS (List[Tuple[int, int, str]]): Spans without whitespace tokens at their
-    ends. Spans of whitespace alone are left out."""
+    ends, and without spans of whitespace alone."""
     trimmed = []
     for start, end, label in spans:
         while start < end and doc[start].is_space:
@@ -40,21 +40,16 @@ def trim_whitespace(spans: Iterable[Span], doc: Doc) -> list[Span]:
 def read_segments(
     segments: Iterable[Segment], inventory: LabelInventory, doc: Doc
 ) -> list[Span]:
-    """The spans of a segmentation, as they are predicted.
-
-    segments (Iterable[Tuple[int, int, int]]): They cover all tokens.
-    inventory (LabelInventory): Labels and encoding.
-    doc (Doc): n tokens.
-    RETURNS (List[Tuple[int, int, str]]): From left to right.
-    """
+    """RETURNS (List[Tuple[int, int, str]]): The spans of a segmentation of a document,
+    as they are predicted, from left to right."""
     spans = inventory.decode(segments)
-    # A span may have begun or ended with tags on whitespace.
+    # Tags of a span may begin or end on whitespace.
     return trim_whitespace(spans, doc) if inventory.on_tokens else spans
 
 
 def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
-    """YIELDS (Tuple[int, int, str]): All spans that `trim_whitespace` trims to this
-    one, which is one of them."""
+    """YIELDS (Tuple[int, int, str]): All spans that `trim_whitespace` changes to a
+    given span, and the span itself."""
     first, last, label = span
     while first > 0 and doc[first - 1].is_space:
         first -= 1

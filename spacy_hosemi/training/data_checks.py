@@ -1,4 +1,4 @@
-"""What is wrong with training data: errors, and warnings with counts."""
+"""Checks of training data: errors, and warnings with counts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ from .objectives import breaks_rules
 def check_fit(
     examples: Sequence[Example], has_spans: bool, nlp: Language | None, name: str
 ) -> None:
-    """Whether there is something to fit.
-
-    RAISES (ValueError): HS050 no text; HS051 no spans; HS052 a corpus without end.
-    """
+    """RAISES (ValueError): HS050 no text; HS051 no spans; HS052 an endless corpus."""
     if not any(len(eg.predicted) for eg in examples):
         raise ValueError(Errors.HS050)
     if not has_spans:
@@ -42,7 +39,7 @@ def check_fit(
 def warn_misaligned(
     examples: Iterable[Example], annotations: Iterable[PartialLabels]
 ) -> None:
-    """HSW01: spans that do not meet the borders of tokens."""
+    """WARNS (UserWarning): HSW01 spans are not aligned with token borders."""
     counts = [count_misaligned(*pair) for pair in zip(examples, annotations)]
     found, total = (sum(some) for some in zip(*counts))
     if found > 0:
@@ -52,7 +49,7 @@ def warn_misaligned(
 def warn_crossing(
     examples: Iterable[Example], annotations: Iterable[PartialLabels], scope: str
 ) -> None:
-    """HSW07: spans that cross the border of an instance."""
+    """WARNS (UserWarning): HSW07 spans cross the border of an instance."""
     found = total = 0
     for eg, known in zip(examples, annotations):
         parts = [known.part(u.start, u.end) for u in instances(eg.predicted, scope)]
@@ -63,7 +60,7 @@ def warn_crossing(
 
 
 def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
-    """HSW05: documents that break label rules."""
+    """WARNS (UserWarning): HSW05 documents break label rules."""
     if automaton.grammar is None:
         return
     breaking = [gold for gold in golds if _breaks_rules(automaton, gold)]
@@ -80,7 +77,7 @@ def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:
 
 
 def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
-    """Whether what is known of a document cannot be as the rules say."""
+    """Whether no segmentation satisfies both the gold and the rules."""
     known = gold.constraints
     if gold.segments is not None or known is None or known.allowed is None:
         return breaks_rules(automaton, gold)
@@ -90,7 +87,7 @@ def _breaks_rules(automaton: PatternAutomaton, gold: Gold) -> bool:
 
 
 def warn_unset(read: Extractor, docs: Iterable[Doc]) -> None:
-    """HSW09: what features read of tokens that no component has set."""
+    """WARNS (UserWarning): HSW09 features read attributes that no component has set."""
     templates = chain.from_iterable(read.features.roles.values())
     names = {atom.attribute for template in templates for atom in template.atoms}
     names.update(x.attr for x in read.gazetteers.settings.values())
@@ -102,10 +99,8 @@ def warn_unset(read: Extractor, docs: Iterable[Doc]) -> None:
 
 
 def is_init_labels() -> bool:
-    """Whether `spacy init labels` is running: it wants the labels, not a fit.
-
-    spaCy hands the same arguments to `initialize` in both cases.
-    """
+    """Whether `spacy init labels` is running, which needs the labels alone: spaCy calls
+    `initialize` with the same arguments as for training."""
     frame = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back

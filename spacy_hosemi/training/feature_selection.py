@@ -1,19 +1,26 @@
-"""Which features of the training documents get weights, and in which columns.
+"""Selects the features of training documents that get weights, and their columns.
 
-all columns of every feature        while rows * columns <= MAX_WEIGHTS
-else of the more frequent features  minimum count raised, up to RAISE times
-else only the pairs (row, column)   that occur in the gold: a feature and the label
-                                    of the segment that reads it; the minimum count
-                                    raised until they are no more than MAX_PAIRS
+1. Every feature gets weights in all columns if that makes at most MAX_WEIGHTS weights.
+2. Otherwise the minimum count of features is raised until it does, at most RAISE times.
+3. Otherwise weights are only for the pairs (feature, label of a segment that reads the
+   feature) that occur in the gold; the minimum count is raised until there are at most
+   MAX_PAIRS pairs.
 
-With `features.all_labels` false it is such pairs in any case. Features of transitions
-only have weights for such pairs, with patterns in the place of labels.
+With `features.all_labels` false the third case always holds. Features of transitions
+always have weights only for such pairs, with label patterns instead of labels.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from itertools import chain
 
 import numpy as np
@@ -22,7 +29,7 @@ from spacy.tokens import Doc
 
 from ..core import PatternAutomaton
 from ..errors import Warnings
-from ..features import Extractor, Reading, Segments
+from ..features import Extractor, Reading
 from ..features.kernels.key_table import RowTable
 from ..features.naming import namer, segment_namer
 from ..labels.gold import Gold, known_labels
@@ -33,7 +40,7 @@ from .progress import watched
 MAX_WEIGHTS = 5_000_000
 RAISE = 2
 
-# Pairs that are collected before those found twice are merged.
+# Duplicates are removed whenever this many pairs have been collected.
 _BUFFER = 8_000_000
 
 
@@ -47,14 +54,15 @@ def select_features(
 ) -> Selection:
     """The features of training documents that get weights.
 
-    extractor (Extractor): What is read, and how often it must occur.
+    extractor (Extractor): Reads the features; has the minimum count.
     docs (Sequence[Doc]): Training documents.
-    golds (Sequence[Gold]): What is known of each.
+    golds (Sequence[Gold]): The gold of each document.
     automaton (PatternAutomaton): Labels and observed patterns.
-    observed_min_count (int): How often a transition must occur with a pattern.
-    observed_max (Optional[int]): For how many patterns it has weights at most.
+    observed_min_count (int): How often a feature of transitions must occur with a
+        pattern.
+    observed_max (Optional[int]): The most patterns of such a feature.
     RETURNS (Selection): See the head of this module.
-    WARNS (UserWarning): HSW02, HSW03 if these are not all weights.
+    WARNS (UserWarning): HSW02, HSW03 some features or pairs get no weights.
     """
     roles = extractor.features.transition_roles
     of_roles: dict[str, list[Keys]] = {role: [] for role in roles}
@@ -111,7 +119,7 @@ def select_features(
 def _raise_min_count(
     in_tokens: Counts, weights_of_row: Counts, asked: int, limit: float
 ) -> int:
-    """The least minimum count, from `asked`, that leaves no more weights than this."""
+    """The least minimum count, from `asked` on, that leaves at most `limit` weights."""
     min_count = asked
     while weights_of_row[in_tokens >= min_count].sum() > limit:
         min_count += 1
@@ -121,11 +129,7 @@ def _raise_min_count(
 def _as_pairs(
     pairs: Counts, rows: NDArray[np.intp], n_rows: int, n_columns: int
 ) -> Pairs:
-    """The pairs of some rows, which are numbered anew.
-
-    pairs (int64 [N]): row * n_columns + column, of these rows in their order.
-    rows (intp [K]): Which of n_rows.
-    """
+    """The pairs (row * n_columns + column) of some rows, which get new numbers."""
     row, column = np.divmod(pairs, n_columns)
     is_kept = np.zeros(n_rows, bool)
     is_kept[rows] = True
@@ -139,13 +143,12 @@ def count_features(
     docs: Collection[Doc],
     of_roles: Mapping[str, list[Keys]] | None = None,
 ) -> tuple[Keys, Counts, Counts]:
-    """Which features occur in training documents.
+    """Count the features of training documents.
 
-    of_roles (Optional[Dict[str, List[uint64 [n, T]]]]): For some roles a list, which
-        gets the keys of each document.
-    RETURNS: Keys [R], in how many tokens each occurs (in a bag: in how many documents),
-        and in how many documents. Keys are sorted: the same documents give the same
-        rows.
+    of_roles (Optional[Dict[str, List[uint64 [n, T]]]]): For some roles a list, to which
+        the keys of each document are appended.
+    RETURNS (Tuple[uint64 [R], int64 [R], int64 [R]]): The keys, sorted; the number of
+        tokens with each (for a bag: of documents), and of documents.
     """
     bags = extractor.bags
     by_doc = [np.zeros((2, 0), np.uint64)]
@@ -179,52 +182,44 @@ def mine_pairs(
     table: RowTable,
     n_columns: int,
 ) -> Counts:
-    """Pairs (row, label) that occur in the gold.
-
-    table (RowTable): Of all features that the documents have.
-    RETURNS (int64 [N]): row * n_columns + column, ascending.
-    """
+    """RETURNS (int64 [N]): The pairs (row, label) that occur in the gold, as
+    row * n_columns + label, ascending; rows are those of the table."""
     found: list[Counts] = [np.zeros(0, np.int64)]
     n_found = 0
     for doc, gold in zip(docs, golds):
-        labels = known_labels(gold, len(doc))
         reading = extractor.read(doc, is_train=True)
-        for role in extractor.features.scored_roles:
-            of_role = reading.keys[role]
-            i, t = np.nonzero((of_role != 0) & (labels[role] >= 0)[:, None])
-            rows = table.find(of_role[i, t]).astype(np.int64)
-            found.append(np.unique(rows * n_columns + labels[role][i]))
+        roles = extractor.features.scored_roles
+        for keys, label in _with_labels(reading, gold, len(doc), roles):
+            chosen = (keys != 0) & (label >= 0)
+            rows = table.find(keys[chosen]).astype(np.int64)
+            found.append(np.unique(rows * n_columns + label[chosen]))
             n_found += len(found[-1])
-        for listed in reading.listed:
-            label = labels[listed.role][listed.token]
-            k = np.flatnonzero((listed.keys != 0) & (label >= 0))
-            rows = table.find(listed.keys[k]).astype(np.int64)
-            found.append(np.unique(rows * n_columns + label[k]))
-            n_found += len(found[-1])
-        found.append(_segment_pairs(reading.segments, gold, table, n_columns))
         if n_found > _BUFFER:
             found = [np.unique(np.concatenate(found))]
             n_found = 0
     return np.unique(np.concatenate(found))
 
 
-def _segment_pairs(
-    segments: Segments, gold: Gold, table: RowTable, n_columns: int
-) -> Counts:
-    """The same for the features of whole segments."""
+def _with_labels(
+    reading: Reading, gold: Gold, n_tokens: int, roles: Iterable[str]
+) -> Iterator[tuple[Keys, NDArray[np.intp]]]:
+    """The keys of all features of a document, each with its label in the gold or -1."""
+    labels, segments = known_labels(gold, n_tokens), reading.segments
+    for role in roles:
+        keys = reading.keys[role]
+        yield keys.ravel(), labels[role].repeat(keys.shape[1])
+    for listed in reading.listed:
+        yield listed.keys, labels[listed.role][listed.token]
     label_of = {(start, end): y for start, end, y in gold.segments or ()}
-    ends = zip(segments.start.tolist(), segments.end.tolist())
-    labels = np.array([label_of.get(pair, -1) for pair in ends], np.int64)
-    known = labels >= 0
-    rows = table.find(segments.keys[known]).astype(np.int64)
-    return np.unique(rows * n_columns + labels[known])
+    places = zip(segments.start.tolist(), segments.end.tolist())
+    of_segments = [label_of.get(place, -1) for place in places]
+    yield segments.keys, np.array(of_segments, np.intp)
 
 
 def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> list[str]:
-    """Readable names of rows.
+    """RETURNS (List[str]): The readable name of each feature: "role:TEMPLATE=value".
 
     keys (uint64 [R]): Distinct; each occurs in the documents.
-    RETURNS (List[str]): "role:TEMPLATE=value" of each.
     """
     names: list[str] = [""] * len(keys)
     is_named = np.zeros(len(keys), bool)
@@ -254,8 +249,8 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
 def _namers(
     extractor: Extractor, doc: Doc, reading: Reading
 ) -> list[tuple[str, Callable[[int], str | None]]]:
-    """For each role of tokens, function and segments of a document the role, and the
-    name of the k-th feature that was read."""
+    """For each part of a reading (roles of tokens, functions, segments) its role, and a
+    function from the number of a feature to its name."""
     of_token = namer(extractor, doc, is_train=True)
 
     def in_role(role: str, width: int) -> Callable[[int], str | None]:
@@ -277,18 +272,18 @@ def mine_transitions(
     min_count: int = 1,
     max_patterns: int | None = None,
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Features that speak for label patterns, and pairs (row, column) that occur in the
-    gold.
+    """Features of transitions, and their pairs (row, column of a pattern) in the gold.
 
-    read (Dict[str, uint64 [n, T]]): By role, of concatenated documents.
-    golds (Sequence[Gold]), sizes (Sequence[int]): Of each document, and its tokens.
-    table (RowTable): All R that the documents have.
+    read (Dict[str, uint64 [n, T]]): The keys of concatenated documents, by role.
+    golds (Sequence[Gold]), sizes (Sequence[int]): The gold and the number of tokens of
+        each document.
+    table (RowTable): The R features of the documents.
     automaton (PatternAutomaton): C columns.
     min_count (int): How often a pair must occur.
-    max_patterns (Optional[int]): Keep the most frequent of each row, of equals the
-        shorter ones, then those of the first labels.
-    RETURNS (Tuple[bool [R], int64 [N]]): Whether a row is one of theirs; row * C +
-        column, ascending. Partially annotated documents have none.
+    max_patterns (Optional[int]): The most pairs of a row: the most frequent ones; of
+        equals the shorter patterns, then those of the first labels.
+    RETURNS (Tuple[bool [R], int64 [N]]): Whether each row is a feature of transitions;
+        row * C + column, ascending. Only completely annotated documents have pairs.
     """
     n_columns = automaton.n_columns
     is_theirs = np.zeros(len(table), bool)
@@ -309,7 +304,7 @@ def mine_transitions(
 
 
 def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many of the same row, ascending, have a higher count, or come first."""
+    """The rank of each pair among the pairs of its row, by count; rows ascend."""
     order = np.lexsort((-counts, rows))
     _, sizes = np.unique(rows, return_counts=True)
     ranks = np.empty_like(rows)
@@ -320,12 +315,8 @@ def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int
 def _observed(
     golds: Sequence[Gold], sizes: Sequence[int], automaton: PatternAutomaton
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
-    """Where observed patterns are complete in documents that are known.
-
-    RETURNS (Tuple[intp [N], intp [N], int64 [N]]): Start and size of a segment, in
-        tokens of concatenated documents; the column of a pattern
-        that it completes.
-    """
+    """The segments of the gold that complete an observed pattern: start and size, in
+    tokens of concatenated documents, and the column of the pattern."""
     known = [gold.segments or [] for gold in golds]
     n_segments = np.fromiter(map(len, known), np.intp, len(known))
     first = np.concatenate([[0], np.cumsum(n_segments)])

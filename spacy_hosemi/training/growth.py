@@ -1,8 +1,8 @@
-"""Features of documents that an update is the first to have, after `initialize`.
+"""Adds features of new documents in updates after `initialize`.
 
-They get weights as if the document had been there from the beginning: once a feature
-has occurred often enough, counted over all new documents. A document that comes again,
-such as in the next epoch, adds nothing.
+A feature gets weights as soon as it has reached the minimum count, over all new
+documents. A document that comes again, for example in the next epoch, is not counted
+again.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 
 
 class SeenDocs:
-    """Documents of training so far, and their features too rare to have weights.
+    """The documents of training so far, and the counts of features without weights.
 
-    knows_all (bool): False after loading: the model may have been trained on any
-        document, so none counts for the features that have weights already.
+    knows_all (bool): False after loading: the model may have been trained on a document
+        before, so documents are not counted for features that have weights.
     """
 
     def __init__(self, knows_all: bool = True) -> None:
@@ -40,7 +40,8 @@ class SeenDocs:
         self._rare: dict[int, tuple[int, int]] = {}
 
     def new(self, docs: Iterable[Doc]) -> list[Doc]:
-        """Note documents. RETURNS: Those with words that no earlier document had."""
+        """Note documents. RETURNS (List[Doc]): Those whose words no earlier document
+        has, in this order."""
         found = []
         for doc in docs:
             words = doc.to_array("ORTH").tobytes()
@@ -51,7 +52,7 @@ class SeenDocs:
         return found
 
     def clear(self) -> None:
-        """Forget all: they may take much memory."""
+        """Forget all documents and counts, which may take much memory."""
         self._docs.clear()
         self._rare.clear()
 
@@ -61,10 +62,10 @@ class SeenDocs:
         """Count features that have no weights.
 
         keys (uint64 [K]): Distinct.
-        in_tokens, in_docs (int64 [K]): How often each occurs in new documents.
-        min_count (int): How often a feature must occur, in tokens.
-        RETURNS (Tuple[bool [K], int64 [K]]): Which are frequent by now; in how many
-            documents each has occurred.
+        in_tokens, in_docs (int64 [K]): The tokens and new documents with each feature.
+        min_count (int): In how many tokens a feature must occur.
+        RETURNS (Tuple[bool [K], int64 [K]]): Whether each has reached the minimum
+            count; the number of documents with it so far.
         """
         rare = self._rare
         before = [rare.pop(key, (0, 0)) for key in keys.tolist()]
@@ -77,8 +78,8 @@ class SeenDocs:
 
 
 def grow(weights: Weights, seen: SeenDocs, docs: Sequence[Doc]) -> None:
-    """Weights of 0 for what new documents bring, but for transitions: the patterns that
-    these speak for are those of `initialize`.
+    """Add weights of 0 for the frequent features of new documents, except for features
+    of transitions: `initialize` alone selects these.
 
     weights (Weights): Of an initialized model.
     seen (SeenDocs): Documents of its training so far.
