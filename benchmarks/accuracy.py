@@ -11,7 +11,7 @@ model is applied to test. Printed are:
 - precision, recall and F1 of entities, in per cent: a span counts where start, end and
   label are right, by the scorer of the config, as `spacy benchmark accuracy` does;
 - training, CPU s: user and system time of the whole process, imports and reading
-  included; "of which fit" is what batch training says of itself;
+  included; "fit" is the part that batch training reports;
 - peak memory: the largest resident size of that process. MB are 10^6 bytes;
 - tokens per CPU s: from a `Doc` to its `doc.ents`, one at a time, by the component
   alone, on fresh docs; the best of three passes after a warm-up;
@@ -75,7 +75,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         name: {
             "scores": accuracy(nlp, splits.test),
             "training, CPU s": usage.cpu_s,
-            "of which fit": fit_seconds(usage.output),
+            "fit, CPU s": fit_seconds(usage.output),
             "training, peak MB": usage.peak_mb,
             "tokens per CPU s": prediction_speed(nlp, splits.test),
             "model on disk, MB": size_mb(model),
@@ -113,8 +113,8 @@ def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
     return {
         "scores": chain.scores(test),
         "training, CPU s": chain.usage.cpu_s,
-        "of which features": chain.cost["features"],
-        "of which fit": chain.cost["fit"],
+        "features, CPU s": chain.cost["features"],
+        "fit, CPU s": chain.cost["fit"],
         "training, peak MB": chain.usage.peak_mb,
         "tokens per CPU s": speed,
         "features ready": speed_ready,
@@ -141,8 +141,8 @@ def cost_table(systems: dict[str, Any]) -> str:
     """What training and prediction cost, a line for each system."""
     columns = {
         "training, CPU s": ".1f",
-        "of which features": ".1f",
-        "of which fit": ".1f",
+        "features, CPU s": ".1f",
+        "fit, CPU s": ".1f",
         "training, peak MB": ",.0f",
         "tokens per CPU s": ",.0f",
         "features ready": ",.0f",

@@ -5,11 +5,11 @@
     python benchmarks/gazetteers.py --attrs LOWER --peer-max 0
 
 Entries are the distinct lines of all .txt files of a folder; without one, the spans of
-corpus/train.jsonl. A size takes so many of them, drawn by a fixed seed, the smaller
-within the larger. Where they do not suffice, all are taken, and the rest are pairs of
-two, "entry A, entry B". Then entries are about twice as long, so that memory and time
-of one are more than those of a real one; but they bring no new words, which matters to
-what works word by word: the tokenizer (all attributes but ALNUM), spaCy's vocabulary.
+corpus/train.jsonl. A list of N entries is drawn by a fixed seed, and contains the
+smaller lists. Where there are fewer than N, the rest are pairs, "entry A, entry B".
+Pairs are about twice as long, so that memory and time of one are more than those of a
+real entry; but they bring no new words, which the tokenizer (all attributes but ALNUM)
+and spaCy's vocabulary work on.
 
 A list is the only one of a component "hosemi". Its peer is spaCy's `entity_ruler` with
 the same entries as patterns and `phrase_matcher_attr` for the attribute, which matches
@@ -51,7 +51,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from tqdm import tqdm
 
-LIMITS = {"build_cpu_s": 15.0, "load_cpu_s": 2.0}  # up to so many entries:
+LIMITS = {"build_cpu_s": 15.0, "load_cpu_s": 2.0}  # s, up to LIMITED entries
 LIMITED = 1_000_000
 LIST, LABEL = "names", "NAME"
 
@@ -284,8 +284,8 @@ def main() -> int:
         type=int,
         default=100_000,
         metavar="N",
-        help="up to so many entries measure spaCy's entity_ruler, too, which takes its "
-        "time; 0: not at all (default: %(default)s)",
+        help="measure spaCy's entity_ruler, too, up to N entries, which takes its time "
+        "(default: %(default)s)",
     )
     add(
         "--data",

@@ -247,7 +247,7 @@ def take_turns(
     calls (Mapping[Key, Timed]): By name.
     n_passes (int): After a first one, which is not counted.
     clock (Callable[[], float]): CPU seconds of this process, or another time.
-    least (float): Repeat a call until it took so many seconds, in each pass.
+    least (float): In each pass, repeat a call until its times add up to this (s).
     RETURNS (Dict[Key, List[float]]): Seconds of each call. Python's collector does not
         look through what was there before.
     """
@@ -322,7 +322,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return "\n".join(texts)
 
 
-# -------------------------------------------------------------- where, and what is kept
+# ----------------------------------------------------------------------------- results
 
 
 def environment() -> dict[str, Any]:

@@ -303,11 +303,11 @@ def grow(
     titles = ["training, CPU s a thousand spans", "tagging, CPU us a token"]
     rows = []
     for n in args.growth:
-        kept = {label for label, _ in counts.most_common(n)}
-        some, rest = with_labels(train, kept), with_labels(test, kept)
+        frequent = {label for label, _ in counts.most_common(n)}
+        some, rest = (with_labels(part, frequent) for part in (train, test))
         (found,) = fitted(args, some, rest, tree, [args.threshold[:1]])
         n_spans = sum(len(record.spans) for record in some)
-        rows.append((len(kept), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
+        rows.append((len(frequent), 1000 * found.cpu_s / n_spans, 1e6 / found.speed))
     said = [harness.table(["labels|,d", *(f"{x}|.2f" for x in titles)], rows)]
     if args.picture:
         axes = {"xscale": "log", "xlabel": "labels"}

@@ -126,7 +126,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         args,
         f"Learning curves: {args.data.resolve().name}",
         f"Micro-F1 on {tested_on} ({len(test)} documents) after training on few "
-        f"documents, of which every tenth is dev; {args.repeats} draw(s) of each size",
+        f"documents; every tenth of them is dev; {args.repeats} draw(s) of each size",
         curve_table(found, args.systems, sizes),
         draw_curves(found, sizes, path, f"micro-F1 on {tested_on}, %"),
         path=path.with_suffix(".md"),

@@ -14,7 +14,7 @@ The systems:
 - hosemi-sparse: another config, without a tok2vec (--reference).
 
 All are trained by `spacy train` on the same documents, those with a tok2vec for the
-same number of steps; of each the model that was best on dev is kept. Dev is dev.jsonl,
+same number of steps; the model that was best on dev is tested. Dev is dev.jsonl,
 or a fifth of train, held out, where there is none. With --dev the models are tested on
 dev.jsonl, or on a fifth of train where there is none, and dev is a fifth of the rest.
 --overrides of the component hosemi hold for hosemi alone, others for all that have a

@@ -3,8 +3,9 @@
     python benchmarks/parallel.py ../data/anystyle
     python benchmarks/parallel.py ../data/anystyle --models MODEL --joined 12
 
-Documents are those of train.jsonl, again and again until there are enough; with
---joined, so many of them in one. They are made before the clock runs. What runs:
+Documents are those of train.jsonl, repeated until there are --documents of them; with
+--joined N, each is N of them concatenated. They are made before the clock runs. What
+runs:
 
 - threads: `components.hosemi.threads`, in one process;
 - processes: `nlp.pipe(docs, n_process=N)`, which sends documents to others and back;

@@ -104,7 +104,7 @@ def peer_data(
 
     is_train (bool): Whether path holds what hosemi was trained on. Then lists are read
         as in training, where a document is held out from it, too: it has made entries.
-    sample (Optional[int]): Read so many documents only, drawn by a fixed seed.
+    sample (Optional[int]): How many documents to read, drawn by a fixed seed.
     """
     import pycrfsuite
 
@@ -286,7 +286,7 @@ def fit_peer(
     splits (Splits): The data it was trained on; dev decides if it is not of train.
     name (str): One of `PEERS`.
     given (Optional[Iterable[float]]): c1 and c2.
-    sample (Optional[int]): Choose them on so many documents of train.
+    sample (Optional[int]): How many documents of train they are chosen on.
     use_dev (bool): False: dev does not decide in any case.
     """
     nlp = load_model(model)

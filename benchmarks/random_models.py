@@ -35,11 +35,11 @@ def prefixes(pattern: Pattern) -> set[Pattern]:
 def random_automaton(
     n_labels: int, length: int, n_states: int
 ) -> core.PatternAutomaton:
-    """All pairs, and random patterns until there are so many states.
+    """All pairs, and random patterns until there are n_states states.
 
     n_labels (int): L.
     length (int): Labels in a random pattern.
-    n_states (int): To be had exactly.
+    n_states (int): Exactly.
     RETURNS (PatternAutomaton): The same one for the same numbers.
     """
     rng = np.random.default_rng(SEED)
@@ -83,7 +83,7 @@ def seen_automaton(path: Path, order: int, n_states: int) -> core.PatternAutomat
 
     path (Path): A file that `corpus/convert.py` reads.
     order (int): N-grams have up to order + 1 labels.
-    n_states (int): At most so many; fewer if the n-grams need no more.
+    n_states (int): At most; fewer if the n-grams need no more.
     RETURNS (PatternAutomaton): The same one for the same data.
     """
     sequences = label_sequences(path)

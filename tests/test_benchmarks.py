@@ -6,6 +6,7 @@ import string
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,6 +63,7 @@ SMALL = [
     ("growth", "N_PASSES", 1),
     ("growth", "OPERATIONS", ("Doc to ents",)),
     ("harness", "N_PASSES", 1),
+    ("convert", "spacy", SimpleNamespace(blank=cache(spacy.blank))),
     ("neural", "EVERY", 5),
 ]
 

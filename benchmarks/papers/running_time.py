@@ -66,7 +66,7 @@ PEER_FIT = {"feature.possible_states": True, "epsilon": 0.0, "delta": 0.0}
 class Measured:
     """One model, trained on some documents.
 
-    data (str), size (int): On so many documents of this data set.
+    data (str), size (int): The data set, and how many of its documents.
     model (str): One of `models`, or CRFsuite.
     cpu_s (float): Of training.
     f1 (float): Of spans of test, in per cent.
