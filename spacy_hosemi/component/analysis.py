@@ -101,9 +101,9 @@ class Analyzing:
         """How uncertain the segmentation of a document is.
 
         doc (Doc): n tokens.
-        RETURNS (float): Entropy of the distribution over segmentations in nats, from 0;
-            in the scope "sents" the sum over the sentences. With tags on tokens that
-            over sequences of tags. Of an untrained model 0.
+        RETURNS (float): Entropy of the distribution over segmentations (with tags on
+            tokens: over tag sequences) in nats, at least 0; in the scope "sents" the
+            sum over the sentences; 0 for an untrained model.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
         return total_entropy(posteriors(self.decoder, doc))
@@ -114,14 +114,14 @@ class Analyzing:
         keep: Iterable[Span | SpanTriple] = (),
         forbid: Iterable[Span | AnySpan] = (),
     ) -> Doc:
-        """Predict once more, given what a user has corrected.
+        """Predict again under a user's corrections.
 
-        All other spans are decoded anew, exactly, and their confidence is that given
-        what is fixed; but with tags on tokens what is forbidden does not count there.
-        What is fixed goes before hard lists, and what is kept before sentence starts in
-        the scope "doc"; with `collective` it speaks for the same words elsewhere. Each
-        call is for itself: give what was fixed before again. With labels in a tree
-        their upper names stand for all that is below them.
+        The best segmentation with all spans of `keep` and none of `forbid`; confidences
+        are conditional on the corrections (with tags on tokens on `keep` alone).
+        Corrections override hard lists; `keep` overrides sentence starts in the scope
+        "doc"; with `collective` a kept span also counts for its words elsewhere. A call
+        does not remember earlier ones: pass all corrections each time. In a label tree
+        the name of an inner node stands for all labels below it.
 
         doc (Doc): n tokens.
         keep (Iterable[Union[Span, Tuple[int, int, str]]]): Spans that are entities.

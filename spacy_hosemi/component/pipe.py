@@ -166,9 +166,9 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         sgd: Any = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """One online step; nothing, if a batch fit has just found the best weights.
+        """One online step; no step if a batch fit has just found the best weights.
 
-        What is met first is added: labels, see `add_label`; features, see `growth`.
+        New labels and features of the examples are added: see `add_label`, `growth`.
 
         examples (Iterable[Example]): A batch.
         drop (float): Dropout in the tok2vec.
@@ -272,12 +272,12 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         """Apply the component to a stream.
 
         stream (Iterable[Doc]): Documents.
-        batch_size (int): At most so many are worked on at a time; fewer where they are
-            long, for more would only take memory.
-        YIELDS (Doc): In their order; those that fail go to the error handler.
+        batch_size (int): Documents in a batch, at most; fewer if they are long, which
+            saves memory and costs no time.
+        YIELDS (Doc): In their order; documents that fail go to the error handler.
         """
         error_handler = self.get_error_handler()
-        # The decoder is that of the moment when a batch is begun.
+        # Each batch is predicted with the weights present when the batch begins.
         args = lambda docs: self.decoder.steps(docs), self.threads
         for docs, found in in_order(batches(stream, batch_size), *args):
             try:
@@ -288,7 +288,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
                 yield from docs
 
     def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
-        """Documents some of which fail."""
+        """Predict each document of a batch that failed."""
         for doc in docs:
             try:
                 self.set_annotations([doc], self.predict([doc]))

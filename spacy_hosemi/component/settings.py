@@ -64,7 +64,7 @@ class Settings:
     scope: str = _key(
         Choice(SCOPES),
         "doc",
-        "What one segmentation covers: the document, or each sentence for itself.",
+        "What one segmentation covers: the whole document, or one sentence.",
         is_learnt=True,
     )
     encoding: str = _key(
@@ -116,8 +116,8 @@ class Settings:
     observed_patterns: tuple[tuple[str, ...], ...] = _key(
         ListOf(ListOf(Text())),
         (),
-        'Longer label patterns that have such weights, too. "*" stands for any label, '
-        '"*1", "*2" and so on for a label that is the same wherever they stand.',
+        'Longer label patterns with such weights. "*" matches any label; "*1", "*2", '
+        "... any label too, but the same one wherever the number occurs.",
         is_learnt=True,
     )
     observed_min_count: int = _key(
@@ -160,14 +160,15 @@ class Settings:
     decoding: str = _key(
         Choice(DECODINGS),
         "viterbi",
-        "The most probable segmentation; or the spans with the highest expected F1, "
-        "which takes 1.3 to 1.6 times the time.",
+        '"viterbi": the most probable segmentation; "mbr": the spans with the highest '
+        "expected F1, in 1.3 to 1.6 times the time.",
     )
     expected_f1: float | None = _key(
         OrNull(Number(0.0, 1.0)),
         0.8,
-        'For decoding = "mbr": the F1 that is expected over all documents; a span pays '
-        "if it is more probable than half of it. null: that of each document alone.",
+        'For decoding = "mbr": the F1 that you expect over all documents; spans that '
+        "are more probable than half of it are chosen. null: each document has an "
+        "expected F1 of its own.",
     )
     collective: float = _key(
         Number(least=0.0),
@@ -184,20 +185,20 @@ class Settings:
     incorrect_spans_key: str | None = _key(
         OrNull(Text()),
         None,
-        "In training documents, the spans in this group of doc.spans are no entities "
-        "with their label.",
+        "A group of doc.spans in training documents: its spans are known not to be "
+        "entities with their label.",
     )
     spans_threshold: float | None = _key(
         OrNull(Number(above=0.0, most=1.0)),
         None,
-        "Write to doc.spans[spans_key] not the entities but all spans with at least "
-        "this probability; they may overlap.",
+        "Write all spans with at least this probability to doc.spans[spans_key], not "
+        "the entities; they may overlap.",
     )
     confidence: bool = _key(
         Flag(),
         False,
-        "Compute the probability of each entity at once; otherwise when "
-        "span._.confidence is read.",
+        "Compute the probability of each entity with the prediction; otherwise it is "
+        "computed when span._.confidence is read.",
     )
     min_confidence: Thresholds = _key(
         ThresholdsKind(),
@@ -208,8 +209,8 @@ class Settings:
     temperature: float = _key(
         Number(above=0.0),
         1.0,
-        "Scores are divided by this before any probability is computed: above 1, "
-        "probabilities are closer to each other. Viterbi finds the same.",
+        "Divides all scores before probabilities are computed: values above 1 make the "
+        "model less sure. Viterbi finds the same segmentation.",
     )
     threads: int = _key(
         Whole(1, MAX_THREADS),

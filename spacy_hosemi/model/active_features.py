@@ -76,7 +76,8 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
 
     docs (Sequence[Doc]): One or more.
     is_train (bool): See `Gazetteers.matches`.
-    RETURNS (Rows): Those of all of them that the state knows, as if they were one.
+    RETURNS (Rows): Features that the state knows; positions count from the first
+        document.
     """
     extractor, table = state.extractor, state.table
     reading = extractor.read_together(docs, is_train)
@@ -125,9 +126,9 @@ def known_segments(segments: Segments, table: RowTable) -> SegmentRows:
 
 
 def in_documents(rows: AnyRows, first: Ints) -> tuple[AnyRows, Ints]:
-    """Those of several documents, in the tokens of each.
+    """Convert positions in concatenated documents to positions in each document.
 
-    rows (Union[SegmentRows, PlaceRows]): Of all of them, as if they were one.
+    rows (Union[SegmentRows, PlaceRows]): Positions count from the first document.
     first (int32 [D + 1]): The first token of each document, and n.
     RETURNS (Tuple[Union[SegmentRows, PlaceRows], int32 [K]]): Concatenated, and
         the document of each row.

@@ -57,10 +57,10 @@ def set_output(model: Model[Any, Any], n_labels: int | None) -> None:
 
 
 def add_labels(model: Model[Any, Any], n_labels: int) -> None:
-    """More labels, which come last, and whose scores are the least bias for now.
+    """Append labels to the output layer; their scores are its least bias at first.
 
-    model (Model): An initialized span scorer; nothing, if it has no tok2vec.
-    n_labels (int): Of all of them.
+    model (Model): An initialized span scorer; unchanged if it has no tok2vec.
+    n_labels (int): The number of labels afterwards.
     """
     if not model.layers:
         return
@@ -73,7 +73,7 @@ def add_labels(model: Model[Any, Any], n_labels: int) -> None:
     more = (0, 0), (0, n_labels - bias.shape[1])
     weights = np.pad(weights, (*more, (0, 0)))
     bias = np.pad(bias, more, constant_values=bias.min(initial=0.0))
-    # A new layer, for the optimizer remembers the old one in its shape.
+    # A new layer: the optimizer has state in the shape of the old one.
     new = make_output(n_labels, old.get_dim("nI"))
     new.set_param("W", ops.asarray2f(weights.reshape(-1, old.get_dim("nI"))))
     new.set_param("b", ops.asarray1f(bias.ravel()))
@@ -89,9 +89,9 @@ def add_scores(
     """Add the scores of a tok2vec to those of the parts.
 
     model (Model): With the references "tok2vec" and "output".
-    parts (Sequence[Doc]): Documents, or sentences of them, all of each.
+    parts (Sequence[Doc]): Documents, or all sentences of documents.
     potentials (Sequence[Potentials]): Of each part; changed in place.
-    is_train (bool): Whether a gradient is going to be asked for.
+    is_train (bool): Whether the gradient will be computed.
     RETURNS (Callable): Takes gradients in the shapes of the potentials.
     """
     docs, borders = documents(parts)

@@ -54,8 +54,8 @@ class Scorer(Protocol):
 class DecodingOptions(NamedTuple):
     """Settings of a component that decide what it predicts, see `HighOrderSemiCRF`.
 
-    name (str): Of the component, which decodes anew the entities that it wrote.
-    has_scores (bool): Whether probabilities of spans are computed at once.
+    name (str): Of the component; entities that it wrote itself are predicted again.
+    has_scores (bool): Whether span probabilities are computed with the prediction.
     hierarchy (Any): Settings of a label tree.
     number (int): Of the state and of the options that probabilities depend on, as
         records have it.
@@ -75,7 +75,7 @@ class DecodingOptions(NamedTuple):
     number: int = 0
 
     def deciding(self) -> tuple[Any, ...]:
-        """RETURNS (Tuple): Those that probabilities depend on."""
+        """RETURNS (Tuple): The options that probabilities depend on."""
         some = self.name, self.scope, self.collective, self.temperature
         return *some, self.hierarchy
 

@@ -72,8 +72,8 @@ def _require(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> PartialLabels:
-    """Also require these spans, but for those that make a segmentation impossible."""
-    # All at once, as a rule; else one by one, the first ones are preferred.
+    """Also require these spans, except those that leave no segmentation."""
+    # Usually all spans are possible together; otherwise earlier ones are preferred.
     for some in (tuple(spans), *((span,) for span in spans)):
         if not some:
             break

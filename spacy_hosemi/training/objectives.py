@@ -40,7 +40,7 @@ def log_likelihood(
         loss = log Z - score(gold)             all tokens known
         loss = log Z - log Z(what agrees)      some missing
 
-    Annotation that breaks the rules of a grammar is learnt from as if there were none.
+    For annotation that breaks the label rules, the rules are ignored.
 
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens.
@@ -91,7 +91,7 @@ def make_perceptron(margin: float = 0.0) -> Objective:
     """Registered as "spacy_hosemi.perceptron.v1" in `misc`.
 
     margin (float): What each token with a wrong label adds to the score of another
-        segmentation, so that the gold must win by so much; 0: the perceptron.
+        segmentation, so that the gold must win by that much; 0: the perceptron.
     RETURNS (Callable): `perceptron`.
     RAISES (ValueError): HS043 margin below 0 or without end.
     """
@@ -114,7 +114,7 @@ def perceptron(
     best is that of `core.viterbi`: without any weights yet it need not be the gold, and
     then there is a gradient although the loss is 0.
 
-    Annotation that breaks the rules of a grammar is learnt from as if there were none.
+    For annotation that breaks the label rules, the rules are ignored.
 
     automaton (PatternAutomaton): L labels, M patterns.
     potentials (Potentials): n tokens.
@@ -179,13 +179,13 @@ def divergence(
 
         KL(before || now) = log Z - log Z' + sum of E'[count] (score' - score)
 
-    Each has cells and entries of its own; those of the other have a score of 0 in it.
+    Cells and entries that only one of the two has count as a score of 0 in the other.
 
     automaton (PatternAutomaton): L labels, M patterns.
-    potentials (Potentials): n tokens; of now.
-    before (Potentials): Of the same tokens, with earlier scores.
-    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by those of now; 0
-        where one of them has no segmentation that is possible.
+    potentials (Potentials): n tokens; the present scores.
+    before (Potentials): Earlier scores of the same tokens.
+    RETURNS (Tuple[float, Potentials]): In nats, and its derivatives by the present
+        scores; 0 if under one of the two no segmentation is possible.
     """
     mine, other = _joined(potentials, before), _joined(before, potentials, after=False)
     now, then = marginals(automaton, mine), marginals(automaton, other)

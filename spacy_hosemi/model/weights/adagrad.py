@@ -63,12 +63,12 @@ class SparseAdagrad:
             self._room["weights"] = room
 
     def grow(self, n_rows: int) -> Floats:
-        """More rows, of zeros: for the averages they have been 0 from the beginning.
+        """Append rows of zeros, which count as 0 in the averages of earlier steps.
 
-        Room is made for twice as many as there are, so that rows which come a few at a
-        time are not all copied each time.
+        The arrays double their capacity when they are full: appending a few rows at a
+        time copies each row a constant number of times.
 
-        n_rows (int): How many.
+        n_rows (int): Rows to append.
         RETURNS (float64 [R + n_rows, L]): The weights, in their new place.
         """
         self._own()
