@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core import Constraints, PatternAutomaton, Potentials
-from ..core.sweeps.scaled_x4 import probable_segments
+from ..core.algorithms.segment_probabilities import probable_segments
 from ..labels.inventory import Segment
 from .tree import LabelTree
 

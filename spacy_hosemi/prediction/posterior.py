@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..core import Marginals, PatternAutomaton, entropy, kbest, log_partition
+from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
-from ..core.sweeps.scaled_x4 import probability_steps
 from ..features.instances import Instance, shift
 from ..labels.constraints import require
 from ..labels.inventory import LabelInventory, Span

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
-from spacy_hosemi.core.sweeps import expectations
+from spacy_hosemi.core.sweeps import forward_backward
 
 from .. import oracles
 from ..strategies import (
@@ -1187,9 +1187,9 @@ def test_error_segment_outside_the_document(start, end):
         found.segment(start, end, 0)
 
 
-@pytest.mark.parametrize("kept", [expectations.KEPT, 0])
+@pytest.mark.parametrize("kept", [forward_backward.KEPT, 0])
 def test_without_counts_segments_are_as_probable(kept, monkeypatch):
-    monkeypatch.setattr(expectations, "KEPT", kept)
+    monkeypatch.setattr(forward_backward, "KEPT", kept)
     for problem, _ in random_free_problems(15, 30):
         automaton, potentials, constraints = as_core(problem)
         full = core.marginals(automaton, potentials, constraints)

@@ -9,8 +9,11 @@ import pytest
 
 from spacy_hosemi import core
 from spacy_hosemi.core.algorithms.mbr import mbr_steps
+from spacy_hosemi.core.algorithms.segment_probabilities import (
+    probable_segments,
+    segment_probabilities,
+)
 from spacy_hosemi.core.parallel.coroutines import finish
-from spacy_hosemi.core.sweeps.scaled_x4 import probable_segments, segment_probabilities
 
 from .. import oracles
 from ..strategies import random_problem

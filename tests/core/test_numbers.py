@@ -421,7 +421,6 @@ def test_blocks_of_rows_change_nothing(monkeypatch, seed):
         block = size * max(automaton.n_states, weights)
         monkeypatch.setattr(tables, "BLOCK", block)
         found = core.marginals(automaton, potentials)
-        assert found.in_logs == whole.in_logs is False
         assert found.log_z == whole.log_z
         for name, expected in gradient_fields(whole.gradient).items():
             counts = gradient_fields(found.gradient)[name]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
-from spacy_hosemi.core.sweeps.scaled_x4 import segment_probabilities
+from spacy_hosemi.core.algorithms.segment_probabilities import segment_probabilities
 
 from .. import oracles
 from ..strategies import EXACT, KINDS, random_problem

@@ -14,7 +14,8 @@ import numpy as np
 from libc.math cimport INFINITY, exp, log1p
 
 from ..potentials import check_document, check_sum
-from ..sweeps.backward cimport Completions
+from ..chart.chart cimport Chart
+from ..sweeps.backward cimport Backward, swept
 
 
 def entropy(automaton, potentials, constraints=None):
@@ -28,29 +29,30 @@ def entropy(automaton, potentials, constraints=None):
     """
     check_document(automaton, potentials)
     cdef Visits visits = Visits(automaton, potentials, constraints)
-    check_sum(visits.total)
-    if visits.total == -INFINITY:
+    check_sum(visits.backward.total)
+    if visits.backward.total == -INFINITY:
         return -INFINITY
     return visits.entropy()
 
 
-cdef class Visits(Completions):
+cdef class Visits:
     """The probability of each boundary and state."""
 
+    cdef Backward backward
+    cdef Chart chart                    # of it
     cdef double[:, ::1] visited         # [n + 1, P] between segments
     cdef double[:, ::1] within          # [n + 1, P] inside one, beyond its horizon
     cdef double[::1] begun              # [P] a segment begins at the row in work
     cdef double[::1] value              # the options of one choice, then their shares
 
     def __init__(self, automaton, potentials, constraints):
-        Completions.__init__(
-            self, automaton, potentials, constraints, maximum=False, keep_beta=True
-        )
-        shape = self.n_tokens + 1, self.n_states
+        self.backward = swept(automaton, potentials, constraints, maximum=False)
+        self.chart = self.backward.chart
+        shape = self.chart.n_tokens + 1, self.chart.n_states
         self.visited = np.zeros(shape)
-        self.within = np.zeros(shape if self.has_tail else (0, 0))
-        self.begun = np.zeros(self.n_states)
-        self.value = np.empty(max(self.n_labels, self.cells.reach + 1))
+        self.within = np.zeros(shape if self.chart.has_tail else (0, 0))
+        self.begun = np.zeros(self.chart.n_states)
+        self.value = np.empty(max(self.chart.n_labels, self.chart.cells.reach + 1))
 
     def entropy(self):
         """RETURNS (float): Of the whole document."""
@@ -58,45 +60,47 @@ cdef class Visits(Completions):
         cdef Py_ssize_t u
         with nogil:
             self.visited[0, 0] = 1.0
-            for u in range(self.n_tokens):
-                if self.has_tail:
+            for u in range(self.chart.n_tokens):
+                if self.chart.has_tail:
                     total += self._beyond(u)
                 total += self._labels(u)
                 total += self._ends(u)
-            if self.has_tail:
-                total += self._beyond(self.n_tokens)
+            if self.chart.has_tail:
+                total += self._beyond(self.chart.n_tokens)
         return total
 
     cdef double _labels(self, Py_ssize_t u) noexcept nogil:
         """Which label follows."""
-        cdef Py_ssize_t p, y
+        cdef Py_ssize_t p, q, y, n_labels = self.chart.n_labels
+        cdef const double* closing = &self.backward.tables.closing[u, 0]
         cdef double total = 0.0
         self.begun[:] = 0.0
-        for p in range(self.n_states):
+        for p in range(self.chart.n_states):
             if self.visited[u, p] == 0.0:
                 continue
-            self.follow(p, self.target, self.weight_of)
-            for y in range(self.n_labels):
-                self.value[y] = -INFINITY
-                if self.target[y] >= 0:
-                    self.value[y] = self.weight_of[y] + self.closing[u, self.target[y]]
-            total += self.visited[u, p] * choose(&self.value[0], self.n_labels)
-            for y in range(self.n_labels):
-                if self.target[y] >= 0:
-                    self.begun[self.target[y]] += self.visited[u, p] * self.value[y]
+            self.backward.follow(p)
+            for y in range(n_labels):
+                self.value[y], q = -INFINITY, self.backward.target[y]
+                if q >= 0:
+                    self.value[y] = self.backward.weight_of[y] + closing[q]
+            total += self.visited[u, p] * choose(&self.value[0], n_labels)
+            for y in range(n_labels):
+                q = self.backward.target[y]
+                if q >= 0:
+                    self.begun[q] += self.visited[u, p] * self.value[y]
         return total
 
     cdef double _ends(self, Py_ssize_t u) noexcept nogil:
         """How long the segment is, up to the horizon."""
         cdef Py_ssize_t q, d, n
         cdef double total = 0.0
-        for q in range(1, self.n_states):
+        for q in range(1, self.chart.n_states):
             if self.begun[q] == 0.0:
                 continue
-            n = self.ends_from(u, q, self.value)
+            n = self.backward.ends_from(u, q, self.value)
             total += self.begun[q] * choose(&self.value[0], n)
             for d in range(1, n + 1):
-                if d <= self.horizon(u, self.layout.state_group[q]):
+                if d <= self.chart.horizon(u, self.chart.layout.state_group[q]):
                     self.visited[u + d, q] += self.begun[q] * self.value[d - 1]
                 else:
                     self.within[u + d, q] += self.begun[q] * self.value[d - 1]
@@ -106,18 +110,19 @@ cdef class Visits(Completions):
         """Whether a segment beyond its horizon ends at j or goes on."""
         cdef Py_ssize_t q, g
         cdef double total = 0.0, prob
-        for q in range(1, self.n_states):
+        for q in range(1, self.chart.n_states):
             prob = self.within[j, q]
             if prob == 0.0:
                 continue
-            g = self.layout.state_group[q]
-            self.value[0] = self.end[j - 1, g] + self.best_from(j, q)
+            g = self.chart.layout.state_group[q]
+            self.value[0] = self.chart.end[j - 1, g] + self.backward.best_from(j, q)
             self.value[1] = -INFINITY
-            if j < self.n_tokens:
-                self.value[1] = self.more[j, g] + self.tail[g] + self.rests[j + 1, q]
+            if j < self.chart.n_tokens:
+                self.value[1] = self.chart.more[j, g] + self.chart.tail[g]
+                self.value[1] += self.backward.rests[j + 1, q]
             total += prob * choose(&self.value[0], 2)
             self.visited[j, q] += prob * self.value[0]
-            if j < self.n_tokens:
+            if j < self.chart.n_tokens:
                 self.within[j + 1, q] += prob * self.value[1]
         return total
 

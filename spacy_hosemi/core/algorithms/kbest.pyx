@@ -17,7 +17,8 @@ from libc.stdint cimport uint8_t
 
 from ..arguments import MOST_SEGMENTS, check_whole
 from ..potentials import check_document
-from ..sweeps.backward cimport Completions
+from ..chart.chart cimport Chart
+from ..sweeps.backward cimport Backward, swept
 
 
 def kbest(automaton, potentials, k, constraints=None):
@@ -34,10 +35,10 @@ def kbest(automaton, potentials, k, constraints=None):
     """
     check_document(automaton, potentials)
     cdef Alternatives paths = Alternatives(automaton, potentials, constraints)
-    k = check_whole("k", k, 1, MOST_SEGMENTS // max(paths.n_tokens, 1))
-    if paths.total == -INFINITY:
+    k = check_whole("k", k, 1, MOST_SEGMENTS // max(paths.chart.n_tokens, 1))
+    if paths.backward.total == -INFINITY:
         return []
-    found = [(paths.follow_best(0, 0, with_states=True), Start(0, 0, ()))]
+    found = [(paths.backward.follow_best(0, 0), Start(0, 0, ()))]
     candidates = []
     results = []
     while True:
@@ -90,20 +91,21 @@ Start = namedtuple("Start", ["segment", "boundary", "taken"])
 OTHER, ENDS, GOES_ON = 0, 1, 2
 
 
-cdef class Alternatives(Completions):
+cdef class Alternatives:
     """Where a path can be left, and the score of the best completion there."""
 
+    cdef Backward backward
+    cdef Chart chart                    # of it
     cdef Py_ssize_t n_ends              # options of a label: lengths, and beyond
     cdef double[::1] value              # [L n_ends]
     cdef uint8_t[::1] is_taken          # [L n_ends]
 
     def __init__(self, automaton, potentials, constraints):
-        Completions.__init__(
-            self, automaton, potentials, constraints, maximum=True, keep_beta=True
-        )
-        self.n_ends = self.cells.reach + 1
-        self.value = np.empty(self.n_labels * self.n_ends)
-        self.is_taken = np.zeros(self.n_labels * self.n_ends, np.uint8)
+        self.backward = swept(automaton, potentials, constraints, maximum=True)
+        self.chart = self.backward.chart
+        self.n_ends = self.chart.cells.reach + 1
+        self.value = np.empty(self.chart.n_labels * self.n_ends)
+        self.is_taken = np.zeros(self.chart.n_labels * self.n_ends, np.uint8)
 
     def score_of(self, path):
         """The score of a path, from left to right."""
@@ -112,13 +114,14 @@ cdef class Alternatives(Completions):
         for segment in path:
             total += self._worth(segment, state)
             state = segment[3]
-        return total + self.final_weight(state)
+        return total + self.chart.final_weight(state)
 
     cdef double _worth(self, segment, Py_ssize_t state):
         """The score of a segment behind a state, patterns included."""
         cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2], q = segment[3]
-        self.follow(state, self.target, self.weight_of)
-        return self.weight_of[y] + self.segment_score(u, j, self.layout.state_group[q])
+        cdef Py_ssize_t g = self.chart.layout.state_group[q]
+        self.backward.follow(state)
+        return self.backward.weight_of[y] + self.chart.segment_score(u, j, g)
 
     def options(self, path, start, double least):
         """Alternatives of more than the least score, one for each node.
@@ -144,8 +147,8 @@ cdef class Alternatives(Completions):
 
     cdef Py_ssize_t _option_of(self, segment):
         cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2]
-        cdef Py_ssize_t g = self.layout.state_group[<Py_ssize_t>segment[3]]
-        return y * self.n_ends + min(j - u, self.horizon(u, g) + 1) - 1
+        cdef Py_ssize_t g = self.chart.layout.state_group[<Py_ssize_t>segment[3]]
+        return y * self.n_ends + min(j - u, self.chart.horizon(u, g) + 1) - 1
 
     def _other(self, Py_ssize_t u, Py_ssize_t state, taken):
         """The best option at the begin of a segment that is not taken."""
@@ -155,7 +158,7 @@ cdef class Alternatives(Completions):
             self.is_taken[i] = 1
         with nogil:
             self._set_values(u, state)
-            for y in range(self.n_labels):
+            for y in range(self.chart.n_labels):
                 for d in range(self.n_ends, 0, -1):
                     i = y * self.n_ends + d - 1
                     if self.value[i] > top and not self.is_taken[i]:
@@ -167,22 +170,25 @@ cdef class Alternatives(Completions):
     cdef void _set_values(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:
         cdef Py_ssize_t y, q, g, d, n, j
         cdef double* value
+        cdef double weight
         self.value[:] = -INFINITY
-        self.follow(state, self.target, self.weight_of)
-        for y in range(self.n_labels):
-            q = self.target[y]
+        self.backward.follow(state)
+        for y in range(self.chart.n_labels):
+            q = self.backward.target[y]
             if q < 0:
                 continue
-            g = self.layout.state_group[q]
+            g, weight = self.chart.layout.state_group[q], self.backward.weight_of[y]
             value = &self.value[y * self.n_ends]
-            n = self.segments_starting_at(u, g, self.from_start)
+            n = self.chart.segments_starting_at(u, g, self.backward.from_start)
             for d in range(1, n + 1):
-                value[d - 1] = self.from_start[d - 1] + self.best_from(u + d, q)
-                value[d - 1] += self.weight_of[y]
-            j = u + self.horizon(u, g) + 1
-            if self.tail[g] > -INFINITY and j <= self.n_tokens:
-                value[j - u - 1] = self.running_score(u, j, g) + self.rests[j, q]
-                value[j - u - 1] += self.weight_of[y]
+                value[d - 1] = self.backward.from_start[d - 1]
+                value[d - 1] += self.backward.best_from(u + d, q)
+                value[d - 1] += weight
+            j = u + self.chart.horizon(u, g) + 1
+            if self.chart.tail[g] > -INFINITY and j <= self.chart.n_tokens:
+                value[j - u - 1] = self.chart.running_score(u, j, g)
+                value[j - u - 1] += self.backward.rests[j, q]
+                value[j - u - 1] += weight
 
     def _beyond(
         self,
@@ -195,47 +201,52 @@ cdef class Alternatives(Completions):
     ):
         """Alternatives at the boundaries that a segment reaches beyond its horizon."""
         cdef Py_ssize_t u = segment[0], j = segment[1], y = segment[2], q = segment[3]
-        cdef Py_ssize_t g = self.layout.state_group[q], k = u + self.horizon(u, g) + 1
+        cdef Py_ssize_t g = self.chart.layout.state_group[q]
+        cdef Py_ssize_t k = u + self.chart.horizon(u, g) + 1
         cdef double running, value
         found = []
         if j < k:
             return found
-        self.follow(state, self.target, self.weight_of)
-        running = before + self.weight_of[y] + self.running_score(u, k, g)
+        self.backward.follow(state)
+        running = before + self.backward.weight_of[y]
+        running += self.chart.running_score(u, k, g)
         for k in range(k, j + 1):
             if k >= first:
                 if k < j:
-                    value = running + self.end[k - 1, g] + self.best_from(k, q)
-                elif k < self.n_tokens:
-                    value = running + self.more[k, g] + self.tail[g]
-                    value += self.rests[k + 1, q]
+                    value = running + self.chart.end[k - 1, g]
+                    value += self.backward.best_from(k, q)
+                elif k < self.chart.n_tokens:
+                    value = running + self.chart.more[k, g] + self.chart.tail[g]
+                    value += self.backward.rests[k + 1, q]
                 else:
                     value = -INFINITY
                 if value > least:
                     found.append((value, (ENDS if k < j else GOES_ON, t, k, ())))
             if k < j:
-                running += self.more[k, g] + self.tail[g]
+                running += self.chart.more[k, g] + self.chart.tail[g]
         return found
 
     def take(self, path, option):
         """RETURNS (Tuple[list, Start]): The best path that leaves this one so."""
         kind, t, which, taken = option
-        cdef Py_ssize_t u = path[t][0], y = path[t][2], q = path[t][3], j, d
+        cdef Py_ssize_t u = path[t][0], y = path[t][2], q = path[t][3], j, d, g
         cdef Py_ssize_t state = path[t - 1][3] if t else 0
         if kind == ENDS:
             segment = (u, which, y, q)
             start = Start(t + 1, 0, ())
-            rest = self.follow_best(which, q, with_states=True)
+            rest = self.backward.follow_best(which, q)
             return [*path[:t], segment, *rest], start
         if kind == GOES_ON:
-            j = self.running_end(which + 1, self.layout.state_group[q], q)
+            g = self.chart.layout.state_group[q]
+            j = self.backward.running_end(which + 1, g, q)
             start = Start(t, which + 1, ())
         else:
             y, d = which // self.n_ends, which % self.n_ends + 1
-            self.follow(state, self.target, self.weight_of)
-            q, j = self.target[y], u + d
-            if d > self.horizon(u, self.layout.state_group[q]):
-                j = self.running_end(j, self.layout.state_group[q], q)
+            self.backward.follow(state)
+            q, j = self.backward.target[y], u + d
+            g = self.chart.layout.state_group[q]
+            if d > self.chart.horizon(u, g):
+                j = self.backward.running_end(j, g, q)
             start = Start(t, 0, taken)
-        rest = self.follow_best(j, q, with_states=True)
+        rest = self.backward.follow_best(j, q)
         return [*path[:t], (u, j, y, q), *rest], start

@@ -2,21 +2,19 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp
-from libc.string cimport memcpy
+from libc.math cimport INFINITY
 
 from ...errors import Errors
 from ..arguments import check_flag, check_number, is_whole, shown
-from ..sweeps cimport scaled as linear, logspace
+from ..chart.chart cimport Chart
 from ..chart.columns import columns_of_groups
-from ..potentials import check_document, check_sum
-from .path_counts cimport add_path
-from ..sweeps.expectations cimport Expectations
+from ..chart.dp_tables cimport DPTables
+from ..chart.span_lists cimport SpanLists
 from ..parallel.tasks cimport Task
-from ..chart.span_lists cimport Listing, Open
-from ..chart.arc_entries cimport Starts, starts_of
-from ..chart.dp_tables cimport Tables
-from ..chart.load cimport load
+from ..potentials import check_sum
+from ..sweeps.expectations cimport start_probabilities
+from ..sweeps.forward_backward cimport ForwardBackward, chart_for_sums, forward
+from .path_counts cimport add_path
 
 # Documents in a task: few enough for their rows to stay in the cache of the processor.
 PER_TASK = 4
@@ -33,33 +31,18 @@ def log_partition(automaton, potentials, constraints=None):
         constraints.
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
-    cdef Tables tables = Tables.__new__(Tables)
+    cdef Chart chart = chart_for_sums(automaton, potentials, constraints)
+    cdef DPTables tables = DPTables()
     cdef bint is_in_range
-    load_sums(tables, automaton, potentials, constraints)
-    tables.allocate(in_logs=False, backward=False)
+    tables.allocate(chart, in_logs=False, forward=True, backward=False)
     with nogil:
-        is_in_range = linear.forward(tables)
+        is_in_range = forward(chart, tables)
     if not is_in_range:
-        _forward_in_logs(tables, backward=False)
+        tables.allocate(chart, in_logs=True, forward=True, backward=False)
+        with nogil:
+            forward(chart, tables)
     check_sum(tables.log_z)
     return tables.log_z
-
-
-cdef void load_sums(Tables tables, automaton, potentials, constraints):
-    """Take a document. Observed patterns split no states if all of their scores are
-    entries at the start of segments."""
-    check_document(automaton, potentials)
-    cdef Starts starts = starts_of(automaton, potentials)
-    if starts is not None:
-        automaton, potentials = starts.automaton, starts.potentials
-    load(tables, automaton, potentials, constraints)
-    tables.starts = starts
-
-
-cdef void _forward_in_logs(Tables tables, bint backward):
-    tables.allocate(in_logs=True, backward=backward)
-    with nogil:
-        logspace.forward(tables)
 
 
 def marginals(automaton, potentials, constraints=None, counts=True):
@@ -107,7 +90,7 @@ def check_segment(start, end, label, n_tokens, n_labels):
         raise ValueError(Errors.HS021.format(found=shown(label), last=n_labels - 1))
 
 
-cdef class Marginals(Expectations):
+cdef class Marginals:
     """The distribution over the segmentations of one document.
 
     log_z (float): Log-partition in nats; -inf if no segmentation is possible, and then
@@ -120,51 +103,31 @@ cdef class Marginals(Expectations):
     Without counts, gradient and tokens are None.
     """
 
-    cdef bint is_in_range               # of linear arithmetic
-    cdef Marginals next                 # of another document of a `MarginalsOfEach`
-    # Without counts, what a task lists
-    cdef Listing listing
-    cdef double[:, ::1] start_prob      # [n, G] P(a segment starts at a token)
-    cdef Py_ssize_t first_listed, after_listed
+    cdef readonly double log_z
+    cdef readonly object gradient, tokens
+    cdef ForwardBackward _sweeps        # without what only they have needed
+    cdef Chart _chart
 
     def __init__(self, automaton, potentials, constraints=None, counts=True):
         check_flag("counts", counts)
-        self._set_up(automaton, potentials, constraints, counts)
+        cdef ForwardBackward sweeps = ForwardBackward()
+        sweeps.load(automaton, potentials, constraints, counts)
         with nogil:
-            self._sweep()
-        self._conclude(potentials)
+            sweeps.run()
+        self._take(sweeps, potentials)
 
-    cdef _set_up(self, automaton, potentials, constraints, bint counts):
-        load_sums(self, automaton, potentials, constraints)
-        self.has_counts = counts
-        self.allocate(in_logs=False, backward=True, later=True)
-        self.clear_counts()
-
-    cdef void _sweep(self) noexcept nogil:
-        self.clear()
-        self.is_in_range = linear.forward(self)
-        if self.is_in_range and self.log_z > -INFINITY:
-            self.is_in_range = self.backward()
-        if self.is_in_range and self.listing is not None:
-            self.count_starts(self.start_prob)
-            self.first_listed = self.listing.n
-            self._list(self.start_prob, self.listing, False)
-            self.after_listed = self.listing.n
-        if self.next is not None:
-            self.next._sweep()
-
-    cdef _conclude(self, potentials):
-        self.next = None
-        if not self.is_in_range:
-            self.listing = None
-            _forward_in_logs(self, backward=True)
-            self.clear_counts()
-            if self.log_z > -INFINITY:
-                with nogil:
-                    self.backward()
-        check_sum(self.log_z)
-        if self.has_counts:
-            self.set_gradient(potentials)
+    cdef _take(self, ForwardBackward sweeps, potentials):
+        """What the sweeps have found."""
+        sweeps.finish()
+        cdef Chart chart = sweeps.chart
+        self._sweeps, self._chart, self.log_z = sweeps, chart, sweeps.tables.log_z
+        if sweeps.expected is None:
+            return
+        self.gradient = sweeps.expected.gradient(chart, sweeps.tables, potentials)
+        sweeps.expected = None
+        self.tokens = self.gradient.inside
+        if self.tokens.shape[1] > chart.n_labels:
+            self.tokens = self.tokens[:, : chart.n_labels].copy()
 
     def segment(self, start, end, label):
         """Probability of exactly this segment.
@@ -174,16 +137,8 @@ cdef class Marginals(Expectations):
         RETURNS (float): In [0, 1].
         RAISES (ValueError): HS024 offsets; HS021 label.
         """
-        check_segment(start, end, label, self.n_tokens, self.n_labels)
-        if self.log_z == -INFINITY:
-            return 0.0
-        cdef Py_ssize_t u = start, j = end, g
-        cdef double total = 0.0
-        self._set_beta(j)
-        for g in range(self.n_groups):
-            if self.layout.group_label[g] == label:
-                total += self._one(u, g, self.segment_score(u, j, g), j)
-        return total
+        check_segment(start, end, label, self._chart.n_tokens, self._chart.n_labels)
+        return self._sweeps.probability(start, end, label)
 
     def less(self, segments):
         """Take from the gradient how often one segmentation reads each potential.
@@ -193,7 +148,7 @@ cdef class Marginals(Expectations):
         RETURNS (float): The score of the segmentation; where that is -inf, the gradient
             stays as it is.
         """
-        return add_path(self, segments, self.gradient, -1.0)
+        return add_path(self._chart, segments, self.gradient, -1.0)
 
     def segments_above(self, p, outside=True):
         """All segments with at least a given probability.
@@ -221,13 +176,13 @@ cdef class Marginals(Expectations):
         if check_number("p", p, 0.0, 1.0, Errors.HS022) == 0.0:
             raise ValueError(Errors.HS022.format(found=p))
         cdef bint has_outside = outside
-        cdef Listing listing = Listing(p, None, limit)
+        cdef SpanLists found = SpanLists(p, None, limit)
         cdef const double[:, :] starts = self._starts()
         with nogil:
-            self._list(starts, listing, has_outside)
-            listing.cut()
-        listing.check()
-        return sorted(listing.spans(0, listing.n)), bool(listing.is_cut)
+            self._sweeps.add_spans(starts, found, has_outside)
+            found.cut()
+        found.check()
+        return sorted(found.spans(0, found.n)), bool(found.is_cut)
 
     def spans_above(self, p):
         """Spans for `core.mbr`: already listed if a task has done so.
@@ -236,57 +191,13 @@ cdef class Marginals(Expectations):
         RETURNS (Tuple[List[Tuple[int, int, int, float]], float]): `segments_above`
             without outside, and `n_spans`.
         """
-        if self.listing is None or self.listing.p != p:
+        cdef ForwardBackward sweeps = self._sweeps
+        if sweeps.spans is None or sweeps.spans.p != p:
             return self.segments_above(p, outside=False), self.n_spans
-        self.listing.check()
-        n_expected = float(np.asarray(self.start_prob)[:, 1:].sum())
-        spans = self.listing.spans(self.first_listed, self.after_listed)
-        return sorted(spans), n_expected
-
-    cdef void _list(
-        self, const double[:, :] starts, Listing listing, bint outside
-    ) noexcept nogil:
-        """Add what `segments_above` lists; starts [n, L]: as `_starts` gives them."""
-        cdef double p = listing.p, total, score
-        cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
-        cdef Py_ssize_t j, u, g, y, i, k, n_left
-        cdef Open* one
-        listing.n_open = 0
-        for j in range(1, self.n_tokens + 1):
-            for y in range(0 if outside else 1, self.n_labels):
-                if starts[j - 1, y] < some:
-                    continue
-                for g in range(self.n_groups):
-                    if self.layout.group_label[g] == y:
-                        listing.begin(j - 1, y, g, starts[j - 1, y])
-            if not listing.n_open:
-                continue
-            self._set_beta(j)
-            i = n_left = 0
-            while i < listing.n_open:
-                k, total = i, 0.0
-                u, y = listing.open[i].start, listing.open[i].label
-                # group by group
-                while k < listing.n_open:
-                    one = &listing.open[k]
-                    if one.start != u or one.label != y:
-                        break
-                    g = one.group
-                    if j > u + 1:
-                        one.more += self.more[j - 1, g]
-                    score = self.first[u, g] + one.more + self.end[j - 1, g]
-                    score += self.length_score(g, j - u) + self.cells_of(u, j, g)
-                    total += self._one(u, g, score, j)
-                    k += 1
-                if total >= p * (1.0 - 1e-12):
-                    listing.add(0, u, j, y, total)
-                listing.open[i].left -= total
-                if listing.open[i].left >= least:
-                    for g in range(i, k):
-                        listing.open[n_left] = listing.open[g]
-                        n_left += 1
-                i = k
-            listing.n_open = n_left
+        sweeps.spans.check()
+        n_expected = float(np.asarray(sweeps.start_prob)[:, 1:].sum())
+        found = sweeps.spans.spans(sweeps.first_span, sweeps.end_span)
+        return sorted(found), n_expected
 
     @property
     def n_spans(self):
@@ -295,11 +206,12 @@ cdef class Marginals(Expectations):
 
     def _starts(self):
         """RETURNS (float64 [n, L]): P(a segment of the label starts at a token)."""
+        cdef Chart chart = self._chart
         if self.gradient is not None:
-            return self.gradient.start[:, : self.n_labels]
-        counts = np.zeros((self.n_tokens, self.n_groups))
-        self.count_starts(counts)
-        return columns_of_groups(self.automaton, counts.T, self.n_labels)
+            return self.gradient.start[:, : chart.n_labels]
+        found = np.zeros((chart.n_tokens, chart.n_groups))
+        start_probabilities(chart, self._sweeps.tables, found)
+        return columns_of_groups(chart.automaton, found.T, chart.n_labels)
 
     def scores_of(self, segments):
         """The score of each segment in a segmentation, without patterns.
@@ -309,26 +221,18 @@ cdef class Marginals(Expectations):
         RAISES (ValueError): HS024 offsets; HS021 label; HS118 observed patterns, whose
             scores depend on what stands before.
         """
+        cdef Chart chart = self._chart
+        if chart.n_groups != chart.n_labels or chart.arc_entries is not None:
+            found, expected = "observed patterns", "no observed patterns"
+            raise ValueError(Errors.HS118.format(expected=expected, found=found))
         cdef const int[:, ::1] rows = segments
-        cdef double[::1] found = np.empty(rows.shape[0])
+        cdef double[::1] scores = np.empty(rows.shape[0])
         cdef Py_ssize_t k, u, j, y
-        if self.n_groups != self.n_labels or self.starts is not None:
-            message = "observed patterns"
-            raise ValueError(
-                Errors.HS118.format(expected="no observed patterns", found=message)
-            )
         for k in range(rows.shape[0]):
             u, j, y = rows[k, 0], rows[k, 1], rows[k, 2]
-            if not 0 <= u < j <= self.n_tokens:
-                raise ValueError(
-                    Errors.HS024.format(start=u, end=j, n_tokens=self.n_tokens)
-                )
-            if not 0 <= y < self.n_labels:
-                raise ValueError(
-                    Errors.HS021.format(found=y, last=self.n_labels - 1)
-                )
-            found[k] = self.segment_score(u, j, y)
-        return np.asarray(found)
+            check_segment(u, j, y, chart.n_tokens, chart.n_labels)
+            scores[k] = chart.segment_score(u, j, y)
+        return np.asarray(scores)
 
     def is_possible(self, segments):
         """Whether a segmentation has a probability above 0.
@@ -337,45 +241,8 @@ cdef class Marginals(Expectations):
             to right, covering every token.
         RETURNS (bool): False, too, where no segmentation is possible.
         """
-        return self.log_z > -INFINITY and self.path_score(segments) > -INFINITY
+        return self.log_z > -INFINITY and self._chart.path_score(segments) > -INFINITY
 
-    cdef void _set_beta(self, Py_ssize_t j) noexcept nogil:
-        """Set beta to that of one boundary: stored, or formed from B."""
-        if self.betas.shape[0]:
-            memcpy(&self.beta[0], &self.betas[j, 0], self.n_states * sizeof(double))
-        elif j == self.n_tokens:
-            if self.in_logs:
-                logspace.end_row(self)
-            else:
-                linear.end_row(self)
-        elif self.in_logs:
-            logspace.close_row(self, j, False)
-        else:
-            linear.close_row(self, j)
-
-    cdef double _one(
-        self, Py_ssize_t u, Py_ssize_t g, double score, Py_ssize_t j
-    ) noexcept nogil:
-        """Probability of a segment from u with this score; beta is that of j."""
-        cdef Py_ssize_t a = self.layout.first_state[g]
-        cdef Py_ssize_t b = self.layout.first_state[g + 1]
-        if self.log_z == -INFINITY or score == -INFINITY:
-            return 0.0
-        if self.in_logs:
-            return exp(
-                logspace.log_dot(&self.opened[u, 0] + a, &self.beta[0] + a, b - a)
-                + (score - self.log_z)
-            )
-        score += self.opened_scale[u] - self.alpha_scale[j]
-        return linear.probability(
-            &self.opened[u, 0] + a, &self.beta[0] + a, b - a, 1, score
-        )
-
-    cdef _make_room_for(self, Listing listing):
-        """Let a task list spans, if there are no observed patterns."""
-        if self.n_groups == self.n_labels:
-            self.listing = listing
-            self.start_prob = np.zeros((self.n_tokens, self.n_groups))
 
 cdef class MarginalsOfEach(Task):
     """`marginals` of a few documents, without counts, as a task.
@@ -385,29 +252,32 @@ cdef class MarginalsOfEach(Task):
     p (float): See `marginal_steps`.
     """
 
-    cdef list potentials, posteriors
-    cdef Marginals last
+    cdef list sweeps
+    cdef ForwardBackward last
 
     def __init__(self, automaton, list potentials, list constraints, double p=0.0):
-        cdef Marginals one
-        cdef Listing listing = Listing(p) if p > 0.0 else None
-        self.potentials, self.posteriors = potentials, []
+        cdef ForwardBackward one
+        cdef SpanLists spans = SpanLists(p) if p > 0.0 else None
+        self.sweeps = []
         for given, limits in zip(potentials, constraints):
-            one = Marginals.__new__(Marginals)
-            one._set_up(automaton, given, limits, counts=False)
-            if listing is not None:
-                one._make_room_for(listing)
+            one = ForwardBackward()
+            one.load(automaton, given, limits, counts=False)
+            if spans is not None:
+                one.list_spans(spans)
             one.next, self.last = self.last, one
-            self.posteriors.append(one)
+            self.sweeps.append(one)
 
     cdef void run(self) noexcept nogil:
         if self.last is not None:
-            self.last._sweep()
+            self.last.run()
 
     def found(self):
         """RETURNS (List[Marginals]): In the order of the documents."""
         cdef Marginals one
+        cdef list found = []
         self.last = None
-        for one, given in zip(self.posteriors, self.potentials):
-            one._conclude(given)
-        return self.posteriors
+        for sweeps in self.sweeps:
+            one = Marginals.__new__(Marginals)
+            one._take(sweeps, None)
+            found.append(one)
+        return found

@@ -15,8 +15,8 @@ from ..arguments import check_number, check_word
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
 from ..potentials import CELLS, ROLES, Constraints, Potentials, check_potentials
-from ..sweeps.scaled_x4 import decision_steps
 from .marginals import Marginals, marginal_steps, marginals
+from .segment_probabilities import decision_steps
 from .viterbi import viterbi
 
 Segments = list[tuple[int, int, int]]

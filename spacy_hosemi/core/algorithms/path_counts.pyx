@@ -31,15 +31,15 @@ cdef double add_path(Chart chart, segments, gradient, double times):
     cdef Py_ssize_t u, j, y, c, g, i, k, edge, state = 0, n_lengths = chart.n_lengths
     cdef list groups = []
     cdef Entry[::1] entries
-    cdef double[::1] fired = None
-    if chart.starts is not None:
-        fired = np.zeros(chart.starts.score.shape[0])
+    cdef double[::1] active = None
+    if chart.arc_entries is not None:
+        active = np.zeros(chart.arc_entries.score.shape[0])
     for u, j, y in segments:
         edge = chart.edge_of(state, y)
         state = chart.state_behind(edge, state, y)
         _add_suffixes(chart, edge, pattern, times)
-        if chart.starts is not None:
-            _add_starts(chart, u, edge, fired, times)
+        if chart.arc_entries is not None:
+            _add_active(chart, u, edge, active, times)
         length[y, min(j - u, n_lengths) - 1] += times
         tail[y] += times * max(j - u - n_lengths, 0)
         g = chart.layout.state_group[state]
@@ -58,11 +58,11 @@ cdef double add_path(Chart chart, segments, gradient, double times):
         _add_cells(chart, segments, groups, gradient.cells, times)
     if gradient.entries is not None and len(gradient.entries):
         entries = gradient.entries
-        if chart.starts is None:
+        if chart.arc_entries is None:
             _add_entries(chart, segments, groups, entries, times)
         else:
             for k in range(entries.shape[0]):
-                entries[k].score += fired[chart.starts.place[k]]
+                entries[k].score += active[chart.arc_entries.place[k]]
     return total
 
 
@@ -78,14 +78,14 @@ cdef void _add_suffixes(
         edge = chart.layout.edge_suffix[edge]
 
 
-cdef void _add_starts(
-    Chart chart, Py_ssize_t u, Py_ssize_t edge, double[::1] fired, double times
+cdef void _add_active(
+    Chart chart, Py_ssize_t u, Py_ssize_t edge, double[::1] active, double times
 ) noexcept nogil:
     """To each pattern with entries at token u that is complete on the edge."""
     cdef Py_ssize_t k
-    for k in range(chart.starts.first[u], chart.starts.first[u + 1]):
-        if chart.has_suffix(edge, chart.starts.edge[k]):
-            fired[k] += times
+    for k in range(chart.arc_entries.first[u], chart.arc_entries.first[u + 1]):
+        if chart.has_suffix(edge, chart.arc_entries.edge[k]):
+            active[k] += times
 
 
 cdef _add_cells(

@@ -14,7 +14,8 @@ from libc.math cimport INFINITY, exp
 from ...errors import Errors
 from ..arguments import MOST_SEGMENTS, check_whole
 from ..potentials import check_document, check_sum
-from ..sweeps.backward cimport Completions
+from ..chart.chart cimport Chart
+from ..sweeps.backward cimport Backward, swept
 
 
 def sample(automaton, potentials, n_samples, seed=0, constraints=None):
@@ -32,40 +33,39 @@ def sample(automaton, potentials, n_samples, seed=0, constraints=None):
     """
     check_document(automaton, potentials)
     seed = check_whole("seed", seed, 0, 2**64 - 1)
-    cdef Completions completions = Completions(
-        automaton, potentials, constraints, maximum=False, keep_beta=True
-    )
-    highest = MOST_SEGMENTS // max(completions.n_tokens, 1)
+    cdef Backward backward = swept(automaton, potentials, constraints, maximum=False)
+    cdef Chart chart = backward.chart
+    highest = MOST_SEGMENTS // max(chart.n_tokens, 1)
     n_samples = check_whole("n_samples", n_samples, 0, highest)
-    check_sum(completions.total)
-    if completions.total == -INFINITY and n_samples:
+    check_sum(backward.total)
+    if backward.total == -INFINITY and n_samples:
         raise ValueError(Errors.HS027)
     rng = np.random.default_rng(seed)
-    n_most = max(completions.n_labels, completions.cells.reach + 1)
+    n_most = max(chart.n_labels, chart.cells.reach + 1)
     cdef double[::1] value = np.empty(n_most)
-    return [_draw(completions, rng, value) for _ in range(n_samples)]
+    return [_draw(backward, chart, rng, value) for _ in range(n_samples)]
 
 
-cdef list _draw(Completions completions, rng, double[::1] value):
+cdef list _draw(Backward backward, Chart chart, rng, double[::1] value):
     cdef Py_ssize_t u = 0, state = 0, y, k, n
-    cdef double[::1] random = rng.random(3 * completions.n_tokens)
+    cdef double[::1] random = rng.random(3 * chart.n_tokens)
     cdef Py_ssize_t n_used = 0
     segments = []
-    while u < completions.n_tokens:
+    while u < chart.n_tokens:
         with nogil:
-            completions.follow(state, completions.target, completions.weight_of)
-            for y in range(completions.n_labels):
+            backward.follow(state)
+            for y in range(chart.n_labels):
                 value[y] = -INFINITY
-                if completions.target[y] >= 0:
-                    value[y] = completions.weight_of[y]
-                    value[y] += completions.closing[u, completions.target[y]]
-            y = _choose(value, completions.n_labels, random[n_used])
-            state = completions.target[y]
-            n = completions.ends_from(u, state, value)
+                if backward.target[y] >= 0:
+                    value[y] = backward.weight_of[y]
+                    value[y] += backward.tables.closing[u, backward.target[y]]
+            y = _choose(value, chart.n_labels, random[n_used])
+            state = backward.target[y]
+            n = backward.ends_from(u, state, value)
             k = u + 1 + _choose(value, n, random[n_used + 1])
             n_used += 2
-            if k > u + completions.horizon(u, completions.layout.state_group[state]):
-                while _goes_on(completions, k, state, random[n_used]):
+            if k > u + chart.horizon(u, chart.layout.state_group[state]):
+                while _goes_on(backward, chart, k, state, random[n_used]):
                     k += 1
                     n_used += 1
                 n_used += 1
@@ -75,15 +75,15 @@ cdef list _draw(Completions completions, rng, double[::1] value):
 
 
 cdef bint _goes_on(
-    Completions completions, Py_ssize_t j, Py_ssize_t q, double random
+    Backward backward, Chart chart, Py_ssize_t j, Py_ssize_t q, double random
 ) noexcept nogil:
     """Whether a running segment that may end at j goes on."""
-    cdef Py_ssize_t g = completions.layout.state_group[q]
+    cdef Py_ssize_t g = chart.layout.state_group[q]
     cdef double more
-    if j == completions.n_tokens:
+    if j == chart.n_tokens:
         return False
-    more = completions.more[j, g] + completions.tail[g] + completions.rests[j + 1, q]
-    return random < exp(more - completions.rests[j, q])
+    more = chart.more[j, g] + chart.tail[g] + backward.rests[j + 1, q]
+    return random < exp(more - backward.rests[j, q])
 
 
 cdef Py_ssize_t _choose(

@@ -24,7 +24,6 @@ class PatternTrie:
         proper suffix. -1 at depth 1.
     label (int32 [K]): The last name; L is ^.
     depth (int32 [K]): The number of names.
-    is_inner (bool [K]): Whether it has children, or is a suffix of a node that has.
     most_names (int): The greatest depth.
     """
 
@@ -48,11 +47,6 @@ class PatternTrie:
         self.suffix = np.array(suffixes, np.int32)
         self.label = np.array([key[-1] for key in ordered], np.int32)
         self.depth = np.array([len(key) for key in ordered], np.int32)
-        self.is_inner = np.zeros(len(ordered), bool)
-        self.is_inner[self.parent[self.parent >= 0]] = True
-        for k in reversed(range(len(ordered))):
-            if self.is_inner[k] and self.suffix[k] >= 0:
-                self.is_inner[self.suffix[k]] = True
 
     def _key(self, pattern: Sequence[str]) -> Key:
         """Without $."""

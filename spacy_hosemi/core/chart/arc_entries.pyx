@@ -1,13 +1,14 @@
-"""Observed patterns that are read at the start of segments alone.
+"""Entries of observed patterns that are read at the start of segments alone.
 
-They split no states: what a segment reads at its start belongs to the arc into it. So
-they are patterns like others, but for the weight, which varies from token to token:
+What a segment reads at its start can be added to the arc into it, so these patterns
+split no states. They are like other patterns but for a weight that varies from token to
+token:
 
     arc[u, e] = sum of pattern[z] and of the entries at (u, z) over the patterns z that
                 are suffixes of the edge e
 
-and the expected count of an entry is that of its pattern at its token. All sums cost
-what they cost without observed patterns, and what fires.
+The expected count of an entry is that of its pattern at its token. A sweep costs as
+much as without observed patterns, and a little more for each entry.
 """
 
 import numpy as np
@@ -19,7 +20,8 @@ from ..potentials import CELLS, ENTRIES, without_entries
 
 
 cdef class ArcsOf:
-    """Of edges the arcs that complete what they do: arc[first[e]:first[e + 1]].
+    """For each edge, the arcs that complete what it completes: they are
+    arc[first[e]:first[e + 1]].
 
     first (int32 [E + 1]), arc (int32): Of the edges of observed patterns.
     in_place, out_place (int32): Where the schedules of `PatternAutomaton` have each of
@@ -28,9 +30,9 @@ cdef class ArcsOf:
 
 
 cdef ArcsOf arcs_of(automaton):
-    """Made when they are first asked for. Of an automaton with observed patterns."""
+    """Those of an automaton with observed patterns, made on the first call."""
     if automaton.arcs_of is None:
-        # whole before it is there: other threads ask, too
+        # complete before it is published: other threads may read it
         automaton.arcs_of = _make_arcs(automaton)
     return automaton.arcs_of
 
@@ -53,24 +55,22 @@ def _places(schedule, n_arcs):
     return found
 
 
-cdef class Starts:
-    """What fires at each token: first[u]:first[u + 1] are the patterns that have
-    entries at token u.
+cdef class ArcEntries:
+    """The observed patterns that are active at each token u, those with entries there:
+    numbers first[u] to first[u + 1] - 1.
 
     automaton (PatternAutomaton): `PatternAutomaton.unsplit`.
     potentials (Potentials): All other scores, for it.
-    arcs (ArcsOf): Of the edges.
-    first (int32 [n + 1]): See above.
-    edge (int32 [F]): Each counts there, and on all edges that this is a suffix of.
-    score (float64 [F]): All entries together, in nats.
-    place (int32 [K]): What each entry belongs to.
+    edge (int32 [F]): The edge that completes it; so do all of which that is a suffix.
+    score (float64 [F]): The sum of its entries, in nats.
+    place (int32 [K]): The active pattern of each entry.
     """
 
 
-cdef Starts starts_of(automaton, potentials):
-    """RETURNS (Starts): None: something else has a score for observed patterns, or is
-    wrong with these potentials, or there are no such patterns."""
-    cdef Starts made
+cdef ArcEntries arc_entries_of(automaton, potentials):
+    """RETURNS (ArcEntries): None without observed patterns, where anything but
+    entries at starts has a score for them, or where the potentials are not sound."""
+    cdef ArcEntries made
     cdef const Entry[::1] entries
     cdef Py_ssize_t n_labels, n_columns
     if not getattr(automaton, "observed", None):
@@ -89,7 +89,7 @@ cdef Starts starts_of(automaton, potentials):
         return None
     if not _are_at_starts(entries, n_labels):
         return None
-    made = Starts()
+    made = ArcEntries()
     made.automaton, n_all = automaton.unsplit, len(automaton.unsplit.patterns)
     no_weight = np.zeros(n_all - len(automaton.patterns))
     pattern = np.concatenate([potentials.pattern, no_weight])
@@ -114,7 +114,9 @@ cdef bint _are_plain(automaton, potentials):
     return not len(cells) or cells["column"].max() < automaton.n_labels
 
 
-cdef bint _are_at_starts(const Entry[::1] entries, Py_ssize_t n_labels) noexcept nogil:
+cdef bint _are_at_starts(
+    const Entry[::1] entries, Py_ssize_t n_labels
+) noexcept nogil:
     cdef Py_ssize_t e
     for e in range(entries.shape[0]):
         if entries[e].role != 1 or entries[e].column < n_labels:
@@ -123,7 +125,7 @@ cdef bint _are_at_starts(const Entry[::1] entries, Py_ssize_t n_labels) noexcept
 
 
 cdef _sort(
-    Starts made,
+    ArcEntries made,
     const Entry[::1] entries,
     const int32_t[::1] edge_of_observed,
     Py_ssize_t n_labels,
@@ -161,15 +163,15 @@ cdef _sort(
 
 
 cdef inline Py_ssize_t _enter(
-    Starts made,
+    ArcEntries made,
     const Entry entry,
     Py_ssize_t e,
     const int32_t[::1] edge_of_observed,
     Py_ssize_t n_labels,
-    Py_ssize_t n,               # so many are known
+    Py_ssize_t n,               # active patterns found so far
     int32_t[::1] at,
 ) noexcept nogil:
-    """Take one entry. RETURNS: how many are known then."""
+    """Take one entry. RETURNS: the number of active patterns then."""
     cdef Py_ssize_t edge = edge_of_observed[entry.column - n_labels]
     if at[edge] <= made.first[entry.position]:
         made.edge[n] = <int32_t>edge

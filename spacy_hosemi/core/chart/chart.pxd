@@ -1,6 +1,6 @@
 from libc.stdint cimport int32_t
 
-from .arc_entries cimport Starts
+from .arc_entries cimport ArcEntries
 from .cells cimport CellLists
 from .layout cimport EdgeWeights, Layout
 
@@ -14,16 +14,16 @@ cdef class Chart:
     cdef const double[::1] pattern_weight       # [M]
     cdef EdgeWeights edge_weights
     cdef double[::1] edge_weight                # [E] theirs
-    cdef Starts starts                          # None: they are the same everywhere
+    cdef ArcEntries arc_entries         # None: weights are the same at all tokens
     # the document as it was given
-    cdef bint is_late                           # whether `arrive` is still to be called
+    cdef bint is_deferred               # whether `finish_loading` is still to come
     cdef const double[:, ::1] inside            # [n, L] or [n, C]
     cdef const double[:, ::1] start             # [n, L] or [n, C]
     cdef const double[:, ::1] given_end         # [n, L] or [n, C]
     cdef const double[:, ::1] length            # [L, D]
     cdef const double[::1] given_tail           # [L]
     # the document, by group
-    cdef double[:, ::1] sums                    # [n or more, G] room for `first`
+    cdef double[:, ::1] sums                    # [n or more, G] memory for `first`
     cdef double[:, ::1] first                   # [n or more, G] inside + start
     cdef const double[:, ::1] more              # [n, G] inside, -inf after a boundary
     cdef const double[:, ::1] end               # [n, G]

@@ -166,7 +166,7 @@ cdef class Chart:
             if state < 0:
                 return -INFINITY
             total += self.edge_weight[edge]
-            if self.starts is not None:
+            if self.arc_entries is not None:
                 total += self.score_at_start(u, edge)
             total += self.segment_score(u, j, self.layout.state_group[state])
         return total + self.final_weight(state)
@@ -175,9 +175,9 @@ cdef class Chart:
         """What entries at token u add to the weight of an edge."""
         cdef Py_ssize_t k
         cdef double total = 0.0
-        for k in range(self.starts.first[u], self.starts.first[u + 1]):
-            if self.has_suffix(edge, self.starts.edge[k]):
-                total += self.starts.score[k]
+        for k in range(self.arc_entries.first[u], self.arc_entries.first[u + 1]):
+            if self.has_suffix(edge, self.arc_entries.edge[k]):
+                total += self.arc_entries.score[k]
         return total
 
     cdef bint has_suffix(self, Py_ssize_t edge, Py_ssize_t suffix) noexcept nogil:

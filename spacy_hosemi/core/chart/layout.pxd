@@ -24,7 +24,7 @@ cdef class Layout:
     cdef const int32_t[::1] arc_node
     cdef const int32_t[::1] arc_edge
     cdef const int32_t[::1] arc_target
-    cdef Sums circuit, arcs_in, arcs_out
+    cdef Sums suffix_sums, arcs_in, arcs_out
     cdef const int32_t[::1] edge_suffix
     cdef const int32_t[::1] edge_pattern
     cdef const int32_t[::1] edge_target
@@ -45,9 +45,9 @@ cdef class Layout:
     # caches: what the last document was solved with, and arrays of finished documents
     cdef EdgeWeights edge_weights
     cdef list arc_weights                       # ArcWeights: linear domain, logs
-    cdef list spare                             # Best
-    cdef list spare_lanes                       # Lanes
-    cdef object leaps                           # Leaps
+    cdef list spare                             # BestPath
+    cdef list spare_batches                     # BatchOfFour
+    cdef object arc_table                       # ArcTable
     cdef object ladder                          # Ladder
 
 

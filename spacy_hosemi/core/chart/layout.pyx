@@ -19,7 +19,7 @@ cdef class Layout:
         self.arc_node = automaton.arc_node
         self.arc_edge = automaton.arc_edge
         self.arc_target = automaton.arc_target
-        self.circuit = sums_of(automaton.suffix_sums)
+        self.suffix_sums = sums_of(automaton.suffix_sums)
         self.arcs_in = sums_of(automaton.arcs_in)
         self.arcs_out = sums_of(automaton.arcs_out)
         self.edge_suffix = automaton.edge_suffix
@@ -40,7 +40,7 @@ cdef class Layout:
         self.pattern_length = automaton.pattern_length
         self.has_bounded_gap = automaton.has_bounded_gap
         self.arc_weights = [None, None]
-        self.spare, self.spare_lanes = [], []
+        self.spare, self.spare_batches = [], []
 
 
 cdef class EdgeWeights:

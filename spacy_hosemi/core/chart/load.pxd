@@ -2,5 +2,5 @@ from .chart cimport Chart
 
 
 cdef Chart make_chart(automaton, potentials, constraints)
-cdef load(Chart chart, automaton, potentials, constraints, bint later=*)
-cdef bint arrive(Chart chart) noexcept nogil
+cdef load_document(Chart chart, automaton, potentials, constraints, bint defer=*)
+cdef bint finish_loading(Chart chart) noexcept nogil

@@ -21,16 +21,18 @@ from ..potentials import (
 cdef Chart make_chart(automaton, potentials, constraints):
     """The chart of a document. RAISES: As `log_partition`."""
     cdef Chart chart = Chart()
-    load(chart, automaton, potentials, constraints)
+    load_document(chart, automaton, potentials, constraints)
     return chart
 
 
-cdef load(Chart chart, automaton, potentials, constraints, bint later=False):
+cdef load_document(
+    Chart chart, automaton, potentials, constraints, bint defer=False
+):
     """Take a document. Arrays of the last one, which had the same automaton, are used
     again if they are large enough.
 
-    later: Leave to `arrive` what goes through all scores, if the document permits:
-        until then `first` is not known.
+    defer: Leave to `finish_loading` what goes through all scores, if the document
+        permits; until then `first` is not known.
     """
     cdef Layout layout
     check_automaton(automaton)
@@ -42,15 +44,15 @@ cdef load(Chart chart, automaton, potentials, constraints, bint later=False):
         chart.n_labels, chart.n_groups = layout.n_labels, layout.n_groups
         chart.n_states, chart.n_nodes = layout.n_states, layout.n_nodes
     cdef bint is_read = _read(chart, potentials)
-    chart.is_late = later and is_read and _may_wait(chart, potentials, constraints)
-    if not chart.is_late and not (is_read and _has_numbers(chart)):
+    chart.is_deferred = defer and is_read and _can_defer(chart, potentials, constraints)
+    if not chart.is_deferred and not (is_read and _has_numbers(chart)):
         potentials = check_potentials(chart.automaton, potentials)
         _read(chart, potentials)
     _set_document(chart, potentials, constraints)
 
 
-cdef bint _may_wait(Chart chart, potentials, constraints):
-    """Whether nothing but numbers is to be checked, and nothing to be changed."""
+cdef bint _can_defer(Chart chart, potentials, constraints):
+    """Whether only numbers are left to be checked, and no score is to be changed."""
     if constraints is not None or len(chart.automaton.observed):
         return False
     cells = potentials.cells
@@ -59,13 +61,13 @@ cdef bint _may_wait(Chart chart, potentials, constraints):
     return are_checked_cells(cells, chart.inside.shape[0], chart.n_labels)
 
 
-cdef bint arrive(Chart chart) noexcept nogil:
-    """Go through the scores of a late document. RETURNS: whether all are numbers
+cdef bint finish_loading(Chart chart) noexcept nogil:
+    """Go through the scores of a deferred document. RETURNS: whether all are numbers
     below +inf."""
     if not _has_numbers(chart):
         return False
     _add(chart.inside, chart.start, chart.first)
-    chart.is_late = False
+    chart.is_deferred = False
     return True
 
 
@@ -124,7 +126,7 @@ cdef _set_document(Chart chart, potentials, constraints):
         if chart.sums is None or chart.sums.shape[0] < n_tokens:
             chart.sums = np.empty((n_tokens, n_groups))
         chart.first, chart.more, chart.end = chart.sums, chart.inside, chart.given_end
-        if not chart.is_late:
+        if not chart.is_deferred:
             _add(chart.inside, chart.start, chart.first)
     else:
         chart.more = scores_of_groups(automaton, chart.inside, entries, 0)
@@ -138,14 +140,14 @@ cdef _set_document(Chart chart, potentials, constraints):
         first = np.asarray(chart.first)[:n_tokens]
         _constrain(constraints, automaton.group_label, first, more, end)
         cells = np.concatenate([cells, _forbidden(constraints, chart.n_labels)])
-    if not chart.is_late:
+    if not chart.is_deferred:
         chart.inside = chart.start = chart.given_end = None
     _set_lengths(chart)
     _set_cells(chart, cells)
 
 
 cdef _set_lengths(Chart chart):
-    """Lengths and weights of edges, and room for the scores of a row."""
+    """Scores of lengths, weights of edges, and memory for the scores of a row."""
     cdef Py_ssize_t g, d, y, n_groups = chart.n_groups
     cdef Py_ssize_t n_lengths = chart.length.shape[1], n_slots = n_groups * n_lengths
     cdef double[::1] room

@@ -14,7 +14,7 @@ cdef struct Open:
     double more                         # scores of its tokens but the first
 
 
-cdef class Listing:
+cdef class SpanLists:
     cdef double p
     cdef object decide
     cdef Listed* rows                   # [room], of which there are n

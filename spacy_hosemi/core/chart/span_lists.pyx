@@ -20,7 +20,7 @@ cdef int _compare(const void* a, const void* b) noexcept nogil:
     return (x.label > y.label) - (x.label < y.label)
 
 
-cdef class Listing:
+cdef class SpanLists:
     """Segments of documents, and their scores or probabilities: what is found, or what
     is asked for, whose probabilities are filled in.
 

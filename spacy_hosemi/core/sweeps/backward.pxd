@@ -1,11 +1,16 @@
 from libc.stdint cimport int32_t
 
-from ..chart.dp_tables cimport Tables
+from ..chart.chart cimport Chart
+from ..chart.dp_tables cimport DPTables
+from .viterbi_bounds cimport Bounds
 
-cdef class Completions(Tables):
-    cdef readonly double total
-    cdef readonly bint maximum
-    cdef bint keep_beta
+cdef class Backward:
+    cdef Chart chart
+    cdef DPTables tables
+    cdef Bounds bounds
+    cdef bint is_bounded                # only groups that the bounds leave were swept
+    cdef double total
+    cdef bint maximum, keep_beta
     cdef double[:, ::1] rests           # [n + 2, P] T of every boundary
     cdef double[:, ::1] betas           # [n + 1, P], or no rows
     # work space
@@ -16,16 +21,14 @@ cdef class Completions(Tables):
     cdef double[::1] next_weight        # [L]
     cdef int32_t[:, ::1] path           # [n, 4] start, end, label, state of segments
 
-    cdef _start(
-        self, automaton, potentials, constraints, bint maximum, bint keep_beta
-    )
-    cdef _prepare(self)
-    cdef list _best_path(self, Py_ssize_t n, bint with_states)
+    cdef load(self, automaton, potentials, constraints, bint defer=*)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)
-    cdef void _sweep(self) noexcept nogil
+    cdef void sweep(self) noexcept nogil
+    cdef void follow(self, Py_ssize_t state) noexcept nogil
+    cdef list follow_best(self, Py_ssize_t u, Py_ssize_t state)
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil
-    cdef Py_ssize_t _walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
+    cdef Py_ssize_t walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
     cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil
     cdef Py_ssize_t running_end(
@@ -35,3 +38,6 @@ cdef class Completions(Tables):
     cdef Py_ssize_t ends_from(
         self, Py_ssize_t u, Py_ssize_t q, double[::1] value
     ) noexcept nogil
+
+
+cdef Backward swept(automaton, potentials, constraints, bint maximum)

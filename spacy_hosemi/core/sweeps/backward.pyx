@@ -6,121 +6,135 @@ segments from one token instead of storing a pointer for each of the n |P| entri
 
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
 from . cimport logspace
-from ..chart.dp_tables cimport Tables
-from ..chart.load cimport load
+from ..chart.chart cimport Chart
+from ..chart.dp_tables cimport DPTables, fill
+from ..chart.load cimport load_document
 
-# Entries of a table that may be kept without a thought.
+# Numbers in a table of beta that is kept although `keep_beta` does not ask for it.
 SMALL = 1_000_000
 
 
-cdef class Completions(Tables):
-    """What can follow after each boundary and state.
+cdef Backward swept(automaton, potentials, constraints, bint maximum):
+    """The sweep of a document, with beta of all boundaries."""
+    cdef Backward backward = Backward(maximum=maximum, keep_beta=True)
+    backward.load(automaton, potentials, constraints)
+    with nogil:
+        backward.sweep()
+    return backward
+
+
+@cython.final
+cdef class Backward:
+    """What can follow after each boundary and state of a document.
 
     maximum (bool): Score of the best completion; else log of their summed exp(score).
     keep_beta (bool): Whether beta is kept for all boundaries of a large document, too,
         instead of made again when asked for: faster, for another n |P| numbers.
 
-    total (float): Of the whole document.
+    total: Of the whole document.
     """
 
-    def __init__(
-        self, automaton, potentials, constraints, *, bint maximum, bint keep_beta=False
-    ):
-        self._start(automaton, potentials, constraints, maximum, keep_beta)
-        with nogil:
-            self._sweep()
-
-    cdef _start(
-        self, automaton, potentials, constraints, bint maximum, bint keep_beta
-    ):
-        load(self, automaton, potentials, constraints)
+    def __init__(self, *, bint maximum, bint keep_beta=False):
+        self.chart, self.tables = Chart(), DPTables()
         self.maximum, self.keep_beta = maximum, keep_beta
-        self._prepare()
 
-    cdef _prepare(self):
-        """All that needs the GIL."""
+    cdef load(self, automaton, potentials, constraints, bint defer=False):
+        """Take a document, in the tables of the last one if they are large enough."""
+        load_document(self.chart, automaton, potentials, constraints, defer)
         if self._has_room():
-            self._set_arc_weights()
+            self.tables.set_weights(self.chart)
         else:
             self._make_room()
 
     cdef bint _has_room(self) noexcept nogil:
-        if self._lease is None or self.n_tokens >= self.closing.shape[0]:
+        cdef Py_ssize_t n_tokens = self.chart.n_tokens
+        if self.tables.closing is None or n_tokens >= self.tables.closing.shape[0]:
             return False
-        if self.has_tail and self.n_tokens + 2 > self.rests.shape[0]:
+        if self.chart.has_tail and n_tokens + 2 > self.rests.shape[0]:
             return False
-        return self.cells.reach < self.from_start.shape[0]
+        return self.chart.cells.reach < self.from_start.shape[0]
 
     cdef _make_room(self):
-        cdef Py_ssize_t n_rests = self.n_tokens + 2 if self.has_tail else 0, n_betas = 0
-        cdef bint is_small = (self.n_tokens + 1) * self.n_states <= SMALL
+        cdef Py_ssize_t n_tokens = self.chart.n_tokens, n_labels = self.chart.n_labels
+        cdef Py_ssize_t n_rests = n_tokens + 2 if self.chart.has_tail else 0
+        cdef Py_ssize_t n_betas = 0, reach = self.chart.cells.reach
+        cdef bint is_small = (n_tokens + 1) * self.chart.n_states <= SMALL
         # Where segments have one explicit end, a walk needs beta at their ends only.
-        if self.keep_beta or (is_small and self.cells.reach > 2):
-            n_betas = self.n_tokens + 1
-        self.allocate(in_logs=True, forward=False, n_more=n_rests + n_betas)
-        self.rests, self.betas = self.take_rows(n_rests), self.take_rows(n_betas)
-        cdef double[::1] scores = np.empty(self.cells.reach + 1 + 2 * self.n_labels)
-        cdef int32_t[:, ::1] targets = np.empty((2, self.n_labels), np.int32)
+        if self.keep_beta or (is_small and reach > 2):
+            n_betas = n_tokens + 1
+        self.tables.allocate(self.chart, True, False, True, n_rests + n_betas)
+        self.tables.clear()
+        self.rests = self.tables.take_rows(n_rests)
+        self.betas = self.tables.take_rows(n_betas)
+        cdef double[::1] scores = np.empty(reach + 1 + 2 * n_labels)
+        cdef int32_t[:, ::1] targets = np.empty((2, n_labels), np.int32)
         self.target, self.next_target = targets[0], targets[1]
-        self.weight_of = scores[: self.n_labels]
-        self.next_weight = scores[self.n_labels : 2 * self.n_labels]
-        self.from_start = scores[2 * self.n_labels :]
-        self.path = np.empty((self.n_tokens, 4), np.int32)
+        self.weight_of = scores[:n_labels]
+        self.next_weight = scores[n_labels : 2 * n_labels]
+        self.from_start = scores[2 * n_labels :]
+        self.path = np.empty((n_tokens, 4), np.int32)
 
-    cdef void _sweep(self) noexcept nogil:
-        cdef Py_ssize_t j
+    cdef void sweep(self) noexcept nogil:
+        cdef Py_ssize_t j, n_tokens = self.chart.n_tokens
         cdef const double* rest = NULL
-        logspace.end_row(self)
-        for j in range(self.n_tokens, 0, -1):
-            self.segments_ending_at(j)
+        self.is_bounded = False
+        if not (self.maximum and self.chart.are_tokens):  # then all of a row is written
+            fill(self.tables.closing[: n_tokens + 1], -INFINITY)
+        logspace.end_row(self.chart, self.tables)
+        for j in range(n_tokens, 0, -1):
+            self.chart.segments_ending_at(j)
             if self.betas.shape[0]:
-                self.betas[j, :] = self.beta
-            if self.has_tail:
+                self.betas[j, :] = self.tables.beta
+            if self.chart.has_tail:
                 logspace.rest_row(
-                    self, j, &self.rests[j, 0], &self.rests[j + 1, 0], self.maximum
+                    self.chart,
+                    self.tables,
+                    j,
+                    &self.rests[j, 0],
+                    &self.rests[j + 1, 0],
+                    self.maximum,
                 )
                 rest = &self.rests[j, 0]
-            logspace.push_row(self, j, rest, self.maximum)
-            logspace.close_row(self, j - 1, self.maximum)
+            logspace.push_row(self.chart, self.tables, j, rest, self.maximum)
+            logspace.close_row(self.chart, self.tables, j - 1, self.maximum)
         if self.betas.shape[0]:
-            self.betas[0, :] = self.beta
-        self.total = self.beta[0]
+            self.betas[0, :] = self.tables.beta
+        self.total = self.tables.beta[0]
 
-    def follow_best(self, Py_ssize_t u, Py_ssize_t state, bint with_states=False):
-        """The best completion, by the tie rule of `viterbi`; needs `maximum`.
+    cdef void follow(self, Py_ssize_t state) noexcept nogil:
+        """Set `target` and `weight_of`."""
+        self.chart.follow(state, self.target, self.weight_of)
 
-        u, state (int): Where to begin.
-        with_states (bool): Whether to tell the state behind each segment.
-        RETURNS (List[Tuple[int, int, int]]): start, end, label, and state; [] if none
+    cdef list follow_best(self, Py_ssize_t u, Py_ssize_t state):
+        """The best completion from a boundary and state, by the tie rule of `viterbi`;
+        needs `maximum`.
+
+        RETURNS: Start, end, label of each segment and the state behind it; [] if none
             is possible.
         """
-        cdef Py_ssize_t n = 0
+        cdef const int32_t[:, ::1] path = self.path
+        cdef Py_ssize_t k, n = 0
         if self.best_from(u, state) > -INFINITY:
             with nogil:
-                n = self._walk(u, state)
-        return self._best_path(n, with_states)
-
-    cdef list _best_path(self, Py_ssize_t n, bint with_states):
-        """The n segments of the last walk."""
-        cdef const int32_t[:, ::1] path = self.path
-        cdef Py_ssize_t k
-        if with_states:
-            return [(path[k, 0], path[k, 1], path[k, 2], path[k, 3]) for k in range(n)]
-        return [(path[k, 0], path[k, 1], path[k, 2]) for k in range(n)]
+                n = self.walk(u, state)
+        return [(path[k, 0], path[k, 1], path[k, 2], path[k, 3]) for k in range(n)]
 
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil:
         """Whether the tables tell what follows if state q covers token i."""
-        return True
+        if not self.is_bounded:
+            return True
+        return self.bounds.is_active[i, self.chart.layout.state_group[q]]
 
-    cdef Py_ssize_t _walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:
+    cdef Py_ssize_t walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:
         """Fill `path`. RETURNS: the number of segments."""
-        cdef Py_ssize_t n = 0, y
-        while u < self.n_tokens:
-            self.follow(state, self.target, self.weight_of)
+        cdef Py_ssize_t n = 0, y, n_tokens = self.chart.n_tokens
+        while u < n_tokens:
+            self.follow(state)
             y = self._label(u)
             state = self.target[y]
             self.path[n, 0], self.path[n, 2], self.path[n, 3] = u, y, state
@@ -133,23 +147,24 @@ cdef class Completions(Tables):
         """The smallest label of a best segment from u."""
         cdef Py_ssize_t y, best = 0
         cdef double top = -INFINITY, value
-        for y in range(self.n_labels):
+        cdef const double* closing = &self.tables.closing[u, 0]
+        for y in range(self.target.shape[0]):
             if self.target[y] >= 0 and self.is_known(u, self.target[y]):
-                value = self.closing[u, self.target[y]] + self.weight_of[y]
+                value = closing[self.target[y]] + self.weight_of[y]
                 if value > top:
                     best, top = y, value
         return best
 
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil:
         """The end of the longest best segment from u that leaves in state q."""
-        cdef Py_ssize_t g = self.layout.state_group[q], d, end = 0, n
-        if self.are_tokens:
+        cdef Py_ssize_t g = self.chart.layout.state_group[q], d, end = 0, n
+        if self.chart.are_tokens:
             return u + 1
         n = self.ends_from(u, q, self.from_start)
         for d in range(n):
             if self.from_start[d] >= self.from_start[end]:
                 end = d
-        if end + 1 > self.horizon(u, g):
+        if end + 1 > self.chart.horizon(u, g):
             return self.running_end(u + end + 1, g, q)
         return u + end + 1
 
@@ -158,8 +173,8 @@ cdef class Completions(Tables):
     ) noexcept nogil:
         """Where a running segment ends: as late as the best score allows."""
         cdef double more
-        while j < self.n_tokens and self.is_known(j, q):
-            more = self.more[j, g] + self.tail[g]
+        while j < self.chart.n_tokens and self.is_known(j, q):
+            more = self.chart.more[j, g] + self.chart.tail[g]
             if more == -INFINITY or more + self.rests[j + 1, q] != self.rests[j, q]:
                 break
             j += 1
@@ -169,14 +184,16 @@ cdef class Completions(Tables):
         """beta[j, q]"""
         cdef Py_ssize_t y
         cdef double best = -INFINITY, value
+        cdef const double* closing
         if self.betas.shape[0]:
             return self.betas[j, q] if self.is_known(j - 1, q) else best
-        if j == self.n_tokens:
-            return self.final_weight(q)
-        self.follow(q, self.next_target, self.next_weight)
-        for y in range(self.n_labels):
+        if j == self.chart.n_tokens:
+            return self.chart.final_weight(q)
+        self.chart.follow(q, self.next_target, self.next_weight)
+        closing = &self.tables.closing[j, 0]
+        for y in range(self.next_target.shape[0]):
             if self.next_target[y] >= 0 and self.is_known(j, self.next_target[y]):
-                value = self.closing[j, self.next_target[y]] + self.next_weight[y]
+                value = closing[self.next_target[y]] + self.next_weight[y]
                 best = value if value > best else best
         return best
 
@@ -187,14 +204,14 @@ cdef class Completions(Tables):
 
         The last one may stand for all beyond the horizon. RETURNS: how many.
         """
-        cdef Py_ssize_t g = self.layout.state_group[q], d
-        cdef Py_ssize_t n = self.segments_starting_at(u, g, value)
-        cdef Py_ssize_t j = u + self.horizon(u, g) + 1
+        cdef Py_ssize_t g = self.chart.layout.state_group[q], d
+        cdef Py_ssize_t n = self.chart.segments_starting_at(u, g, value)
+        cdef Py_ssize_t j = u + self.chart.horizon(u, g) + 1
         for d in range(1, n + 1):
             value[d - 1] += self.best_from(u + d, q)
-        if self.tail[g] == -INFINITY or j > self.n_tokens:
+        if self.chart.tail[g] == -INFINITY or j > self.chart.n_tokens:
             return n
         value[n] = -INFINITY
         if self.is_known(j - 1, q):
-            value[n] = self.running_score(u, j, g) + self.rests[j, q]
+            value[n] = self.chart.running_score(u, j, g) + self.rests[j, q]
         return n + 1

@@ -1,20 +1,30 @@
-from ..chart.dp_tables cimport Tables
+from ..chart.chart cimport Chart
+from ..chart.dp_tables cimport DPTables
 
-cdef void forward(Tables tables) noexcept nogil
-cdef void refill(Tables tables, Py_ssize_t j) noexcept nogil
-cdef void end_row(Tables tables) noexcept nogil
-cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil
+cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
+cdef void end_segments(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
+cdef void set_log_z(Chart chart, DPTables tables) noexcept nogil
+cdef void end_row(Chart chart, DPTables tables) noexcept nogil
+cdef void close_row(
+    Chart chart, DPTables tables, Py_ssize_t j, bint maximum
+) noexcept nogil
 cdef void count_arcs(
-    Tables tables,
+    Chart chart,
+    DPTables tables,
     Py_ssize_t j,
     const double* more,
     double* prob,
     double* count,
 ) noexcept nogil
 cdef void rest_row(
-    Tables tables, Py_ssize_t j, double* rest, const double* after, bint maximum
+    Chart chart,
+    DPTables tables,
+    Py_ssize_t j,
+    double* rest,
+    const double* after,
+    bint maximum,
 ) noexcept nogil
 cdef void push_row(
-    Tables tables, Py_ssize_t j, const double* rest, bint maximum
+    Chart chart, DPTables tables, Py_ssize_t j, const double* rest, bint maximum
 ) noexcept nogil
 cdef double log_dot(const double* x, const double* y, Py_ssize_t n) noexcept nogil

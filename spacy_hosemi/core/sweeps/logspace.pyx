@@ -1,15 +1,17 @@
 """The sweeps in log domain: slower, but no score is too large or too small.
 
-The same recursions as in the linear module, with log-add for + and + for *. With
-`maximum`, + becomes max instead, and the backward sweep is that of Viterbi decoding.
+The same recursions as in `scaled`, with log-add for + and + for *. With `maximum`, max
+stands for +, and the backward sweep is that of Viterbi decoding.
 """
 
 from libc.math cimport INFINITY, exp, log1p
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
 from ..chart.layout cimport Sums
-from ..chart.dp_tables cimport Tables
+from ..chart.chart cimport Chart
+from ..chart.dp_tables cimport DPTables
 
 
 cdef inline double _log_add(double x, double y) noexcept nogil:
@@ -21,112 +23,77 @@ cdef inline double _log_add(double x, double y) noexcept nogil:
     return x + log1p(exp(y - x))
 
 
-cdef void forward(Tables tables) noexcept nogil:
-    """Fill the forward tables, set log_z."""
-    cdef Py_ssize_t j, p, n = tables.n_tokens
+cdef void set_log_z(Chart chart, DPTables tables) noexcept nogil:
+    cdef Py_ssize_t p, last = chart.n_tokens - tables.base
     cdef double total = -INFINITY
-    tables.base = 0
-    tables.alpha[0, 0] = 0.0
-    _open(tables, 0)
-    for j in range(1, n + 1):
-        if j - tables.base > tables.n_rows:
-            tables.begin_block(j - 1)
-            if tables.saved.shape[0]:
-                tables.saved[(j - 1) // tables.n_rows, :] = tables.running[0]
-        tables.segments_ending_at(j)
-        _ends(tables, j)
-        if j < n:
-            _open(tables, j)
-    for p in range(tables.n_states):
-        total = _log_add(
-            total, tables.alpha[n - tables.base, p] + tables.final_weight(p)
-        )
+    for p in range(chart.n_states):
+        total = _log_add(total, tables.alpha[last, p] + chart.final_weight(p))
     tables.log_z = tables.z_rest = total
 
 
-cdef void refill(Tables tables, Py_ssize_t j) noexcept nogil:
-    """Make the forward rows of the block of boundary j > 0 again."""
-    cdef Py_ssize_t block = (j - 1) // tables.n_rows, k
-    cdef Py_ssize_t last = min((block + 1) * tables.n_rows, tables.n_tokens)
-    tables.begin_block(block * tables.n_rows)
-    tables.alpha[0, :] = -INFINITY
-    if tables.base == 0:
-        tables.alpha[0, 0] = 0.0
-    if tables.has_tail:
-        tables.running[0, :] = tables.saved[block]
-    for k in range(tables.base + 1, last + 1):
-        tables.segments_ending_at(k)
-        _ends(tables, k)
-
-
-cdef void _ends(Tables tables, Py_ssize_t j) noexcept nogil:
+cdef void end_segments(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
     """alpha[j] and R[j] from the segments that end at j, or run on over it."""
-    cdef Py_ssize_t g, i, t, u, n_lengths = tables.n_lengths, row = j - tables.base
+    cdef Py_ssize_t g, i, t, u, n_lengths = chart.n_lengths, row = j - tables.base
     cdef double* alpha = &tables.alpha[row, 0]
     cdef double* running
-    for g in range(tables.n_groups):
+    cdef double score
+    for g in range(chart.n_groups):
         for i in range(max(n_lengths - j, 0), n_lengths):
             u = j - n_lengths + i
-            _add(
-                tables, g, tables.score[g * n_lengths + i], &tables.opened[u, 0], alpha
-            )
-    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
-        g, u = tables.cells.long_group[t], tables.cells.long_start[t]
-        _add(tables, g, tables.cells.long_score[t], &tables.opened[u, 0], alpha)
-    if not tables.has_tail:
+            score = chart.score[g * n_lengths + i]
+            _add(chart, g, score, &tables.opened[u, 0], alpha)
+    for t in range(chart.cells.first_long[j], chart.cells.first_long[j + 1]):
+        g, u = chart.cells.long_group[t], chart.cells.long_start[t]
+        _add(chart, g, chart.cells.long_score[t], &tables.opened[u, 0], alpha)
+    if not chart.has_tail:
         return
     running = &tables.running[row, 0]
     u = j - n_lengths - 1
-    for g in range(tables.n_groups):
-        _add(
-            tables,
-            g,
-            tables.more[j - 1, g] + tables.tail[g],
-            &tables.running[row - 1, 0],
-            running,
-        )
+    for g in range(chart.n_groups):
+        score = chart.more[j - 1, g] + chart.tail[g]
+        _add(chart, g, score, &tables.running[row - 1, 0], running)
         if u >= 0:
-            _add(tables, g, tables.enter_score[g], &tables.opened[u, 0], running)
-    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
-        g, u = tables.cells.late_group[t], tables.cells.late_start[t]
-        _add(tables, g, tables.cells.late_score[t], &tables.opened[u, 0], running)
-    for g in range(tables.n_groups):
-        _add(tables, g, tables.end[j - 1, g], running, alpha)
+            _add(chart, g, chart.enter_score[g], &tables.opened[u, 0], running)
+    for t in range(chart.cells.first_late[j], chart.cells.first_late[j + 1]):
+        g, u = chart.cells.late_group[t], chart.cells.late_start[t]
+        _add(chart, g, chart.cells.late_score[t], &tables.opened[u, 0], running)
+    for g in range(chart.n_groups):
+        _add(chart, g, chart.end[j - 1, g], running, alpha)
 
 
 cdef void _add(
-    Tables tables, Py_ssize_t g, double weight, const double* x, double* y
+    Chart chart, Py_ssize_t g, double weight, const double* x, double* y
 ) noexcept nogil:
     """y = log(exp(y) + exp(weight + x)), for the states of one group."""
     cdef Py_ssize_t q
     if weight == -INFINITY:
         return
-    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+    for q in range(chart.layout.first_state[g], chart.layout.first_state[g + 1]):
         y[q] = _log_add(y[q], weight + x[q])
 
 
-cdef void _open(Tables tables, Py_ssize_t j) noexcept nogil:
-    """A[j] from alpha[j] through the circuit and the arcs."""
-    _circuit(tables, j)
-    if tables.varies(j, forward=True):
-        _sum_quads(&tables.layout.arcs_in, tables.in_here, tables.node)
+cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
+    """A[j] from alpha[j] through the suffix sums and the arcs."""
+    _sum_suffixes(chart, tables, j)
+    if tables.varies_in(j):
+        _sum_quads(&chart.layout.arcs_in, tables.varying.arcs_in, tables.node)
     else:
-        _sum_quads(&tables.layout.arcs_in, tables.in_weight, tables.node)
+        _sum_quads(&chart.layout.arcs_in, tables.weights.arcs_in, tables.node)
     memcpy(
         &tables.opened[j, 0],
-        &tables.node[tables.n_nodes],
-        tables.n_states * sizeof(double),
+        &tables.node[chart.n_nodes],
+        chart.n_states * sizeof(double),
     )
 
 
-cdef void _circuit(Tables tables, Py_ssize_t j) noexcept nogil:
+cdef void _sum_suffixes(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
     """Sums over the subtrees of the suffix tree; the first P nodes are alpha[j]."""
     memcpy(
         &tables.node[0],
         &tables.alpha[j - tables.base, 0],
-        tables.n_states * sizeof(double),
+        chart.n_states * sizeof(double),
     )
-    _sum_quads(&tables.layout.circuit, tables.circuit_weight, tables.node)
+    _sum_quads(&chart.layout.suffix_sums, tables.weights.suffix_sums, tables.node)
 
 
 cdef void _sum_quads(
@@ -144,21 +111,23 @@ cdef void _sum_quads(
         at += 4 * sums.fan[i]
 
 
-cdef void end_row(Tables tables) noexcept nogil:
+cdef void end_row(Chart chart, DPTables tables) noexcept nogil:
     """beta[n, p] = weight of the patterns that end in $ after p."""
-    cdef const double* final = &tables.edge_weights.final[0]
-    memcpy(&tables.beta[0], final, tables.n_states * sizeof(double))
+    cdef const double* final = &chart.edge_weights.final[0]
+    memcpy(&tables.beta[0], final, chart.n_states * sizeof(double))
 
 
-cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
-    """beta[j] from B[j]: the arcs and the circuit, transposed."""
+cdef void close_row(
+    Chart chart, DPTables tables, Py_ssize_t j, bint maximum
+) noexcept nogil:
+    """beta[j] from B[j]: the arcs and the suffix sums, transposed."""
     memcpy(
         &tables.back_node[0],
         &tables.closing[j, 0],
-        tables.n_states * sizeof(double),
+        chart.n_states * sizeof(double),
     )
-    if tables.varies(j, forward=False):  # in sums alone, see `inference.load_sums`
-        _sum_quads(&tables.arcs_out, tables.out_here, tables.back_node)
+    if tables.varies_out(j):  # in sums alone, see `load_sums`
+        _sum_quads(&tables.arcs_out, tables.varying.arcs_out, tables.back_node)
         return
     if not maximum:
         _sum_quads(&tables.arcs_out, tables.out_weight, tables.back_node)
@@ -174,7 +143,8 @@ cdef void close_row(Tables tables, Py_ssize_t j, bint maximum) noexcept nogil:
 
 
 cdef void count_arcs(
-    Tables tables,
+    Chart chart,
+    DPTables tables,
     Py_ssize_t j,
     const double* more,         # IN  [A] what is added to their weights; NULL: 0
     double* prob,               # OUT [A]
@@ -183,143 +153,128 @@ cdef void count_arcs(
     """P(arc k at j) = mass exp(weight) B[j, q] / Z"""
     cdef Py_ssize_t k
     cdef double closing
-    _circuit(tables, j)
-    for k in range(tables.layout.arc_edge.shape[0]):
-        closing = tables.closing[j, tables.layout.arc_target[k]]
+    _sum_suffixes(chart, tables, j)
+    for k in range(chart.layout.arc_edge.shape[0]):
+        closing = tables.closing[j, chart.layout.arc_target[k]]
         if more != NULL:
             closing += more[k]
         prob[k] = 0.0
         if closing > -INFINITY:
             prob[k] = exp(
-                tables.node[tables.layout.arc_node[k]]
-                + tables.arc_weight[k]
+                tables.node[chart.layout.arc_node[k]]
+                + tables.weights.arc[k]
                 + (closing - tables.log_z)
             )
         count[k] += prob[k]
 
 
 cdef void rest_row(
-    Tables tables, Py_ssize_t j, double* rest, const double* after, bint maximum
+    Chart chart,
+    DPTables tables,
+    Py_ssize_t j,
+    double* rest,               # T[j]
+    const double* after,        # T[j + 1]
+    bint maximum,
 ) noexcept nogil:
-    """T[j, q]: a running segment ends at j, or goes on with token j.
-
-    `rest` and `after` are T[j] and T[j + 1].
-    """
+    """T[j, q]: a running segment ends at j, or goes on with token j."""
     cdef Py_ssize_t g, q
-    cdef double weight, value
+    cdef double weight
     if maximum:
         kernels.rest_max(
-            &tables.layout.first_state[0],
-            tables.n_groups,
-            &tables.end[j - 1, 0],
-            &tables.more[j, 0] if j < tables.n_tokens else NULL,
-            &tables.tail[0],
+            &chart.layout.first_state[0],
+            chart.n_groups,
+            &chart.end[j - 1, 0],
+            &chart.more[j, 0] if j < chart.n_tokens else NULL,
+            &chart.tail[0],
             &tables.beta[0],
             after,
             rest,
         )
         return
-    for g in range(tables.n_groups):
+    for g in range(chart.n_groups):
         weight = -INFINITY
-        if j < tables.n_tokens:
-            weight = tables.more[j, g] + tables.tail[g]
-        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+        if j < chart.n_tokens:
+            weight = chart.more[j, g] + chart.tail[g]
+        for q in range(chart.layout.first_state[g], chart.layout.first_state[g + 1]):
             rest[q] = -INFINITY
-            if tables.tail[g] > -INFINITY:
-                rest[q] = tables.end[j - 1, g] + tables.beta[q]
+            if chart.tail[g] > -INFINITY:
+                rest[q] = chart.end[j - 1, g] + tables.beta[q]
                 if weight > -INFINITY:
-                    value = weight + after[q]
-                    rest[q] = _log_add(rest[q], value)
+                    rest[q] = _log_add(rest[q], weight + after[q])
 
 
 cdef void push_row(
-    Tables tables, Py_ssize_t j, const double* rest, bint maximum
+    Chart chart, DPTables tables, Py_ssize_t j, const double* rest, bint maximum
 ) noexcept nogil:
     """Add to B[u] what the segments from u that end, or enter, at j give."""
-    cdef Py_ssize_t g, t, u, n_lengths = tables.n_lengths
+    cdef Py_ssize_t g, t, u, n_lengths = chart.n_lengths, n_groups = chart.n_groups
     cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
     cdef const double* beta = &tables.beta[0]
-    if maximum and tables.are_tokens:  # no other segment is pushed to that row
+    cdef const double* score
+    if maximum and chart.are_tokens:  # no other segment is pushed to that row
         kernels.put(
-            &tables.layout.first_state[0],
-            tables.n_groups,
-            &tables.score[0],
+            &chart.layout.first_state[0],
+            chart.n_groups,
+            &chart.score[0],
             beta,
             &tables.closing[j - 1, 0],
         )
         return
-    _push_groups(
-        tables, &tables.score[low], n_lengths, beta, first, n_lengths - low, maximum
+    _push(
+        chart,
+        tables,
+        0,
+        n_groups,
+        &chart.score[low],
+        n_lengths,
+        beta,
+        first,
+        n_lengths - low,
+        maximum,
     )
-    for t in range(tables.cells.first_long[j], tables.cells.first_long[j + 1]):
-        g, u = tables.cells.long_group[t], tables.cells.long_start[t]
-        _push(tables, g, &tables.cells.long_score[t], beta, u, 1, maximum)
-    if not tables.has_tail:
+    for t in range(chart.cells.first_long[j], chart.cells.first_long[j + 1]):
+        g, u = chart.cells.long_group[t], chart.cells.long_start[t]
+        score = &chart.cells.long_score[t]
+        _push(chart, tables, g, 1, score, 1, beta, u, 1, maximum)
+    if not chart.has_tail:
         return
     if j > n_lengths:
-        _push_groups(tables, &tables.enter_score[0], 1, rest, first - 1, 1, maximum)
-    for t in range(tables.cells.first_late[j], tables.cells.first_late[j + 1]):
-        g, u = tables.cells.late_group[t], tables.cells.late_start[t]
-        _push(tables, g, &tables.cells.late_score[t], rest, u, 1, maximum)
-
-
-cdef void _push_groups(
-    Tables tables,
-    const double* score,        # IN  of n segments of each group ..
-    Py_ssize_t step,            # .. one so far behind the other
-    const double* x,            # IN  [P]
-    Py_ssize_t first,           # the start of the first segment
-    Py_ssize_t n,
-    bint maximum,
-) noexcept nogil:
-    """`_push` of all groups."""
-    cdef Py_ssize_t g
-    if not maximum:
-        for g in range(tables.n_groups):
-            _push(tables, g, score + g * step, x, first, n, False)
-    elif n > 0:
-        kernels.push_max(
-            &tables.layout.first_state[0],
-            tables.n_groups,
-            score,
-            step,
-            x,
-            n,
-            &tables.closing[first, 0],
-            tables.n_states,
-        )
+        score = &chart.enter_score[0]
+        _push(chart, tables, 0, n_groups, score, 1, rest, first - 1, 1, maximum)
+    for t in range(chart.cells.first_late[j], chart.cells.first_late[j + 1]):
+        g, u = chart.cells.late_group[t], chart.cells.late_start[t]
+        score = &chart.cells.late_score[t]
+        _push(chart, tables, g, 1, score, 1, rest, u, 1, maximum)
 
 
 cdef void _push(
-    Tables tables,
-    Py_ssize_t g,
-    const double* score,        # IN  [n]
+    Chart chart,
+    DPTables tables,
+    Py_ssize_t g,               # the first of n_groups
+    Py_ssize_t n_groups,
+    const double* score,        # IN  of n segments of each of them, ..
+    Py_ssize_t step,            # .. which begin `step` apart
     const double* x,            # IN  [P]
     Py_ssize_t first,           # the start of the first segment
     Py_ssize_t n,
     bint maximum,
 ) noexcept nogil:
     """B[first + i] = log(exp(B[first + i]) + exp(score[i] + x)), or the larger."""
-    cdef Py_ssize_t a = tables.layout.first_state[g], i, q
-    cdef Py_ssize_t b = tables.layout.first_state[g + 1]
+    cdef const int32_t* state = &chart.layout.first_state[g]
+    cdef Py_ssize_t h, i, q
     cdef double* row
-    if maximum:
-        kernels.push_max(
-            &tables.layout.first_state[g],
-            1,
-            score,
-            n,
-            x,
-            n,
-            &tables.closing[first, 0],
-            tables.n_states,
-        )
+    if n <= 0:
         return
-    for i in range(n):
-        if score[i] > -INFINITY:
+    row = &tables.closing[first, 0]
+    if maximum:
+        kernels.push_max(state, n_groups, score, step, x, n, row, chart.n_states)
+        return
+    for h in range(n_groups):
+        for i in range(n):
             row = &tables.closing[first + i, 0]
-            for q in range(a, b):
-                row[q] = _log_add(row[q], score[i] + x[q])
+            if score[h * step + i] > -INFINITY:
+                for q in range(state[h], state[h + 1]):
+                    row[q] = _log_add(row[q], score[h * step + i] + x[q])
 
 
 cdef double log_dot(const double* x, const double* y, Py_ssize_t n) noexcept nogil:

@@ -1,5 +1,5 @@
 from ..chart.layout cimport EdgeWeights, Sums
-from ..chart.dp_tables cimport Tables
+from ..chart.chart cimport Chart
 
 
 cdef class Ladder:
@@ -12,4 +12,4 @@ cdef class Ladder:
     cdef bint pays                      # whether it has fewer terms
 
 
-cdef Ladder find_ladder(Tables tables, potentials, method)
+cdef Ladder ladder_of(Chart chart, potentials, method)

@@ -36,26 +36,25 @@ from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout, sums_of
 from ..potentials import ROLES
 from ..automaton.sum_schedule import SumSchedule
-from ..chart.dp_tables cimport Tables
 
 
 cdef class Ladder:
     """What the maximum over all arcs from each state is formed of."""
 
 
-cdef Ladder find_ladder(Tables tables, potentials, method):
+cdef Ladder ladder_of(Chart chart, potentials, method):
     """That of the last document, if the patterns have the same weights.
 
     method (str): "auto" or "nonnegative".
     RETURNS (Ladder): None where it is not valid, or would not pay, for "auto".
     RAISES (ValueError): HS104 where it is not valid, for "nonnegative".
     """
-    cdef Layout layout = tables.layout
+    cdef Layout layout = chart.layout
     cdef Ladder ladder = layout.ladder
-    if ladder is None or ladder.edge_weights is not tables.edge_weights:
-        layout.ladder = ladder = _make_ladder(tables, ladder)
+    if ladder is None or ladder.edge_weights is not chart.edge_weights:
+        layout.ladder = ladder = _make_ladder(chart, ladder)
     if method == "nonnegative":
-        _check(tables.automaton, potentials, ladder)
+        _check(chart.automaton, potentials, ladder)
     elif not ladder.pays or ladder.negative is not None:
         return None
     elif next(_negative_columns(potentials, ladder.columns), None) is not None:
@@ -63,17 +62,17 @@ cdef Ladder find_ladder(Tables tables, potentials, method):
     if ladder.weight is None:
         # Another thread may read the present ladder without the GIL: a complete one
         # takes its place.
-        layout.ladder = ladder = _with_weights(tables, ladder)
+        layout.ladder = ladder = _with_weights(chart, ladder)
     return ladder
 
 
-cdef Ladder _make_ladder(Tables tables, Ladder known):
+cdef Ladder _make_ladder(Chart chart, Ladder known):
     """Of new weights; the schedule is the same for all."""
     cdef Ladder made = Ladder()
-    automaton = tables.automaton
+    automaton = chart.automaton
     made.weight = None
-    made.edge_weights = tables.edge_weights
-    weight = np.asarray(tables.pattern_weight)
+    made.edge_weights = chart.edge_weights
+    weight = np.asarray(chart.pattern_weight)
     bad = (automaton.pattern_length > 2) & (weight < 0.0)
     made.negative = int(np.argmax(bad)) if bad.any() else None
     if known is not None:
@@ -87,14 +86,14 @@ cdef Ladder _make_ladder(Tables tables, Ladder known):
     return made
 
 
-cdef Ladder _with_weights(Tables tables, Ladder known):
+cdef Ladder _with_weights(Chart chart, Ladder known):
     """The same ladder with its schedule and weights."""
     cdef Ladder made = Ladder()
     made.edge_weights, made.negative = known.edge_weights, known.negative
     made.pays, made.columns = known.pays, known.columns
-    made.schedule = known.schedule or _make_schedule(tables)
+    made.schedule = known.schedule or _make_schedule(chart)
     made.sums = sums_of(made.schedule)
-    weights = np.append(tables.edge_weight, [0.0, -np.inf])
+    weights = np.append(chart.edge_weights.edge, [0.0, -np.inf])
     made.weight = weights[made.schedule.arc]
     return made
 

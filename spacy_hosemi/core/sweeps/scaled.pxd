@@ -1,31 +1,18 @@
-from ..chart.dp_tables cimport Tables
+from ..chart.chart cimport Chart
+from ..chart.dp_tables cimport DPTables
+from ..chart.layout cimport Sums
 
-cdef bint forward(Tables tables) noexcept nogil
-cdef bint refill(Tables tables, Py_ssize_t j) noexcept nogil
-cdef double log_final(
-    Tables tables, const double* alpha, Py_ssize_t step
-) noexcept nogil
-cdef bint end_row(Tables tables) noexcept nogil
-cdef bint fill_end(
-    Tables tables, double z_rest, double* beta, Py_ssize_t step
-) noexcept nogil
-cdef double probability(
-    const double* opened,
-    const double* beta,
-    Py_ssize_t n,
-    Py_ssize_t step,
-    double score,
-) noexcept nogil
-cdef void count_arcs(
-    Tables tables,
-    Py_ssize_t j,
-    Py_ssize_t end,
-    double[:, ::1] node,
-    const double* more,
-    double* count,
-) noexcept nogil
-cdef void close_row(Tables tables, Py_ssize_t j) noexcept nogil
-cdef void rest_row(Tables tables, Py_ssize_t j) noexcept nogil
-cdef void push_row(Tables tables, Py_ssize_t j) noexcept nogil
 cdef void clear_flags() noexcept nogil
 cdef bint in_range() noexcept nogil
+cdef bint begin(DPTables tables) noexcept nogil
+cdef void begin_again(Chart chart, DPTables tables) noexcept nogil
+cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
+cdef void bound_opened(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
+cdef bint end_segments(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
+cdef bint set_log_z(Chart chart, DPTables tables) noexcept nogil
+cdef double log_final(
+    Chart chart, const double* alpha, Py_ssize_t step
+) noexcept nogil
+cdef void sum_quads(
+    const Sums* sums, const double[::1] weight, double[::1] slot
+) noexcept nogil

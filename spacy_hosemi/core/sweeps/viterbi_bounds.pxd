@@ -4,7 +4,7 @@ from ..chart.chart cimport Chart
 from ..chart.layout cimport EdgeWeights
 
 
-cdef class Leaps:
+cdef class ArcTable:
     cdef EdgeWeights edge_weights       # those for which the others were made
     cdef double[:, ::1] weight          # [L, P]
     cdef int32_t[:, ::1] target         # [L, P]
@@ -13,8 +13,8 @@ cdef class Leaps:
     cdef double[:, ::1] pair            # [G, G] from the first to the second
     cdef double[:, ::1] pair_back       # [G, G] from the second to the first
     cdef double[::1] finish             # [G]
-    # so many documents were tried, and so many of them were left with few groups
-    cdef Py_ssize_t n_tried, n_held
+    # documents in which bounds were looked for, and those with few groups left
+    cdef Py_ssize_t n_tried, n_pruned
 
 
 cdef class Bounds:
@@ -30,23 +30,27 @@ cdef class Bounds:
     cdef int32_t[::1] group             # the same as lists, token by token ..
     cdef int32_t[::1] first             # [n + 1 or more] .. from here on
 
-    cdef bint find(self, Chart chart, Leaps leaps, int32_t[:, ::1] path) noexcept nogil
+    cdef bint find(
+        self, Chart chart, ArcTable arcs, int32_t[:, ::1] path
+    ) noexcept nogil
     cdef void _set_lengths(self, Chart chart) noexcept nogil
     cdef void _set_gain(self, Chart chart) noexcept nogil
-    cdef bint _go_forward(self, Chart chart, Leaps leaps) noexcept nogil
+    cdef bint _go_forward(self, Chart chart, ArcTable arcs) noexcept nogil
     cdef void _add_start(self, Chart chart, Py_ssize_t i, double* row) noexcept nogil
     cdef double _score_of_best(
-        self, Chart chart, Leaps leaps, int32_t[:, ::1] path
+        self, Chart chart, ArcTable arcs, int32_t[:, ::1] path
     ) noexcept nogil
     cdef Py_ssize_t _best_before(
-        self, Chart chart, Leaps leaps, Py_ssize_t i, Py_ssize_t g
+        self, Chart chart, ArcTable arcs, Py_ssize_t i, Py_ssize_t g
     ) noexcept nogil
-    cdef bint _go_backward(self, Chart chart, Leaps leaps, double least) noexcept nogil
+    cdef bint _go_backward(
+        self, Chart chart, ArcTable arcs, double least
+    ) noexcept nogil
     cdef void _set_begun(
-        self, Chart chart, Leaps leaps, Py_ssize_t i, double* row
+        self, Chart chart, ArcTable arcs, Py_ssize_t i, double* row
     ) noexcept nogil
     cdef void _set_goes_on(self, Chart chart, Py_ssize_t i, double* row) noexcept nogil
     cdef void _join_labels(self, Chart chart, Py_ssize_t i) noexcept nogil
 
 
-cdef Leaps find_leaps(Chart chart)
+cdef ArcTable arc_table_of(Chart chart)

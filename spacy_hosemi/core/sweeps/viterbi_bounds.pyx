@@ -28,7 +28,7 @@ from ..chart.layout cimport Layout
 from ..chart.load cimport make_chart
 
 # Pairs of a label and a state for which the edge may be written down.
-N_LEAPS = 200_000
+MOST_ARCS = 200_000
 
 # Of the score of a path, more than rounding can change.
 cdef double SLACK = 1e-14
@@ -46,42 +46,42 @@ def groups_left(automaton, potentials, constraints=None):
     RAISES: As `log_partition`.
     """
     cdef Chart chart = make_chart(automaton, potentials, constraints)
-    cdef Leaps leaps = find_leaps(chart)
+    cdef ArcTable arcs = arc_table_of(chart)
     cdef Bounds bounds = Bounds(chart.n_tokens, chart.n_groups)
     cdef int32_t[:, ::1] path = np.empty((chart.n_tokens, 3), np.int32)
-    if leaps is None or not chart.n_tokens or not bounds.find(chart, leaps, path):
+    if arcs is None or not chart.n_tokens or not bounds.find(chart, arcs, path):
         return None
     group, first = np.asarray(bounds.group), np.asarray(bounds.first).tolist()
     return [group[i:j].tolist() for i, j in zip(first, first[1:])]
 
 
-cdef class Leaps:
+cdef class ArcTable:
     """Where each label leads from each state, and the weight of that edge, which is
     -inf where the grammar forbids it; and the most of these by group."""
 
 
-cdef Leaps find_leaps(Chart chart):
+cdef ArcTable arc_table_of(Chart chart):
     """Those of the last document, if the patterns have the same weights.
 
-    RETURNS (Leaps): None if there would be too many.
+    RETURNS (ArcTable): None if there would be too many.
     """
     cdef Layout layout = chart.layout
-    cdef Leaps known = layout.leaps
-    if chart.n_labels * chart.n_states > N_LEAPS:
+    cdef ArcTable known = layout.arc_table
+    if chart.n_labels * chart.n_states > MOST_ARCS:
         return None
     if known is None or known.edge_weights is not chart.edge_weights:
-        layout.leaps = known = _make_leaps(chart)
+        layout.arc_table = known = _make_arc_table(chart)
     return known
 
 
-cdef Leaps _make_leaps(Chart chart):
-    cdef Leaps made = Leaps()
+cdef ArcTable _make_arc_table(Chart chart):
+    cdef ArcTable made = ArcTable()
     cdef Py_ssize_t n_labels = chart.n_labels, n_groups = chart.n_groups
     cdef Py_ssize_t y, q, g, h, t
     cdef int32_t[::1] target = np.empty(n_labels, np.int32)
     cdef double[::1] weight = np.empty(n_labels)
     made.edge_weights = chart.edge_weights
-    made.n_tried = made.n_held = 0
+    made.n_tried = made.n_pruned = 0
     made.weight = np.full((n_labels, chart.n_states), -np.inf)
     made.target = np.zeros((n_labels, chart.n_states), np.int32)
     made.begin = np.full(n_groups, -np.inf)
@@ -109,7 +109,7 @@ cdef Leaps _make_leaps(Chart chart):
 cdef class Bounds:
     """The groups that are left, token by token: group[first[i]:first[i + 1]].
 
-    n_tokens (int), n_groups (int): What there shall be room for.
+    n_tokens (int), n_groups (int): The largest document.
     """
 
     def __init__(self, Py_ssize_t n_tokens, Py_ssize_t n_groups):
@@ -122,7 +122,9 @@ cdef class Bounds:
         self.group = np.empty(n_tokens * n_groups, np.int32)
         self.first = np.empty(n_tokens + 1, np.int32)
 
-    cdef bint find(self, Chart chart, Leaps leaps, int32_t[:, ::1] path) noexcept nogil:
+    cdef bint find(
+        self, Chart chart, ArcTable arcs, int32_t[:, ::1] path
+    ) noexcept nogil:
         """Find the groups of a document of one token or more.
 
         path (int32 [n or more, 3 or more]): Work space.
@@ -131,10 +133,10 @@ cdef class Bounds:
         cdef double least
         self._set_lengths(chart)
         self._set_gain(chart)
-        if not self._go_forward(chart, leaps):
+        if not self._go_forward(chart, arcs):
             return False
-        least = self._score_of_best(chart, leaps, path)
-        return least > -INFINITY and self._go_backward(chart, leaps, least)
+        least = self._score_of_best(chart, arcs, path)
+        return least > -INFINITY and self._go_backward(chart, arcs, least)
 
     cdef void _set_lengths(self, Chart chart) noexcept nogil:
         """The best length of each group, and the most that one more token gives."""
@@ -163,7 +165,7 @@ cdef class Bounds:
                 u, g = chart.cells.long_start[k], chart.cells.long_group[k]
                 self.gain[u, g] = max(self.gain[u, g], chart.cells.long_extra[k])
 
-    cdef bint _go_forward(self, Chart chart, Leaps leaps) noexcept nogil:
+    cdef bint _go_forward(self, Chart chart, ArcTable arcs) noexcept nogil:
         """F. RETURNS: whether the relaxation has a path."""
         cdef Py_ssize_t i, g, n_groups = chart.n_groups
         cdef double* x = &self.vector[0]
@@ -177,13 +179,13 @@ cdef class Bounds:
             row = &self.forward[i, 0]
             if i == 0:
                 for g in range(n_groups):
-                    row[g] = leaps.begin[g]
+                    row[g] = arcs.begin[g]
             else:
                 end = &chart.end[i - 1, 0]
                 for g in range(n_groups):
                     x[g] = before[g] + end[g]
                     row[g] = -INFINITY
-                kernels.relax_max(&leaps.pair[0, 0], x, n_groups, n_groups, row)
+                kernels.relax_max(&arcs.pair[0, 0], x, n_groups, n_groups, row)
             self._add_start(chart, i, row)
             if i > 0:
                 more = &chart.more[i, 0]
@@ -214,14 +216,14 @@ cdef class Bounds:
                 row[g] += self.gain[i, g]
 
     cdef double _score_of_best(
-        self, Chart chart, Leaps leaps, int32_t[:, ::1] path
+        self, Chart chart, ArcTable arcs, int32_t[:, ::1] path
     ) noexcept nogil:
         """The true score of the best path of the relaxation; -inf: it is none."""
         cdef Py_ssize_t i, h, j, g = 0, k = chart.n_tokens, state = 0, edge
         cdef double best = -INFINITY, value, total = 0.0
         i = chart.n_tokens - 1
         for h in range(chart.n_groups):
-            value = self.forward[i, h] + chart.end[i, h] + leaps.finish[h]
+            value = self.forward[i, h] + chart.end[i, h] + arcs.finish[h]
             if value > best:
                 g, best = h, value
         if best == -INFINITY:
@@ -239,7 +241,7 @@ cdef class Bounds:
             path[k, 2] = chart.layout.group_label[g]
             if i == 0:
                 break
-            g, j = self._best_before(chart, leaps, i, g), i
+            g, j = self._best_before(chart, arcs, i, g), i
         for k in range(k, chart.n_tokens):
             edge = chart.edge_of(state, path[k, 2])
             state = chart.state_behind(edge, state, path[k, 2])
@@ -251,19 +253,19 @@ cdef class Bounds:
         return total + chart.final_weight(state)
 
     cdef Py_ssize_t _best_before(
-        self, Chart chart, Leaps leaps, Py_ssize_t i, Py_ssize_t g
+        self, Chart chart, ArcTable arcs, Py_ssize_t i, Py_ssize_t g
     ) noexcept nogil:
         """The group of token i - 1 on the best path that has g begin at i."""
         cdef Py_ssize_t h, found = 0
         cdef double best = -INFINITY, value
         for h in range(chart.n_groups):
-            value = self.forward[i - 1, h] + chart.end[i - 1, h] + leaps.pair[h, g]
+            value = self.forward[i - 1, h] + chart.end[i - 1, h] + arcs.pair[h, g]
             if value > best:
                 found, best = h, value
         return found
 
     cdef bint _go_backward(
-        self, Chart chart, Leaps leaps, double least
+        self, Chart chart, ArcTable arcs, double least
     ) noexcept nogil:
         """H, through the groups that are left. RETURNS: whether those are few."""
         cdef Py_ssize_t i, g, n_groups = chart.n_groups, n = chart.n_tokens
@@ -279,9 +281,9 @@ cdef class Bounds:
             row = &self.backward[i % 2, 0]
             if i == n - 1:
                 for g in range(n_groups):
-                    row[g] = leaps.finish[g]
+                    row[g] = arcs.finish[g]
             else:
-                self._set_begun(chart, leaps, i, row)
+                self._set_begun(chart, arcs, i, row)
             end = &chart.end[i, 0]
             for g in range(n_groups):
                 row[g] += end[g]
@@ -303,7 +305,7 @@ cdef class Bounds:
         return True
 
     cdef void _set_begun(
-        self, Chart chart, Leaps leaps, Py_ssize_t i, double* row
+        self, Chart chart, ArcTable arcs, Py_ssize_t i, double* row
     ) noexcept nogil:
         """row[h] = max_g T[h, g] + start(i + 1, g) + H[i + 1, g]"""
         cdef Py_ssize_t k, g
@@ -317,7 +319,7 @@ cdef class Bounds:
                 value += self.gain[i + 1, g]
             value += self.backward[(i + 1) % 2, g]
             kernels.relax_max(
-                &leaps.pair_back[g, 0], &value, 1, chart.n_groups, row
+                &arcs.pair_back[g, 0], &value, 1, chart.n_groups, row
             )
 
     cdef void _set_goes_on(self, Chart chart, Py_ssize_t i, double* row) noexcept nogil:

@@ -1,9 +1,10 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
 """What the arithmetic alone would cost: bare loops to measure the engine against.
 
     alpha[j, q] += w * A[u, q]          for each boundary j, u up to D before, state q
     A[j, next[p, y]] += alpha[j, p] * w[p, y]       for each boundary, state p, label y
 
-No scaling, no -inf, no checks, no result: only `benchmarks/inference.py` calls them.
+No scaling, no -inf, no checks, no result: `inference.py` compiles and calls them.
 """
 
 from libc.stdint cimport int32_t
