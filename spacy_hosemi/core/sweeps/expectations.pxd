@@ -5,6 +5,7 @@ from .arc_counts cimport ArcCounts
 
 cdef class Expectations:
     cdef ArcCounts arcs
+    cdef dict arrays                    # those of the next four, for the gradient
     cdef double[:, ::1] inside          # [G, n]
     cdef double[:, ::1] end             # [n, G]
     cdef double[::1] slot               # [G D] by group and length, as scores

@@ -31,9 +31,14 @@ cdef Expectations expectations(Chart chart, DPTables tables):
     cdef Py_ssize_t n_groups = chart.n_groups, n_slots = n_groups * chart.n_lengths
     cdef double[::1] room = np.zeros(n_slots + n_groups + chart.cells.n_cells)
     made.arcs = arc_counts(chart, tables)
-    made.inside = np.zeros((n_groups, chart.n_tokens))
-    made.end = np.zeros((chart.n_tokens, n_groups))
-    made.slot, made.tail = np.zeros(n_slots), np.zeros(n_groups)
+    made.arrays = arrays = {
+        "inside": np.zeros((n_groups, chart.n_tokens)),
+        "end": np.zeros((chart.n_tokens, n_groups)),
+        "slot": np.zeros(n_slots),
+        "tail": np.zeros(n_groups),
+    }
+    made.inside, made.end = arrays["inside"], arrays["end"]
+    made.slot, made.tail = arrays["slot"], arrays["tail"]
     made.prob, room = room[:n_slots], room[n_slots:]
     made.long_prob, made.cell = room[:n_groups], room[n_groups:]
     # the log of 1 where that is what weights are
@@ -195,8 +200,8 @@ cdef class Expectations:
             if entries is not None and chart.arc_entries is None:
                 set_entry_counts(automaton, entries, role, counts)
             del counts
-        length = np.asarray(self.slot).reshape(chart.n_groups, chart.n_lengths)
-        length, tail = length[:, ::-1], np.asarray(self.tail)
+        length = self.arrays["slot"].reshape(chart.n_groups, chart.n_lengths)
+        length, tail = length[:, ::-1], self.arrays["tail"]
         if automaton.observed:
             length = columns_of_groups(automaton, length, chart.n_labels).T
             tail = columns_of_groups(automaton, tail[:, None], chart.n_labels)[0]
@@ -223,16 +228,15 @@ cdef class Expectations:
     cdef _take(self, Chart chart, DPTables tables, role):
         """RETURNS (float64 [G, n]): Expected counts."""
         if role == "inside":
-            counts, self.inside = np.asarray(self.inside), None
-            return counts
-        if role == "start":
-            counts = np.zeros((chart.n_tokens, chart.n_groups))
-            if chart.are_tokens:
-                counts[:] = self.end
-            else:
-                start_probabilities(chart, tables, counts)
-            return counts.T
-        counts, self.end = np.asarray(self.end), None
+            self.inside = None
+            return self.arrays.pop(role)
+        if role == "end":
+            self.end = None
+            return self.arrays.pop(role).T
+        if chart.are_tokens:
+            return self.arrays["end"].copy().T
+        counts = np.zeros((chart.n_tokens, chart.n_groups))
+        start_probabilities(chart, tables, counts)
         return counts.T
 
 
