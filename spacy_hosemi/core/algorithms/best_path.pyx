@@ -19,13 +19,17 @@ from ..chart.load cimport finish_loading
 from ..chart.columns cimport Entry
 from ..sweeps.backward cimport Backward
 from ..sweeps.bounded cimport sweep_bounded
-from ..sweeps.observed.histories cimport Histories, are_of_labels, histories_of
+from ..sweeps.observed.histories cimport (
+    Histories,
+    are_of_labels,
+    has_sparse_columns,
+    histories_of,
+)
 from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..parallel.tasks cimport Task
-from ..sweeps.nonnegative cimport ladder_of
+from ..sweeps.nonnegative cimport Ladder, ladder_of
 from ..arguments import check_kind
 from ..potentials import (
-    ENTRIES,
     Potentials,
     check_automaton,
     check_potentials,
@@ -52,6 +56,9 @@ cdef Py_ssize_t N_TRIED = 16
 
 # The sweep of N_FEW tokens takes as long as the table of all arcs that bounds need.
 N_FEW = 16
+
+
+cdef class BestPath
 
 
 cdef class BestOfEach(Task):
@@ -93,18 +100,6 @@ cdef class BestOfEach(Task):
             _give_back(best)
         self.last, self.paths, self.potentials = None, [], []
         return found
-
-
-cdef bint has_sparse_columns(automaton, potentials):
-    """Whether observed patterns have no scores but those of entries."""
-    if getattr(potentials.entries, "dtype", None) != ENTRIES:
-        return False
-    if getattr(potentials.cells, "size", 1):
-        return False
-    for x in (potentials.inside, potentials.start, potentials.end):
-        if getattr(x, "ndim", 0) != 2 or x.shape[1] != automaton.n_labels:
-            return False
-    return True
 
 
 cdef bint has_only_tokens(potentials):
@@ -167,6 +162,14 @@ cdef _give_back(BestPath best):
 @cython.final
 cdef class BestPath:
     """The best segmentation of a document, and the sweep that finds it."""
+
+    cdef Backward backward
+    cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
+    cdef ArcTable arc_table             # None: do without bounds
+    cdef TokenSweep token_sweep         # its arrays, if there was need of them
+    cdef bint by_tokens                 # whether that sweep solves the document
+    cdef Py_ssize_t n_segments          # of the best segmentation
+    cdef BestPath next                  # what is solved with it
 
     def __init__(self):
         self.backward = Backward(maximum=True)

@@ -5,21 +5,23 @@ rule: among the best segmentations the one whose first segment has the smallest 
 index, then the greatest length; then likewise for the next segment.
 """
 
-from operator import index
-
 import numpy as np
 
 from libc.math cimport INFINITY
 
 from ...errors import Errors
 from ..arguments import check_kind, check_list, check_number, check_word, shown
-from .best_path cimport has_sparse_columns
 from .best_path import N_TOGETHER, BestOfEach
 from ..chart.chart cimport Chart
 from ..chart.load cimport make_chart
 from ..chart.columns cimport Entry, entries_of
 from .path_counts cimport add_path
-from ..sweeps.observed.histories cimport ActiveEntries, Histories, histories_of
+from ..sweeps.observed.histories cimport (
+    ActiveEntries,
+    Histories,
+    has_sparse_columns,
+    histories_of,
+)
 from ..potentials import (
     CELLS,
     ENTRIES,
@@ -231,17 +233,17 @@ cdef _refuse_shape(name, found, expected):
 def check_segments(segments, n_tokens, n_labels):
     """RETURNS (list): The segments. RAISES (ValueError): HS020, HS021."""
     given = check_list("segments", segments, "a list of (start, end, label index)")
-    found, at = [], 0
+    cdef Py_ssize_t start, end, label, at = 0
+    cdef list found = []
     for segment in given:
         try:
-            start, end, label = map(index, segment)
-        except (TypeError, ValueError):  # no three whole numbers
+            start, end, label = segment
+        except (TypeError, ValueError, OverflowError):  # no three whole numbers
             start = end = label = -1
         if start != at or end <= at:
             raise ValueError(Errors.HS020.format(found=shown(given), n_tokens=n_tokens))
         if not 0 <= label < n_labels:
-            label, last = shown(label), n_labels - 1
-            raise ValueError(Errors.HS021.format(found=label, last=last))
+            raise ValueError(Errors.HS021.format(found=label, last=n_labels - 1))
         found.append((start, end, label))
         at = end
     if at != n_tokens:

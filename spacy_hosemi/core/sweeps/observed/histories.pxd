@@ -32,6 +32,7 @@ cdef class Histories:
 
 
 cdef Histories histories_of(automaton)
+cdef bint has_sparse_columns(automaton, potentials)
 cdef bint are_of_labels(
     const Entry[::1] entries, Py_ssize_t n_labels
 ) noexcept nogil

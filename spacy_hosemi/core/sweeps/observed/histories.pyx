@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t
 
 from ...chart.columns cimport Entry
 from ...automaton.pattern_trie import PatternTrie
+from ...potentials import ENTRIES
 
 
 cdef class Histories:
@@ -85,6 +86,18 @@ cdef bint are_of_labels(
         if entries[e].column < n_labels:
             return True
     return False
+
+
+cdef bint has_sparse_columns(automaton, potentials):
+    """Whether observed patterns have no scores but those of entries."""
+    if getattr(potentials.entries, "dtype", None) != ENTRIES:
+        return False
+    if getattr(potentials.cells, "size", 1):
+        return False
+    for x in (potentials.inside, potentials.start, potentials.end):
+        if getattr(x, "ndim", 0) != 2 or x.shape[1] != automaton.n_labels:
+            return False
+    return True
 
 
 cdef class ActiveEntries:
