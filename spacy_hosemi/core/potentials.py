@@ -187,7 +187,7 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
         "pattern": (len(automaton.patterns),),
     }
     for name, array in arrays.items():
-        _check_shape(f"potentials.{name}", array, expected[name])
+        check_shape(f"potentials.{name}", array, expected[name])
         _check_scores(f"potentials.{name}", array)
     cells = check_cells(potentials.cells, n_tokens, n_columns)
     entries = potentials.entries
@@ -203,11 +203,11 @@ def _n_columns(array: Floats, automaton: PatternAutomaton) -> int:
 
 
 def _as_floats(name: str, value: object) -> Floats:
-    array = _as_array(name, value, "fiub", "an array of numbers")
+    array = as_array(name, value, "fiub", "an array of numbers")
     return np.ascontiguousarray(array, np.float64).reshape(array.shape)
 
 
-def _as_array(name: str, value: object, kinds: str, expected: object) -> NDArray[Any]:
+def as_array(name: str, value: object, kinds: str, expected: object) -> NDArray[Any]:
     """RAISES (TypeError): HS012 no array of the kinds of `numpy.dtype.kind`."""
     try:
         array = np.asarray(value)
@@ -238,7 +238,7 @@ def _check_scores(name: str, array: Floats) -> None:
         )
 
 
-def _check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> None:
+def check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> None:
     if array.shape != expected:
         raise ValueError(
             Errors.HS010.format(name=name, found=array.shape, expected=expected)
@@ -246,16 +246,16 @@ def _check_shape(name: str, array: NDArray[Any], expected: tuple[int, ...]) -> N
 
 
 def _as_records(name: str, value: object, dtype: np.dtype[Any]) -> NDArray[Any]:
-    array = _as_array(name, value, "V", dtype)
+    array = as_array(name, value, "V", dtype)
     if array.dtype.names is None or set(array.dtype.names) != set(dtype.names or ()):
         raise TypeError(
             Errors.HS012.format(name=name, found=array.dtype, expected=dtype)
         )
-    _check_shape(name, array, (array.size,))
+    check_shape(name, array, (array.size,))
     for x in array.dtype.names:
         kinds, where = "fiu" if x == "score" else "iu", f"{name}[{x!r}]"
-        column = _as_array(where, array[x], kinds, dtype)
-        _check_shape(where, column, (array.size,))
+        column = as_array(where, array[x], kinds, dtype)
+        check_shape(where, column, (array.size,))
     _check_scores(name, np.asarray(array["score"], np.float64))
     return array
 
@@ -314,7 +314,7 @@ def check_constraints(
     n_labels = automaton.n_labels
     allowed, boundary = constraints.allowed, constraints.boundary
     if allowed is not None:
-        allowed = _as_array("constraints.allowed", allowed, "biu", "an array of bool")
+        allowed = as_array("constraints.allowed", allowed, "biu", "an array of bool")
         if allowed.shape != (n_tokens, n_labels):
             raise ValueError(
                 Errors.HS016.format(
@@ -323,7 +323,7 @@ def check_constraints(
             )
         allowed = allowed.astype(bool)
     if boundary is not None:
-        boundary = _as_array(
+        boundary = as_array(
             "constraints.boundary", boundary, "biuf", "an array of int8"
         )
         if boundary.shape != (n_tokens + 1,):

@@ -59,6 +59,15 @@ def document() -> core.Potentials:
     )
 
 
+def plain_document() -> core.Potentials:
+    """Without scores of observed patterns."""
+    given = document()
+    dense = {name: getattr(given, name)[:, :N_LABELS] for name in ("inside", "start")}
+    cells = make_cells([(0, 3, 1, 0.5)])
+    end = given.end[:, :N_LABELS]
+    return replace(given, **dense, end=end, cells=cells, entries=None)
+
+
 # --- values ---------------------------------------------------------------------------
 
 WORDS = {"none": None, "str": "1", "bytes": b"1", "object": object(), "dict": {1: 2}}
@@ -386,6 +395,7 @@ SCALARS = [
     *[("zeros", "n_tokens", what) for what in NO_WHOLE],
     *[("zeros", "max_length", what) for what in [*NO_WHOLE, "0"]],
     *[("segments_above", "p", what) for what in [*NO_NUMBERS, "0", "1.1", "-0.1"]],
+    *[("best_above", "limit", what) for what in NO_WHOLE],
     *[("segments_above", "outside", what) for what in NO_WHOLE if what != "true"],
     *[
         ("segment", name, what)
@@ -412,6 +422,7 @@ def test_scalars(function, name, what):
             AUTOMATON, given, **{"n_samples": 1, "seed": 0, name: value}
         ),
         "segments_above": lambda: found.segments_above(**{"p": 0.5, name: value}),
+        "best_above": lambda: found.best_above(0.5, value),
         "segment": lambda: found.segment(**{**segment, name: value}),
         "add_counts": lambda: core.add_counts(
             AUTOMATON, given, SEGMENTS, document(), value
@@ -420,6 +431,24 @@ def test_scalars(function, name, what):
     first = [given] if function.endswith("_many") else given
     default = lambda: getattr(core, function)(AUTOMATON, first, **{name: value})  # noqa: E731
     refuses(functions.get(function, default), name)
+
+
+@pytest.mark.parametrize("what", [*NO_LISTS, *NO_SEGMENT, "flat", "gap"])
+def test_segments_of_marginals(what):
+    found = core.marginals(AUTOMATON.without_observed, plain_document())
+    values = [NO_LISTS[what]] if what in NO_LISTS else []
+    values += [[NO_SEGMENT[what], *SEGMENTS[1:]]] if what in NO_SEGMENT else []
+    values += [SEGMENTS[0]] if what == "flat" else []
+    for value in values:
+        refuses(lambda value=value: found.scores_of(value), "segment", "label")
+    for value in [*values, SEGMENTS[1:]]:
+        refuses(lambda value=value: found.is_possible(value), "segment", "label")
+        refuses(lambda value=value: found.less(value), "segment", "label")
+
+
+def test_marginals_without_counts_have_no_gradient():
+    found = core.marginals(AUTOMATON, document(), counts=False)
+    refuses(lambda: found.less(SEGMENTS), "gradient")
 
 
 def test_scalars_that_are_right():

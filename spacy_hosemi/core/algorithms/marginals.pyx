@@ -3,18 +3,27 @@
 import numpy as np
 
 from libc.math cimport INFINITY
+from libc.stdint cimport int64_t
 
 from ...errors import Errors
-from ..arguments import check_flag, check_number, is_whole, shown
+from ..arguments import (
+    check_flag,
+    check_kind,
+    check_number,
+    check_whole,
+    is_whole,
+    shown,
+)
 from ..chart.chart cimport Chart
 from ..chart.columns import columns_of_groups
 from ..chart.dp_tables cimport DPTables
 from ..chart.span_lists cimport SpanLists
 from ..parallel.tasks cimport Task
-from ..potentials import check_sum
+from ..potentials import Potentials, as_array, check_shape, check_sum
 from ..sweeps.expectations cimport start_probabilities
 from ..sweeps.forward_backward cimport ForwardBackward, chart_for_sums, forward
 from .path_counts cimport add_path
+from .viterbi import check_segments
 
 # Documents in a task: few enough for their rows to stay in the cache of the processor.
 PER_TASK = 4
@@ -147,8 +156,12 @@ cdef class Marginals:
             right, covering every token. Without constraints.
         RETURNS (float): The score of the segmentation; where that is -inf, the gradient
             stays as it is.
+        RAISES (ValueError): HS020, HS021 segments. (TypeError): HS019 without counts.
         """
-        return add_path(self._chart, segments, self.gradient, -1.0)
+        cdef Chart chart = self._chart
+        check_kind("gradient", self.gradient, Potentials)
+        segments = check_segments(segments, chart.n_tokens, chart.n_labels)
+        return add_path(chart, segments, self.gradient, -1.0)
 
     def segments_above(self, p, outside=True):
         """All segments with at least a given probability.
@@ -170,9 +183,10 @@ cdef class Marginals:
             those go first that end first, then those that begin first.
         RETURNS (Tuple[List[Tuple[int, int, int, float]], bool]): Sorted by position;
             and whether any were left out.
-        RAISES (ValueError): HS022 if p is not above 0 and at most 1.
+        RAISES (ValueError): HS022 p, above 0 and at most 1; HS026 limit and outside.
         """
         check_flag("outside", outside)
+        check_whole("limit", limit, 0, 2**31 - 1)
         if check_number("p", p, 0.0, 1.0, Errors.HS022) == 0.0:
             raise ValueError(Errors.HS022.format(found=p))
         cdef bint has_outside = outside
@@ -218,14 +232,17 @@ cdef class Marginals:
 
         segments (int32 [K, 3]): Rows of start, end and label index.
         RETURNS (float64 [K]): In nats; -inf where a constraint forbids one.
-        RAISES (ValueError): HS024 offsets; HS021 label; HS118 observed patterns, whose
-            scores depend on what stands before.
+        RAISES (ValueError): HS010 shape; HS024 offsets; HS021 label; HS118 observed
+            patterns, whose scores depend on what stands before.
+        RAISES (TypeError): HS012 no whole numbers.
         """
         cdef Chart chart = self._chart
         if chart.n_groups != chart.n_labels or chart.arc_entries is not None:
             found, expected = "observed patterns", "no observed patterns"
             raise ValueError(Errors.HS118.format(expected=expected, found=found))
-        cdef const int[:, ::1] rows = segments
+        array = as_array("segments", segments, "iu", "an array of whole numbers")
+        check_shape("segments", array, (len(array) if array.ndim else 0, 3))
+        cdef const int64_t[:, ::1] rows = np.ascontiguousarray(array, np.int64)
         cdef double[::1] scores = np.empty(rows.shape[0])
         cdef Py_ssize_t k, u, j, y
         for k in range(rows.shape[0]):
@@ -240,8 +257,11 @@ cdef class Marginals:
         segments (Iterable[Tuple[int, int, int]]): (start, end, label index), from left
             to right, covering every token.
         RETURNS (bool): False, too, where no segmentation is possible.
+        RAISES (ValueError): HS020, HS021 segments.
         """
-        return self.log_z > -INFINITY and self._chart.path_score(segments) > -INFINITY
+        cdef Chart chart = self._chart
+        segments = check_segments(segments, chart.n_tokens, chart.n_labels)
+        return self.log_z > -INFINITY and chart.path_score(segments) > -INFINITY
 
 
 cdef class MarginalsOfEach(Task):
