@@ -22,8 +22,10 @@ cdef ArcCounts arc_counts(Chart chart, DPTables tables):
     cdef ArcCounts made = ArcCounts()
     cdef Py_ssize_t n_arcs = chart.layout.arc_edge.shape[0]
     cdef Py_ssize_t n_nodes = chart.n_nodes + chart.n_states + 2
-    made.pattern = np.zeros(chart.pattern_weight.shape[0])
-    made.edge = np.zeros(chart.edge_weight.shape[0])
+    cdef Py_ssize_t n_patterns = chart.pattern_weight.shape[0]
+    counts = np.zeros(n_patterns + chart.edge_weight.shape[0])
+    made.patterns, made.edge = counts[:n_patterns], counts[n_patterns:]
+    made.pattern = made.patterns
     made.n_lanes = 1 if tables.in_logs else N_LANES
     made._lease = lease = Lease(N_LANES * (n_nodes + n_arcs) + 2 * n_arcs)
     at, end = N_LANES * n_nodes, N_LANES * n_nodes + n_arcs

@@ -102,7 +102,7 @@ cdef class Expectations:
         self._set_probs(chart, tables, j)
         for g in range(chart.n_groups):
             prob = &self.prob[g * n_lengths]
-            # covered = P(token u is in a segment that ends at j): from long to short
+            # covered = P(token u is in a segment that ends at j), from the longest on
             covered = 0.0
             for i in range(low, n_lengths):
                 covered += prob[i]
@@ -210,7 +210,7 @@ cdef class Expectations:
             length=length.copy(),
             tail=tail,
             cells=chart.cell_gradient(self.cell),
-            pattern=np.asarray(self.arcs.pattern)[: len(potentials.pattern)].copy(),
+            pattern=self.arcs.patterns[: len(potentials.pattern)].copy(),
             entries=entries,
         )
 
