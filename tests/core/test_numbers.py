@@ -4,6 +4,7 @@ states of one label that read different columns. Those without are in test_infer
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -426,3 +427,30 @@ def test_blocks_of_rows_change_nothing(monkeypatch, seed):
             counts = gradient_fields(found.gradient)[name]
             np.testing.assert_allclose(counts, expected, rtol=1e-12, atol=1e-300)
         monkeypatch.undo()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_log_domain_changes_nothing(seed):
+    """The weight of a pattern that cannot be complete decides which arithmetic is used:
+    one of e^-800 times others is too small for that of scaled numbers."""
+    rng = np.random.default_rng(seed)
+    automaton = make_automaton(4, [*random_patterns(rng, 3, 3, 6), (3, 3)])
+    potentials = core.Potentials.zeros(automaton, 12, 1 + seed % 3)
+    for name in ("inside", "start", "end", "length", "pattern"):
+        scores = getattr(potentials, name)
+        scores[...] = rng.normal(size=scores.shape)
+    potentials.tail[: seed % 5] = -0.5
+    potentials.inside[:, 3] = -np.inf
+    potentials.pattern[-1] = 0.0
+    small = replace(potentials, pattern=potentials.pattern.copy())
+    small.pattern[-1] = -800.0
+    found, expected = (core.marginals(automaton, x) for x in (small, potentials))
+    assert found.log_z == pytest.approx(expected.log_z, rel=1e-13)
+    assert core.log_partition(automaton, small) == found.log_z
+    for name, counts in gradient_fields(expected.gradient).items():
+        close = gradient_fields(found.gradient)[name]
+        np.testing.assert_allclose(close, counts, rtol=1e-10, atol=1e-12)
+    for u, y in ((0, 0), (5, 1), (11, 2)):
+        assert found.segment(u, u + 1, y) == pytest.approx(
+            expected.segment(u, u + 1, y), rel=1e-10
+        )
