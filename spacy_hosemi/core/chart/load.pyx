@@ -62,7 +62,7 @@ cdef bint _can_defer(Chart chart, potentials, constraints):
 
 
 cdef bint finish_loading(Chart chart) noexcept nogil:
-    """Go through the scores of a deferred document. RETURNS: whether all are numbers
+    """Check and add the scores of a deferred document. RETURNS: whether all are numbers
     below +inf."""
     if not _has_numbers(chart):
         return False

@@ -21,8 +21,8 @@ cdef int _compare(const void* a, const void* b) noexcept nogil:
 
 
 cdef class SpanLists:
-    """Segments of documents, and their scores or probabilities: what is found, or what
-    is asked for, whose probabilities are filled in.
+    """Segments of documents with their scores or probabilities, either found by a task
+    or given to it, which then fills in the probabilities.
 
     p (float): See `probable_segments`.
     decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how

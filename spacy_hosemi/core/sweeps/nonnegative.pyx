@@ -1,4 +1,4 @@
-"""Where higher-order patterns only add: each state's own edges, and one rung down.
+"""Viterbi decoding with fewer arcs, where patterns of three or more names only add.
 
 Let no pattern of three or more symbols have a negative weight, nor any observed pattern
 of three or more a negative column. Then whatever can follow a state p of two or more
@@ -39,7 +39,7 @@ from ..automaton.sum_schedule import SumSchedule
 
 
 cdef class Ladder:
-    """What the maximum over all arcs from each state is formed of."""
+    """For each state the edges that it owns, and the step to its longest suffix."""
 
 
 cdef Ladder ladder_of(Chart chart, potentials, method):
@@ -60,8 +60,8 @@ cdef Ladder ladder_of(Chart chart, potentials, method):
     elif next(_negative_columns(potentials, ladder.columns), None) is not None:
         return None
     if ladder.weight is None:
-        # Another thread may read the present ladder without the GIL: a complete one
-        # takes its place.
+        # Another thread may read the present ladder without the GIL, so it is not
+        # completed in place but replaced by a complete one.
         layout.ladder = ladder = _with_weights(chart, ladder)
     return ladder
 

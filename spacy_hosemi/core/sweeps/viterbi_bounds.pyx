@@ -1,8 +1,9 @@
-"""Which groups may cover a token in a best segmentation: of many labels, one or two.
+"""Bounds that prune Viterbi decoding: the groups that may cover a token in a best
+segmentation. Where there are many labels, one or two are usually left.
 
-A relaxation of first order tells. Where a segment begins, it has the best length and
-the best cell; of the weights of label patterns, the most that any state of the group
-before gives, which is T:
+The bounds come from a relaxation of first order. It gives each segment the best length
+and the best cell at its start, and between two groups h, g the largest weight of label
+patterns T[h, g] that any state of h can give:
 
     F[i, g] = max(max_h F[i-1, h] + end[i-1, h] + T[h, g] + start(i, g),
                   F[i-1, g] + on(i, g))
@@ -11,10 +12,10 @@ before gives, which is T:
 
 and H likewise from the right, without token i. So F[i, g] + H[i, g] is at least the
 score of every segmentation in which g covers i. The best path of the relaxation is a
-segmentation itself, and its true score the least that the best one has: where the bound
-is below it, g covers i in none of the best. Those that tie stay, so that ties are
-broken as ever. (Bounds from a coarser model are those of A* parsing: Klein and Manning
-2003.)
+segmentation itself, and its true score is a lower bound on the best one. Where F + H is
+below that score, g covers i in no best segmentation and is pruned. Groups that tie are
+left, so ties are broken by the same rule. (Bounds from a coarser model are those of A*
+parsing: Klein and Manning 2003.)
 """
 
 import numpy as np
@@ -27,10 +28,10 @@ from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
 from ..chart.load cimport make_chart
 
-# Pairs of a label and a state for which the edge may be written down.
+# The largest table of edges, by label and state.
 MOST_ARCS = 200_000
 
-# Of the score of a path, more than rounding can change.
+# More than rounding can change of the score of a path, as a part of it.
 cdef double SLACK = 1e-14
 
 
@@ -107,7 +108,7 @@ cdef ArcTable _make_arc_table(Chart chart):
 
 
 cdef class Bounds:
-    """The groups that are left, token by token: group[first[i]:first[i + 1]].
+    """The groups that are left at token i: group[first[i]:first[i + 1]].
 
     n_tokens (int), n_groups (int): The largest document.
     """
