@@ -20,7 +20,7 @@ class Errors(metaclass=_Coded):
     )
     HS002 = (
         "pattern {pattern} has {found} names; expected 2 to {highest}. A preference "
-        "for a single label belongs into the start potentials."
+        "for a single label belongs in the start potentials."
     )
     HS003 = "pattern {pattern} has the unknown label {found}; labels are {expected}."
     HS004 = (
@@ -220,7 +220,7 @@ class Errors(metaclass=_Coded):
     HS048 = (
         "the extension attribute _.{name} of the token {token!r} is {found}, of type "
         "{type}; expected {expected}, or None. An attribute that features read must "
-        "have one type; make text of numbers that are not whole, such as '0.5'."
+        "have one type; convert numbers that are not whole to text, such as '0.5'."
     )
     HS049 = (
         "feature template {found!r} reads more than one list; expected at most one "
@@ -229,8 +229,8 @@ class Errors(metaclass=_Coded):
     # features: functions
     HS105 = (
         "features.functions.{name} is {found}; expected a function that takes a Doc "
-        "and returns a list of features for each token. Let a function return it that "
-        "is registered with @spacy.registry.misc, and name that one with @misc."
+        "and returns a list of features for each token. Register a function that "
+        "returns it with @spacy.registry.misc, and name that function with @misc."
     )
     HS106 = (
         "a feature function is called {found!r}; expected letters, digits, '_' and "
@@ -244,8 +244,8 @@ class Errors(metaclass=_Coded):
     )
     HS108 = (
         "the feature function {name!r} lists {found} at the token {token!r}; expected "
-        "a list, and in it strings or pairs of a string and a number. Make lists of "
-        "what a word2features function returns by spacy_hosemi.from_word2features."
+        "a list, and in it strings or pairs of a string and a number. Convert a "
+        "word2features function by spacy_hosemi.from_word2features."
     )
     HS109 = (
         "the feature function {name!r} gives {feature!r} the value {found} at the "
@@ -255,8 +255,8 @@ class Errors(metaclass=_Coded):
     HS110 = (
         "word2features returned {found}; expected what pycrfsuite.ItemSequence takes: "
         "a list of strings, or a dict whose keys are strings and whose values are "
-        "numbers, booleans, strings, or again lists, sets or dicts. Make strings of "
-        "other values."
+        "numbers, booleans, strings, or again lists, sets or dicts. Convert other "
+        "values to strings."
     )
     HS111 = (
         "the saved model has weights for what the feature functions {expected} list, "
@@ -305,9 +305,9 @@ class Errors(metaclass=_Coded):
     # labels
     HS040 = (
         "the label {found!r} cannot be one; expected text that is not empty, and not "
-        "'O', which is outside, nor '^' or '$', the begin and the end in patterns; '!' "
-        "before a label once said that a span has not got it, see incorrect_spans_key. "
-        "Rename it in the training data."
+        "'O', which is outside, nor '^' or '$', the begin and the end in patterns, and "
+        "no '!' in front: spans that are no entities belong in the group that "
+        "incorrect_spans_key names. Rename it in the training data."
     )
     HS041 = (
         "the label {found!r} is unknown; labels are {expected}. Give all labels in "
@@ -359,8 +359,8 @@ class Errors(metaclass=_Coded):
         "that the pipeline was trained on documents like these."
     )
     HS120 = (
-        "on {path} the whole component {name!r} has F1 0, of which nothing can be "
-        "lost; expected documents with entities, and some that it finds. Check that "
+        "on {path} the whole component {name!r} has F1 0, so it cannot lose any; "
+        "expected documents with entities, and some that it finds. Check that "
         "the file has spans in doc.ents, with the labels of the component."
     )
     HS121 = (
@@ -370,8 +370,8 @@ class Errors(metaclass=_Coded):
         "the objective to spacy_hosemi.log_likelihood.v1."
     )
     HS122 = (
-        "tied is {found}; expected one index for each of the {expected} patterns: of "
-        "itself, or of one before it that has its own."
+        "tied is {found}; expected one index for each of the {expected} patterns: its "
+        "own, or that of an earlier pattern with its own index."
     )
     HS123 = (
         "lang is {lang!r}, for which no installed package has the lookups {table!r}; "
@@ -411,8 +411,8 @@ class Errors(metaclass=_Coded):
         "fit. Check that the spans are in doc.ents (not in doc.spans) of the corpus."
     )
     HS052 = (
-        "training.max_epochs is -1, and then spaCy hands over no more than 100 "
-        "documents for initialize.components.{name}.fit. Set training.max_epochs = 0, "
+        "training.max_epochs is -1, and then spaCy gives no more than 100 "
+        "documents to initialize.components.{name}.fit. Set training.max_epochs = 0, "
         "or leave the fit block out and train online."
     )
     HS102 = (
@@ -421,7 +421,7 @@ class Errors(metaclass=_Coded):
         "there are any."
     )
     HS053 = (
-        "{what} knows the weights of features alone, and the model has a tok2vec, too. "
+        "{what} trains the weights of features alone, and the model has a tok2vec. "
         "Leave out [initialize.components.{name}.fit] and train online, see "
         "configs/neural.cfg; or set components.{name}.model.tok2vec = null."
     )
@@ -508,23 +508,23 @@ class Warnings(metaclass=_Coded):
     )
     HSW05 = (
         "{found} training documents of {total} break label_rules {rules}; the first "
-        "begins with {text!r}. They are learnt from as if there were no rules; mend "
+        "begins with {text!r}. Training uses them as if there were no rules; correct "
         "them, or the rules."
     )
     HSW09 = (
-        "features read {names}, which no training document has: they find nothing. Add "
-        "a component before this one that sets them, and name it in [training] "
+        "features read {names}, which no training document has: they are never active. "
+        "Add a component before this one that sets them, and name it in [training] "
         "annotating_components; or remove the templates and lists that read them."
     )
     HSW08 = (
-        "features of documents that are met in training would make {found} weights, "
-        "more than {limit}; no more features are added. Give all training documents to "
+        "the features of new training documents would make {found} weights, more than "
+        "{limit}; no more features are added. Give all training documents to "
         "nlp.initialize, which chooses the frequent ones, or raise features.min_count."
     )
     HSW11 = (
-        "spans_threshold = {threshold}: more than {limit} spans of a document are that "
-        "probable; it begins with {text!r}. Only the {limit} most probable ones are "
-        "listed. Raise spans_threshold to have all that are above it."
+        "spans_threshold = {threshold}: more than {limit} spans are above it in "
+        "the document that begins with {text!r}. Only the {limit} most probable spans "
+        "are listed. Raise spans_threshold to list all spans above it."
     )
     HSW07 = (
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '

@@ -13,7 +13,7 @@ from spacy_hosemi.core import PatternAutomaton, viterbi
 from spacy_hosemi.hierarchy.answers import mbr_spans
 from spacy_hosemi.hierarchy.candidates import (
     Candidates,
-    Known,
+    PartialNodes,
     top_candidates,
 )
 from spacy_hosemi.hierarchy.coarse_to_fine import (
@@ -81,7 +81,7 @@ class Case(NamedTuple):
             self.candidates(threshold, scale),
             self.top * scale,
             Readings(self.rows),
-            known or Known([[], []], None, [[], []]),
+            known or PartialNodes([[], []], None, [[], []]),
             threshold,
             scale,
         )
@@ -347,7 +347,7 @@ def places(candidates):
 # --- what is known ----------------------------------------------------------------
 
 
-def random_known(case, is_partial, has_inner=False) -> Known:
+def random_known(case, is_partial, has_inner=False) -> PartialNodes:
     """Some segmentation of each document, of which some is known."""
     spans, is_open, wrong = [], [], []
     leaves = sorted(case.tree.leaf.values())
@@ -364,7 +364,7 @@ def random_known(case, is_partial, has_inner=False) -> Known:
         is_open.append(open_tokens)
         nodes = range(len(case.tree.names))
         wrong.append([(*x, int(case.rng.choice(nodes))) for x in pieces[:1]])
-    return Known(spans, is_open, wrong if is_partial else [[], []])
+    return PartialNodes(spans, is_open, wrong if is_partial else [[], []])
 
 
 def agrees_by_definition(case, known, d, start, end, node) -> bool:
@@ -385,7 +385,7 @@ def test_what_agrees_with_what_is_known(seed):
     case = random_case(seed)
     known = random_known(case, is_partial=True, has_inner=seed % 2 == 0)
     if seed % 3 == 0:
-        known = Known(known.spans, None, known.wrong)
+        known = PartialNodes(known.spans, None, known.wrong)
     candidates, pattern = case.candidates(), case.top
     for level in range(2, case.tree.n_levels + 1):
         readings = Readings(case.rows)
@@ -400,7 +400,7 @@ def test_what_agrees_with_what_is_known(seed):
 def test_prediction_beside_known_spans(seed):
     """The distribution over those that have them."""
     case = random_case(seed)
-    known = Known(random_known(case, is_partial=False).spans, None, [[], []])
+    known = PartialNodes(random_known(case, is_partial=False).spans, None, [[], []])
     solved = case.descend(known=known)
     prob = found_segments(case, solved, solved.found[0])
     label = {way[-1]: y for y, way in enumerate(ways(case.tree)) if y}
@@ -422,7 +422,7 @@ def test_nothing_to_predict():
     empty = case._replace(
         problems=[random_problem(case.rng, n_tokens=0, n_labels=2)] * 0, rows=[]
     )
-    nothing = Known([], None, [])
+    nothing = PartialNodes([], None, [])
     solved = descend(
         case.weights, empty.candidates(), case.top, Readings([]), nothing, 0.1
     )
@@ -456,9 +456,9 @@ def without_forbidding(case) -> Case:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_spans_with_the_highest_expected_f1(seed):
     case = without_forbidding(random_case(seed))
-    known = Known([[], []], None, [[], []])
+    known = PartialNodes([[], []], None, [[], []])
     if seed % 2:
-        known = Known(random_known(case, is_partial=False).spans, None, [[], []])
+        known = PartialNodes(random_known(case, is_partial=False).spans, None, [[], []])
     expected_f1 = [None, 0.0, 0.3, 0.8, 1.0][seed % 5]
     solved = case.descend(known=known)
     is_chosen = np.zeros(len(solved.candidates.node), bool)
@@ -528,7 +528,7 @@ def possible_case(seed, is_partial):
     for of_level in case.weights.pattern:
         of_level[np.isinf(of_level)] = 0.5
     known = random_known(case, is_partial)
-    known = Known(known.spans, known.is_open, [[], []])
+    known = PartialNodes(known.spans, known.is_open, [[], []])
     return case._replace(problems=finite), known
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,17 +86,14 @@ NO_SEGMENTS = Segments(
 
 @dataclass(frozen=True)
 class _Plan:
-    """Templates that read the same kind of segments, as arrays for `segment_keys`."""
+    """Templates that read the same kind of segments, with the list and the last
+    arguments of `segment_keys` for each."""
 
     templates: Ints
     lists: Ints
-    seeds: Keys
-    first_atom: Ints
-    kinds: NDArray[np.uint8]
-    columns: Ints
-    offsets: Ints
+    arrays: tuple[NDArray[Any], ...]
     reads_balance: bool
-    has_degrees: NDArray[np.bool_]
+    has_strength: NDArray[np.bool_]
 
 
 class SegmentReader:
@@ -169,19 +168,9 @@ class SegmentReader:
                 of_segment[:, _COLUMNS["BALANCED"]] = balance_of(docs, start, end)
             of_segment[:, _COLUMNS[MATCH]] = value
             of_segment[:, _COLUMNS[SIMILARITY]] = _ONE
-            keys = segment_keys(
-                values,
-                start,
-                end,
-                of_segment,
-                plan.seeds,
-                plan.first_atom,
-                plan.kinds,
-                plan.columns,
-                plan.offsets,
-            )
+            keys = segment_keys(values, start, end, of_segment, *plan.arrays)
             k, t = np.nonzero((keys != 0) & (of_list[:, None] == plan.lists))
-            strengths = np.where(plan.has_degrees[t], strength[k], 1.0)
+            strengths = np.where(plan.has_strength[t], strength[k], 1.0)
             parts.append(
                 (start[k], end[k], keys[k, t], plan.templates[t], value[k], strengths)
             )
@@ -214,33 +203,30 @@ def _plan(
     lists: Sequence[int],
     columns: Mapping[str, int],
 ) -> _Plan:
-    atoms = [atom for t in chosen for atom in templates[t].atoms]
-    sizes = [len(templates[t].atoms) for t in chosen]
-    kinds = [segment_attribute(atom) for atom in atoms]
+    of_templates = [templates[t].atoms for t in chosen]
+    atoms = [*chain.from_iterable(of_templates)]
+    attributes = [segment_attribute(atom) for atom in atoms]
+    kinds, indices = [], []
+    for atom, attribute in zip(atoms, attributes):
+        if attribute:
+            kinds.append(OF_SEGMENT)
+            indices.append(_COLUMNS[attribute])
+        else:
+            kinds.append(_KINDS[atom.reach])
+            indices.append(columns[atom.attribute])
+    has_strength = [SIMILARITY in map(segment_attribute, x) for x in of_templates]
     return _Plan(
-        templates=np.array(chosen, np.int32),
-        lists=np.array(lists, np.int32),
-        seeds=np.array([seeds[t] for t in chosen], np.uint64),
-        first_atom=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
-        kinds=np.array(
-            [OF_SEGMENT if kind else _KINDS[a.reach] for kind, a in zip(kinds, atoms)],
-            np.uint8,
+        np.array(chosen, np.int32),
+        np.array(lists, np.int32),
+        (
+            np.array([seeds[t] for t in chosen], np.uint64),
+            np.cumsum([0, *map(len, of_templates)]).astype(np.int32),
+            np.array(kinds, np.uint8),
+            np.array(indices, np.int32),
+            np.array([atom.offset for atom in atoms], np.int32),
         ),
-        columns=np.array(
-            [
-                _COLUMNS[kind] if kind else columns[atom.attribute]
-                for kind, atom in zip(kinds, atoms)
-            ],
-            np.int32,
-        ),
-        offsets=np.array([atom.offset for atom in atoms], np.int32),
-        reads_balance="BALANCED" in kinds,
-        has_degrees=np.array(
-            [
-                any(segment_attribute(a) == SIMILARITY for a in templates[t].atoms)
-                for t in chosen
-            ]
-        ),
+        "BALANCED" in attributes,
+        np.array(has_strength),
     )
 
 

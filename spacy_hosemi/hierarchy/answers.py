@@ -23,7 +23,7 @@ from ..errors import Errors
 from ..features.instances import Instance
 from ..labels.inventory import OUTSIDE, Segment, Span
 from ..prediction.posterior import Option, Path, by_instance
-from .coarse_to_fine import Solved
+from .coarse_to_fine import ScoredLevel
 from .tree import LabelTree
 
 Floats = NDArray[np.float64]
@@ -46,13 +46,13 @@ class LeafPosterior:
     """See `InstancePosterior`.
 
     instance (Instance): The document or sentence.
-    solved (Solved): The last level, of several instances.
+    solved (ScoredLevel): The last level, of several instances.
     index (int): The place of this instance among them.
     tree (LabelTree): Of the labels.
     """
 
     instance: Instance
-    solved: Solved
+    solved: ScoredLevel
     index: int
     tree: LabelTree
 
@@ -196,15 +196,15 @@ class LeafMarginals:
         return sorted((*x, q) for x, q in self._segments.items() if q >= least)
 
 
-def mbr_spans(solved: Solved, expected_f1: float | None) -> Ints:
+def mbr_spans(solved: ScoredLevel, expected_f1: float | None) -> Ints:
     """The spans of each document with the highest expected F1 (minimum Bayes risk), as
     `core.mbr` finds them, at the last level:
 
         max over s of  sum over spans of s of (2 P(span) - expected_f1)
 
-    Outside adds nothing, and is possible at the tokens of `Solved.is_open`.
+    Outside adds nothing, and is possible at the tokens of `ScoredLevel.is_open`.
 
-    solved (Solved): The last level, with K candidates.
+    solved (ScoredLevel): The last level, with K candidates.
     expected_f1 (Optional[float]): Of all documents together, 0 to 1; None: of each
         document alone, found by Dinkelbach's method.
     RETURNS (int32 [S]): The chosen candidates, document by document, from left to
@@ -225,7 +225,7 @@ def mbr_spans(solved: Solved, expected_f1: float | None) -> Ints:
 class _Gains:
     """The gain of each span, 2 P(span) - ratio, and the spans with the largest sum."""
 
-    def __init__(self, solved: Solved) -> None:
+    def __init__(self, solved: ScoredLevel) -> None:
         found, self._prob = solved.candidates, solved.found[0]
         self.n_docs, self._sizes = len(found.sizes), found.sizes
         self._doc, self._node = found.doc, found.node

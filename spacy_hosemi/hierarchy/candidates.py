@@ -57,14 +57,9 @@ class Candidates:
     def those(self, keep: Bools) -> Candidates:
         """RETURNS (Candidates): The candidates with True."""
         kept = np.flatnonzero(keep)
-        return Candidates(
-            np.searchsorted(kept, self.first).astype(np.int32),
-            self.sizes,
-            self.start[kept],
-            self.end[kept],
-            self.node[kept],
-            self.score[kept],
-        )
+        first = np.searchsorted(kept, self.first).astype(np.int32)
+        start, end, node = self.start[kept], self.end[kept], self.node[kept]
+        return Candidates(first, self.sizes, start, end, node, self.score[kept])
 
     def children(self, tree: LabelTree) -> tuple[Candidates, NDArray[np.intp]]:
         """Replace each candidate by one for each child of its node. Leaves and outside
@@ -78,20 +73,14 @@ class Candidates:
         total = np.concatenate([[0], np.cumsum(copies)])
         of = np.repeat(np.arange(len(copies)), copies)
         lowest = np.where(counts > 0, tree.first_child[self.node], self.node)
-        node = (lowest - total[:-1])[of] + np.arange(total[-1])
-        refined = Candidates(
-            total[self.first].astype(np.int32),
-            self.sizes,
-            self.start[of],
-            self.end[of],
-            node.astype(np.int32),
-            self.score[of],
-        )
-        return refined, total[:-1]
+        node = ((lowest - total[:-1])[of] + np.arange(total[-1])).astype(np.int32)
+        first = total[self.first].astype(np.int32)
+        places = self.start[of], self.end[of], node
+        return Candidates(first, self.sizes, *places, self.score[of]), total[:-1]
 
 
 @dataclass(frozen=True)
-class Known:
+class PartialNodes:
     """Required and excluded spans of documents, with nodes.
 
     spans (List[List[Tuple[int, int, int]]]): Start, end and node of required spans, by
@@ -177,11 +166,6 @@ def top_candidates(
         parts.append((np.diff(first), segments, scores))
     counts, segments, scores = map(np.concatenate, zip(*parts))
     start, end, label = np.ascontiguousarray(segments.T)
-    return Candidates(
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
-        np.array(sizes, np.int32),
-        start,
-        end,
-        label - 1,
-        scores,
-    )
+    first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    n_tokens = np.array(sizes, np.int32)
+    return Candidates(first, n_tokens, start, end, label - 1, scores)

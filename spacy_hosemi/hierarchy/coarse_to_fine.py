@@ -26,7 +26,7 @@ from ..core.algorithms.lattice import Lattice
 from ..labels.inventory import Span
 from ..model.active_features import Rows, join_rows
 from ..model.kernels.node_scores import ChildRows
-from .candidates import Candidates, Known
+from .candidates import Candidates, PartialNodes
 from .tree import LabelTree
 from .weights import LevelState, role_ranges
 
@@ -73,22 +73,9 @@ class Readings:
         found = [(*ranges[role], *rows) for role, rows in self._rows.items()]
         if any(len(x.row) for x in self._segments):
             found.append(self._of_segments(candidates.sizes, start, end))
-        nodes = candidates.node[inner]
-        return [
-            ChildRows(
-                begin,
-                stop,
-                nodes,
-                at[inner],
-                first,
-                row,
-                strength,
-                tree.first_child,
-                pairs.first,
-                pairs.columns,
-            )
-            for begin, stop, first, row, strength in found
-        ]
+        of_segments = candidates.node[inner], at[inner]
+        of_tree = tree.first_child, pairs.first, pairs.columns
+        return [ChildRows(*x[:2], *of_segments, *x[2:], *of_tree) for x in found]
 
     def _of_segments(
         self, sizes: Ints, start: Ints, end: Ints
@@ -127,8 +114,8 @@ class Step:
     rows: list[ChildRows]
     pattern: Floats
 
-    def solved(self, weights: LevelState, scale: float = 1.0) -> Solved:
-        """RETURNS (Solved): The level with the scores of its own weights.
+    def solved(self, weights: LevelState, scale: float = 1.0) -> ScoredLevel:
+        """RETURNS (ScoredLevel): The level with the scores of its own weights.
 
         weights (LevelState): The weights of all levels.
         scale (float): Multiplies the scores that are added: 1 / temperature.
@@ -139,20 +126,13 @@ class Step:
             rows.gather(weights.matrix[self.level - 2], score, scale)
         found = replace(self.candidates, score=score)
         here = weights.levels[self.level - 2]
-        lattice = Lattice(
-            here.steps,
-            pattern,
-            found.first,
-            found.sizes,
-            found.start,
-            found.end,
-            here.symbol[found.node],
-        )
-        return Solved(found, pattern, lattice)
+        places = found.first, found.sizes, found.start, found.end
+        lattice = Lattice(here.steps, pattern, *places, here.symbol[found.node])
+        return ScoredLevel(found, pattern, lattice)
 
 
 @dataclass(frozen=True)
-class Solved:
+class ScoredLevel:
     """One level with its scores: the distribution over all segmentations that consist
     of its candidates.
 
@@ -228,20 +208,20 @@ def descend(
     candidates: Candidates,
     pattern: Floats,
     readings: Readings,
-    known: Known,
+    known: PartialNodes,
     threshold: float,
     scale: float = 1.0,
-) -> Solved:
+) -> ScoredLevel:
     """Refine candidates from the top to the leaves.
 
     weights (LevelState): Of the levels below the top.
     candidates (Candidates): At the top.
     pattern (float64): The top's weights of label patterns.
     readings (Readings): The features of the same documents.
-    known (Known): What no candidate may contradict.
+    known (PartialNodes): What no candidate may contradict.
     threshold (float): See `Hierarchy`.
     scale (float): 1 / temperature.
-    RETURNS (Solved): Of the last level.
+    RETURNS (ScoredLevel): Of the last level.
     """
     for level in range(2, weights.tree.n_levels + 1):
         step = make_step(weights, level, candidates, pattern, readings)
@@ -257,11 +237,11 @@ def descend(
     raise AssertionError("a label tree of one level is no hierarchy")
 
 
-def paths(solved: Solved, spans: Ints, tree: LabelTree) -> list[list[SpanPath]]:
+def paths(solved: ScoredLevel, spans: Ints, tree: LabelTree) -> list[list[SpanPath]]:
     """The probabilities of the names above some spans.
 
-    solved (Solved): The last level.
-    spans (int32 [S]): Candidates, see `Solved.best_spans`.
+    solved (ScoredLevel): The last level.
+    spans (int32 [S]): Candidates, see `ScoredLevel.best_spans`.
     tree (LabelTree): Of their nodes.
     RETURNS (List[List[Tuple[Span, Path]]]): By document, in the order of `spans`: a
         span with its leaf; the names from the top to the leaf, each with the

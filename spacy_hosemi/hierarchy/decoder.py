@@ -34,8 +34,8 @@ from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_
 from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
 from .answers import LeafPosterior, LevelPosterior, mbr_spans
-from .candidates import Known, Place, top_candidates
-from .coarse_to_fine import Readings, Solved, SpanPath, descend, paths
+from .candidates import PartialNodes, Place, top_candidates
+from .coarse_to_fine import Readings, ScoredLevel, SpanPath, descend, paths
 from .flatten import FlatTree, flatten
 from .hierarchy import Hierarchy
 from .projection import TreeProjection
@@ -198,7 +198,7 @@ class LevelDecoder(Decoder):
         docs: Sequence[Doc],
         problems: Problems,
         corrections: PartialLabels,
-    ) -> tuple[Solved, list[PartialLabels]]:
+    ) -> tuple[ScoredLevel, list[PartialLabels]]:
         """The last level, and the corrections of each instance."""
         flat, entities, corrected = problems.flat, [], []
         for doc, of_doc in zip(docs, problems.by_doc(flat)):
@@ -223,7 +223,7 @@ class LevelDecoder(Decoder):
             candidates,
             weights.pattern * scale,
             readings,
-            Known(spans, None, wrong),
+            PartialNodes(spans, None, wrong),
             threshold,
             scale,
         )
@@ -260,7 +260,7 @@ class LevelDecoder(Decoder):
         return found
 
     def _best(
-        self, solved: Solved, corrected: Sequence[PartialLabels]
+        self, solved: ScoredLevel, corrected: Sequence[PartialLabels]
     ) -> list[list[SpanPath]]:
         """The best spans of each instance, in its tokens. If a user gave a span a name,
         this name and those above it have probability 1."""
@@ -276,7 +276,9 @@ class LevelDecoder(Decoder):
                     of_instance[k] = span, sure + path[n_sure:]
         return found
 
-    def _posteriors(self, problems: Problems, solved: Solved) -> list[LeafPosterior]:
+    def _posteriors(
+        self, problems: Problems, solved: ScoredLevel
+    ) -> list[LeafPosterior]:
         """The posterior of each instance."""
         return [
             LeafPosterior(problem.instance, solved, d, self._tree)

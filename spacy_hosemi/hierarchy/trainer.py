@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.shim import Weights
-from .candidates import Candidates, Known
+from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
 from .hierarchy import Hierarchy
 from .level_vector import OneLevel
@@ -96,7 +96,7 @@ def train_levels(
     candidates: Candidates,
     pattern: Floats,
     readings: Readings,
-    known: Known,
+    known: PartialNodes,
     settings: Hierarchy,
 ) -> None:
     """Train all levels below the top.
@@ -107,7 +107,7 @@ def train_levels(
     candidates (Candidates): At the top; the gold is among them.
     pattern (float64): The top's weights of label patterns.
     readings (Readings): The features of the same documents.
-    known (Known): The gold.
+    known (PartialNodes): The gold.
     settings (Hierarchy): Of the component.
     """
     tree = weights.state.tree

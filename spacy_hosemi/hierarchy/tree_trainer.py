@@ -25,7 +25,7 @@ from ..training.corpus import Corpus
 from ..training.objectives import Objective
 from ..training.progress import watched
 from ..training.trainer import Scorer, Trainer
-from .candidates import Known, Place, top_candidates
+from .candidates import PartialNodes, Place, top_candidates
 from .coarse_to_fine import Readings
 from .hierarchy import Hierarchy
 from .mining import mine_levels, mine_nodes
@@ -171,7 +171,7 @@ class TreeTrainer(Trainer):
             else gold.segments
             for k, gold in enumerate(corpus.golds)
         ]
-        known = Known(
+        known = PartialNodes(
             self._places(annotations),
             [x.unknown() for x in annotations],
             [self._projection.excluded(x.excluded) for x in annotations],

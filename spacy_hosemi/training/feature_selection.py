@@ -286,12 +286,12 @@ def mine_transitions(
         row * C + column, ascending. Only completely annotated documents have pairs.
     """
     n_columns = automaton.n_columns
-    is_theirs = np.zeros(len(table), bool)
+    is_transition = np.zeros(len(table), bool)
     found = [np.zeros(0, np.int64)]
     start, size, column = _observed(golds, sizes, automaton)
     for role, keys in read.items():
         rows = table.find(keys.ravel()).reshape(keys.shape).astype(np.int64)
-        is_theirs[rows[rows >= 0]] = True
+        is_transition[rows[rows >= 0]] = True
         n_read = np.ones_like(size) if role == FIRST else size
         at = start.repeat(n_read) + _within(n_read)
         columns = column.repeat(n_read)[:, None]
@@ -300,7 +300,7 @@ def mine_transitions(
     is_kept = counts >= min_count
     if max_patterns is not None:
         is_kept &= _ranks(pairs // n_columns, counts) < max_patterns
-    return is_theirs, pairs[is_kept]
+    return is_transition, pairs[is_kept]
 
 
 def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
