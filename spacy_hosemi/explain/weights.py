@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..component.pipe import HighOrderSemiCRF
-from ..labels.inventory import check_choice
 from ..model.weights.state import Floats, WeightState
+from ..values import Choice, read
 
 Rows = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -320,9 +320,9 @@ def _own_columns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[int]:
     if not labels:
         return list(range(len(inventory.names)))
     below = levels.tree.names if levels else []
-    expected = tuple(dict.fromkeys([*inventory.names, *inventory.labels, *below]))
+    names = Choice(tuple(dict.fromkeys([*inventory.names, *inventory.labels, *below])))
     for label in labels:
-        check_choice("label", label, expected)
+        read("label", names, label)
     return [
         y
         for y, name in enumerate(inventory.names)
@@ -350,7 +350,8 @@ def _matching(weights: WeightState, role: str | None, text: str) -> Mask:
     """Whether each feature has a role, and a text in its name."""
     names = weights.names
     if role is not None:
-        check_choice("role", role, sorted({x.partition(":")[0] for x in names}))
+        roles = sorted({x.partition(":")[0] for x in names})
+        read("role", Choice(tuple(roles)), role)
     prefix = "" if role is None else f"{role}:"
     return np.array([n.startswith(prefix) and text in n for n in names], np.bool_)
 

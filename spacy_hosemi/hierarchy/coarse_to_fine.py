@@ -75,7 +75,10 @@ class Readings:
             found.append(self._of_segments(candidates.sizes, start, end))
         of_segments = candidates.node[inner], at[inner]
         of_tree = tree.first_child, pairs.first, pairs.columns
-        return [ChildRows(*x[:2], *of_segments, *x[2:], *of_tree) for x in found]
+        return [
+            ChildRows(begin, stop, *of_segments, *rows, *of_tree)
+            for begin, stop, *rows in found
+        ]
 
     def _of_segments(
         self, sizes: Ints, start: Ints, end: Ints

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
-from ..labels.inventory import check_choice
+from ..values import Choice
+from ..values import read as check
 
 Ints = NDArray[np.int32]
 
@@ -232,7 +233,7 @@ def make_tree_reader(
     RAISES (ValueError): HS042 second_parent; when called, HS116 two parents, HS119 a
         malformed line, and what opening the file raises.
     """
-    check_choice("second_parent", second_parent, SECOND_PARENT)
+    check("second_parent", Choice(SECOND_PARENT), second_parent)
 
     def read() -> dict[str, str]:
         parents: dict[str, str] = {}

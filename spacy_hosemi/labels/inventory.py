@@ -7,7 +7,7 @@ its label is a tag: a linear chain.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..core.automaton.grammar import BEGIN, END
 from ..errors import Errors
+from ..values import Choice, read
 
 OUTSIDE = "O"
 ANY = "*"  # in observed_patterns
@@ -45,8 +46,8 @@ class LabelInventory:
     def __init__(
         self, labels: Iterable[str], encoding: str = "segments", outside: str = "run"
     ) -> None:
-        check_choice("encoding", encoding, ENCODINGS)
-        check_choice("outside", outside, OUTSIDES)
+        read("encoding", Choice(ENCODINGS), encoding)
+        read("outside", Choice(OUTSIDES), outside)
         self.labels = tuple(labels)
         check_names(self.labels)
         self.encoding = encoding
@@ -179,11 +180,3 @@ def check_names(labels: Iterable[Any]) -> None:
         is_text = isinstance(label, str)
         if not is_text or label in (OUTSIDE, BEGIN, END, "") or label[0] == "!":
             raise ValueError(Errors.HS040.format(found=label))
-
-
-def check_choice(name: str, found: Any, expected: Sequence[Any]) -> None:
-    """RAISES (ValueError): HS042 a value is not among the expected ones."""
-    if found not in expected:
-        raise ValueError(
-            Errors.HS042.format(name=name, found=found, expected=tuple(expected))
-        )

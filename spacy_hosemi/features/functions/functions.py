@@ -28,6 +28,7 @@ from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc, Span, Token
 
 from ...errors import Errors
+from ...values import Choice, read
 from ..attributes import KNOWN, is_extension
 from ..kernels.key_table import template_keys
 
@@ -104,9 +105,10 @@ class Functions:
                 raise TypeError(Errors.HS105.format(name=name, found=found))
         self.check_names(())
         key = "features.function_roles"
-        _check_each(key, given, tuple(self.functions))
         for name, of_name in given.items():
-            _check_each(f"{key}.{name}", of_name or [""], FUNCTION_ROLES)
+            read(key, Choice(tuple(self.functions)), name)
+            for role in of_name or [""]:
+                read(f"{key}.{name}", Choice(FUNCTION_ROLES), role)
         self.roles = {name: given.get(name, DEFAULT_ROLES) for name in self.functions}
         self._caches: dict[int, _Cache] = {}  # of threads, see `once`
 
@@ -182,14 +184,6 @@ class Functions:
                 keys = template_keys(values[:, None], *plan)[:, 0].copy()
                 found.append(Listed(role, name, token, keys, strength, texts))
         return tuple(found)
-
-
-def _check_each(name: str, found: Iterable[str], expected: tuple[str, ...]) -> None:
-    for one in found:
-        if one not in expected:
-            raise ValueError(
-                Errors.HS042.format(name=name, found=one, expected=expected)
-            )
 
 
 def _call(name: str, function: Function, doc: Doc) -> Sequence[Sequence[Feature]]:

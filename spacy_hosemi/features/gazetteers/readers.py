@@ -170,18 +170,13 @@ def _check_arguments(
     path: Path, suffix: str, column: str | int | None, label: str | None
 ) -> None:
     """Refuse a column or label that would be ignored."""
-    unused = {
-        "column": (column, suffix in DELIMITERS, "only .csv and .tsv have columns"),
-        "label": (label, suffix == ".jsonl", "only .jsonl has labels"),
-    }
-    for name, (value, has_meaning, why) in unused.items():
+    for name, value, has_meaning, why in (
+        ("column", column, suffix in DELIMITERS, "only .csv and .tsv have columns"),
+        ("label", label, suffix == ".jsonl", "only .jsonl has labels"),
+    ):
         if value is not None and not has_meaning:
-            expected = f"null, since {why}"
-            raise ValueError(
-                Errors.HS086.format(
-                    name=name, found=value, path=path, expected=expected
-                )
-            )
+            args = {"name": name, "found": value, "path": path}
+            raise ValueError(Errors.HS086.format(**args, expected=f"null, since {why}"))
 
 
 # --- lines ----------------------------------------------------------------------------

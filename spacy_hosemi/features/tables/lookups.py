@@ -14,6 +14,7 @@ from typing import Any, cast
 from spacy.util import load_language_data, registry
 
 from ...errors import Errors
+from ...values import Choice, read
 
 NAMES = ("cluster", "frequency", "case")
 
@@ -41,8 +42,7 @@ def make_lookups_reader(
         table.
     RAISES (ValueError): HS077 unknown name.
     """
-    if name not in NAMES:
-        raise ValueError(Errors.HS077.format(name="name", found=name, expected=NAMES))
+    read("name", Choice(NAMES), name, Errors.HS077)
     reader = {"cluster": _clusters, "frequency": _frequencies, "case": _cases}[name]
     return partial(reader, lang)
 
