@@ -196,8 +196,7 @@ def gazetteer_find_cli(
 def _load_lists(
     model: str, component: str | None, name: str | None = None
 ) -> tuple[Language, HighOrderSemiCRF, Gazetteers]:
-    """A saved pipeline, its component and its lists; exit with a message if there is no
-    list of this name."""
+    """A pipeline, its component and its lists; exit if there is no such list."""
     nlp, pipe = load_component(model, component)
     lists = pipe.weights.extractor.gazetteers
     if not lists:

@@ -252,8 +252,7 @@ def _choose_expected_f1(
     labels: Sequence[str] | None,
     wanted: Mapping[str, float | None],
 ) -> tuple[float | None, dict[float | None, Point]]:
-    """The best expected_f1, and what each leaves: with a fixed min_confidence, or else
-    the one that reaches the wanted precision or recall, or none."""
+    """The best expected_f1, and what each leaves with its min_confidence."""
     is_any_wanted = any(value is not None for value in wanted.values())
     least = 0.0 if fixed is None and not is_any_wanted else fixed
     points, merits = {}, {}

@@ -119,8 +119,7 @@ def choose_expected_f1(
 
 
 def _cumulated(judged: Judged) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Distinct confidences, descending, with the numbers of right and of all entities
-    that have at least each of them."""
+    """Distinct confidences, descending; right and all entities from each on."""
     values, index = np.unique(-judged.confidence, return_inverse=True)
     n_kept = np.cumsum(np.bincount(index, minlength=len(values)))
     right = np.bincount(index, weights=judged.is_right, minlength=len(values))

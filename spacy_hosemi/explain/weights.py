@@ -375,8 +375,7 @@ def _sizes(weights: WeightState, columns: Iterable[Column]) -> tuple[Floats, Flo
 
 
 def _patterns(pipe: HighOrderSemiCRF, labels: Sequence[str]) -> list[PatternWeight]:
-    """Patterns with weights and one of some labels, or all; in a tree those of each
-    level."""
+    """Patterns with weights and one of some labels, if any; of all tree levels."""
     is_wanted = _pattern_filter(pipe, labels)
     weights: dict[tuple[str, ...], float] = defaultdict(float)
     parts = [(pipe.cfg["patterns"], pipe.weights.pattern)]

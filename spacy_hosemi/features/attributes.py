@@ -104,8 +104,7 @@ def punctuation(text: str) -> str | None:
 
 
 def _without_punctuation(text: str) -> tuple[int, int]:
-    """Start and end of the word without punctuation; (n, n) if it is all
-    punctuation."""
+    """Start and end of the word without punctuation; (n, n) if it has no word."""
     # Two searches: `\W*$` would be tried at each character, in quadratic time.
     first = _WORD_CHARACTER.search(text)
     last = _WORD_CHARACTER.search(text[::-1]) if first else None

@@ -144,8 +144,7 @@ def _sequence_name(atom: Atom, values: Sequence[str | None]) -> str:
 
 
 def _escape(value: str | None) -> str:
-    """A value with backslashes before spaces, which separate values, and before "_",
-    which is an absent value."""
+    """A value with spaces and "_" escaped; "_" stands for an absent value."""
     if not value:
         return "_"
     value = value.replace("\\", "\\\\").replace(" ", "\\ ")

@@ -241,8 +241,7 @@ def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
 
 
 def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
-    """The segments of matches with or without adjacent wordless tokens; the number of
-    the match of each."""
+    """Segments of matches, with and without wordless tokens; the match of each."""
     n_ends = matches.last - matches.end + 1
     sizes = (matches.start - matches.first + 1) * n_ends
     match = np.repeat(np.arange(len(sizes)), sizes)
@@ -254,8 +253,7 @@ def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
 
 @lru_cache(maxsize=100_000)
 def _marks_of(word: str) -> tuple[int, int, int, int]:
-    """Opening minus closing brackets of a word, the least such difference within it,
-    the number of its quotation marks, and whether it has any of these marks."""
+    """Opening - closing brackets, the least such difference, quotes, any marks."""
     open_, least = 0, 0
     found = marks(word) or ""
     for c in found:

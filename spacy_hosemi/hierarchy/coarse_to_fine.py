@@ -83,8 +83,7 @@ class Readings:
     def _of_segments(
         self, sizes: Ints, start: Ints, end: Ints
     ) -> tuple[Ints, Ints, Ints, Ints, Floats | None]:
-        """The features of whole segments, sorted by segment, as if each stood at a
-        token of its own: the range that each segment reads, and the features."""
+        """Features of whole segments, as if each stood at a token of its own."""
         offsets = np.cumsum(sizes) - sizes
         n = int(sizes.sum()) + 1
         keys = np.concatenate(
@@ -265,8 +264,7 @@ def paths(solved: ScoredLevel, spans: Ints, tree: LabelTree) -> list[list[SpanPa
 def _totals(
     candidates: Candidates, prob: Floats, spans: Ints, tree: LabelTree
 ) -> Floats:
-    """RETURNS (float64 [S, levels]): By level, the summed probability of all candidates
-    that have the tokens of a span and, at this level, its node."""
+    """Summed probabilities [S, levels] of the same tokens and node at each level."""
     doc, start, end = candidates.doc, candidates.start, candidates.end
     # Candidates with the same tokens are adjacent, and so are those below one node.
     is_new = np.ones(len(prob), bool)

@@ -241,8 +241,7 @@ class LevelDecoder(Decoder):
         corrected: Sequence[PartialLabels],
         best: Sequence[Sequence[Segment]],
     ) -> list[list[Place]]:
-        """Existing and kept spans of each instance, with nodes. `make_problem` may have
-        dropped some: those that the best segmentation at the top does not have."""
+        """Existing and kept spans that the best segmentation at the top has."""
         index, node_of = self._top.inventory.index, self._tree.node_of
         found = []
         for existing, known, segments in zip(entities, corrected, best):
@@ -262,8 +261,7 @@ class LevelDecoder(Decoder):
     def _best(
         self, solved: ScoredLevel, corrected: Sequence[PartialLabels]
     ) -> list[list[SpanPath]]:
-        """The best spans of each instance, in its tokens. If a user gave a span a name,
-        this name and those above it have probability 1."""
+        """The best spans of each instance; names given by a user have probability 1."""
         is_mbr = self.options.decoding == "mbr"
         f1 = self.options.expected_f1
         spans = mbr_spans(solved, f1) if is_mbr else solved.best_spans

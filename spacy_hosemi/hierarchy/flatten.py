@@ -178,8 +178,7 @@ def _leaf_weights(
 def _add_level(
     levels: LevelState, level: int, leaf: NDArray[np.intp], matrix: Floats
 ) -> None:
-    """Add the weights of the nodes of a level to the leaves below them, in a matrix
-    [R, 1 + leaves]."""
+    """Add the weights of a level to the leaves below, in a matrix [R, 1 + leaves]."""
     pairs, weights = levels.pairs[level - 2], levels.matrix[level - 2]
     at = levels.tree.at_level(level)[leaf]
     order = np.argsort(at, kind="stable")

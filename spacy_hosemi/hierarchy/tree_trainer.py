@@ -143,8 +143,7 @@ class TreeTrainer(Trainer):
             self._levels.connect(self._projection.tree, self.schema.automaton)
 
     def _grow(self, corpus: Corpus) -> None:
-        """Add weights of 0 for new pairs of a feature and a node: of new documents, of
-        known ones with other spans, and of features that had no weights before."""
+        """Add weights of 0 for pairs of a feature and a node that are new."""
         if not self.weights.state.grows:
             return
         mined, keys = self._levels.mined, self._keys(corpus)
@@ -160,8 +159,7 @@ class TreeTrainer(Trainer):
         rows: Sequence[Rows],
         score: Callable[[int], Potentials],
     ) -> None:
-        """Visit all levels below the top; score(k) gives the potentials of the top for
-        the k-th instance."""
+        """Visit all levels below the top; score(k): potentials of the k-th instance."""
         automaton, annotations = self.schema.automaton, corpus.annotations
         threshold = self._settings.threshold
         # Never pruned: the gold, or the best segmentation that agrees with it.

@@ -331,8 +331,7 @@ def _can_be_own(tree: LabelTree, level: int, above: Level) -> bool:
 def _own_level(
     tree: LabelTree, level: int, patterns: Sequence[Pattern], above: Level
 ) -> Level:
-    """A level with its own patterns and all other pairs of names that refine patterns
-    of the level above."""
+    """A level with its own patterns and all pairs that refine patterns above."""
     frontier = tree.frontier(level)
     index = np.zeros(len(tree.names) + 1, np.int32)
     index[frontier] = np.arange(1, len(frontier) + 1)
@@ -355,8 +354,7 @@ def _own_level(
 
 
 def _ties(n_own: int, carried: Sequence[int], above: Level) -> list[int]:
-    """For each pattern the first one with the same weight. A pattern without a weight
-    of its own has that of the pattern above."""
+    """For each pattern the first with the same weight: its own or that above."""
     automaton = above.steps.automaton
     tied_above = automaton.tied or range(len(automaton.patterns))
     first: dict[tuple[bool, int], int] = {}

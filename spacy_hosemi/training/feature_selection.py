@@ -249,8 +249,7 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
 def _namers(
     extractor: Extractor, doc: Doc, reading: Reading
 ) -> list[tuple[str, Callable[[int], str | None]]]:
-    """For each part of a reading (roles of tokens, functions, segments) its role, and a
-    function from the number of a feature to its name."""
+    """For each part of a reading its role and a function that names feature k."""
     of_token = namer(extractor, doc, is_train=True)
 
     def in_role(role: str, width: int) -> Callable[[int], str | None]:
@@ -315,8 +314,7 @@ def _ranks(rows: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int
 def _observed(
     golds: Sequence[Gold], sizes: Sequence[int], automaton: PatternAutomaton
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64]]:
-    """The segments of the gold that complete an observed pattern: start and size, in
-    tokens of concatenated documents, and the column of the pattern."""
+    """Gold segments that complete an observed pattern: start, size, column."""
     known = [gold.segments or [] for gold in golds]
     n_segments = np.fromiter(map(len, known), np.intp, len(known))
     first = np.concatenate([[0], np.cumsum(n_segments)])

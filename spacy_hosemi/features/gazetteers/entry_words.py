@@ -103,8 +103,7 @@ def _words_of(pieces: Iterable[str], read: Read, with_texts: bool) -> EntryWords
 def _compose(
     words: EntryWords, pieces: NDArray[np.int64], first: NDArray[np.int64]
 ) -> EntryWords:
-    """Words of entries from words of pieces; entry e has the pieces first[e] to
-    first[e + 1] - 1."""
+    """Words of entries from words of pieces; first: the first piece of each entry."""
     sizes = np.diff(words.first)[pieces]
     ends = np.concatenate([[0], np.cumsum(sizes)])
     index = np.repeat(words.first[pieces] - ends[:-1], sizes) + np.arange(ends[-1])

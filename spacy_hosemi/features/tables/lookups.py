@@ -78,8 +78,7 @@ def _cases(lang: str) -> Rows:
 
 
 def _counted(lang: str) -> Iterator[tuple[str, float]]:
-    """Words with their log probabilities, without words that were not seen: these have
-    the least one."""
+    """Words with log probabilities, without unseen words, which have the least."""
     probs = _load(lang, "lexeme_prob")
     least = min(probs.values(), default=0.0)
     for word in sorted(probs, key=probs.__getitem__, reverse=True):
