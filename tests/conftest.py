@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 import spacy
 from hypothesis import HealthCheck, settings
+from spacy.lang.en import English
 from spacy.tokens import DocBin
 
 ROOT = Path(__file__).parent.parent
+
+# An English pipeline takes 60 ms to make, 50 of them for the 1,300 exceptions of its
+# tokenizer, which few tests need: see `tokenizer_exceptions`.
+EXCEPTIONS = English.Defaults.tokenizer_exceptions
+English.Defaults.tokenizer_exceptions = {}
 
 # Slow machines and the checked build must not fail for their speed. HOSEMI_THOROUGH=1
 # looks at many more random cases.
@@ -31,6 +37,14 @@ def pytest_configure():
     beside, found = ROOT / "spacy_hosemi", Path(spec.origin).parent
     if beside.is_dir() and not beside.samefile(found):
         raise pytest.UsageError(f"the tests of {beside} would run on {found}")
+
+
+@pytest.fixture(scope="module")
+def tokenizer_exceptions():
+    """English pipelines that the tests of a module make have all exceptions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(English.Defaults, "tokenizer_exceptions", EXCEPTIONS)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,9 @@ def all_blocks() -> list[Block]:
     return [block for page in PAGES for block in read_blocks(page.read_text("utf8"))]
 
 
+pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+
+
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory) -> Path:
     """The folder that `make demo` leaves, made by its script in this process."""

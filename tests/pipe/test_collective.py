@@ -152,13 +152,13 @@ def test_equal_words(words, groups):
 
 
 def test_a_clear_place_decides_an_unclear_one():
-    marked = ["Dr. [PER Zed] met Dr. [PER Ada].", "Dr. [PER Bo] left.", "He met Bo ."]
+    marked = ["Sir [PER Zed] met Sir [PER Ada].", "Sir [PER Bo] left.", "He met Bo ."]
     features = {"preset": "none", "inside": ["BIAS"], "start": ["LOWER[-1]"]}
     texts = {}
     for weight in (0.0, 4.0):
         features["min_count"] = 1
         nlp = make_trained(marked, features=features, collective=weight)
-        texts[weight] = [e.text for e in nlp("Dr. Kim met Dr. Ada. Kim left.").ents]
+        texts[weight] = [e.text for e in nlp("Sir Kim met Sir Ada. Kim left.").ents]
     assert texts == {0.0: ["Kim", "Ada"], 4.0: ["Kim", "Ada", "Kim"]}
 
 

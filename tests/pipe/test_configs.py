@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 from ..conftest import ROOT
 from ..helpers import CHINESE, make_examples, triples
 
+pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+
 CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
 NAMES = {"batch", "online", "linear_chain", "first_order", "high_order", "references"}
 NAMES |= {"names", "affiliations", "addresses", "chinese", "neural", "hierarchical"}
