@@ -346,7 +346,7 @@ class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
         """
-        if components.setdefault(self._id, self) is not self:  # of which it is a copy
+        if components.setdefault(self._id, self) is not self:  # a copy
             self._id = uuid4().hex
             components[self._id] = self
         left = [x.posterior.decoder for x in scores if x.posterior is not None]

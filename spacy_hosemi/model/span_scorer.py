@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from spacy.tokens import Doc
 from thinc.api import Model
 
 from ..core import Potentials
-from ..core.parallel.tasks import Task
+from ..core.parallel.coroutines import Steps
 from ..errors import Errors
 from ..features import (
     Extractor,
@@ -27,7 +27,7 @@ from ..values import ByName, Number, Setting, read_all
 from .active_features import Rows, read_docs
 from .tok2vec import add_scores, make_output, taking_turns
 from .weights.families import family_values
-from .weights.potentials import DocScorer, Scores, score_docs, score_together
+from .weights.potentials import DocScorer, score_docs, score_together
 from .weights.shim import Weights
 from .weights.state import WeightState
 
@@ -144,28 +144,11 @@ class NeuralScorer:
         self._model = model
         self._sparse = DocScorer(state)
 
-    def start(self, docs: Sequence[Doc]) -> Scores:
-        """See `DocScorer`; the tok2vec is run by `potentials`."""
-        return _NeuralScores(self._model, docs, self._sparse.start(docs))
-
-
-class _NeuralScores(NamedTuple):
-    """See `Scores`."""
-
-    model: Model[list[Doc], list[Potentials]]
-    docs: Sequence[Doc]
-    sparse: Scores
-
-    @property
-    def task(self) -> Task | None:
-        """See `Scores`."""
-        return self.sparse.task
-
-    def potentials(self) -> list[Potentials]:
-        """See `Scores`."""
-        potentials = self.sparse.potentials()
-        with taking_turns(self.model):
-            add_scores(self.model, self.docs, potentials, is_train=False)
+    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+        """See `DocScorer`; the tok2vec is run last."""
+        potentials = yield from self._sparse.steps(docs)
+        with taking_turns(self._model):
+            add_scores(self._model, docs, potentials, is_train=False)
         return potentials
 
 

@@ -28,7 +28,6 @@ from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
 from ..labels.whitespace import read_segments
 from ..model.state import ModelState
-from ..model.weights.potentials import Scores
 from .answers import spans_above
 from .collective import agree
 from .existing_entities import read_existing
@@ -46,8 +45,8 @@ BATCH, BATCH_TOKENS = 128, 1000
 class Scorer(Protocol):
     """From instances to potentials."""
 
-    def start(self, docs: Sequence[Doc]) -> Scores:
-        """RETURNS (Scores): Of the instances of documents of one vocabulary."""
+    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+        """RETURNS (List[Potentials]): Of instances of the same vocabulary."""
         ...
 
 
@@ -103,8 +102,8 @@ class Prediction:
 class Decoder(Protocol):
     """From documents to predictions.
 
-    state (ModelState), options (DecodingOptions): What decides the predictions. Whoever
-        keeps a decoder compares them with the present ones.
+    state (ModelState), options (DecodingOptions): What decides the predictions. A
+        component compares them with the present ones before it uses a decoder again.
     """
 
     state: ModelState
@@ -242,10 +241,7 @@ class FlatDecoder(Decoder):
             of_docs = [instances(doc, options.scope) for doc in docs]
             parts = [*chain(*of_docs)]
             borders = [0, *accumulate(map(len, of_docs))]
-        started = self._scorer.start([instance.tokens for instance in parts])
-        if started.task is not None:
-            yield started.task
-        scores = started.potentials()
+        scores = yield from self._scorer.steps([x.tokens for x in parts])
         projected = self.projection.project(corrections) if corrections else NOTHING
         flat = []
         for d, doc in enumerate(docs):

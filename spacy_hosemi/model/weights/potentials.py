@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ...core import CELLS, Potentials
-from ...core.parallel.tasks import Task
-from ...features import Values
+from ...core.parallel.coroutines import Steps, finish
 from ..active_features import (
     NO_ROWS,
     RoleRows,
@@ -50,24 +49,7 @@ _NO_INTS = np.zeros(0, np.int32)
 
 def score_docs(state: WeightState, docs: Sequence[Doc]) -> list[Potentials]:
     """RETURNS (List[Potentials]): See `DocScorer`."""
-    scores = DocScorer(state).start(docs)
-    if scores.task is not None:
-        scores.task.do()
-    return scores.potentials()
-
-
-class Scores(Protocol):
-    """Scores that are being computed.
-
-    task (Optional[Task]): Must be done, by any thread, before `potentials` is called.
-    """
-
-    @property
-    def task(self) -> Task | None: ...
-
-    def potentials(self) -> list[Potentials]:
-        """RETURNS (List[Potentials]): Of each document."""
-        ...
+    return finish(DocScorer(state).steps(docs))
 
 
 class DocScorer:
@@ -81,35 +63,23 @@ class DocScorer:
         self.state = state
         self._of_tokens = state.cached(_token_scores) if state.is_trained else None
 
-    def start(self, docs: Sequence[Doc]) -> Scores:
-        """RETURNS (Scores): Of documents of the same vocabulary."""
-        of_tokens = self._of_tokens
+    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+        """RETURNS (List[Potentials]): Of documents of the same vocabulary."""
+        state, of_tokens = self.state, self._of_tokens
         if of_tokens is None or not docs or not CACHES_WORDS:
-            return _SlowScores(self.state, docs)
-        found = self.state.extractor.values_of(docs)
-        return _DocScores(self.state, of_tokens.roles, found, *of_tokens.task(found))
-
-
-class _DocScores(NamedTuple):
-    """See `Scores`; the rest is that of `TokenScores.task`."""
-
-    state: WeightState
-    roles: Sequence[str]
-    found: Values
-    task: Task
-    scores: Floats
-
-    def potentials(self) -> list[Potentials]:
-        """See `Scores`."""
-        state, roles, found, scores = self.state, self.roles, self.found, self.scores
+            rows = [read_docs(state, [doc]) for doc in docs]
+            return [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
+        extractor, table, roles = state.extractor, state.table, of_tokens.roles
+        found = extractor.values_of(docs)
+        task, scores = of_tokens.task(found)
+        yield task
         for listed in found.listed:
-            rows = with_listed(no_rows(len(found.orths)), listed, state.table)
-            add_scores(state, rows, scores[roles.index(listed.role)])
+            rows_of_role = with_listed(no_rows(len(found.orths)), listed, table)
+            add_scores(state, rows_of_role, scores[roles.index(listed.role)])
         segments, places = NO_ROWS, NO_PLACES
         if len(found.segments.keys):
-            segments = known_segments(found.segments, state.table)
+            segments = known_segments(found.segments, table)
         if state.n_observed:
-            extractor, table = state.extractor, state.table
             places = place_rows(
                 {
                     role: table.rows(extractor.keys(found.values, role, found.first))
@@ -118,19 +88,6 @@ class _DocScores(NamedTuple):
             )
         by_role = dict(zip(roles, scores))
         return _split(state, by_role, segments, places, found.first)
-
-
-class _SlowScores(NamedTuple):
-    """See `Scores`; document by document, without what is known of words."""
-
-    state: WeightState
-    docs: Sequence[Doc]
-    task: Task | None = None
-
-    def potentials(self) -> list[Potentials]:
-        """See `Scores`."""
-        state, docs = self.state, self.docs
-        return [score_rows(state, read_docs(state, [doc]), len(doc)) for doc in docs]
 
 
 def _token_scores(state: WeightState) -> TokenScores:
