@@ -87,7 +87,7 @@ class Potentials:
         RAISES (ValueError): HS014 max_length; HS015 n_tokens.
         RAISES (TypeError): HS019 automaton; HS014, HS015 no whole number.
         """
-        check_automaton(automaton)
+        check_kind("automaton", automaton, PatternAutomaton)
         columns, n_labels = automaton.n_columns, automaton.n_labels
         check_whole("", n_tokens, 0, MOST_NUMBERS // columns, Errors.HS015)
         check_whole("", max_length, 1, MOST_NUMBERS // n_labels, Errors.HS014)
@@ -146,22 +146,12 @@ class Constraints:
     forbidden: Sequence[tuple[int, int, int]] = ()
 
 
-def check_automaton(automaton: object) -> PatternAutomaton:
-    """RAISES (TypeError): HS019 another object."""
-    check_kind("automaton", automaton, PatternAutomaton)
-    assert isinstance(automaton, PatternAutomaton)
-    return automaton
-
-
-def check_sum(total: float) -> None:
-    """RAISES (ValueError): HS124 a log of a sum in which small scores are lost."""
-    if -np.inf < total < -LARGEST_SUM or total > LARGEST_SUM:
-        raise ValueError(Errors.HS124.format(found=total, limit=LARGEST_SUM))
-
-
 def check_document(automaton: object, potentials: object) -> None:
-    """RAISES (TypeError): HS019 objects of other classes."""
-    check_automaton(automaton)
+    """Done once, by the functions that `core` exports.
+
+    RAISES (TypeError): HS019 objects of other classes.
+    """
+    check_kind("automaton", automaton, PatternAutomaton)
     check_kind("potentials", potentials, Potentials)
 
 
@@ -170,9 +160,8 @@ def check_potentials(automaton: PatternAutomaton, potentials: Potentials) -> Pot
 
     RETURNS (Potentials): Ready for the kernels, which only read it.
     RAISES (ValueError): HS010 shape; HS011 a score that is out of range; HS013 cells.
-    RAISES (TypeError): HS012 type; HS019 another object.
+    RAISES (TypeError): HS012 type.
     """
-    check_kind("potentials", potentials, Potentials)
     n_labels, n_columns = automaton.n_labels, automaton.n_columns
     arrays = {
         name: _as_floats(f"potentials.{name}", getattr(potentials, name))
@@ -311,6 +300,7 @@ def check_constraints(
     """RAISES (ValueError): HS016 shape; HS017 boundary; HS018 forbidden.
     RAISES (TypeError): HS012 type; HS019 another object."""
     check_kind("constraints", constraints, Constraints)
+    forbidden = check_list("constraints.forbidden", constraints.forbidden, "a list")
     n_labels = automaton.n_labels
     allowed, boundary = constraints.allowed, constraints.boundary
     if allowed is not None:
@@ -336,7 +326,6 @@ def check_constraints(
         if strange.any():
             found = boundary[int(np.argmax(strange))]
             raise ValueError(Errors.HS017.format(found=found))
-    forbidden = check_list("constraints.forbidden", constraints.forbidden, "a list")
     for k, segment in enumerate(forbidden):
         try:
             start, end, label = map(index, segment)

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core import PatternAutomaton, Potentials, marginals, viterbi
+from ..core import PatternAutomaton, Potentials, viterbi
+from ..core.algorithms.marginals import marginals_of
 from ..core.algorithms.viterbi import add_all_counts
 from ..errors import Errors
 from ..labels.gold import Gold
@@ -53,10 +54,10 @@ def log_likelihood(
     if breaks_rules(automaton, gold):
         automaton = automaton.without_grammar
     if gold.segments is None:
-        agreeing = marginals(automaton, potentials, gold.constraints)
+        agreeing = marginals_of(automaton, potentials, gold.constraints)
         if agreeing.log_z == -np.inf and automaton.grammar is not None:
             return log_likelihood(automaton.without_grammar, potentials, gold)
-    everything = marginals(automaton, potentials)
+    everything = marginals_of(automaton, potentials)
     gradient = everything.gradient
     counts = None
     if gold.segments is not None:
@@ -188,7 +189,7 @@ def divergence(
         scores; 0 if under one of the two no segmentation is possible.
     """
     mine, other = _joined(potentials, before), _joined(before, potentials, after=False)
-    now, then = marginals(automaton, mine), marginals(automaton, other)
+    now, then = marginals_of(automaton, mine), marginals_of(automaton, other)
     loss = now.log_z - then.log_z
     if not np.isfinite(loss):
         return 0.0, no_counts(potentials)

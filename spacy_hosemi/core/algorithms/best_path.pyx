@@ -28,13 +28,7 @@ from ..sweeps.observed.histories cimport (
 from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..parallel.tasks cimport Task
 from ..sweeps.nonnegative cimport Ladder, ladder_of
-from ..arguments import check_kind
-from ..potentials import (
-    Potentials,
-    check_automaton,
-    check_potentials,
-    without_entries,
-)
+from ..potentials import check_potentials, without_entries
 
 NO_PATTERNS = np.zeros(0)
 
@@ -70,10 +64,8 @@ cdef class BestOfEach(Task):
     def __init__(self, automaton, list potentials, list constraints, method="auto"):
         cdef BestPath best
         cdef Py_ssize_t k
-        check_automaton(automaton)
         self.paths, self.potentials = [], potentials
         for k in range(len(potentials)):
-            check_kind("potentials", potentials[k], Potentials)
             best = None
             if method in ("auto", "nonnegative"):
                 best = _ready_for_tokens(automaton, potentials[k], constraints[k])

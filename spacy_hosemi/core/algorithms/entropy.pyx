@@ -13,8 +13,9 @@ import numpy as np
 
 from libc.math cimport INFINITY, exp, log1p
 
-from ..potentials import check_document, check_sum
+from ..potentials import check_document
 from ..chart.chart cimport Chart
+from ..chart.checks cimport check_sum
 from ..sweeps.backward cimport Backward, swept
 
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from ...errors import Errors
 from ..arguments import MOST_THREADS, check_list, check_whole
 from ..automaton.automaton import PatternAutomaton
-from ..potentials import Constraints, Potentials
-from .marginals import Marginals, marginals
+from ..potentials import Constraints, Potentials, check_document
+from .marginals import Marginals, marginals_of
 from .viterbi import viterbi_each
 
 Result = TypeVar("Result")
@@ -58,7 +58,7 @@ def _marginals_each(
     constraints: list[Constraints | None],
 ) -> list[Marginals]:
     pairs = zip(potentials_list, constraints)
-    return [marginals(automaton, *pair) for pair in pairs]
+    return [marginals_of(automaton, *pair) for pair in pairs]
 
 
 def _map(
@@ -77,6 +77,8 @@ def _map(
         raise ValueError(
             Errors.HS028.format(found=len(limits), expected=len(documents))
         )
+    for one in documents:
+        check_document(automaton, one)
     if threads == 1:
         return solve(automaton, documents, limits)
 

@@ -58,6 +58,11 @@ def log_partition(
     potentials: Potentials,
     constraints: Constraints | None = ...,
 ) -> float: ...
+def marginals_of(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    constraints: Constraints | None = ...,
+) -> Marginals: ...
 def marginals(
     automaton: PatternAutomaton,
     potentials: Potentials,

@@ -15,11 +15,12 @@ from ..arguments import (
     shown,
 )
 from ..chart.chart cimport Chart
+from ..chart.checks cimport check_sum
 from ..chart.columns import columns_of_groups
 from ..chart.dp_tables cimport DPTables
 from ..chart.span_lists cimport SpanLists
 from ..parallel.tasks cimport Task
-from ..potentials import Potentials, as_array, check_shape, check_sum
+from ..potentials import Potentials, as_array, check_document, check_shape
 from ..sweeps.expectations cimport start_probabilities
 from ..sweeps.forward_backward cimport ForwardBackward, chart_for_sums, forward
 from .path_counts cimport add_path
@@ -40,6 +41,7 @@ def log_partition(automaton, potentials, constraints=None):
         constraints.
     RAISES (TypeError): HS012 potentials; HS019 automaton.
     """
+    check_document(automaton, potentials)
     cdef Chart chart = chart_for_sums(automaton, potentials, constraints)
     cdef DPTables tables = DPTables()
     cdef bint is_in_range
@@ -65,6 +67,13 @@ def marginals(automaton, potentials, constraints=None, counts=True):
     RAISES: As `log_partition`.
     """
     return Marginals(automaton, potentials, constraints, counts)
+
+
+def marginals_of(automaton, potentials, constraints=None):
+    """`marginals` of objects of the right classes, which are not checked again."""
+    cdef Marginals found = Marginals.__new__(Marginals)
+    found._solve(automaton, potentials, constraints, True)
+    return found
 
 
 def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0.0):
@@ -118,7 +127,11 @@ cdef class Marginals:
     cdef Chart _chart
 
     def __init__(self, automaton, potentials, constraints=None, counts=True):
+        check_document(automaton, potentials)
         check_flag("counts", counts)
+        self._solve(automaton, potentials, constraints, counts)
+
+    cdef _solve(self, automaton, potentials, constraints, bint counts):
         cdef ForwardBackward sweeps = ForwardBackward()
         sweeps.load(automaton, potentials, constraints, counts)
         with nogil:

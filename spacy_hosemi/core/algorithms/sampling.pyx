@@ -13,8 +13,9 @@ from libc.math cimport INFINITY, exp
 
 from ...errors import Errors
 from ..arguments import MOST_SEGMENTS, check_whole
-from ..potentials import check_document, check_sum
+from ..potentials import check_document
 from ..chart.chart cimport Chart
+from ..chart.checks cimport check_sum
 from ..sweeps.backward cimport Backward, swept
 
 

@@ -16,7 +16,6 @@ from ..chart.layout cimport Layout
 from ..chart.span_lists cimport Listed, SpanLists
 from ..parallel.tasks cimport Task
 from ..parallel.coroutines import finish
-from ..potentials import check_automaton
 from ..simd.simd cimport N_LANES
 from ..sweeps.scaled_x4 cimport ScaledX4
 from .marginals import check_segment, marginal_steps, marginals
@@ -46,7 +45,6 @@ def probability_steps(automaton, potentials, segments, constraints):
     YIELDS (Task): Work without the GIL, which must be done before the next step.
     RETURNS (List[List[float]]): In [0, 1].
     """
-    check_automaton(automaton)
     asked = [k for k in range(len(potentials)) if segments[k]]
     args = automaton, potentials, segments, constraints, asked
     found = yield from _side_by_side(*args, None)
@@ -74,7 +72,6 @@ def probable_segments(automaton, potentials, segments, constraints, double p):
         label; and scores, see `Marginals.scores_of`.
     RAISES (ValueError): HS118 observed patterns; and as `segment_probabilities`.
     """
-    check_automaton(automaton)
     cdef SpanLists listing = SpanLists(p)
     sizes = np.array([len(x.inside) for x in potentials], np.int64)
     asked = np.flatnonzero(sizes).tolist()
@@ -101,7 +98,6 @@ def decision_steps(automaton, potentials, constraints, double p, decide):
         decided or possible so, or the document cannot stand beside others.
     RAISES (ValueError): As `log_partition`.
     """
-    check_automaton(automaton)
     cdef SpanLists listing = SpanLists(p, decide)
     asked = range(len(potentials))
     none = [()] * len(potentials)

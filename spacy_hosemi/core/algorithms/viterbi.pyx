@@ -55,6 +55,7 @@ def viterbi(automaton, potentials, constraints=None, method="auto"):
         then likewise for the next one.
     RAISES (ValueError): HS023 method; HS104 a negative weight; and as `log_partition`.
     """
+    check_document(automaton, potentials)
     check_word("method", method, METHODS)
     return finish(viterbi_steps(automaton, [potentials], [constraints], method))[0]
 

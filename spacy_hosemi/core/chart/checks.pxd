@@ -7,3 +7,4 @@ cdef bint is_fit(
 cdef bint are_checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns)
 cdef bint are_numbers(const double[::1] x) noexcept nogil
 cdef bint are_all_numbers(const double[:, ::1] x) noexcept nogil
+cdef check_sum(double total)

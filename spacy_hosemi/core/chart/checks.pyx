@@ -1,8 +1,13 @@
-"""Quick checks of arrays that are as the kernels read them."""
+"""Checks of arrays and sums in the kernels."""
+
+from libc.math cimport INFINITY
 
 from ..simd cimport simd as kernels
 from .cells cimport Cell
-from ..potentials import CELLS
+from ...errors import Errors
+from ..potentials import CELLS, LARGEST_SUM
+
+cdef double _LARGEST = LARGEST_SUM
 
 
 cdef bint is_fit(
@@ -56,3 +61,9 @@ cdef bint _are_sound(
         if not kernels.is_score(cells[k].score):
             return False
     return True
+
+
+cdef check_sum(double total):
+    """RAISES (ValueError): HS124 a log of a sum in which small scores are lost."""
+    if -INFINITY < total < -_LARGEST or total > _LARGEST:
+        raise ValueError(Errors.HS124.format(found=total, limit=LARGEST_SUM))

@@ -11,7 +11,6 @@ from .columns cimport Entry, entries_of, scores_of_groups
 from .layout cimport Layout, edge_weights_of, layout_of
 from ..potentials import (
     CELLS,
-    check_automaton,
     check_cells,
     check_constraints,
     check_potentials,
@@ -35,7 +34,6 @@ cdef load_document(
         permits; until then `first` is not known.
     """
     cdef Layout layout
-    check_automaton(automaton)
     layout = layout_of(automaton)
     chart.automaton, chart.layout = automaton, layout
     if chart.cells is None:

@@ -12,11 +12,11 @@ from libc.string cimport memcpy
 from . cimport logspace, scaled, scaled_backward
 from ..chart.arc_entries cimport ArcEntries, arc_entries_of
 from ..chart.chart cimport Chart
+from ..chart.checks cimport check_sum
 from ..chart.dp_tables cimport DPTables
 from ..chart.dp_tables import Lease
 from ..chart.load cimport make_chart
 from ..chart.span_lists cimport Open, SpanLists
-from ..potentials import check_document, check_sum
 from .expectations cimport expectations, start_probabilities
 
 # Rows of beta are kept, without counts, if they have no more numbers.
@@ -27,7 +27,6 @@ _NO_ROWS = np.empty((0, 0))
 cdef Chart chart_for_sums(automaton, potentials, constraints):
     """The chart of a document. Observed patterns split no states if all of their scores
     are entries at the start of segments."""
-    check_document(automaton, potentials)
     cdef ArcEntries entries = arc_entries_of(automaton, potentials)
     cdef Chart chart
     if entries is not None:
