@@ -106,6 +106,30 @@ def test_answers_are_right_or_refused(problem):
     check_probabilities(arguments, scores, float(best), rounding)
 
 
+def test_spans_of_rounded_probability_do_not_overlap():
+    """Of the first token two labels have a probability of 1/2, and rounding adds to
+    both."""
+    big, one = 1e9, np.full((4, 3), 1e9)
+    cells = [(3, 4, 2, big), (1, 4, 2, big), (1, 2, 1, big), (3, 4, 2, big)]
+    problem = oracles.Problem(
+        patterns=(("^", 1, 0), (2, 0, 0), (1, "$"), (0, 0, 2), ("^", 2, "$")),
+        inside=one,
+        start=one,
+        end=one,
+        length=np.full((3, 2), big),
+        tail=np.full(3, big),
+        cells=cells,
+        pattern=np.full(5, big),
+        allowed=None,
+        boundary=np.zeros(5, np.int8),
+    )
+    automaton, potentials, constraints = as_core(problem)
+    found = core.marginals(automaton, potentials, constraints)
+    assert found.segment(0, 1, 1) > 0.5 < found.segment(0, 1, 2)
+    segments = core.mbr(automaton, potentials, "f1", constraints)
+    assert segments == [(0, 1, 1), (1, 3, 0), (3, 4, 2)]
+
+
 def check_probabilities(arguments, scores, best, rounding):
     """Where scores are distinguished by more than rounding: 0 and 1."""
     automaton, potentials, constraints = arguments

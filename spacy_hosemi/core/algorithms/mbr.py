@@ -32,8 +32,9 @@ LEAST = 1e-7
 # spans of at least this probability can pay.
 _FIRST = 0.05
 
-# No two spans that are more probable overlap, with a margin for rounding.
-_LIKELY = 0.5 + 1e-9
+# No two spans that are more probable overlap: sums of up to `LARGEST_SUM` are rounded
+# by up to 1e-4, and so are probabilities.
+_LIKELY = 0.5 + 1e-4
 
 # What a span without a gain of its own costs: more than all gains of a document.
 _COST = 1e6
