@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
+from ..core.automaton.grammar import check_forms
 from ..errors import Errors, Warnings
 from ..features.instances import SCOPES
 from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
@@ -57,7 +58,7 @@ class Settings:
     """All settings of a component that are plain values.
 
     RAISES (ValueError): HS042, HS043 a value is not of its kind; HS101 min_confidence;
-        HS046 label_rules, HS047 decoding, HS093 incorrect_spans_key, HS099
+        HS046, HS070 label_rules, HS047 decoding, HS093 incorrect_spans_key, HS099
         spans_threshold do not go with the encoding or another setting.
     """
 
@@ -275,11 +276,12 @@ def _as_list(found: Any) -> Any:
 
 def _check_encoding(settings: Settings) -> None:
     """RAISES (ValueError): HS046, HS047, HS093, HS099 settings that need spans to be
-    segments."""
+    segments; HS070 label_rules."""
     encoding = settings.encoding
     is_tags, key = encoding != "segments", settings.incorrect_spans_key
     if settings.label_rules and is_tags:
         raise ValueError(Errors.HS046.format(found=encoding))
+    check_forms("label_rules", settings.label_rules)
     if settings.decoding == "mbr" and is_tags:
         raise ValueError(Errors.HS047.format(found=encoding))
     if key is not None and is_tags:

@@ -76,7 +76,8 @@ class FlattenedDecoder(Decoder):
         self, state: ModelState, options: DecodingOptions, flat: FlatTree
     ) -> None:
         self.state, self.options, self.flat = state, options, flat
-        self._decoder = FlatDecoder(state, options, DocScorer(flat.weights), flat)
+        scorer = DocScorer(flat.weights, is_single=False)
+        self._decoder = FlatDecoder(state, options, scorer, flat)
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None

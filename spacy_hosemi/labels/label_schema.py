@@ -64,7 +64,10 @@ class LabelSchema:
                     names,
                     self.patterns,
                     observed=self.observed,
-                    grammar=compile_grammar(names, rules) if rules else None,
+                    # Rules name labels that an untrained component does not have yet.
+                    grammar=compile_grammar(names, rules)
+                    if rules and self.labels
+                    else None,
                 )
                 self.__dict__["automaton"] = found
             return found
@@ -103,6 +106,5 @@ def read_schema(cfg: Mapping[str, Any], projection: Projection) -> LabelSchema:
     projection (Projection): The projection of its labels.
     """
     schema = LabelSchema(projection, cfg["encoding"], cfg["outside"])
-    # Rules may name labels that an untrained component does not have yet.
-    rules = cfg.get("label_rules", []) if cfg["labels"] else []
-    return schema.with_patterns(cfg["patterns"], cfg.get("observed", []), rules)
+    rest = cfg.get("observed", []), cfg.get("label_rules", [])
+    return schema.with_patterns(cfg["patterns"], *rest)

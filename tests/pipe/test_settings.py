@@ -239,6 +239,7 @@ def test_numpy_numbers_become_plain_ones():
         ("HS047", {"decoding": "mbr"}, "encoding", "BIO"),
         ("HS046", {"encoding": "IO"}, "label_rules", ["PER at most once"]),
         ("HS046", {"label_rules": ["PER at most once"]}, "encoding", "BILUO"),
+        ("HS070", {}, "label_rules", ["PER at most once", "PER at most"]),
         ("HS093", {"encoding": "BIO"}, "incorrect_spans_key", "wrong"),
         ("HS093", {"incorrect_spans_key": "wrong"}, "encoding", "BIO"),
         ("HS099", {}, "spans_threshold", 0.5),

@@ -146,6 +146,17 @@ def compile_grammar(labels: Iterable[str], rules: Iterable[str]) -> LabelGrammar
     return LabelGrammar(labels, rules, *table)
 
 
+def check_forms(name: str, rules: Iterable[str]) -> None:
+    """Check rules whose labels are not known yet.
+
+    RAISES (ValueError): HS070 a rule that cannot be read, whatever the labels are.
+    """
+    for i, rule in enumerate(rules):
+        if not any(_splits(rule.split())):
+            args = {"name": f"{name}[{i}]", "found": shown(rule), "expected": "a rule"}
+            raise ValueError(Errors.HS070.format(**args))
+
+
 def check_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """RAISES (ValueError): HS001. (TypeError): HS019."""
     labels = tuple(

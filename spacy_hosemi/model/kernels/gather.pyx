@@ -172,6 +172,7 @@ def gather_cells(
     const int32_t[::1] columns,         # IN  [N]; or [0]
     const double[::1] weights,          # IN  [N]
     Py_ssize_t n_labels,                # IN  L
+    bint is_single=False,               # IN  whether weights are in single precision
 ):
     """RETURNS (CELLS): A cell with strength * weight for each weight of each row."""
     cdef Py_ssize_t k, a, at = 0, n = 0
@@ -181,6 +182,7 @@ def gather_cells(
     found = np.empty(n, CELLS)
     cdef Cell[::1] cells = found
     cdef Py_ssize_t begin, end
+    cdef double weight
     with nogil:
         for k in range(rows.shape[0]):
             begin = rows[k] * n_labels if is_dense else first_pair[rows[k]]
@@ -188,7 +190,8 @@ def gather_cells(
             for a in range(begin, end):
                 cells[at].start, cells[at].end = starts[k], ends[k]
                 cells[at].column = <int32_t>(a - begin) if is_dense else columns[a]
-                cells[at].score = strength[k] * weights[a]
+                weight = <float>weights[a] if is_single else weights[a]
+                cells[at].score = strength[k] * weight
                 at += 1
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,7 @@ from ..kernels.gather import (
     scatter_strengths,
 )
 from ..observed_features import NO_PLACES, PlaceRows, place_rows
+from .packing import to_single
 from .state import Floats, Ints, WeightState
 from .token_scores import TokenScores
 
@@ -53,15 +55,22 @@ def score_docs(state: WeightState, docs: Sequence[Doc]) -> list[Potentials]:
 
 
 class DocScorer:
-    """Potentials for prediction: those of `score_rows`, but the weights of tokens are
-    rounded to single precision, and what a word adds is summed only once.
+    """Potentials for prediction: those of `score_rows`, but the scores of a word are
+    summed only once, and weights are in single precision, as in a saved model.
 
     state (WeightState): The weights.
+    is_single (bool): Whether a saved model has these weights. If they are sums of what
+        it has, only those of tokens are in single precision.
     """
 
-    def __init__(self, state: WeightState) -> None:
-        self.state = state
+    def __init__(self, state: WeightState, is_single: bool = True) -> None:
         self._of_tokens = state.cached(_token_scores) if state.is_trained else None
+        self._is_single = is_single
+        if is_single:
+            names = "pattern", "length", "tail"
+            single: dict[str, Any] = {x: to_single(getattr(state, x)) for x in names}
+            state = replace(state, **single)
+        self.state = state
 
     def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
         """RETURNS (List[Potentials]): Of documents of the same vocabulary."""
@@ -87,7 +96,8 @@ class DocScorer:
                 }
             )
         by_role = dict(zip(roles, scores))
-        return _split(state, by_role, segments, places, found.first)
+        args = segments, places, found.first, self._is_single
+        return _split(state, by_role, *args)
 
 
 def _token_scores(state: WeightState) -> TokenScores:
@@ -102,11 +112,13 @@ def _split(
     segments: SegmentRows,
     places: PlaceRows,
     first: Ints,
+    is_single: bool = False,
 ) -> list[Potentials]:
     """The potentials of each of some concatenated documents.
 
     scores (Dict[str, float64 [n, L]]): Of all tokens, by role.
     first (int32 [D + 1]): The first token of each document, and n.
+    is_single (bool): Whether weights of cells and entries are in single precision.
     """
     # Most documents are short: all of them together take as many calls as one.
     inside, start, end = _by_position(**scores)
@@ -115,12 +127,14 @@ def _split(
     cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
     if len(segments.row):
         segments, of_doc = in_documents(segments, first)
-        joined = _cells(state, segments)
+        joined = _cells(state, segments, is_single)
         cells = _of_docs(state, joined, segments.row, of_doc, n_docs)
     entries: Sequence[NDArray[Any] | None] = [None] * n_docs
     if state.n_observed:
         places, of_doc = in_documents(places, first)
         joined = _entries(state, places)
+        if is_single:
+            joined["score"] = to_single(joined["score"])
         entries = _of_docs(state, joined, places.row, of_doc, n_docs)
     length, tail, pattern = state.length, state.tail, state.pattern
     potentials = []
@@ -205,7 +219,9 @@ def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
     return gather_entries(places.position, places.row, places.role, *pairs, weights)
 
 
-def _cells(state: WeightState, segments: SegmentRows) -> NDArray[Any]:
+def _cells(
+    state: WeightState, segments: SegmentRows, is_single: bool = False
+) -> NDArray[Any]:
     if not len(segments.row):
         return _NO_CELLS
     return gather_cells(
@@ -216,6 +232,7 @@ def _cells(state: WeightState, segments: SegmentRows) -> NDArray[Any]:
         *_pair_arrays(state),
         state.matrix.reshape(-1),
         len(state.tail),
+        is_single,
     )
 
 
