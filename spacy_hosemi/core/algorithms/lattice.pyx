@@ -1,12 +1,12 @@
-"""Segmentations that are made of given segments only.
+"""Inference over segmentations made of given segments only.
 
-Where few segments are left of all (start, end, label), each document is a small graph,
-see `lattice_graph`. Patterns may be of any length. All sums are in logs, and each
-probability is a product of shares, so nothing cancels or overflows.
+If few of all segments (start, end, label) are given, a document is a small graph, see
+`lattice_graph`. Patterns may have any length. Sums are in the log domain, and each
+probability is a product of conditional probabilities, so nothing cancels or overflows.
 
-Neighbours with the same tokens and the same label form one group: many nodes of a tree
-may have one label of the automaton. The score of a group is log sum exp of the scores
-of its segments, and its probability is divided among them.
+Adjacent segments in the list with the same tokens and label form one group: many nodes
+of a label tree may share one label of the automaton. The score of a group is log sum
+exp of the scores of its segments, which divide its probability.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from .lattice_graph cimport LatticeGraph
 
 
 cdef class Lattice:
-    """Given segments of several documents, and what they cost.
+    """Given segments of several documents, and the groups that they form.
 
     table (StateTable): Of an automaton.
     pattern (float64 [M]): Weights of its patterns.

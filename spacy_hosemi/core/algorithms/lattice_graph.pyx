@@ -21,7 +21,7 @@ from libc.stdlib cimport free, realloc
 
 
 class StateTable:
-    """Where each label leads from each state, and the weights on the way.
+    """The next state for each state and label, and the weights of the step.
 
     automaton (PatternAutomaton): L labels, P states, without observed patterns.
 

@@ -17,17 +17,17 @@ from .grammar import BEGIN, END
 from .suffix_sums import Key, SuffixSums
 from .sum_schedule import SumSchedule
 
-# With a grammar: decoding takes too long for any document where there are more.
+# States with a grammar: with more, decoding takes too long for any document.
 MAX_STATES = 100_000
 
-# In a pattern: each of its prefixes is a state, and is written down in full.
+# Labels in a pattern: each prefix of a pattern is a state, stored in full.
 MOST_NAMES = 1000
 
 Arrays = dict[str, Any]
 
 
 class SuffixTree:
-    """Label histories that patterns tell apart, and the edges between them.
+    """Label histories that patterns distinguish, and the edges between them.
 
     n_labels (int): L.
     keys (Sequence[Key]): Of patterns.

@@ -1,7 +1,7 @@
-"""The cells of one document, merged and listed as the sweeps meet them.
+"""The cells of one document, merged and listed in the order of the sweeps.
 
-Cells of up to D tokens add to segments that are explicit anyway. A longer one makes all
-segments from its start explicit, up to the longest cell there: see `Chart`.
+Cells of up to D tokens add to segments that are explicit without them. A longer cell
+makes all segments from its start explicit, up to the longest cell there: see `Chart`.
 """
 
 import numpy as np

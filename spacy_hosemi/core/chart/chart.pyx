@@ -1,4 +1,4 @@
-"""The segments of one document and their scores, as every sweep meets them.
+"""The segments of one document and their scores, as every sweep reads them.
 
 A segment belongs to a *group*: its label, and which observed patterns it completes. So
 the columns that it reads are known, and with constraints folded in its score is
@@ -35,7 +35,7 @@ cdef class Chart:
         self.sums = self.score = None
 
     cdef forget(self):
-        """Let go of the document, and of the automaton, which keeps these arrays."""
+        """Drop references to the document and to the automaton, which keeps a chart."""
         self.automaton = self.layout = self.cells_as_given = None
         self.inside = self.start = self.given_end = None
         self.more = self.end = self.length = None
@@ -63,7 +63,7 @@ cdef class Chart:
         self.add_cells(j)
 
     cdef void segments_of(self, Py_ssize_t j, Py_ssize_t g) noexcept nogil:
-        """Those of one group, without cells."""
+        """Fill the scores of one group, without cells."""
         cdef Py_ssize_t i, u = j - 1, n_lengths = self.n_lengths
         cdef Py_ssize_t low = max(n_lengths - j, 0)  # there, one begins at token 0
         cdef double* score = &self.score[g * n_lengths]
@@ -82,7 +82,7 @@ cdef class Chart:
                 self.enter_score[g] += self.tail[g]
 
     cdef void add_cells(self, Py_ssize_t j) noexcept nogil:
-        """To the scores of all groups."""
+        """Add cells to the scores of all groups."""
         cdef Py_ssize_t i
         for i in range(self.cells.first_short[j], self.cells.first_short[j + 1]):
             self.score[self.cells.short_slot[i]] += self.cells.short_score[i]

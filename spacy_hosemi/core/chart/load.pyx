@@ -50,7 +50,7 @@ cdef load_document(
 
 
 cdef bint _can_defer(Chart chart, potentials, constraints):
-    """Whether only numbers are left to be checked, and no score is to be changed."""
+    """Whether only values remain to be checked, and no score has to be changed."""
     if constraints is not None or len(chart.automaton.observed):
         return False
     cells = potentials.cells
@@ -186,7 +186,7 @@ cdef _set_cells(Chart chart, cells):
 
 
 cdef void _score_long(Chart chart) noexcept nogil:
-    """Add to the cells of long segments everything else."""
+    """Add all other scores of long segments to their cells."""
     cdef Py_ssize_t p, i, u, g, d, t
     cdef double score
     for p in range(chart.cells.place_start.shape[0]):

@@ -1,9 +1,9 @@
-"""Threads that do work without the GIL and never take it.
+"""Worker threads that never take the GIL.
 
-A thread that has the GIL keeps it for milliseconds while others wait, and each change
-costs as much as some documents do. So one thread does all that needs the GIL. What does
-not is a *task*, and *workers* only do tasks: locks of the operating system wake them. A
-thread that waits for a task does those that have not begun meanwhile.
+Passing the GIL from thread to thread takes milliseconds, as long as several documents.
+So one thread does all work that needs the GIL; the rest is cut into *tasks*, which
+*workers* run. Locks of the operating system wake the workers. A thread that waits for a
+task runs tasks that no worker has begun.
 """
 
 from os import getpid
@@ -23,7 +23,7 @@ from ..arguments import MOST_THREADS, check_whole
 
 
 cdef class Task:
-    """Work that needs no GIL and cannot fail. Nobody changes what it reads."""
+    """Work that needs no GIL and cannot fail. Its input must not change meanwhile."""
 
     cdef void run(self) noexcept nogil:
         pass

@@ -44,7 +44,7 @@ cdef bint in_range() noexcept nogil:
 
 
 cdef bint begin(DPTables tables) noexcept nogil:
-    """Begin a forward sweep. RETURNS: whether there is any use in it."""
+    """Begin a forward sweep. RETURNS: whether this arithmetic can do it."""
     clear_flags()
     tables.share = exp(-70.0 - tables.weights.gap)
     return tables.are_representable()

@@ -1,17 +1,17 @@
-"""Viterbi decoding where every segment is a token and long patterns only add.
+"""Viterbi decoding if every segment is one token and long patterns never subtract.
 
-Nothing is read but at the start of a token, so a history is told apart only at the
-boundaries where a pattern that is active farther on begins with it:
+Scores are read only at the start of a token. Two histories differ at a boundary only if
+a pattern that is active at a later token begins with one of them:
 
     beta[j, p] = max(beta[j, suffix(p)],
-                     max over p y active at token j, or told apart behind it,
+                     max over p y active at token j, or distinguished after it,
                          of pair[last(p), y] + B[j, p y])
     B[j, q]    = start[j, q] + inside[j, q] + end[j, q] + length + beta[j + 1, q]
     beta[j, y] = max(max over labels z of pair[y, z] + B[j, z], the same)
 
-where suffix(p) is the longest proper suffix that is told apart, or the last label; it
-stands for a history that is not. Start, inside and end are those of the last label, and
-start that of all suffixes of q that are active at the token, too.
+where suffix(p) is the longest proper suffix that is distinguished, or the last label;
+it represents all histories that are not. Start, inside and end are scores of the last
+label; start includes the scores of all suffixes of q that are active at the token.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ cdef class TokenSweep:
         self.active = np.zeros(histories.n_nodes)
         self.opens, self.gains, self.begun = np.empty((3, n))
         self.last = np.empty(histories.n_nodes, np.int32)
-        # a list may be written one behind its last one
+        # a list may be written one place beyond its end
         n_here = histories.n_nodes + histories.most_names + 1
         self.here = np.empty((2, n_here), np.int32)
         self.n_here = np.zeros((2, histories.most_names + 1), np.int32)
