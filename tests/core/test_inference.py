@@ -365,6 +365,15 @@ def test_threads_do_not_disturb_each_other():
         assert list(pool.map(solved, problems)) == list(map(solved, problems))
 
 
+def test_threads_share_marginals():
+    problem = as_core(random_problem(np.random.default_rng(9), n_tokens=400))
+    shared = core.marginals(*problem)
+    expected = shared.segments_above(1e-6)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: shared.segments_above(1e-6), range(100)))
+    assert [x == expected for x in found] == [True] * len(found)
+
+
 def test_earlier_results_are_not_overwritten():
     rng = np.random.default_rng(10)
     first = core.marginals(*as_core(random_problem(rng, n_tokens=5)))

@@ -205,9 +205,9 @@ cdef class Marginals:
         cdef bint has_outside = outside
         cdef SpanLists found = SpanLists(p, None, limit)
         cdef const double[:, :] starts = self._starts()
-        with nogil:
-            self._sweeps.add_spans(starts, found, has_outside)
-            found.cut()
+        # With the GIL: the sweeps write to work rows of theirs, which threads share.
+        self._sweeps.add_spans(starts, found, has_outside)
+        found.cut()
         found.check()
         return sorted(found.spans(0, found.n)), bool(found.is_cut)
 
