@@ -47,6 +47,9 @@ class Lease:
 cdef class DPTables:
     """Rows by token boundary, columns by state."""
 
+    def __cinit__(self):
+        self.closing = None
+
     cdef allocate(
         self,
         Chart chart,

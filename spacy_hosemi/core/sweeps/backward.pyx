@@ -42,6 +42,7 @@ cdef class Backward:
     def __init__(self, *, bint maximum, bint keep_beta=False):
         self.chart, self.tables = Chart(), DPTables()
         self.maximum, self.keep_beta = maximum, keep_beta
+        self.rests = self.from_start = None
 
     cdef load(self, automaton, potentials, constraints, bint defer=False):
         """Take a document, in the tables of the last one if they are large enough."""
@@ -53,7 +54,7 @@ cdef class Backward:
 
     cdef bint _has_room(self) noexcept nogil:
         cdef Py_ssize_t n_tokens = self.chart.n_tokens
-        if self.tables.closing is None or n_tokens >= self.tables.closing.shape[0]:
+        if n_tokens >= self.tables.closing.shape[0]:
             return False
         if self.chart.has_tail and n_tokens + 2 > self.rests.shape[0]:
             return False
