@@ -27,6 +27,7 @@ cdef class VaryingArcs:
     cdef double[::1] arcs_out
     cdef Py_ssize_t place_out
 
+    cdef bint _has_entries(self, Py_ssize_t j) noexcept nogil
     cdef bint vary_in(self, Py_ssize_t j) noexcept nogil
     cdef bint vary_out(self, Py_ssize_t j) noexcept nogil
     cdef void add(

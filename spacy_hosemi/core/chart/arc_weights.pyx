@@ -112,9 +112,14 @@ cdef class VaryingArcs:
                      are suffixes of its edge
     """
 
+    cdef bint _has_entries(self, Py_ssize_t j) noexcept nogil:
+        """Whether the token behind boundary j has entries: behind n there is none."""
+        cdef const int32_t[::1] first = self.entries.first
+        return j + 1 < first.shape[0] and first[j] < first[j + 1]
+
     cdef bint vary_in(self, Py_ssize_t j) noexcept nogil:
         """Set `arcs_in` for boundary j. RETURNS: whether anything differs there."""
-        if self.entries.first[j] == self.entries.first[j + 1]:
+        if not self._has_entries(j):
             return False
         if self.place_in != j:
             self._remove(self.place_in, self.arcs_in, self.entries.arcs.in_place)
@@ -124,7 +129,7 @@ cdef class VaryingArcs:
 
     cdef bint vary_out(self, Py_ssize_t j) noexcept nogil:
         """The same for `arcs_out`."""
-        if self.entries.first[j] == self.entries.first[j + 1]:
+        if not self._has_entries(j):
             return False
         if self.place_out != j:
             self._remove(self.place_out, self.arcs_out, self.entries.arcs.out_place)
