@@ -239,7 +239,7 @@ class Configured:
 def make_options(
     settings: Settings, name: str, hierarchy: Hierarchy | None, number: int
 ) -> DecodingOptions:
-    """RETURNS (DecodingOptions): What the settings of a component say of decoding."""
+    """RETURNS (DecodingOptions): The decoding options of a component."""
     lists_ents = settings.spans_key is not None and settings.spans_threshold is None
     return DecodingOptions(
         name,

@@ -85,7 +85,7 @@ class PartialNodes:
 
     spans (List[List[Tuple[int, int, int]]]): Start, end and node of required spans, by
         document; an inner node stands for all leaves below it.
-    is_open (Optional[List[bool [n]]]): Tokens of which nothing is known; None: all
+    is_open (Optional[List[bool [n]]]): Tokens with no known label; None: all
         tokens that no required span covers.
     wrong (List[List[Tuple[int, int, int]]]): Excluded spans, by document.
     """

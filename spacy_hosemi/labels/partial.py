@@ -61,7 +61,7 @@ class PartialLabels:
         return found if found.any() else None
 
     def unknown(self, n_tokens: int = 0) -> Bools:
-        """RETURNS (bool [n]): Tokens of which nothing is known.
+        """RETURNS (bool [n]): Tokens with no annotation.
 
         n_tokens (int): n; not needed if `blocked` is set.
         """

@@ -230,7 +230,7 @@ cdef class BatchOfFour(Task):
         self.asked.clear()
 
     cdef bint set_up(self, Py_ssize_t alone):
-        """Make ready to be run, for all lanes or, if it is not -1, for one. RETURNS:
+        """Prepare to run: all lanes, or only lane `alone` if it is not -1. RETURNS:
         whether the weights permit it."""
         cdef Py_ssize_t begin = 0, end = len(self.numbers), k, lowest = 1
         if alone >= 0:

@@ -61,7 +61,8 @@ cdef class ArcEntries:
 
     automaton (PatternAutomaton): `PatternAutomaton.unsplit`.
     potentials (Potentials): All other scores, for it.
-    edge (int32 [F]): The edge that completes it; so do all of which that is a suffix.
+    edge (int32 [F]): The edge that completes it. All edges with this edge as a suffix
+        complete it too.
     score (float64 [F]): The sum of its entries, in nats.
     place (int32 [K]): The active pattern of each entry.
     """

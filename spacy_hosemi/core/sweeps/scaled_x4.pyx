@@ -66,7 +66,7 @@ cdef class ScaledX4:
         """Make ready to be run.
 
         begin, end: The lanes that have documents.
-        lowest: The first boundary of which beta is read.
+        lowest: The first boundary whose beta is read.
         keeps_closing: Whether B is read.
         RETURNS: Whether the weights permit it.
         """
