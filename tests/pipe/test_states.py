@@ -1,11 +1,15 @@
 """Predictions read published states, whatever training does meanwhile."""
 
+import gc
+import json
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
 
 import numpy as np
 import pytest
+import spacy
 from thinc.api import Adam
 
 from spacy_hosemi.hierarchy.decoder import make_decoder
@@ -13,6 +17,8 @@ from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.state import Published
 
 from ..helpers import initialize, make_doc, make_examples, make_nlp, make_trained
+from ..test_saved_models import FOLDERS, make_example
+from ..test_saved_models import make_doc as make_saved_doc
 from .test_hierarchy import TREE, example, examples_of
 
 N_THREADS = 8
@@ -239,3 +245,36 @@ def test_a_change_that_fails_lets_others_go_on():
         raise KeyError
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(published.read).result(timeout=10) == 1
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda x: x.name)
+def test_no_state_is_left_to_the_garbage_collector(folder):
+    """Weights would stay in memory until it runs, which sizes of arrays never hasten:
+    those of many updates at once, if predictions read between them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # settings that left the package
+        nlp = spacy.load(folder / "model", exclude=["tokenizer", "vocab"])
+    pipe, sgd = nlp.get_pipe("hosemi"), nlp.resume_training()
+    lines = (folder / "expected.jsonl").read_text("utf8").splitlines()
+
+    def update_and_predict(given):
+        nlp.update([make_example(nlp, given)], sgd=sgd)
+        doc = nlp(make_saved_doc(nlp, given))
+        assert all(ent._.confidence is None or ent._.confidence for ent in doc.ents)
+        assert pipe.kbest(doc, 2)
+        pipe.redecode(doc)
+
+    update_and_predict(json.loads(lines[0]))
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for line in lines[1:3]:
+            update_and_predict(json.loads(line))
+        gc.collect()
+        kinds = {type(found).__module__ for found in gc.garbage}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not {kind for kind in kinds if kind.startswith("spacy_hosemi")}

@@ -7,6 +7,8 @@ segments, and very long ones.
 The task that fills the tables also reads them, while they are in the cache of its core.
 """
 
+from functools import partial
+
 import numpy as np
 
 from libc.math cimport INFINITY
@@ -49,14 +51,14 @@ def probability_steps(automaton, potentials, segments, constraints):
     args = automaton, potentials, segments, constraints, asked
     found = yield from _side_by_side(*args, None)
     alone = [k for k in asked if not found[k]]
-
-    def answer(k, posterior):
-        return [posterior.segment(*segment) for segment in segments[k]]
-
-    args = automaton, potentials, constraints, alone, answer
+    args = automaton, potentials, constraints, alone, partial(_probabilities, segments)
     for k, probs in zip(alone, (yield from marginal_steps(*args))):
         found[k] = probs
     return [probs or [] for probs in found]
+
+
+def _probabilities(segments, k, posterior):
+    return [posterior.segment(*segment) for segment in segments[k]]
 
 
 def probable_segments(automaton, potentials, segments, constraints, double p):

@@ -71,19 +71,20 @@ class TokenScores:
         in_block = {(r, str(t)): (r, t) for r, t in lexical}  # a bag once
         of_block = [blocks.index((r, _block(t))) for r, t in in_block.values()]
         plan = extractor.plan([*in_block.values()], at_offset=False)
-        self._n_blocks = len(blocks)
-        self._in_blocks = TemplateScores(*plan, np.array(of_block, np.int32), *weights)
+        in_blocks = TemplateScores(*plan, np.array(of_block, np.int32), *weights)
+        shape = len(blocks), n_labels
         # Before and after the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
         self._blocks = BlockScores(
-            self._blocks_of(borders),
+            _block_scores(in_blocks, shape, borders),
             self._indices((role, block) for role, _, block in reads),
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
+        # Without a reference to self: weights are to be freed at once after an update.
         self._words = WordCache(
-            lambda vocab, orths: self._blocks_of(
-                extractor.lexical_values(vocab, orths)
+            lambda vocab, orths: _block_scores(
+                in_blocks, shape, extractor.lexical_values(vocab, orths)
             ),
             n_bytes,
         )
@@ -108,16 +109,25 @@ class TokenScores:
         )
         return task, scores
 
-    def _blocks_of(self, values: Keys) -> NDArray[np.float32]:
-        """RETURNS (float32 [K, B, L]): Scores of each block for K words."""
-        scores = np.zeros((self._n_blocks, len(values), self._n_labels))
-        first = np.array([0, len(values)], np.int32)
-        Scoring(first, scores, templates=self._in_blocks, values=values).do()
-        return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
-
     def _indices(self, of_roles: Iterable[tuple[str, Any]]) -> NDArray[np.int32]:
         """The place of the role of each, of `roles`."""
         return np.array([self.roles.index(role) for role, _ in of_roles], np.int32)
+
+
+def _block_scores(
+    in_blocks: TemplateScores, shape: tuple[int, int], values: Keys
+) -> NDArray[np.float32]:
+    """Scores of each block for K words.
+
+    shape (Tuple[int, int]): (B, L).
+    values (uint64 [K, lexical attributes]): Attributes of each word.
+    RETURNS (float32 [K, B, L]): The scores.
+    """
+    n_blocks, n_labels = shape
+    scores = np.zeros((n_blocks, len(values), n_labels))
+    first = np.array([0, len(values)], np.int32)
+    Scoring(first, scores, templates=in_blocks, values=values).do()
+    return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
 
 
 def _block(template: Template) -> str | int:
