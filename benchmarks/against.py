@@ -38,6 +38,10 @@ are the same, as above; so weights that are trained are compared, too. What is m
 - batch training: `nlp.initialize` with spacy_hosemi.lbfgs.v1;
 - online training: `nlp.update`, without initializing.
 
+**Memory**: the peak of what is allocated to load a model and train it online, in MB:
+updates alone, and with a prediction after each. Beside the weights there are gradients,
+squares and averages of them; a prediction needs a copy that updates do not change.
+
 The exit code is 1 if any result differs or fails.
 """
 
@@ -197,6 +201,20 @@ def compare_speed(builds: Sequence[Build], args: argparse.Namespace) -> bool:
     return all(row[-1] == "same" for row in rows)
 
 
+def compare_memory(builds: Sequence[Build], args: argparse.Namespace) -> bool:
+    """Train online. RETURNS (bool): True; nothing is expected to be the same."""
+    in_turn(builds, 0, "prepare", str(args.data), args.train, args.docs, args.steps)
+    rows = []
+    for name, reads in (("updates", False), ("updates and predictions", True)):
+        before, after = in_turn(builds, 0, "online_memory", reads)
+        weights, more = after["weights"], after["peak"] - before["peak"]
+        peaks = before["peak"], after["peak"]
+        rows.append([name, weights, *peaks, more / weights])
+    columns = ["online training", "weights, MB|.1f", "before, MB|.1f", "after, MB|.1f"]
+    print(table([*columns, "more, by weights|.2f"], rows))
+    return True
+
+
 def main() -> int:
     """Compare two builds."""
     parser = make_parser(__doc__)
@@ -212,7 +230,7 @@ def main() -> int:
     saved = ROOT / "tests" / "fixtures" / "saved"
     add("--models", type=existing, metavar="DIR", default=saved, help="saved ones")
     add("--data", type=existing, default=ROOT / "corpus", help="has {train,test}.jsonl")
-    add("--only", choices=("bits", "speed"), help="of the two parts")
+    add("--only", choices=("bits", "speed", "memory"), help="of the parts")
     for name, default, what in (
         ("--rounds", 5, "turns"),
         ("--train", 300, "documents of train"),
@@ -226,7 +244,11 @@ def main() -> int:
         if not (folder / "spacy_hosemi.egg-info" / "entry_points.txt").is_file():
             parser.error(f"{folder} has no build in place; see above how to make it")
     builds = [Build(args.before), Build(args.after)]
-    parts = {"bits": compare_bits, "speed": compare_speed}
+    parts = {
+        "bits": compare_bits,
+        "speed": compare_speed,
+        "memory": compare_memory,
+    }
     try:
         same = [
             parts[name](builds, args) for name in ([args.only] if args.only else parts)

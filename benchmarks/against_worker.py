@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import cycle, islice
@@ -243,6 +244,28 @@ class Tasks:
         seconds, _ = timed(update)
         return seconds, ([], numbers(nlp.get_pipe(NAME).get_weights()))
 
+    def online_memory(self, reads: bool) -> dict[str, float]:
+        """What a model takes that is loaded and updated, in MB, as Python and NumPy
+        report it.
+
+        reads (bool): Predict a document after each update, and ask for confidences.
+        RETURNS (Dict[str, float]): "weights", in double precision, and "peak".
+        """
+        tracemalloc.start()
+        nlp = load(self.folder)
+        optimizer = nlp.resume_training()
+        given, docs = cycle(self.train), cycle(self.test)
+        for _ in range(self.n_steps):
+            batch = [make_example(nlp, x) for x in islice(given, 4)]
+            nlp.update(batch, sgd=optimizer)
+            if reads:
+                doc = nlp(make_doc(nlp, next(docs)))
+                [ent._.confidence for ent in doc.ents]
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        weights = nlp.get_pipe(NAME).get_weights()
+        return {"weights": weights.nbytes / 1e6, "peak": peak / 1e6}
+
 
 # ----------------------------------------------------------------------------- requests
 
@@ -281,6 +304,11 @@ class Worker:
         """Read data and train what is measured."""
         path = Path(self.folder.name)
         self.tasks = Tasks(Path(data), path, n_train, n_docs, n_steps)
+
+    def online_memory(self, reads: bool) -> dict[str, float]:
+        """See `Tasks.online_memory`."""
+        assert self.tasks is not None
+        return self.tasks.online_memory(reads)
 
     def task(self, name: str) -> tuple[float, str]:
         """Measure one task; seconds and a hash of what came out."""
