@@ -1,4 +1,5 @@
 import os
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from itertools import islice
@@ -39,11 +40,17 @@ def pytest_configure():
         raise pytest.UsageError(f"the tests of {beside} would run on {found}")
 
 
+@contextmanager
+def all_exceptions():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(English.Defaults, "tokenizer_exceptions", EXCEPTIONS)
+        yield
+
+
 @pytest.fixture(scope="module")
 def tokenizer_exceptions():
     """English pipelines that the tests of a module make have all exceptions."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(English.Defaults, "tokenizer_exceptions", EXCEPTIONS)
+    with all_exceptions():
         yield
 
 
@@ -53,7 +60,9 @@ def corpus(tmp_path_factory) -> Path:
     spec = spec_from_file_location("convert", ROOT / "corpus" / "convert.py")
     convert = module_from_spec(spec)
     spec.loader.exec_module(convert)
-    folder, nlp = tmp_path_factory.mktemp("corpus"), spacy.blank("en")
+    folder = tmp_path_factory.mktemp("corpus")
+    with all_exceptions():
+        nlp = spacy.blank("en")
     docs = convert.docs_from_jsonl(ROOT / "corpus" / "train.jsonl", nlp)
     for name, size in (("train", 40), ("dev", 10)):
         DocBin(docs=islice(docs, size)).to_disk(folder / f"{name}.spacy")

@@ -1,5 +1,8 @@
 """Small pipelines, documents and conversions that several tests share."""
 
+import functools
+import heapq
+import itertools
 import re
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -10,6 +13,7 @@ import spacy
 import srsly
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import load_language_data
 
 from spacy_hosemi.model.span_scorer import weights_of
 
@@ -191,10 +195,53 @@ def numeric_gradient(function, x, step=1e-5) -> np.ndarray:
     return gradient
 
 
+def assert_gradient(pipe, examples, atol=1e-6) -> np.ndarray:
+    """The derivatives at the weights of a component equal central differences: along
+    random directions, none of which is 0 for any weight, so that each wrong
+    derivative is seen in all of them. RETURNS: The derivatives by the matrix."""
+    weights = pipe.get_weights()
+    value, gradient = pipe.value_and_gradient(examples)
+
+    def value_at(x):
+        pipe.set_weights(weights + x @ directions)
+        return pipe.value_and_gradient(examples)[0]
+
+    rng = np.random.default_rng(0)
+    directions = rng.uniform(0.5, 1.5, (12, len(weights)))
+    directions *= rng.choice([-1.0, 1.0], directions.shape)
+    assert value_at(np.zeros(12)) == value > 0
+    expected = numeric_gradient(value_at, np.zeros(12))
+    np.testing.assert_allclose(directions @ gradient, expected, atol=atol)
+    pipe.set_weights(weights)
+    matrix = pipe.weights.matrix
+    return gradient[: matrix.size].reshape(matrix.shape)
+
+
+def hide(examples) -> list[Example]:
+    """Leave the annotation of some tokens open."""
+    doc = examples[0].reference
+    doc.set_ents(doc.ents[:1], missing=[doc[2:]], default="outside")
+    return examples
+
+
 def change_weights(pipe, **arrays):
     """Give a component other arrays of weights, such as pattern=.., or other fields."""
     weights = weights_of(pipe.model)
     weights.replace(replace(weights.state, **arrays))
+
+
+@functools.cache
+def frequent_words(path) -> dict:
+    """A table of spacy-lookups-data; of probabilities the 50,000 largest."""
+    table = load_language_data(path)
+    if min(table.values()) >= 0:  # no logarithms: clusters
+        return table
+    largest = heapq.nlargest(50_000, table, key=table.__getitem__)
+    return {word: table[word] for word in largest}
+
+
+def few_words(path) -> dict:
+    return dict(itertools.islice(frequent_words(path).items(), 10_000))
 
 
 def import_script(path):

@@ -1,8 +1,6 @@
 """Tables of spacy-lookups-data: of a small language by definition, and of English."""
 
-import functools
 import gzip
-import heapq
 import json
 
 import pytest
@@ -11,6 +9,8 @@ from spacy import registry
 
 from spacy_hosemi.features.tables import lookups
 from spacy_hosemi.features.tables.lookups import make_lookups_reader
+
+from ..helpers import frequent_words
 
 PROBS = {
     "The": -5.2,
@@ -80,17 +80,7 @@ def test_case_is_of_words_of_letters(language):
 
 def test_english(monkeypatch):
     """Of the probabilities the 50,000 largest, which take less time than all."""
-    load = lookups.load_language_data
-
-    @functools.cache
-    def load_part(path):
-        table = load(path)
-        if min(table.values()) >= 0:  # no logarithms
-            return table
-        largest = heapq.nlargest(50_000, table, key=table.__getitem__)
-        return {word: table[word] for word in largest}
-
-    monkeypatch.setattr(lookups, "load_language_data", load_part)
+    monkeypatch.setattr(lookups, "load_language_data", frequent_words)
     clusters = dict(rows("cluster", "en"))
     assert len(clusters) > 100_000
     assert {len(way) for way in clusters.values()} == {18}

@@ -16,6 +16,7 @@ from spacy_hosemi.training import feature_selection as selection
 from ..helpers import (
     SMALL,
     TRAIN,
+    assert_gradient,
     find,
     initialize,
     lbfgs,
@@ -23,7 +24,6 @@ from ..helpers import (
     make_examples,
     make_nlp,
     make_trained,
-    numeric_gradient,
     parse,
     randomize,
     triples,
@@ -237,14 +237,7 @@ def test_gradient_by_finite_differences(encoding, only_pairs, monkeypatch):
         initialize(nlp, marked)
     pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, marked)
     randomize(pipe, size=0.3)
-    weights = pipe.get_weights()
-    _, gradient = pipe.value_and_gradient(examples)
-
-    def value_at(w):
-        pipe.set_weights(w)
-        return pipe.value_and_gradient(examples)[0]
-
-    np.testing.assert_allclose(gradient, numeric_gradient(value_at, weights), atol=1e-7)
+    gradient = assert_gradient(pipe, examples)
     size = [k for k, name in enumerate(pipe.weights.names) if name.endswith(":f=size")]
     assert (
         read_docs(pipe.weights, [examples[0].predicted]).tokens["inside"].strength

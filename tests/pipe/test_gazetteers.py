@@ -29,14 +29,15 @@ from ..conftest import ROOT
 from ..helpers import (
     SMALL,
     as_problem,
+    assert_gradient,
     change_weights,
+    hide,
     initialize,
     lbfgs,
     make_doc,
     make_examples,
     make_nlp,
     make_trained,
-    numeric_gradient,
     old_bytes,
     randomize,
     triples,
@@ -485,29 +486,6 @@ def test_inference_with_lists(config):
         expected = oracles.marginals(problem, scores)
         cells = marginals.gradient.cells["score"]
         np.testing.assert_allclose(cells, expected.cells, atol=1e-9)
-
-
-def hide(examples):
-    """Leave the annotation of some tokens open."""
-    doc = examples[0].reference
-    doc.set_ents(doc.ents[:1], missing=[doc[2:]], default="outside")
-    return examples
-
-
-def assert_gradient(pipe, examples):
-    weights = pipe.get_weights()
-    value, gradient = pipe.value_and_gradient(examples)
-
-    def value_at(w):
-        pipe.set_weights(w)
-        return pipe.value_and_gradient(examples)[0]
-
-    assert value_at(weights) == value > 0
-    expected = numeric_gradient(value_at, weights)
-    np.testing.assert_allclose(gradient, expected, atol=1e-6)
-    pipe.set_weights(weights)
-    rows = gradient[: pipe.weights.matrix.size].reshape(pipe.weights.matrix.shape)
-    return rows
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The component with features in further roles: scores, gradients, what they tell."""
 
+from functools import cache
 from itertools import chain
 from math import inf
 
@@ -21,8 +22,10 @@ from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
 from .. import oracles
 from ..helpers import (
     as_problem,
+    assert_gradient,
     averaged,
     find,
+    hide,
     initialize,
     lbfgs,
     make_doc,
@@ -33,7 +36,6 @@ from ..helpers import (
     randomize,
     triples,
 )
-from .test_gazetteers import assert_gradient, hide
 from .test_serialize import THROUGH
 
 NLP = spacy.blank("en")
@@ -81,39 +83,47 @@ def read(template, words, i):
 def score_by_hand(pipe, features, words):
     """What the documentation says, segment by segment: (segmentation) -> score."""
     weight, names = weight_of(pipe), pipe.inventory.names
-    pattern = list(zip(pipe.cfg["patterns"], pipe.weights.pattern, strict=True))
+    pattern = [
+        (tuple(z), w)
+        for z, w in zip(pipe.cfg["patterns"], pipe.weights.pattern, strict=True)
+    ]
+
+    @cache
+    def of_segment(start, end, y):
+        is_short = pipe.cfg["outside"] == "token" and y == 0
+        if end - start > 1 and (is_short or pipe.inventory.on_tokens):
+            return -inf
+        places = {
+            "inside": range(start, end),
+            "start": [start],
+            "end": [end - 1],
+            "within": range(start + 1, end),
+        }
+        return sum(weight(name, names[y]) for name in read_all(places))
+
+    @cache
+    def of_transitions(start, end, history):
+        places = {"transition": [start], "transition_inside": range(start, end)}
+        ends = [" ".join(history[k:]) for k in range(len(history) - 1)]
+        return sum(weight(name, z) for name in read_all(places) for z in ends)
+
+    def read_all(places):
+        for role, tokens in places.items():
+            for template in map(str, features.get(role, ())):
+                yield from (f"{role}:{read(template, words, i)}" for i in tokens)
+
+    @cache
+    def of_patterns(history):
+        """Of those that are complete with the last label."""
+        return sum(w for z, w in pattern if history[-len(z) :] == z)
 
     def score(segmentation):
-        total = 0.0
-        history = ["^"]
+        total, history = of_patterns(("^",)), ("^",)
         for start, end, y in segmentation:
-            history.append(names[y])
-            is_short = pipe.cfg["outside"] == "token" and y == 0
-            if end - start > 1 and (is_short or pipe.inventory.on_tokens):
-                return -inf
-            places = {
-                "inside": range(start, end),
-                "start": [start],
-                "end": [end - 1],
-                "within": range(start + 1, end),
-            }
-            for role, tokens in places.items():
-                for template in map(str, features.get(role, ())):
-                    for i in tokens:
-                        name = f"{role}:{read(template, words, i)}"
-                        total += weight(name, names[y])
-            places = {"transition": [start], "transition_inside": range(start, end)}
-            for role, tokens in places.items():
-                for template in map(str, features.get(role, ())):
-                    for i in tokens:
-                        name = f"{role}:{read(template, words, i)}"
-                        for k in range(len(history) - 1):
-                            total += weight(name, " ".join(history[k:]))
-        history.append("$")
-        for k in range(1, len(history) + 1):
-            for z, w in pattern:
-                total += w if history[:k][-len(z) :] == list(z) else 0.0
-        return total
+            history += (names[y],)
+            total += of_segment(start, end, y) + of_patterns(history)
+            total += of_transitions(start, end, history)
+        return total + of_patterns((*history, "$"))
 
     return score
 

@@ -8,6 +8,7 @@ from thinc.api import Adam
 
 from ..helpers import (
     TRAIN,
+    assert_gradient,
     initialize,
     lbfgs,
     make_doc,
@@ -15,7 +16,6 @@ from ..helpers import (
     make_nlp,
     triples,
 )
-from .test_gazetteers import assert_gradient
 from .test_hierarchy import MARKED, TREE, fit_on, predicted
 from .test_serialize import THROUGH
 

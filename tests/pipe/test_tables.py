@@ -14,14 +14,21 @@ from spacy.util import load_config
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 
 from ..conftest import ROOT
-from ..helpers import initialize, lbfgs, make_doc, make_examples, make_nlp, triples
+from ..helpers import (
+    assert_gradient,
+    initialize,
+    lbfgs,
+    make_doc,
+    make_examples,
+    make_nlp,
+    triples,
+)
 from .test_gazetteers import (
     CITIES,
     MARKED,
     NEW,
     PEOPLE,
     PLAIN,
-    assert_gradient,
     find,
     find_new,
     use_lists,

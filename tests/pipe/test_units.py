@@ -10,7 +10,9 @@ from spacy_hosemi.training.lbfgs import make_lbfgs
 from .. import oracles
 from ..helpers import (
     as_problem,
+    assert_gradient,
     find,
+    hide,
     initialize,
     lbfgs,
     make_doc,
@@ -22,8 +24,6 @@ from ..helpers import (
 )
 from .test_gazetteers import (
     ENTRIES,
-    assert_gradient,
-    hide,
     is_whole,
     readers_of,
     use_lists,
