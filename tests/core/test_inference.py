@@ -830,7 +830,7 @@ def test_one_label_and_one_token_is_certain():
 @pytest.mark.parametrize("name", FIELDS)
 def test_large_scores_in_any_field(name, value):
     rng = np.random.default_rng(15)
-    for _ in range(20):
+    for _ in range(n_of(40)):
         problem = random_problem(rng, kinds=("small",), n_tokens=5)
         if name in ("cells", "entries"):
             rows = [(*row[:3], value) for row in getattr(problem, name)]

@@ -18,6 +18,7 @@ from spacy_hosemi.hierarchy.weights import level_weights_of
 from spacy_hosemi.prediction.records import find_records
 
 from ..helpers import make_doc, triples
+from ..strategies import n_of
 from .test_bags import BAG
 from .test_functions import SIZES, WORDS
 from .test_hierarchy import LABELS, MARKED, example, make_tree_nlp
@@ -82,7 +83,7 @@ def above(pipe, doc) -> dict[tuple, float]:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(n_of(10)))
 def test_level_by_level_says_the_same(seed, config):
     nlp, pipe = random_pipe(seed, **config)
     other = levels(pipe)
