@@ -117,7 +117,7 @@ $(VENV)/.python:
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.python $(METADATA)
-	@echo "installing and compiling"
+	@echo "installing and compiling (on two cores about three minutes)"
 	@$(BEGIN)
 	@$(PIP_INSTALL) --no-build-isolation -e .
 	@$(END)
