@@ -91,11 +91,13 @@ def shift(spans: Iterable[tuple[int, int, str]], by: int) -> list[tuple[int, int
 
 
 class _Document:
-    """A document, with a cache of the arrays that its sentences read."""
+    """A document, with a cache of what its sentences read: else each sentence would take
+    time for the whole document."""
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc
         self._arrays: dict[str | int | tuple[int, ...], NDArray[Any]] = {}
+        self._has_annotation: dict[int, bool] = {}
 
     @cached_property
     def text(self) -> str:
@@ -105,6 +107,11 @@ class _Document:
         if name not in self._arrays:
             self._arrays[name] = self.doc.to_array(name)  # type: ignore[arg-type]
         return self._arrays[name]
+
+    def has_annotation(self, name: int) -> bool:
+        if name not in self._has_annotation:
+            self._has_annotation[name] = self.doc.has_annotation(name)
+        return self._has_annotation[name]
 
 
 class Sentence:
@@ -138,7 +145,7 @@ class Sentence:
         return self.doc.doc[self._tokens.start : self._tokens.stop].text
 
     def has_annotation(self, name: int) -> bool:
-        return self.doc.doc.has_annotation(name)
+        return self.doc.has_annotation(name)
 
     def to_array(self, name: str | int | tuple[int, ...]) -> NDArray[Any]:
         return self.doc.to_array(name)[self._tokens.start : self._tokens.stop]

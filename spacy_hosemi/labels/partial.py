@@ -3,7 +3,10 @@ sentence starts."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +42,16 @@ class PartialLabels:
 
     def excludes(self, span: AnySpan) -> bool:
         """Whether a span is excluded."""
-        return span in self.excluded or (*span[:2], None) in self.excluded
+        excluded = self._excluded_set
+        return bool(excluded) and (span in excluded or (*span[:2], None) in excluded)
 
     def permits(self, span: Span) -> bool:
         """Whether a span can be an entity beside the required ones."""
-        is_free = all(span[1] <= i or j <= span[0] for i, j, _ in self.required)
-        return (is_free or span in self.required) and not self.excludes(span)
+        # Of those that begin before its end only the last one may reach into it.
+        k = bisect_left(self._required_starts, span[1])
+        if k and self.required[k - 1][1] > span[0] and self.required[k - 1] != span:
+            return False
+        return not self.excludes(span)
 
     def is_free(self, span: Span) -> bool:
         """Whether no token of a span is blocked."""
@@ -73,8 +80,11 @@ class PartialLabels:
     def part(self, start: int, end: int) -> PartialLabels:
         """RETURNS (PartialLabels): What is known of the tokens from start to end, as of
         a document of its own. Spans that cross an end of the part are left out."""
-        required = [x for x in self.required if start <= x[0] and x[1] <= end]
-        excluded = [x for x in self.excluded if start <= x[0] and x[1] <= end]
+        i, j = (bisect_left(self._required_starts, x) for x in (start, end))
+        required = [x for x in self.required[i:j] if x[1] <= end]
+        starts, spans = self._excluded_by_start
+        i, j = (bisect_left(starts, x) for x in (start, end))
+        excluded = [x for x in spans[i:j] if x[1] <= end]
         blocked, borders = self.blocked, self.borders
         if borders is not None:
             borders = borders[(borders > start) & (borders < end)] - start
@@ -84,6 +94,19 @@ class PartialLabels:
             None if blocked is None else blocked[start:end],
             borders,
         )
+
+    @cached_property
+    def _required_starts(self) -> list[int]:
+        return [span[0] for span in self.required]
+
+    @cached_property
+    def _excluded_by_start(self) -> tuple[list[int], list[AnySpan]]:
+        spans = sorted(self.excluded, key=itemgetter(0))
+        return [span[0] for span in spans], spans
+
+    @cached_property
+    def _excluded_set(self) -> frozenset[AnySpan]:
+        return frozenset(self.excluded)
 
     def beside(self, other: PartialLabels) -> PartialLabels:
         """RETURNS (PartialLabels): What remains if the other overrides this: spans that

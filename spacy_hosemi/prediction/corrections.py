@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -45,12 +46,11 @@ def read_corrections(
     for left, right in pairwise(found.required):
         if right[0] < left[1]:
             raise ValueError(Errors.HS097.format(found=left, other=right))
+    starts = [instance.start for instance in instances(doc, scope)]
     for span in found.required:
         if found.excludes(span):
             raise ValueError(Errors.HS098.format(found=span))
-        if not any(
-            x.start <= span[0] and span[1] <= x.end for x in instances(doc, scope)
-        ):
+        if bisect_right(starts, span[0]) != bisect_right(starts, span[1] - 1):
             reason = 'which crosses a sentence start in the scope "sents"'
             raise _no_span("keep", span, reason, doc)
     return found

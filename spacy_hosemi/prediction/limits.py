@@ -77,7 +77,7 @@ def _require(
     for some in (tuple(spans), *((span,) for span in spans)):
         if not some:
             break
-        tried = PartialLabels(some).merge(known)
+        tried = PartialLabels(tuple(sorted(some))).merge(known)
         if _is_possible(tried, potentials, automaton, inventory):
             known = tried
             if len(some) == len(spans):

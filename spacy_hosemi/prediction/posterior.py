@@ -240,7 +240,8 @@ def confidence_steps(
         )
     for problem, some, probs in zip(problems, moved, found):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
-        if kept := problem.corrections.required:
+        if problem.corrections.required:
+            kept = {*problem.corrections.required}
             probs[:] = [1.0 if x in kept else p for x, p in zip(some, probs)]
     return [[min(p, 1.0) for p in probs] for probs in found]
 
