@@ -68,17 +68,29 @@ def require(
     found = _copied(constraints, inventory, n_tokens)
     allowed, boundary = found.allowed, found.boundary
     assert allowed is not None and boundary is not None
-    allowed &= inventory.names_within(spans, n_tokens)
+    allowed &= names_of(spans, inventory, n_tokens)
+    if not inventory.on_tokens:
+        for start, end, _ in spans:
+            boundary[start + 1 : end] = -1
+            boundary[[start, end]] = 1
+    return found
+
+
+def names_of(spans: Sequence[Span], inventory: LabelInventory, n_tokens: int) -> Bools:
+    """The names with which a segmentation has some spans.
+
+    spans (Sequence[Tuple[int, int, str]]): Spans that do not overlap.
+    n_tokens (int): n.
+    RETURNS (bool [n, L]): By token.
+    """
+    found = inventory.names_within(spans, n_tokens)
     for start, end, label in spans:
         # No adjacent tag may extend the span: after it if tags do not mark the end of a
         # span (IO, BIO), before it if they do not mark the begin (IO).
         if end < n_tokens and inventory.encoding in ("IO", "BIO"):
-            allowed[end, inventory.names.index(f"I-{label}")] = False
+            found[end, inventory.names.index(f"I-{label}")] = False
         if start > 0 and inventory.encoding == "IO":
-            allowed[start - 1, inventory.names.index(f"I-{label}")] = False
-        if not inventory.on_tokens:
-            boundary[start + 1 : end] = -1
-            boundary[[start, end]] = 1
+            found[start - 1, inventory.names.index(f"I-{label}")] = False
     return found
 
 

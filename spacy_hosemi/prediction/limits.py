@@ -72,16 +72,17 @@ def _require(
     automaton: PatternAutomaton,
     inventory: LabelInventory,
 ) -> PartialLabels:
-    """Also require these spans, except those that leave no segmentation."""
-    # Usually all spans are possible together; otherwise earlier ones are preferred.
-    for some in (tuple(spans), *((span,) for span in spans)):
-        if not some:
-            break
-        tried = PartialLabels(tuple(sorted(some))).merge(known)
-        if _is_possible(tried, potentials, automaton, inventory):
-            known = tried
-            if len(some) == len(spans):
-                break
+    """Also require these spans, except those that leave no segmentation beside earlier
+    ones."""
+    if not spans:
+        return known
+    # Usually all are possible together. Otherwise a few are not, which halving finds.
+    tried = PartialLabels(tuple(sorted(spans))).merge(known)
+    if _is_possible(tried, potentials, automaton, inventory):
+        return tried
+    middle = len(spans) // 2
+    for some in (spans[:middle], spans[middle:]) if middle else ():
+        known = _require(some, known, potentials, automaton, inventory)
     return known
 
 

@@ -67,7 +67,8 @@ def best_permitted(
     for p in range(n_tokens):
         reached.append(np.setdiff1d(arcs(p, reached[-1])[0], -1))
     state, tracker = np.divmod(reached[-1], trackers.n)
-    best = np.where(trackers.closes_excluded(n_tokens)[tracker], -np.inf, at_end[state])
+    is_excluded = trackers.closes_excluded(n_tokens, tracker)
+    best = np.where(is_excluded, -np.inf, at_end[state])
     choices: list[tuple[Ints, Ints]] = []
     for p in range(n_tokens - 1, -1, -1):
         to, score = arcs(p, reached[p])
@@ -115,6 +116,7 @@ class _Trackers:
         n_labels = len(index)
         self.n = 1 + n_labels + len(ends)
         self._ends: list[set[int]] = [set()] * (1 + n_labels) + [*ends.values()]
+        self._longest = np.array([max(x, default=-1) for x in self._ends])
         self._of_start = {key: 1 + n_labels + k for k, key in enumerate(ends)}
         self._label = np.array([*range(1 + n_labels), *(y for _, y in ends)])
         # By tag: the label, and whether the tag goes on with a span of that label.
@@ -123,10 +125,11 @@ class _Trackers:
         goes_on = np.array([False, *(prefix in ("I", "L") for prefix, _ in pairs)])
         self._goes_on = goes_on & (self._label[:, None] == self._tag_label)
 
-    def closes_excluded(self, p: int) -> Bools:
-        """RETURNS (bool [n]): Whether a span that ends before token p is excluded."""
+    def closes_excluded(self, p: int, tracker: Ints) -> Bools:
+        """RETURNS (bool [K]): Whether a span that ends before token p is excluded, by
+        tracker (int [K])."""
         end = int(self._last[p])
-        return np.array([end in ends for ends in self._ends], bool)
+        return np.array([end in self._ends[k] for k in tracker.tolist()], bool)
 
     def after(self, p: int, tracker: Ints) -> tuple[Ints, Bools]:
         """The tracker behind each tag at token p, and whether the tag is possible.
@@ -135,11 +138,10 @@ class _Trackers:
         RETURNS (Tuple[int [K, L], bool [K, L]])
         """
         goes_on = self._goes_on[tracker]
-        is_possible = goes_on | ~self.closes_excluded(p)[tracker][:, None]
+        is_possible = goes_on | ~self.closes_excluded(p, tracker)[:, None]
         # A span that is longer than all excluded ones need not be tracked any more.
-        last = int(self._last[p + 1])
-        is_open = np.array([max(ends, default=-1) >= last for ends in self._ends], bool)
-        stays = np.where(is_open, np.arange(self.n), self._label)[tracker]
+        is_open = self._longest[tracker] >= self._last[p + 1]
+        stays = np.where(is_open, tracker, self._label[tracker])
         first = int(self._first[p])
         begins = [self._of_start.get((first, y), y) for y in self._tag_label.tolist()]
         then = np.where(goes_on, stays[:, None], np.array(begins))

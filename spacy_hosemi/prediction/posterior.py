@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from spacy.tokens import Doc
 
 from ..core import Marginals, PatternAutomaton, entropy, kbest, log_partition
+from ..core.algorithms.marginals import marginal_steps
 from ..core.algorithms.segment_probabilities import probability_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..features.instances import Instance, shift
-from ..labels.constraints import require
+from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import before_trimming, read_segments
 from .problem import JointMarginals, Problem
@@ -227,17 +229,23 @@ def confidence_steps(
         shift(some, -x.instance.start) if x.instance.start else some
         for x, some in zip(problems, spans)
     ]
+    given = [x.potentials for x in problems], [x.constraints for x in problems]
     if inventory.on_tokens:
-        pairs = zip(problems, moved)
-        found = [_of_tags(*pair, automaton, inventory) for pair in pairs]
+        found: list[list[float]] = [[] for _ in problems]
+        asked = [k for k, some in enumerate(moved) if some]
+
+        def answer(k: int, posterior: Marginals) -> list[float]:
+            doc = problems[k].instance.tokens
+            return [_of_tags(posterior, span, inventory, doc) for span in moved[k]]
+
+        answers = yield from marginal_steps(automaton, *given, asked, answer)
+        for k, probs in zip(asked, answers):
+            found[k] = probs
     else:
         index = inventory.index
-        found = yield from probability_steps(
-            automaton,
-            [problem.potentials for problem in problems],
-            [[(i, j, index[label]) for i, j, label in some] for some in moved],
-            [problem.constraints for problem in problems],
-        )
+        segments = [[(i, j, index[label]) for i, j, label in some] for some in moved]
+        steps = probability_steps(automaton, given[0], segments, given[1])
+        found = yield from steps
     for problem, some, probs in zip(problems, moved, found):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
         if problem.corrections.required:
@@ -247,21 +255,16 @@ def confidence_steps(
 
 
 def _of_tags(
-    problem: Problem,
-    spans: Sequence[Span],
-    automaton: PatternAutomaton,
-    inventory: LabelInventory,
-) -> list[float]:
-    """P(span) = Z(tag sequences with the span) / Z(all), summed over all spans that
-    `trim_whitespace` makes it of."""
-    doc, args = problem.instance.tokens, (automaton, problem.potentials)
-    limits = problem.constraints
-    log_z = log_partition(*args, limits) if spans else 0.0
-    return [
-        sum(
-            math.exp(log_partition(*args, given) - log_z)
-            for raw in before_trimming(span, doc)
-            for given in [require([raw], inventory, limits, len(doc))]
-        )
-        for span in spans
-    ]
+    posterior: Marginals, span: Span, inventory: LabelInventory, doc: Doc
+) -> float:
+    """P(tag sequences with a span), summed over all spans that `trim_whitespace` makes
+    it of."""
+    total = 0.0
+    for start, end, label in before_trimming(span, doc):
+        # With the tokens beside it, whose tags may not extend it.
+        low, high = max(start - 1, 0), min(end + 1, len(doc))
+        allowed = names_of([(start - low, end - low, label)], inventory, high - low)
+        some = np.flatnonzero(~allowed.all(axis=1))
+        first, last = int(some[0]), int(some[-1])
+        total += posterior.labels_among(low + first, allowed[first : last + 1])
+    return total

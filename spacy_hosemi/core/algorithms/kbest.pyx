@@ -9,6 +9,7 @@ boundaries that a segment passes beyond its horizon, where it ends or goes on.
 
 import heapq
 from collections import namedtuple
+from itertools import count
 
 import numpy as np
 
@@ -29,7 +30,8 @@ def kbest(automaton, potentials, k, constraints=None):
     k (int): How many; fewer if no more are possible.
     constraints (Optional[Constraints]): What a segmentation may contain.
     RETURNS (List[Tuple[List[Tuple[int, int, int]], float]]): Segments, as `viterbi`
-        gives them, and score; distinct, best first, equal ones by its tie rule.
+        gives them, and score; distinct, best first, equal ones by its tie rule. Which
+        ones of the lowest score are left out, if some are, is not said.
     RAISES (ValueError): HS026 k, which times n is at most 10,000,000; and as
         `log_partition`.
     """
@@ -39,8 +41,9 @@ def kbest(automaton, potentials, k, constraints=None):
     if paths.backward.total == -INFINITY:
         return []
     found = [(paths.backward.follow_best(0, 0), Start(0, 0, ()))]
-    candidates = []
+    candidates = []  # (-score, number, path, option): a path is built when it is taken
     results = []
+    numbers = count()  # of equal scores the earlier candidate goes first
     while True:
         path, start = found[len(found) - 1]
         results.append(([segment[:3] for segment in path], paths.score_of(path)))
@@ -51,49 +54,17 @@ def kbest(automaton, potentials, k, constraints=None):
         if len(candidates) >= n_missing:
             least = -candidates[n_missing - 1][0]
         for value, option in paths.options(path, start, least):
-            candidates.append((-value, Candidate(paths, path, option)))
+            candidates.append((-value, next(numbers), path, option))
         candidates = heapq.nsmallest(n_missing, candidates)
         if not candidates:
             break
-        found.append(candidates.pop(0)[1].take())
+        found.append(paths.take(*candidates.pop(0)[2:]))
     return sorted(results, key=lambda result: (-result[1], tie_key(result[0])))
 
 
 def tie_key(path):
     """The key by which segmentations of the same score are sorted."""
     return [(segment[2], segment[0] - segment[1]) for segment in path]
-
-
-class Candidate:
-    """A path that leaves another one. It is built as a whole when it is taken."""
-
-    def __init__(self, paths, path, option):
-        self._taken = None
-        self._args = path, option
-        self._paths = paths
-
-    def take(self):
-        """RETURNS (Tuple[list, Start]): The path, and from where on it may be left."""
-        if self._taken is None:
-            self._taken = self._paths.take(*self._args)
-        return self._taken
-
-    def __lt__(self, other):
-        """Whether this is the better one, of the same score."""
-        # A document of equal parts has a candidate of the same score for each part. To
-        # build them all would take quadratic time; usually the first segment in which
-        # they may differ tells.
-        (path, option), (other_path, other_option) = self._args, other._args
-        i = min(option[1], other_option[1], self._paths.n_equal(path, other_path))
-        left, right = tie_key([self._segment(i)]), tie_key([other._segment(i)])
-        if left != right:
-            return left < right
-        return tie_key(self.take()[0]) < tie_key(other.take()[0])
-
-    def _segment(self, i):
-        """The i-th segment; no later one than that by which the other path is left."""
-        path, option = self._args
-        return self._paths.leave(path, option)[0] if i == option[1] else path[i]
 
 
 # Where a path may first be left: at the segment of this index, or within it from this
@@ -113,7 +84,6 @@ cdef class Alternatives:
     cdef Py_ssize_t n_ends              # options of a label: lengths, and beyond
     cdef double[::1] value              # [L n_ends]
     cdef uint8_t[::1] is_taken          # [L n_ends]
-    cdef dict n_equal_of                # of two paths by their identity
 
     def __init__(self, automaton, potentials, constraints):
         self.backward = swept(automaton, potentials, constraints, maximum=True)
@@ -121,7 +91,6 @@ cdef class Alternatives:
         self.n_ends = self.chart.cells.reach + 1
         self.value = np.empty(self.chart.n_labels * self.n_ends)
         self.is_taken = np.zeros(self.chart.n_labels * self.n_ends, np.uint8)
-        self.n_equal_of = {}
 
     def score_of(self, path):
         """The score of a path, from left to right."""
@@ -242,30 +211,16 @@ cdef class Alternatives:
                 running += self.chart.more[k, g] + self.chart.tail[g]
         return found
 
-    def n_equal(self, path, other):
-        """How many segments two paths begin with that are the same in both. The paths
-        have been taken, and live as long as this object."""
-        key = id(path), id(other)
-        if key not in self.n_equal_of:
-            pairs = enumerate(zip(path, other))
-            end = min(len(path), len(other))
-            self.n_equal_of[key] = next((i for i, (x, y) in pairs if x != y), end)
-        return self.n_equal_of[key]
-
     def take(self, path, option):
         """RETURNS (Tuple[list, Start]): The best path that leaves this one so."""
-        segment, start = self.leave(path, option)
-        rest = self.backward.follow_best(segment[1], segment[3])
-        return [*path[:option[1]], segment, *rest], start
-
-    def leave(self, path, option):
-        """RETURNS (Tuple[tuple, Start]): The segment by which a path is left, and from
-        where on the new one may be left."""
         kind, t, which, taken = option
         cdef Py_ssize_t u = path[t][0], y = path[t][2], q = path[t][3], j, d, g
         cdef Py_ssize_t state = path[t - 1][3] if t else 0
         if kind == ENDS:
-            return (u, which, y, q), Start(t + 1, 0, ())
+            segment = (u, which, y, q)
+            start = Start(t + 1, 0, ())
+            rest = self.backward.follow_best(which, q)
+            return [*path[:t], segment, *rest], start
         if kind == GOES_ON:
             g = self.chart.layout.state_group[q]
             j = self.backward.running_end(which + 1, g, q)
@@ -278,4 +233,5 @@ cdef class Alternatives:
             if d > self.chart.horizon(u, g):
                 j = self.backward.running_end(j, g, q)
             start = Start(t, 0, taken)
-        return (u, j, y, q), start
+        rest = self.backward.follow_best(j, q)
+        return [*path[:t], (u, j, y, q), *rest], start

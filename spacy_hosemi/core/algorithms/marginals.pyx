@@ -162,6 +162,27 @@ cdef class Marginals:
         check_segment(start, end, label, self._chart.n_tokens, self._chart.n_labels)
         return self._sweeps.probability(start, end, label)
 
+    def labels_among(self, start, allowed):
+        """Probability that each of some tokens has one of the labels allowed for it,
+        where all segments have one token, as tags.
+
+        start (int): The first token.
+        allowed (bool [K, L]): For each of K tokens from there on; K > 0.
+        RETURNS (float): In [0, 1].
+        RAISES (ValueError): HS014 segments may be longer; HS024 offsets; HS010 shape.
+        RAISES (TypeError): HS012 allowed is no array of bool.
+        """
+        cdef Chart chart = self._chart
+        if not chart.are_tokens:
+            raise ValueError(Errors.HS014.format(found="above 1", expected="1"))
+        array = as_array("allowed", allowed, "b", "an array of bool")
+        n_rows = len(array) if array.ndim else 0
+        check_shape("allowed", array, (n_rows, chart.n_labels))
+        end = start + n_rows if is_whole(start) else start
+        check_segment(start, end, 0, chart.n_tokens, chart.n_labels)
+        rows = np.ascontiguousarray(array).view(np.uint8)
+        return self._sweeps.probability_of_labels(start, rows)
+
     def less(self, segments):
         """Take from the gradient how often one segmentation reads each potential.
 

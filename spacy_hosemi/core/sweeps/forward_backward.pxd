@@ -1,3 +1,5 @@
+from libc.stdint cimport uint8_t
+
 from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
 from ..chart.span_lists cimport SpanLists
@@ -29,6 +31,9 @@ cdef class ForwardBackward:
     cdef double probability(
         self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y
     ) noexcept nogil
+    cdef double probability_of_labels(
+        self, Py_ssize_t u, const uint8_t[:, ::1] allowed
+    )
     cdef void add_spans(
         self, const double[:, :] starts, SpanLists spans, bint outside
     ) noexcept nogil

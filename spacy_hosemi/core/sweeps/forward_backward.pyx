@@ -6,7 +6,8 @@ First in scaled arithmetic; where a number leaves its range, again in log domain
 import numpy as np
 
 cimport cython
-from libc.math cimport INFINITY, exp
+from libc.math cimport INFINITY, exp, log
+from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memcpy
 
 from . cimport logspace, scaled, scaled_backward
@@ -232,6 +233,65 @@ cdef class ForwardBackward:
             if self.chart.layout.group_label[g] == y:
                 total += self._one(u, g, self.chart.segment_score(u, j, g), j, beta)
         return total
+
+    cdef double probability_of_labels(
+        self, Py_ssize_t u, const uint8_t[:, ::1] allowed
+    ):
+        """P(each token from u on has one of the labels that are allowed for it), where
+        all segments have one token:
+
+            v[q]  = opened[u, q] exp(score[u, q])
+            v[q'] = sum_q v[q] exp(weight[q, q'] + score[i, q'])  for each later token i
+            P     = sum_q v[q] beta[j, q] / Z
+        """
+        cdef Chart chart = self.chart
+        cdef Py_ssize_t n_states = chart.n_states, j = u + allowed.shape[0]
+        cdef Py_ssize_t i, k, q, y, g, to, edge, n = 0, n_next, now, then
+        cdef double total = -INFINITY, value, scale = -self.tables.log_z
+        cdef double[:, ::1] v = np.full((2, n_states), -INFINITY)
+        cdef int32_t[:, ::1] reached = np.empty((2, n_states), np.int32)
+        cdef const double* beta
+        if self.tables.log_z == -INFINITY:
+            return 0.0
+        if not self.tables.in_logs:
+            scale = self.tables.opened_scale[u] - self.tables.alpha_scale[j]
+        for g in range(chart.n_groups):
+            if not allowed[0, chart.layout.group_label[g]]:
+                continue
+            for q in range(chart.layout.first_state[g], chart.layout.first_state[g + 1]):
+                value = self.tables.opened[u, q]
+                value = value if self.tables.in_logs else log(value)
+                value += chart.segment_score(u, u + 1, g)
+                if value > -INFINITY:
+                    v[0, q], reached[0, n] = value, q
+                    n += 1
+        for i in range(u + 1, j):
+            now, then, n_next = 1 - (i - u) % 2, (i - u) % 2, 0
+            for k in range(n):
+                q = reached[now, k]
+                for y in range(chart.n_labels):
+                    edge = chart.edge_of(q, y) if allowed[i - u, y] else -1
+                    to = chart.state_behind(edge, q, y) if edge >= 0 else -1
+                    if to < 0:
+                        continue
+                    value = v[now, q] + chart.edge_weight[edge]
+                    if chart.arc_entries is not None:
+                        value += chart.score_at_start(i, edge)
+                    g = chart.layout.state_group[to]
+                    value += chart.segment_score(i, i + 1, g)
+                    if value > -INFINITY:
+                        if v[then, to] == -INFINITY:
+                            reached[then, n_next] = to
+                            n_next += 1
+                        v[then, to] = logspace.log_add(v[then, to], value)
+                v[now, q] = -INFINITY
+            n = n_next
+        beta, then = self._beta(j), (j - u - 1) % 2
+        for k in range(n):
+            q = reached[then, k]
+            value = beta[q] if self.tables.in_logs else log(beta[q])
+            total = logspace.log_add(total, v[then, q] + value)
+        return min(exp(total + scale), 1.0)
 
     cdef void add_spans(
         self, const double[:, :] starts, SpanLists spans, bint outside

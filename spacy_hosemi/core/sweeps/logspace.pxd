@@ -1,5 +1,17 @@
+from libc.math cimport INFINITY, exp, log1p
+
 from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
+
+
+cdef inline double log_add(double x, double y) noexcept nogil:
+    """log(exp(x) + exp(y)) without overflow; -inf is the neutral element."""
+    if x < y:
+        x, y = y, x
+    if y == -INFINITY:
+        return x
+    return x + log1p(exp(y - x))
+
 
 cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil
 cdef void end_segments(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil

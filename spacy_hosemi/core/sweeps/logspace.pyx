@@ -4,7 +4,7 @@ The same recursions as in `scaled`, with log-add for + and + for *. With `maximu
 stands for +, and the backward sweep is that of Viterbi decoding.
 """
 
-from libc.math cimport INFINITY, exp, log1p
+from libc.math cimport INFINITY, exp
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
@@ -14,20 +14,11 @@ from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
 
 
-cdef inline double _log_add(double x, double y) noexcept nogil:
-    """log(exp(x) + exp(y)) without overflow; -inf is the neutral element."""
-    if x < y:
-        x, y = y, x
-    if y == -INFINITY:
-        return x
-    return x + log1p(exp(y - x))
-
-
 cdef void set_log_z(Chart chart, DPTables tables) noexcept nogil:
     cdef Py_ssize_t p, last = chart.n_tokens - tables.base
     cdef double total = -INFINITY
     for p in range(chart.n_states):
-        total = _log_add(total, tables.alpha[last, p] + chart.final_weight(p))
+        total = log_add(total, tables.alpha[last, p] + chart.final_weight(p))
     tables.log_z = tables.z_rest = total
 
 
@@ -69,7 +60,7 @@ cdef void _add(
     if weight == -INFINITY:
         return
     for q in range(chart.layout.first_state[g], chart.layout.first_state[g + 1]):
-        y[q] = _log_add(y[q], weight + x[q])
+        y[q] = log_add(y[q], weight + x[q])
 
 
 cdef void open_row(Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
@@ -106,7 +97,7 @@ cdef void _sum_quads(
         for a in range(4):
             total = -INFINITY
             for k in range(at + a, at + 4 * sums.fan[i], 4):
-                total = _log_add(total, slot[sums.input[k]] + weight[k])
+                total = log_add(total, slot[sums.input[k]] + weight[k])
             slot[sums.output[4 * i + a]] = total
         at += 4 * sums.fan[i]
 
@@ -200,7 +191,7 @@ cdef void rest_row(
             if chart.tail[g] > -INFINITY:
                 rest[q] = chart.end[j - 1, g] + tables.beta[q]
                 if weight > -INFINITY:
-                    rest[q] = _log_add(rest[q], weight + after[q])
+                    rest[q] = log_add(rest[q], weight + after[q])
 
 
 cdef void push_row(
@@ -274,7 +265,7 @@ cdef void _push(
             row = &tables.closing[first + i, 0]
             if score[h * step + i] > -INFINITY:
                 for q in range(state[h], state[h + 1]):
-                    row[q] = _log_add(row[q], score[h * step + i] + x[q])
+                    row[q] = log_add(row[q], score[h * step + i] + x[q])
 
 
 cdef double log_dot(const double* x, const double* y, Py_ssize_t n) noexcept nogil:
@@ -282,5 +273,5 @@ cdef double log_dot(const double* x, const double* y, Py_ssize_t n) noexcept nog
     cdef Py_ssize_t i
     cdef double total = -INFINITY
     for i in range(n):
-        total = _log_add(total, x[i] + y[i])
+        total = log_add(total, x[i] + y[i])
     return total
