@@ -246,8 +246,8 @@ cdef class ForwardBackward:
         """
         cdef Chart chart = self.chart
         cdef Py_ssize_t n_states = chart.n_states, j = u + allowed.shape[0]
-        cdef Py_ssize_t i, k, q, y, g, to, edge, n = 0, n_next, now, then
-        cdef double total = -INFINITY, value, scale = -self.tables.log_z
+        cdef Py_ssize_t i, k, q, y, g, to, edge, n = 0, n_next, now, then, end
+        cdef double total = -INFINITY, value, score, scale = -self.tables.log_z
         cdef double[:, ::1] v = np.full((2, n_states), -INFINITY)
         cdef int32_t[:, ::1] reached = np.empty((2, n_states), np.int32)
         cdef const double* beta
@@ -258,10 +258,11 @@ cdef class ForwardBackward:
         for g in range(chart.n_groups):
             if not allowed[0, chart.layout.group_label[g]]:
                 continue
-            for q in range(chart.layout.first_state[g], chart.layout.first_state[g + 1]):
+            score = chart.segment_score(u, u + 1, g)
+            end = chart.layout.first_state[g + 1]
+            for q in range(chart.layout.first_state[g], end):
                 value = self.tables.opened[u, q]
-                value = value if self.tables.in_logs else log(value)
-                value += chart.segment_score(u, u + 1, g)
+                value = (value if self.tables.in_logs else log(value)) + score
                 if value > -INFINITY:
                     v[0, q], reached[0, n] = value, q
                     n += 1
