@@ -11,11 +11,16 @@ from pathlib import Path
 import numpy as np
 import spacy
 import srsly
+from spacy.cli._util import app
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_language_data
+from typer.testing import CliRunner
 
+from spacy_hosemi.labels.alignment import read_annotations
 from spacy_hosemi.model.span_scorer import weights_of
+from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.training.corpus import read_corpus
 
 from .oracles import Problem
 
@@ -62,11 +67,20 @@ def make_examples(nlp, marked=TRAIN) -> list[Example]:
     ]
 
 
-def make_nlp(*, features=SMALL, model=None, **config):
-    """A blank pipeline with the component."""
-    nlp = spacy.blank("en")
+def references(marked=TRAIN, lang="en") -> list[Doc]:
+    return [eg.reference for eg in make_examples(spacy.blank(lang), marked)]
+
+
+def make_nlp(
+    *, nlp=None, lang="en", name="hosemi", features=SMALL, model=None, **config
+):
+    """A blank pipeline with the component.
+
+    nlp: A pipeline that gets the component as its last one, instead of a new one.
+    """
+    nlp = nlp or spacy.blank(lang)
     model = {"features": features, **(model or {})}
-    nlp.add_pipe("hosemi", config={"model": model, **config})
+    nlp.add_pipe("hosemi", name=name, config={"model": model, **config})
     return nlp
 
 
@@ -222,6 +236,22 @@ def hide(examples) -> list[Example]:
     doc = examples[0].reference
     doc.set_ents(doc.ents[:1], missing=[doc[2:]], default="outside")
     return examples
+
+
+def make_batch(pipe, examples) -> Batch:
+    """What batch training minimizes on examples."""
+    docs = [eg.predicted for eg in examples]
+    known = read_annotations(examples)
+    corpus = read_corpus(docs, known, pipe.schema, pipe.scope, pipe.name)
+    args = pipe.automaton, pipe.objective, corpus.docs, corpus.golds
+    return Batch(weights_of(pipe.model), *args)
+
+
+def run_spacy(*args) -> str:
+    """`python -m spacy ...` in this process: what it prints."""
+    result = CliRunner().invoke(app, [*map(str, args)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
 
 
 def change_weights(pipe, **arrays):

@@ -6,12 +6,10 @@ import pytest
 from spacy_hosemi import core
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.kernels.sparse_steps import Freedom, step_rows
-from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights.potentials import score_rows
 from spacy_hosemi.model.weights.vector import by_weight
 from spacy_hosemi.training import averaged as training
 from spacy_hosemi.training.averaged import make_averaged
-from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .helpers import (
@@ -19,6 +17,7 @@ from .helpers import (
     averaged,
     initialize,
     lbfgs,
+    make_batch,
     make_examples,
     make_nlp,
     randomize,
@@ -38,7 +37,7 @@ CONFIGS = {
 }
 
 
-def make_batch(config, objective=PERCEPTRON, seed=None, part=slice(None)):
+def first_batch(config, objective=PERCEPTRON, seed=None, part=slice(None)):
     """An initialized component, its examples, and these as a batch."""
     nlp = make_nlp(**config, objective=objective)
     initialize(nlp)
@@ -46,9 +45,7 @@ def make_batch(config, objective=PERCEPTRON, seed=None, part=slice(None)):
     if seed is not None:
         randomize(pipe, seed)
     examples = make_examples(nlp)[part]
-    docs, _, golds = pipe._corpus(examples)
-    batch = Batch(weights_of(pipe.model), pipe.automaton, pipe.objective, docs, golds)
-    return pipe, examples, batch
+    return pipe, examples, make_batch(pipe, examples)
 
 
 def of_long_patterns(pipe):
@@ -101,7 +98,7 @@ def all_iterates(pipe, examples, start, n_passes, rate, seed, nonnegative):
     ids=["perceptron", "nonnegative", "margin", "log_likelihood"],
 )
 def test_the_average_of_all_iterates(objective, rate, start, nonnegative, config):
-    pipe, examples, batch = make_batch(config, objective, start)
+    pipe, examples, batch = first_batch(config, objective, start)
     w = pipe.get_weights()
     settings = {"n_passes": 3, "rate": rate, "seed": 7, "nonnegative": nonnegative}
     make_averaged(**settings, progress=False)(batch)
@@ -119,7 +116,7 @@ def test_the_average_of_all_iterates(objective, rate, start, nonnegative, config
 @pytest.mark.parametrize("family", ["inside", "whole", "transition", "pattern"])
 def test_rates_by_family(family):
     """Of each weight of the family, and of no other."""
-    pipe, examples, batch = make_batch(CONFIGS["pairs"], LOG_LIKELIHOOD, 3)
+    pipe, examples, batch = first_batch(CONFIGS["pairs"], LOG_LIKELIHOOD, 3)
     weights, w = pipe.weights, pipe.get_weights()
     names = np.array(weights.names)
     is_theirs = by_weight(weights, np.char.startswith(names, f"{family}:"))
@@ -140,7 +137,7 @@ def test_unknown_families():
 
 
 def test_an_early_end_averages_all_passes(capfd):
-    pipe, examples, batch = make_batch({})
+    pipe, examples, batch = first_batch({})
     make_averaged(n_passes=30)(batch)
     found = pipe.get_weights()
     assert "stopped after 30" not in capfd.readouterr().err
@@ -149,7 +146,7 @@ def test_an_early_end_averages_all_passes(capfd):
 
 
 def test_a_right_prediction_costs_no_step_and_ends_the_fit(monkeypatch, capfd):
-    pipe, examples, batch = make_batch({})
+    pipe, examples, batch = first_batch({})
     make_averaged(n_passes=50, progress=False)(batch)
     touched = []
     monkeypatch.setattr(training, "add_gradients", lambda *args: touched.append(args))
@@ -163,12 +160,12 @@ def test_a_right_prediction_costs_no_step_and_ends_the_fit(monkeypatch, capfd):
 
 
 def test_without_progress_it_is_silent(capfd):
-    make_averaged(progress=False)(make_batch({})[2])
+    make_averaged(progress=False)(first_batch({})[2])
     assert capfd.readouterr() == ("", "")
 
 
 def test_nothing_to_learn_from():
-    pipe, _, batch = make_batch({}, seed=3, part=slice(0))
+    pipe, _, batch = first_batch({}, seed=3, part=slice(0))
     before = pipe.get_weights()
     make_averaged(n_passes=2, progress=False)(batch)
     np.testing.assert_allclose(pipe.get_weights(), before, rtol=1e-6)
@@ -197,7 +194,7 @@ def test_missing_tokens_are_learnt_around():
 def test_the_order_is_that_of_the_seed():
     found = []
     for seed in (0, 0, 1):
-        pipe, _, batch = make_batch({})
+        pipe, _, batch = first_batch({})
         make_averaged(n_passes=2, seed=seed, progress=False)(batch)
         found.append(pipe.get_weights().tobytes())
     assert found[0] == found[1] != found[2]
@@ -221,7 +218,7 @@ def test_numbers_out_of_range(setting):
 
 
 def test_the_loss_must_stay_a_number():
-    pipe, _, batch = make_batch({})
+    pipe, _, batch = first_batch({})
     objective = pipe.objective
 
     def not_a_number(*args):
@@ -276,7 +273,7 @@ def test_the_faster_decoder_is_valid(fit, config):
 def test_bounded_optimum():
     """Where a bound holds the loss would only fall beyond it; else it is level."""
     l2 = 0.1
-    pipe, examples, batch = make_batch(CONFIGS["pairs"], LOG_LIKELIHOOD)
+    pipe, examples, batch = first_batch(CONFIGS["pairs"], LOG_LIKELIHOOD)
     settings = {"l2": l2, "tolerance": 0.0, "max_iter": 2000, "progress": False}
     make_lbfgs(**settings, nonnegative=True)(batch)
     w, (_, gradient) = pipe.get_weights(), pipe.value_and_gradient(examples)
@@ -291,7 +288,7 @@ def test_bounded_optimum():
 
 
 def test_weights_below_0_are_raised_first():
-    pipe, *_, batch = make_batch(CONFIGS["order 3"], seed=5)
+    pipe, *_, batch = first_batch(CONFIGS["order 3"], seed=5)
     bounded = of_long_patterns(pipe)
     assert (pipe.get_weights()[bounded] < 0.0).any()
     make_averaged(n_passes=1, rate=1e-9, nonnegative=True, progress=False)(batch)

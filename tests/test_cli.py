@@ -23,10 +23,10 @@ from spacy_hosemi.model.weights.storage import size_of
 from .helpers import (
     initialize,
     lbfgs,
-    make_examples,
     make_nlp,
     make_trained,
     randomize,
+    references,
 )
 from .pipe.test_hierarchy import LABELS as LEAVES
 from .pipe.test_hierarchy import examples_of, make_tree_nlp
@@ -561,8 +561,7 @@ def test_weights_of_pairs_only(tmp_path, monkeypatch):
 
 @pytest.fixture
 def dev(tmp_path) -> str:
-    docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
-    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
+    DocBin(docs=references()).to_disk(tmp_path / "dev.spacy")
     return str(tmp_path / "dev.spacy")
 
 

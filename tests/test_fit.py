@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights.storage import size_of
-from spacy_hosemi.training.batch import Batch
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .helpers import (
@@ -22,6 +21,7 @@ from .helpers import (
     TRAIN,
     initialize,
     lbfgs,
+    make_batch,
     make_doc,
     make_examples,
     make_nlp,
@@ -277,20 +277,17 @@ def test_a_loaded_component_learns_on(tmp_path):
 # --- L1 ---------------------------------------------------------------------------
 
 
-def make_batch(**config):
+def first_batch(**config):
     """A batch of the marked texts, with all weights 0."""
     nlp = make_nlp(**config)
     initialize(nlp)
-    pipe = nlp.get_pipe("hosemi")
-    examples = make_examples(nlp)
-    docs, _, golds = pipe._corpus(examples)
-    return Batch(weights_of(pipe.model), pipe.automaton, pipe.objective, docs, golds)
+    return make_batch(nlp.get_pipe("hosemi"), make_examples(nlp))
 
 
 def test_no_threads_of_blas():
     """They would take all cores to add up vectors, and twice the time."""
     assert scipy.optimize  # whose BLAS is loaded with it
-    batch, seen = make_batch(), set()
+    batch, seen = first_batch(), set()
     without = batch.value_and_gradient
 
     def n_threads() -> set[int]:
@@ -321,10 +318,10 @@ def solve_by_proximal_steps(batch, l1, l2, n_steps=1500, rate=0.05):
 
 @pytest.mark.parametrize("l1, l2", [(0.4, 0.05), (1.5, 0.3)])
 def test_l1_finds_what_proximal_steps_find(l1, l2):
-    batch = make_batch(max_order=1)
+    batch = first_batch(max_order=1)
     make_lbfgs(l1=l1, l2=l2, tolerance=0.0, max_iter=2000, progress=False)(batch)
     found = batch.weights.vector()
-    expected = solve_by_proximal_steps(make_batch(max_order=1), l1, l2)
+    expected = solve_by_proximal_steps(first_batch(max_order=1), l1, l2)
     np.testing.assert_allclose(found, expected, atol=2e-3)
     large = np.abs(expected) > 5e-3
     assert 0 < large.sum() < len(found) / 2
@@ -335,7 +332,7 @@ def test_l1_finds_what_proximal_steps_find(l1, l2):
 @pytest.mark.parametrize("l1", [0.1, 1.0, 10.0])
 def test_conditions_of_an_optimum_with_l1(config, l1):
     """The gradient balances l1 where there is a weight, and is below it elsewhere."""
-    batch = make_batch(**config)
+    batch = first_batch(**config)
     make_lbfgs(l1=l1, l2=0.05, tolerance=0.0, max_iter=2000, progress=False)(batch)
     w = batch.weights.vector()
     gradient = batch.value_and_gradient()[1] + 0.05 * w
@@ -348,7 +345,7 @@ def test_conditions_of_an_optimum_with_l1(config, l1):
 def test_more_l1_leaves_fewer_weights():
     n_weights = []
     for l1 in (0.0, 0.1, 1.0, 5.0):
-        batch = make_batch()
+        batch = first_batch()
         make_lbfgs(l1=l1, l2=0.05, progress=False)(batch)
         n_weights.append(size_of(batch.weights.state)["weights"])
     assert n_weights == sorted(n_weights, reverse=True)
@@ -356,7 +353,7 @@ def test_more_l1_leaves_fewer_weights():
 
 
 def test_l1_goes_on_from_the_weights_that_are_there():
-    batch = make_batch()
+    batch = first_batch()
     fit = make_lbfgs(l1=0.4, l2=0.05, tolerance=0.0, max_iter=2000, progress=False)
     fit(batch)
     first = batch.weights.vector()

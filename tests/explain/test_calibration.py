@@ -31,7 +31,13 @@ from spacy_hosemi.explain.operating_points import (
 from spacy_hosemi.explain.pictures import ENDINGS, draw_calibration
 from spacy_hosemi.labels.alignment import judge
 
-from ..helpers import initialize, make_examples, make_nlp, make_trained, randomize
+from ..helpers import (
+    initialize,
+    make_nlp,
+    make_trained,
+    randomize,
+    references,
+)
 
 P = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.9, 1.0]))
 ROWS = st.lists(st.tuples(st.sampled_from("AB"), P, st.booleans()), max_size=12)
@@ -56,8 +62,7 @@ def make_uncertain(seed=3, **config):
 
 @pytest.fixture
 def dev(tmp_path):
-    docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
-    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
+    DocBin(docs=references()).to_disk(tmp_path / "dev.spacy")
     return tmp_path / "dev.spacy"
 
 

@@ -2,17 +2,15 @@
 
 import pytest
 import spacy
-from spacy.cli._util import app
 from spacy.cli.train import train
 from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_config
-from typer.testing import CliRunner
 
 from spacy_hosemi.features.tables import lookups
 
 from ..conftest import ROOT
-from ..helpers import CHINESE, few_words, make_examples, triples
+from ..helpers import CHINESE, few_words, references, run_spacy, triples
 
 pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
 
@@ -48,7 +46,7 @@ def evaluate(path, corpus):
 def chinese(tmp_path_factory):
     """A folder like `corpus`, where tokens are characters."""
     folder = tmp_path_factory.mktemp("chinese")
-    docs = [eg.reference for eg in make_examples(spacy.blank("zh"), CHINESE)]
+    docs = references(CHINESE, "zh")
     for name in ("train", "dev"):
         DocBin(docs=docs).to_disk(folder / f"{name}.spacy")
     return folder
@@ -129,15 +127,10 @@ def has_all(config, filled):
     )
 
 
-def run(*args):
-    result = CliRunner().invoke(app, [*map(str, args)], catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-
-
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_filled_config(path, corpus, tmp_path):
     filled = tmp_path / "filled.cfg"
-    run("init", "fill-config", path, filled)
+    run_spacy("init", "fill-config", path, filled)
     after = load_config(filled)
     assert has_all(load_config(path), after)
     nlp = spacy.util.load_model_from_config(after, auto_fill=False, validate=True)
@@ -147,4 +140,4 @@ def test_filled_config(path, corpus, tmp_path):
     paths = [
         x for p in ("train", "dev") for x in (f"--paths.{p}", corpus / f"{p}.spacy")
     ]
-    run("debug", "config", filled, *paths)
+    run_spacy("debug", "config", filled, *paths)

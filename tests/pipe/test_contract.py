@@ -21,7 +21,6 @@ from thinc.api import Adam
 from typer.testing import CliRunner
 
 from ..helpers import (
-    SMALL,
     TRAIN,
     initialize,
     lbfgs,
@@ -30,11 +29,13 @@ from ..helpers import (
     make_nlp,
     make_trained,
     parse,
+    references,
+    run_spacy,
     triples,
 )
 
 TEXTS = [parse(line)[0] for line in TRAIN]
-GOLD = [triples(eg.reference.ents) for eg in make_examples(spacy.blank("en"))]
+GOLD = [triples(doc.ents) for doc in references()]
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +54,8 @@ def model(trained, tmp_path_factory):
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     path = tmp_path_factory.mktemp("data") / "train.spacy"
-    docs = [eg.reference for eg in make_examples(spacy.blank("en"))]
-    DocBin(docs=docs).to_disk(path)
+    DocBin(docs=references()).to_disk(path)
     return path
-
-
-def run(*args):
-    result = CliRunner().invoke(app, list(map(str, args)), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 # --- spaCy's commands -------------------------------------------------------------
@@ -69,14 +63,14 @@ def run(*args):
 
 def test_init_config_and_train(data, tmp_path):
     config = tmp_path / "config.cfg"
-    run("init", "config", config, "--pipeline", "hosemi", "--lang", "en")
+    run_spacy("init", "config", config, "--pipeline", "hosemi", "--lang", "en")
     component = load_config(config)["components"]["hosemi"]
     assert component["factory"] == "hosemi"
     assert component["model"]["@architectures"] == "spacy_hosemi.SpanScorer.v1"
     args = ["--paths.train", data, "--paths.dev", data]
     steps = ["--training.max_steps", 60, "--training.eval_frequency", 30]
     min_count = ["--components.hosemi.model.features.min_count", 1]
-    run("train", config, "--output", tmp_path, *args, *steps, *min_count)
+    run_spacy("train", config, "--output", tmp_path, *args, *steps, *min_count)
     nlp = spacy.load(tmp_path / "model-last")
     assert [triples(doc.ents) for doc in nlp.pipe(TEXTS)] == GOLD
 
@@ -93,7 +87,7 @@ def sourced(model, tmp_path):
 
 
 def test_assemble(sourced, tmp_path):
-    run("assemble", sourced, tmp_path / "assembled")
+    run_spacy("assemble", sourced, tmp_path / "assembled")
     nlp = spacy.load(tmp_path / "assembled")
     assert [triples(doc.ents) for doc in nlp.pipe(TEXTS)] == GOLD
 
@@ -102,7 +96,7 @@ def test_assemble(sourced, tmp_path):
 def test_train_goes_on_with_a_source(sourced, model, data, is_frozen, tmp_path):
     args = ["--paths.train", data, "--paths.dev", data, "--training.max_steps", 4]
     frozen = ["--training.frozen_components", '["hosemi"]'] if is_frozen else []
-    run("train", sourced, "--output", tmp_path, *args, *frozen)
+    run_spacy("train", sourced, "--output", tmp_path, *args, *frozen)
     before = spacy.load(model).get_pipe("hosemi").get_weights()
     after = spacy.load(tmp_path / "model-last").get_pipe("hosemi").get_weights()
     assert after.shape == before.shape  # features and labels are those of the source
@@ -120,7 +114,7 @@ def test_package(model, tmp_path):
 
 @pytest.mark.parametrize("command", [["evaluate"], ["benchmark", "accuracy"]])
 def test_evaluate(model, data, command, tmp_path):
-    run(*command, model, data, "--output", tmp_path / "scores.json")
+    run_spacy(*command, model, data, "--output", tmp_path / "scores.json")
     scores = srsly.read_json(tmp_path / "scores.json")
     assert scores["ents_f"] == 1.0
     assert set(scores["ents_per_type"]) == {"LOC", "PER"}
@@ -219,9 +213,7 @@ def test_tokens_stay(trained):
 
 
 def test_it_may_have_another_name(tmp_path):
-    nlp = spacy.blank("en")
-    config = {"model": {"features": SMALL}}
-    nlp.add_pipe("hosemi", name="fields", config=config)
+    nlp = make_nlp(name="fields")
     optimizer = nlp.initialize(lambda: make_examples(nlp))
     for _ in range(20):
         losses = nlp.update(make_examples(nlp), sgd=optimizer)

@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from spacy.cli._util import app
 from spacy.cli.train import train
 from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_config, registry
 from thinc.api import Adam
-from typer.testing import CliRunner
 
 from spacy_hosemi.features.config.feature_sets import LISTS
 from spacy_hosemi.features.naming import segment_namer
@@ -40,6 +38,8 @@ from ..helpers import (
     make_trained,
     old_bytes,
     randomize,
+    references,
+    run_spacy,
     triples,
 )
 from .test_serialize import THROUGH
@@ -732,7 +732,7 @@ def test_docs_without_matches_in_a_batch():
 @pytest.fixture
 def files(tmp_path):
     """A config with a list, and what it reads; the overrides that it needs."""
-    docs = [eg.reference for eg in make_examples(spacy.blank("en"), MARKED)]
+    docs = references(MARKED)
     for part in ("train", "dev"):
         DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
     config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
@@ -760,16 +760,13 @@ def test_train_from_a_config(files, capfd):
         assert find_new(nlp) == [True, True, True, False]
 
 
-def run(*args):
-    result = CliRunner().invoke(app, list(args), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-
-
 def test_a_config_that_is_filled(files):
     folder, paths = files
     config, filled = folder / "lists.cfg", folder / "filled.cfg"
-    run("init", "fill-config", str(config), str(filled))
-    run("debug", "config", str(filled), *[f"--{k}={path}" for k, path in paths.items()])
+    run_spacy("init", "fill-config", str(config), str(filled))
+    run_spacy(
+        "debug", "config", str(filled), *[f"--{k}={path}" for k, path in paths.items()]
+    )
     model = load_config(filled)["components"]["hosemi"]["model"]
     expected = {**LIST, "attr": "ALNUM", "mode": "feature", "dropout": 0.0}
     assert model["gazetteers"]["cities"].items() >= expected.items()

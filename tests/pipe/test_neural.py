@@ -62,9 +62,8 @@ def make_neural(is_shared=False, features=SMALL, **config):
     nlp.config["training"]["annotating_components"] = ["sentencizer"]
     if is_shared:
         nlp.add_pipe("tok2vec", config={"model": embedding()})
-    model = {"features": features, "tok2vec": LISTENER if is_shared else embedding()}
-    nlp.add_pipe("hosemi", config={"model": model, **config})
-    return nlp
+    model = {"tok2vec": LISTENER if is_shared else embedding()}
+    return make_nlp(nlp=nlp, features=features, model=model, **config)
 
 
 def train(nlp, steps=1, marked=TRAIN, **settings):

@@ -30,6 +30,7 @@ from ..helpers import (
     make_trained,
     parse,
     randomize,
+    references,
     triples,
 )
 
@@ -40,7 +41,7 @@ def predict(nlp, texts=TRAIN):
     return [triples(nlp(parse(text)[0]).ents) for text in texts]
 
 
-GOLD = [triples(eg.reference.ents) for eg in make_examples(spacy.blank("en"))]
+GOLD = [triples(doc.ents) for doc in references()]
 
 
 # --- labels and initialization ----------------------------------------------------

@@ -14,10 +14,11 @@ from .. import oracles
 from ..helpers import (
     SMALL,
     as_problem,
+    initialize,
     make_doc,
     make_examples,
     make_nlp,
-    randomize,
+    random_pipe,
     triples,
 )
 
@@ -26,13 +27,7 @@ MARKED = ("[A a b] c [B b] .", "a [B b a] c - [A c]", "c [A c c] a [B a]")
 
 
 def make_pipe(seed=0, **config):
-    nlp = spacy.blank("en")
-    model = {"features": SMALL}
-    pipe = nlp.add_pipe("hosemi", config={"model": model, **config})
-    examples = make_examples(NLP, MARKED)
-    pipe.initialize(lambda: examples, nlp=NLP)
-    randomize(pipe, seed)
-    return pipe
+    return random_pipe(NLP, MARKED, {"features": SMALL}, seed=seed, **config)[0]
 
 
 def docs_of(n_tokens, n_docs=8):
@@ -137,12 +132,8 @@ def test_what_cannot_be_segmented_stays_all_the_same():
 
 
 def test_where_nothing_is_outside():
-    nlp = spacy.blank("en")
-    config = {"model": {"features": SMALL}, "outside": "none"}
-    pipe = nlp.add_pipe("hosemi", config=config)
-    examples = make_examples(NLP, ["[A a b] [B c]", "[B c] [A a]"])
-    pipe.initialize(lambda: examples, nlp=NLP)
-    randomize(pipe)
+    marked = ["[A a b] [B c]", "[B c] [A a]"]
+    pipe, _ = random_pipe(NLP, marked, {"features": SMALL}, outside="none")
     doc = make_doc(NLP, "a", "b", "c", "a")
     write(doc, [(1, 2, "B")], [3])
     ents = triples(pipe(doc).ents)
@@ -208,10 +199,9 @@ def test_a_new_label_changes_no_prediction(config, is_sparse, monkeypatch):
 def test_a_label_is_learnt_late(is_sparse, monkeypatch):
     if is_sparse:
         monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 5)
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("hosemi", config={"model": {"features": SMALL}})
-    first = make_examples(nlp, MARKED)
-    optimizer = nlp.initialize(lambda: first)
+    nlp = make_nlp()
+    pipe, first = nlp.get_pipe("hosemi"), make_examples(nlp, MARKED)
+    optimizer = initialize(nlp, MARKED)
     for _ in range(60):
         nlp.update(first, sgd=optimizer)
     assert [triples(nlp(eg.text).ents) for eg in first] == [
@@ -292,8 +282,8 @@ def test_what_is_wrong_is_unlearnt(scope):
     """As spaCy's users do it: a span that was predicted is marked as wrong."""
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
-    config = {"incorrect_spans_key": "wrong", "model": {"features": SMALL}}
-    pipe = nlp.add_pipe("hosemi", config={**config, "scope": scope})
+    make_nlp(nlp=nlp, incorrect_spans_key="wrong", scope=scope)
+    pipe = nlp.get_pipe("hosemi")
     examples = make_examples(nlp, MARKED)
     for eg in examples:
         eg.predicted = nlp.get_pipe("sentencizer")(eg.predicted)
@@ -314,10 +304,9 @@ def test_what_is_wrong_is_unlearnt(scope):
 
 
 def test_rehearsal_brings_predictions_back():
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("hosemi", config={"model": {"features": SMALL}})
-    examples = make_examples(nlp, MARKED)
-    optimizer = nlp.initialize(lambda: examples)
+    nlp = make_nlp()
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, MARKED)
+    optimizer = initialize(nlp, MARKED)
     assert nlp.rehearse(examples, sgd=optimizer) == {"hosemi": 0.0}
     for _ in range(60):
         nlp.update(examples, sgd=optimizer)
@@ -342,13 +331,11 @@ def test_rehearsal_where_then_and_now_read_other_features(observed_order):
     """Lists are overlooked in training, and features are added by it."""
     dropout = {"@misc": "spacy_hosemi.gazetteer.v1", "dropout": 0.5}
     features = {**SMALL, "whole": ["x:MATCH", "LOWER*"], "transition": ["LOWER"]}
-    model = {"features": features, "gazetteers": {"x": dropout}}
     if not observed_order:
         del features["transition"]
-    nlp = spacy.blank("en")
-    config = {"model": model, "observed_order": observed_order}
-    pipe = nlp.add_pipe("hosemi", config=config)
-    examples = make_examples(nlp, MARKED)
+    model = {"gazetteers": {"x": dropout}}
+    nlp = make_nlp(features=features, model=model, observed_order=observed_order)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(nlp, MARKED)
     lists = {"x": lambda: ["a b", "c", "d"]}
     pipe.initialize(lambda: examples, nlp=nlp, gazetteers=lists, fit=None)
     optimizer = nlp.resume_training()
@@ -362,11 +349,8 @@ def test_rehearsal_where_then_and_now_read_other_features(observed_order):
 
 
 def test_nothing_to_rehearse_where_rules_leave_nothing():
-    nlp = spacy.blank("en")
-    config = {"model": {"features": SMALL}, "label_rules": ["A at least once"]}
-    nlp.add_pipe("hosemi", config=config)
-    examples = make_examples(nlp, ["[A a b] c", "c [A a]"])
-    nlp.initialize(lambda: examples)
+    nlp = make_nlp(label_rules=["A at least once"])
+    initialize(nlp, ["[A a b] c", "c [A a]"])
     optimizer = nlp.resume_training()
     docs = [nlp.make_doc(text) for text in ("", "\n")]
     nothing = [Example(doc, doc.copy()) for doc in docs]

@@ -1,12 +1,11 @@
 """Feature sets that come with the package."""
 
 import pytest
-import spacy
 
 from spacy_hosemi.features import make_features
 from spacy_hosemi.features.config.feature_sets import PRESETS
 
-from ..helpers import CHINESE, initialize, lbfgs, make_examples, make_trained
+from ..helpers import CHINESE, initialize, lbfgs, make_examples, make_nlp, make_trained
 
 NAMED = sorted(set(PRESETS) - {"none"})
 
@@ -39,9 +38,8 @@ def test_templates_are_added_to_a_preset(preset):
 
 def test_characters():
     """The whole text of a segment is a feature: a word, not its characters."""
-    nlp = spacy.blank("zh")
-    features = {"preset": "chinese", "min_count": 1}
-    hosemi = nlp.add_pipe("hosemi", config={"model": {"features": features}})
+    nlp = make_nlp(lang="zh", features={"preset": "chinese", "min_count": 1})
+    hosemi = nlp.get_pipe("hosemi")
     initialize(nlp, CHINESE, fit=lbfgs(max_iter=25))
     assert nlp.evaluate(make_examples(nlp, CHINESE))["ents_f"] == 1.0
     assert "whole:LOWER*=北 京" in hosemi.weights.names

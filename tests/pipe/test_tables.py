@@ -21,6 +21,7 @@ from ..helpers import (
     make_doc,
     make_examples,
     make_nlp,
+    references,
     triples,
 )
 from .test_gazetteers import (
@@ -291,8 +292,7 @@ def test_a_missing_file(tmp_path):
 
 
 def test_train_from_a_config(tmp_path, capfd):
-    docs = [eg.reference for eg in make_examples(spacy.blank("en"), MARKED)]
-    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    DocBin(docs=references(MARKED)).to_disk(tmp_path / "train.spacy")
     config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
     tables = use_tables(clusters={"attr": "ORTH"})
     config["components"]["hosemi"]["model"] = {"tables": tables, "features": PLAIN}
