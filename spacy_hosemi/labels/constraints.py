@@ -28,10 +28,9 @@ def to_constraints(
     RETURNS (Optional[Constraints]): None if there are none. With `outside = "none"`
         blocked tokens, and no others, are outside; use potentials `with_outside`.
     """
-    found = _not_across(known.borders, inventory, n_tokens)
+    found, is_outside = _not_across(known.borders, inventory, n_tokens), known.outside()
     if known.required:
         found = require(known.required, inventory, found, n_tokens)
-    is_outside = known.outside()
     if is_outside is not None:
         found = _block(is_outside, inventory, found)
     if known.excluded and not inventory.on_tokens:
