@@ -59,7 +59,13 @@ def make_opinion_pool(fit: Fit, weight: float = 0.2) -> Fit:
 
 def features_of_lists(weights: WeightState) -> Mask:
     """RETURNS (bool [R]): Which features read a list."""
-    prefixes = weights.extractor.list_templates()
+    lists = weights.extractor.gazetteers.settings
+    prefixes = {
+        f"{role}:{template}"
+        for role, templates in weights.extractor.features.roles.items()
+        for template in templates
+        if any(atom.attribute.partition(":")[0] in lists for atom in template.atoms)
+    }
     return np.array(
         [name.partition("=")[0] in prefixes for name in weights.names], bool
     )

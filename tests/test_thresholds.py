@@ -9,8 +9,8 @@ from spacy.tokens import DocBin
 from thinc.api import Config
 
 from spacy_hosemi.prediction.thresholds import (
+    ThresholdsKind,
     least_of,
-    read_thresholds,
     write_thresholds,
 )
 
@@ -47,7 +47,7 @@ def test_each_label_has_its_own(decoding):
         )
         left = [x[:3] for x in spans if x[3] >= by_label.get(x[2], 0.0)]
         for found in (thresholds, list(map(list, by_label.items()))):
-            pipe.min_confidence = read_thresholds(found)
+            pipe.min_confidence = found
             assert triples(nlp(TEXT).ents) == left
 
 
@@ -123,7 +123,7 @@ def test_an_unknown_label_in_a_saved_config(tmp_path):
 def test_any_label_survives_a_config(thresholds):
     config = Config({"hosemi": {"min_confidence": write_thresholds(thresholds)}})
     loaded = Config().from_str(config.to_str())["hosemi"]["min_confidence"]
-    assert read_thresholds(loaded) == thresholds
+    assert ThresholdsKind().read(loaded) == thresholds
     for label, threshold in thresholds.items():
         assert least_of(thresholds, label) == threshold
     assert least_of(thresholds, "another") == 0.0

@@ -237,16 +237,6 @@ class Extractor:
             np.array(offsets, np.int32),
         )
 
-    def list_templates(self) -> set[str]:
-        """RETURNS (Set[str]): "role:TEMPLATE" of each template that reads a list."""
-        lists = self.gazetteers.settings
-        return {
-            f"{role}:{template}"
-            for role, templates in self.features.roles.items()
-            for template in templates
-            if any(atom.attribute.partition(":")[0] in lists for atom in template.atoms)
-        }
-
     def clear(self) -> None:
         """Empty the cache of words: a table was replaced."""
         self._cache = WordCache(self.lexical_values, CACHE_BYTES)

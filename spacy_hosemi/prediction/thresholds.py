@@ -9,7 +9,7 @@ from typing import Any
 from thinc.api import Config
 
 from ..errors import Errors
-from ..values import Number, Text, Unfit, read
+from ..values import Number, Text, Unfit
 
 
 class LabelThresholds(dict[str, float]):
@@ -61,18 +61,6 @@ class ThresholdsKind:
             expected = [[label, least] for label, least in thresholds.items()]
             raise ValueError(Errors.HS101.format(found=thresholds, expected=expected))
         return thresholds
-
-
-def read_thresholds(found: ThresholdsConfig) -> Thresholds:
-    """Check what a config has as min_confidence.
-
-    found (Union[float, Dict[str, float], List[List]]): For all labels; or by label, as
-        keys or in pairs.
-    RETURNS (Union[float, Dict[str, float]]): The same, without pairs.
-    RAISES (ValueError): HS043 not between 0 and 1; HS101 a label is no key.
-    """
-    thresholds: Thresholds = read("min_confidence", ThresholdsKind(), found)
-    return thresholds
 
 
 def write_thresholds(thresholds: Thresholds) -> ThresholdsConfig:

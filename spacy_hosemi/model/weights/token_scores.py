@@ -49,7 +49,6 @@ class TokenScores:
         n_labels: int,
         n_bytes: int = CACHE_BYTES,
     ) -> None:
-        self._extractor = extractor
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
         weights = (table, *places, matrix.reshape(-1).astype(np.float32))
