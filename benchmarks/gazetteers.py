@@ -121,7 +121,7 @@ def matcher(nlp: Language, system: str) -> Callable[[list[Doc]], int]:
     component: Any = nlp.get_pipe(system)
     if system == "hosemi":
         gazetteers = component.weights.extractor.gazetteers
-        return lambda docs: len(gazetteers.matches_together(docs).start)
+        return lambda docs: len(gazetteers.matches(docs).start)
     return lambda docs: sum(len(component.phrase_matcher(doc)) for doc in docs)
 
 

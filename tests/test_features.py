@@ -306,7 +306,7 @@ def test_the_same_name_if_and_only_if_the_same_key(docs):
     extractor = Extractor(FEATURES)
     name_of, key_of = {}, {}
     for doc in docs:
-        keys = extractor.read(doc).keys
+        keys = extractor.read([doc]).keys
         for role in ROLES:
             n_templates = len(FEATURES.roles[role])
             assert keys[role].shape == (len(doc), n_templates)
@@ -331,10 +331,12 @@ def assert_same_keys(found, expected):
 def test_cached_equals_fresh(docs):
     extractor = Extractor(FEATURES)
     for doc in [*docs, *docs]:
-        assert_same_keys(extractor.read(doc).keys, Extractor(FEATURES).read(doc).keys)
+        assert_same_keys(
+            extractor.read([doc]).keys, Extractor(FEATURES).read([doc]).keys
+        )
     copy = pickle.loads(pickle.dumps(extractor))
     for doc in docs:
-        assert_same_keys(copy.read(doc).keys, extractor.read(doc).keys)
+        assert_same_keys(copy.read([doc]).keys, extractor.read([doc]).keys)
 
 
 def test_cache_overflow(monkeypatch):
@@ -342,13 +344,17 @@ def test_cache_overflow(monkeypatch):
     extractor = Extractor(FEATURES)
     for first in range(0, 100, 7):
         doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 15)], "w0", "w50")
-        assert_same_keys(extractor.read(doc).keys, Extractor(FEATURES).read(doc).keys)
+        assert_same_keys(
+            extractor.read([doc]).keys, Extractor(FEATURES).read([doc]).keys
+        )
 
 
 def test_more_words_than_the_first_table():
     words = [f"w{k}" for k in range(1000)]
     keys = (
-        Extractor(FeatureSet(inside=["ORTH"])).read(make_doc(NLP, *words, *words)).keys
+        Extractor(FeatureSet(inside=["ORTH"]))
+        .read([make_doc(NLP, *words, *words)])
+        .keys
     )
     assert len(np.unique(keys["inside"])) == 1000
 
@@ -377,7 +383,7 @@ def test_an_absent_value_silences_a_conjunction():
 def test_the_border_is_no_position():
     keys = (
         Extractor(FeatureSet(inside=["POSITION[-1:1]"]))
-        .read(make_doc(NLP, *["x"] * 8))
+        .read([make_doc(NLP, *["x"] * 8)])
         .keys["inside"]
     )
     assert keys[0, 0] not in keys[1:, 0]
@@ -387,7 +393,7 @@ def test_the_border_is_no_position():
 @pytest.mark.parametrize("word", ["$", "^"])
 def test_the_border_is_no_word(word):
     doc = make_doc(NLP, "a", word, "a")
-    keys = Extractor(FeatureSet(inside=["LOWER[-1:1]"])).read(doc).keys["inside"]
+    keys = Extractor(FeatureSet(inside=["LOWER[-1:1]"])).read([doc]).keys["inside"]
     names = {name for row in names_of(["LOWER[-1:1]"], doc) for name in row}
     assert len(names) == len(np.unique(keys))
 
@@ -412,12 +418,12 @@ def test_norm_of_a_token():
 
 def test_roles_have_keys_of_their_own():
     extractor = Extractor(FeatureSet(["LOWER"], ["LOWER"], ["LOWER"]))
-    keys = extractor.read(make_doc(NLP, "Ada")).keys
+    keys = extractor.read([make_doc(NLP, "Ada")]).keys
     assert len({int(keys[role][0, 0]) for role in ROLES}) == 3
 
 
 def test_empty_doc():
-    keys = Extractor(FEATURES).read(make_doc(NLP)).keys
+    keys = Extractor(FEATURES).read([make_doc(NLP)]).keys
     for role in ROLES:
         assert keys[role].shape == (0, len(FEATURES.roles[role]))
         assert all_names(Extractor(FEATURES), make_doc(NLP), role) == []
@@ -425,7 +431,7 @@ def test_empty_doc():
 
 def test_no_features():
     extractor = Extractor(make_features("none"))
-    assert extractor.read(make_doc(NLP, "Ada")).keys["inside"].shape == (1, 0)
+    assert extractor.read([make_doc(NLP, "Ada")]).keys["inside"].shape == (1, 0)
     assert all_names(extractor, make_doc(NLP, "Ada"), "inside") == [[]]
 
 
@@ -433,7 +439,7 @@ def test_no_features():
 def test_keys_are_the_same_in_every_process(lang):
     # saved models contain them
     doc = make_doc(spacy.blank(lang), "Ada", "met")
-    keys = Extractor(FeatureSet(inside=["LOWER & SHAPE"])).read(doc).keys
+    keys = Extractor(FeatureSet(inside=["LOWER & SHAPE"])).read([doc]).keys
     assert keys["inside"].tolist() == [[KEY_ADA], [KEY_MET]]
 
 

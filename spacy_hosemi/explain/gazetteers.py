@@ -120,7 +120,7 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
     RETURNS (List[FoundEntry]): By start, then by length.
     """
     lists = pipe.weights.extractor.gazetteers
-    attr, matches = lists.settings[name].attr, lists.matches(doc)[name]
+    attr, matches = lists.settings[name].attr, lists.matches([doc])[name]
     spans = sorted(zip(matches.start.tolist(), matches.end.tolist()))
     return [FoundEntry(i, j, _words(doc, attr, i, j), doc[i:j].text) for i, j in spans]
 
@@ -132,7 +132,7 @@ def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEnt
     RETURNS (List[SimilarEntry]): By start, then by length; overlapping ones too.
     """
     lists = pipe.weights.extractor.gazetteers
-    found = lists.similar(doc)[name]
+    found = lists.similar([doc])[name]
     arrays = found.start, found.end, found.similarity, found.entry
     return [
         SimilarEntry(i, j, similarity, lists.fuzzy[name].texts[e], doc[i:j].text)

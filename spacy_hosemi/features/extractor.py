@@ -162,21 +162,13 @@ class Extractor:
         """RETURNS (Extractor): Reads other features, from the same lists and tables."""
         return Extractor(features, self.gazetteers, self.tables, self.extensions)
 
-    def read(self, doc: Doc, is_train: bool = False) -> Reading:
-        """The features of a document.
-
-        doc (Doc): n tokens.
-        is_train (bool): Read lists as in training, see `Gazetteers.matches`.
-        RETURNS (Reading): Features of tokens, segments and functions.
-        """
-        return self.read_together([doc], is_train)
-
-    def read_together(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
+    def read(self, docs: Sequence[Doc], is_train: bool = False) -> Reading:
         """The features of concatenated documents.
 
         docs (Sequence[Doc]): One or more, of n tokens together.
-        is_train (bool): As for `read`.
-        RETURNS (Reading): Tokens and segments are numbered through all documents.
+        is_train (bool): Read lists as in training, see `Gazetteers.matches`.
+        RETURNS (Reading): Features of tokens, segments and functions. Tokens and
+            segments are numbered through all documents.
         """
         found = self.values_of(docs, is_train)
         values, first = found.values, found.first
@@ -207,8 +199,8 @@ class Extractor:
         if self.n_lexical == len(self.columns) and not self._has_segments:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
         lists = self.gazetteers
-        matches = lists.matches_together(docs, is_train)
-        found = matches, lists.similar_together(docs, is_train)
+        matches = lists.matches(docs, is_train)
+        found = matches, lists.similar(docs, is_train)
         values = self._with_others(docs, values, found, is_train)
         segments = self.segments.read(docs, first, values, *found)
         return Values(vocab, orths, first, values, segments, listed)
@@ -303,7 +295,7 @@ class Extractor:
             texts[name] = self.extensions.texts(doc, name[2:], is_train)
         if self._of_lists:
             lists = self.gazetteers
-            found = lists.matches(doc, is_train), lists.similar(doc, is_train)
+            found = lists.matches([doc], is_train), lists.similar([doc], is_train)
             of_lists = self._list_values(len(doc), found).T.tolist()
             for name, values in zip(self._of_lists, of_lists):
                 texts[name] = [size_name(v) if v else None for v in values]

@@ -80,7 +80,7 @@ def read_docs(state: WeightState, docs: Sequence[Doc], is_train: bool = False) -
         document.
     """
     extractor, table = state.extractor, state.table
-    reading = extractor.read_together(docs, is_train)
+    reading = extractor.read(docs, is_train)
     found = {role: table.rows(keys) for role, keys in reading.keys.items()}
     roles = [role for role in TRANSITION_ROLES if extractor.features.roles[role]]
     places = (

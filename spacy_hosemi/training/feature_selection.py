@@ -153,7 +153,7 @@ def count_features(
     bags = extractor.bags
     by_doc = [np.zeros((2, 0), np.uint64)]
     for doc in watched(docs, "Counting features"):
-        reading = extractor.read(doc, is_train=True)
+        reading = extractor.read([doc], is_train=True)
         for role, parts in (of_roles or {}).items():
             parts.append(reading.keys[role])
         of_tokens = []
@@ -187,7 +187,7 @@ def mine_pairs(
     found: list[Counts] = [np.zeros(0, np.int64)]
     n_found = 0
     for doc, gold in zip(docs, golds):
-        reading = extractor.read(doc, is_train=True)
+        reading = extractor.read([doc], is_train=True)
         roles = extractor.features.scored_roles
         for keys, label in _with_labels(reading, gold, len(doc), roles):
             chosen = (keys != 0) & (label >= 0)
@@ -227,7 +227,7 @@ def name_features(extractor: Extractor, docs: Collection[Doc], keys: Keys) -> li
     for doc in watched(docs, "Naming features"):
         if is_named.all():
             break
-        reading = extractor.read(doc, is_train=True)
+        reading = extractor.read([doc], is_train=True)
         found = [*reading.keys.values(), *(listed.keys for listed in reading.listed)]
         found.append(reading.segments.keys)
         rows = table.find(np.concatenate([part.ravel() for part in found]))

@@ -172,7 +172,7 @@ def test_names():
         ["_.topic[-1]=a", None, "_.topic[1]=b", None],
         [None, "_.topic=b", "_.topic[1]=$", "_.is_long & LOWER=1 & lower"],
     ]
-    keys = extractor.read(doc).keys["inside"]
+    keys = extractor.read([doc]).keys["inside"]
     assert [[key != 0 for key in row] for row in keys.tolist()] == [
         [name is not None for name in row]
         for row in feature_names(extractor, doc, "inside")
@@ -182,7 +182,7 @@ def test_names():
 def test_of_whole_segments():
     extractor = Extractor(FeatureSet(whole=["_.topic+", "_.topic & _.topic[-1]"]))
     doc = make_topics("a", None, "a", "a")
-    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
+    found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
     spans = zip(found.start.tolist(), found.end.tolist(), strict=True)
     names = {(i, j, name(k)) for k, (i, j) in enumerate(spans)}
     assert (0, 4, "_.topic+=a _ a") in names
@@ -206,14 +206,16 @@ def test_a_list_that_is_named_like_an_attribute():
 
 
 def test_an_empty_doc():
-    reading = Extractor(FeatureSet(["_.topic"], whole=["_.topic*"])).read(make_doc(NLP))
+    reading = Extractor(FeatureSet(["_.topic"], whole=["_.topic*"])).read(
+        [make_doc(NLP)]
+    )
     assert reading.keys["inside"].shape == (0, 1)
     assert len(reading.segments.keys) == 0
 
 
 def test_pickle():
     extractor = Extractor(FeatureSet(["_.topic"]))
-    extractor.read(make_topics("a"), is_train=True)
+    extractor.read([make_topics("a")], is_train=True)
     copy = pickle.loads(pickle.dumps(extractor))
     with pytest.raises(TypeError, match="HS048"):
-        copy.read(make_topics(1))
+        copy.read([make_topics(1)])

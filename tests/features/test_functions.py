@@ -49,7 +49,7 @@ def make_extractor(functions, roles=None, **settings):
 def fired(extractor, doc):
     """For each role and token the names and strengths of what fires."""
     found = {}
-    for listed in extractor.read(doc).listed:
+    for listed in extractor.read([doc]).listed:
         tokens = found.setdefault(listed.role, [[] for _ in doc])
         for k in np.flatnonzero(listed.keys).tolist():
             value = 1.0 if listed.strength is None else float(listed.strength[k])
@@ -75,7 +75,9 @@ def test_lists_of_any_length(lists):
 
 def test_strings_alone_have_no_strengths():
     lists = [["a"], ["b", ("c", 1.0)], []]
-    (listed,) = make_extractor({"f": returns(lists)}).read(make_doc(NLP, *"xyz")).listed
+    (listed,) = (
+        make_extractor({"f": returns(lists)}).read([make_doc(NLP, *"xyz")]).listed
+    )
     assert listed.strength is None
     assert listed.token.tolist() == [0, 1, 1]
 
@@ -83,7 +85,7 @@ def test_strings_alone_have_no_strengths():
 def test_a_key_depends_on_role_function_and_text():
     roles = {"f": ["inside", "start"], "g": ["inside", "end", "within"]}
     extractor = make_extractor({"f": orth, "g": orth}, roles, inside=["ORTH"])
-    reading = extractor.read(make_doc(NLP, "a", "b", "a"))
+    reading = extractor.read([make_doc(NLP, "a", "b", "a")])
     assert [(x.role, x.function) for x in reading.listed] == [
         ("inside", "f"),
         ("start", "f"),
@@ -107,7 +109,7 @@ def test_a_function_is_called_once_for_all_its_roles():
 
     extractor = make_extractor({"f": count}, {"f": ["start", "end"]})
     doc = make_doc(NLP, "a")
-    extractor.read(doc)
+    extractor.read([doc])
     assert calls == [doc]
 
 
@@ -170,7 +172,7 @@ def test_a_document_without_tokens_is_given_to_nobody():
     def fail(doc):
         raise AssertionError
 
-    (listed,) = make_extractor({"f": fail}).read(make_doc(NLP)).listed
+    (listed,) = make_extractor({"f": fail}).read([make_doc(NLP)]).listed
     assert len(listed.token) == len(listed.keys) == len(listed.texts) == 0
 
 
@@ -268,7 +270,7 @@ def test_roles(roles, expected):
 def test_another_number_of_tokens(found, shown):
     extractor = make_extractor({"f": returns(found)})
     with pytest.raises(ValueError, match="HS107.*'f' returned " + shown) as error:
-        extractor.read(make_doc(NLP, "x", "y"))
+        extractor.read([make_doc(NLP, "x", "y")])
     assert "begins with 'x y'; expected a list of 2" in str(error.value)
 
 
@@ -298,7 +300,7 @@ def test_no_feature(of_token):
 def test_a_value_that_is_too_large(value):
     extractor = make_extractor({"f": lambda doc: [[("a", value)]] * len(doc)})
     with pytest.raises(ValueError, match="HS109.*'f' gives 'a' the value .*token 'x'"):
-        extractor.read(make_doc(NLP, "x", "y"))
+        extractor.read([make_doc(NLP, "x", "y")])
 
 
 @pytest.mark.parametrize("value", [True, 1, np.float32(1), np.int64(1)])

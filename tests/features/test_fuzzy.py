@@ -122,7 +122,7 @@ def make_lists(entries, fuzzy, **settings) -> Gazetteers:
 
 
 def find(lists, doc, is_train=False, name="x") -> dict[str, float]:
-    found = lists.similar(doc, is_train)[name]
+    found = lists.similar([doc], is_train)[name]
     spans = zip(found.start.tolist(), found.end.tolist(), found.similarity.tolist())
     return {doc[i:j].text: round(s, 3) for i, j, s in spans}
 
@@ -141,7 +141,7 @@ def test_a_misspelt_name(fuzzy, expected):
     found = find(make_lists(JOURNALS, fuzzy), doc)
     best = {k: v for k, v in found.items() if v == max(found.values())}
     assert best == expected
-    assert not len(make_lists(JOURNALS, fuzzy).matches(doc).start)
+    assert not len(make_lists(JOURNALS, fuzzy).matches([doc]).start)
 
 
 @pytest.mark.parametrize("attr", ["ALNUM", "LOWER", "NORM", "LEMMA"])
@@ -160,7 +160,7 @@ def test_words_over_tokens():
     """The tokens are "do" and "n't", the words "don" and "t"."""
     assert find(make_lists(["don't look nov"], EDIT), NLP("Don't look now"))
     doc = make_doc(NLP, "(", "J.Appl.", ")", ",", "Physic")
-    found = make_lists(["J Appl Physics"], EDIT).similar(doc)
+    found = make_lists(["J Appl Physics"], EDIT).similar([doc])
     assert (found.first.tolist(), found.last.tolist()) == ([0], [5])
     assert (found.start.tolist(), found.size.tolist()) == ([1], [3])
 
@@ -179,13 +179,13 @@ def test_lists_of_both_kinds():
     assert find(lists, doc, name="plain") == {}
     assert find(lists, doc, name="like") == {"letters": 1.0}
     assert find(lists, doc, name="equal") == {"letters": 1.0}
-    assert lists.similar(doc).lists.tolist() == [1, 2]
-    assert lists.similar(make_doc(NLP)).names == ("plain", "like", "equal")
+    assert lists.similar([doc]).lists.tolist() == [1, 2]
+    assert lists.similar([make_doc(NLP)]).names == ("plain", "like", "equal")
 
 
 def test_the_best_do_not_overlap():
     lists = make_lists(["a b c", "c d"], {"units": "words", "threshold": 0.6})
-    found = lists.similar(make_doc(NLP, "a", "b", "c", "d"))
+    found = lists.similar([make_doc(NLP, "a", "b", "c", "d")])
     best = found.best(4)
     assert len(found.start) > len(best.start)
     assert sorted(zip(best.start.tolist(), best.end.tolist())) == [(0, 3)]
@@ -211,7 +211,7 @@ def test_dropout_overlooks_the_same_entries_as_exact_matches(attr):
     n_seen = 0
     for k in range(40):
         doc = make_doc(NLP, f"{k:09}", "Ada", "Byron", "between", "Nature")
-        exact = lists.matches(doc, is_train=True)
+        exact = lists.matches([doc], is_train=True)
         seen = {doc[i:j].text for i, j in zip(exact.start, exact.end)}
         assert set(find(lists, doc, is_train=True)) == seen
         assert len(find(lists, doc)) == 2
@@ -256,7 +256,7 @@ def test_features():
     lists = make_lists(JOURNALS, {"threshold": 0.8})
     extractor = Extractor(FeatureSet(min_count=1).with_lists(["x"], fuzzy=["x"]), lists)
     doc = make_doc(NLP, "in", "Physical", "Revew", "Letters")
-    reading = extractor.read(doc)
+    reading = extractor.read([doc])
     names = [set(filter(None, row)) for row in feature_names(extractor, doc, "inside")]
     assert names == [set()] + [{"x:FUZZY_IN=0.8"}] * 3
     (start, *_), end = (

@@ -44,7 +44,7 @@ def make_lists(entries, nlp=NLP, **settings) -> Gazetteers:
 
 def find(lists, doc, is_train=False) -> list[tuple[int, int, int]]:
     """(start, end, size) of each match in the list "x"."""
-    found = lists.matches(doc, is_train)["x"]
+    found = lists.matches([doc], is_train)["x"]
     columns = (found.start, found.end, found.size)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -209,7 +209,7 @@ def test_lists_with_different_attributes():
     lists = Gazetteers({"loose": make_gazetteer(), "exact": make_gazetteer("ORTH")})
     for name in ("loose", "exact"):
         lists.compile(name, ["New York"], NLP)
-    found = lists.matches(NLP("new york New York"))
+    found = lists.matches([NLP("new york New York")])
     assert found["loose"].start.tolist() == [0, 2]
     assert found["exact"].start.tolist() == [2]
     assert found.names == ("loose", "exact")
@@ -385,7 +385,7 @@ def test_settings_out_of_range(setting):
 def test_without_lists():
     nothing = Gazetteers()
     assert not nothing
-    assert not len(nothing.matches(NLP("Ada"), is_train=True).start)
+    assert not len(nothing.matches([NLP("Ada")], is_train=True).start)
     assert nothing.to_dict() == {}
     assert make_lists([])
 
@@ -587,14 +587,14 @@ def test_features_of_segments():
         (3, 4, "x:MATCH=1"),
         (3, 5, "x:MATCH=1"),  # the comma may belong to it
     ]
-    keys = extractor.read(doc).segments.keys.tolist()
+    keys = extractor.read([doc]).segments.keys.tolist()
     assert keys[1] == keys[2] == keys[3] != keys[0]
     assert 0 not in keys
 
 
 def spans_of(extractor, doc) -> list[tuple[int, int, str]]:
     """(start, end, name) of each feature of a segment."""
-    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
+    found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
     names = map(name, range(len(found.keys)))
     return list(zip(found.start.tolist(), found.end.tolist(), names, strict=True))
 
@@ -624,7 +624,7 @@ def test_two_lists_have_features_of_their_own():
         lists.compile(name, ["a"], NLP)
     extractor = Extractor(FeatureSet().with_lists(["x", "y"]), lists)
     doc = make_doc(NLP, "a")
-    reading = extractor.read(doc)
+    reading = extractor.read([doc])
     segments = reading.segments
     expected = [(0, 1, "x:MATCH=1"), (0, 1, "y:MATCH=1")]
     assert spans_of(extractor, doc) == expected
@@ -647,7 +647,7 @@ def test_the_same_name_if_and_only_if_the_same_key(docs):
     name_of, key_of = {}, {}
     for words in docs:
         doc = make_doc(NLP, *words)
-        reading, name = extractor.read(doc), namer(extractor, doc)
+        reading, name = extractor.read([doc]), namer(extractor, doc)
         assert list(reading.keys) == list(TOKEN_ROLES)
         texts = [f"whole:{text}" for _, _, text in spans_of(extractor, doc)]
         pairs = list(zip(reading.segments.keys.tolist(), texts, strict=True))
@@ -668,7 +668,7 @@ def test_reading_in_training():
     features = FeatureSet(["x:IN"], whole=["x:MATCH"])
     extractor = Extractor(features, make_lists([("Ada", doc), "Bob"]))
     for is_train, expected in ((False, [0, 2]), (True, [2])):
-        reading = extractor.read(doc, is_train)
+        reading = extractor.read([doc], is_train)
         assert np.flatnonzero(reading.keys["inside"][:, 0]).tolist() == expected
         assert sorted(set(reading.segments.start.tolist())) == expected
         name = namer(extractor, doc, is_train)
@@ -677,14 +677,14 @@ def test_reading_in_training():
 
 def test_lists_that_no_template_reads():
     extractor = Extractor(FeatureSet(["LOWER"]), make_lists(["Ada"]))
-    reading = extractor.read(NLP("Ada met"))
+    reading = extractor.read([NLP("Ada met")])
     assert reading.keys["inside"].shape == (2, 1)
     assert len(reading.segments.keys) == len(reading.segments.start) == 0
 
 
 def test_reading_an_empty_doc():
     extractor = Extractor(FeatureSet().with_lists(["x"]), make_lists(["Ada"]))
-    reading = extractor.read(make_doc(NLP))
+    reading = extractor.read([make_doc(NLP)])
     assert [len(keys) for keys in reading.keys.values()] == [0, 0, 0]
     assert len(reading.segments.keys) == 0
 
@@ -692,7 +692,7 @@ def test_reading_an_empty_doc():
 def test_pickle_an_extractor_with_lists():
     extractor = Extractor(FeatureSet().with_lists(["x"]), make_lists(["Ada"]))
     copy = pickle.loads(pickle.dumps(extractor))
-    left, right = (e.read(NLP("Ada met")) for e in (extractor, copy))
+    left, right = (e.read([NLP("Ada met")]) for e in (extractor, copy))
     for role in TOKEN_ROLES:
         assert left.keys[role].tolist() == right.keys[role].tolist()
     assert left.segments.keys.tolist() == right.segments.keys.tolist()

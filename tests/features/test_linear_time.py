@@ -204,10 +204,10 @@ def parts(extractor) -> dict:
     lists = Gazetteers(extractor.gazetteers.settings)
     lists.tries, lists.fuzzy = extractor.gazetteers.tries, extractor.gazetteers.fuzzy
     return {
-        "exact": lambda doc: lists.matches(doc),
-        "fuzzy": lambda doc: lists.similar(doc),
+        "exact": lambda doc: lists.matches([doc]),
+        "fuzzy": lambda doc: lists.similar([doc]),
         "functions": lambda doc: fresh.listed([doc]),
-        "all": lambda doc: fresh.read(doc),
+        "all": lambda doc: fresh.read([doc]),
         "names": lambda doc: token_features(fresh, doc),
     }
 

@@ -195,7 +195,7 @@ def test_of_whole_segments():
     features = FeatureSet(whole=["x:PREFIX1+", "x:VALUE & x:VALUE[-1]"])
     extractor = Extractor(features, tables=make_tables())
     doc = make_doc(NLP, "Ada", "Bob", "who")
-    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
+    found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
     names = {(i, j, name(k)) for k, (i, j) in enumerate(zip(found.start, found.end))}
     assert names == {
         *((i, j, "x:PREFIX1+=0") for i, j in ((0, 1), (0, 2), (1, 2))),
@@ -243,9 +243,9 @@ def test_a_table_that_is_read_already_is_left_alone(role):
 def test_an_extractor_in_a_pickle():
     extractor = Extractor(FeatureSet(["x:VALUE"]), tables=make_tables())
     doc = make_doc(NLP, "Ada", "who")
-    before = extractor.read(doc).keys["inside"].tolist()
+    before = extractor.read([doc]).keys["inside"].tolist()
     copy = pickle.loads(pickle.dumps(extractor))
-    assert copy.read(doc).keys["inside"].tolist() == before
+    assert copy.read([doc]).keys["inside"].tolist() == before
     assert before[0] != [0] == before[1]
 
 
@@ -253,10 +253,10 @@ def test_replaced_rows_are_read_after_clear():
     tables = make_tables()
     extractor = Extractor(FeatureSet(["x:VALUE"]), tables=tables)
     doc = make_doc(NLP, "Ada", "Eve")
-    before = extractor.read(doc).keys["inside"][:, 0].tolist()
+    before = extractor.read([doc]).keys["inside"][:, 0].tolist()
     tables.compile("x", [("eve", "0110")])
     extractor.clear()
-    assert extractor.read(doc).keys["inside"][:, 0].tolist() == before[::-1]
+    assert extractor.read([doc]).keys["inside"][:, 0].tolist() == before[::-1]
 
 
 def test_cache_overflow(monkeypatch):
@@ -267,8 +267,8 @@ def test_cache_overflow(monkeypatch):
     for first in (0, 20, 0):
         doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 20)])
         fresh.clear()
-        found = extractor.read(doc).keys["inside"]
-        assert found.tolist() == fresh.read(doc).keys["inside"].tolist()
+        found = extractor.read([doc]).keys["inside"]
+        assert found.tolist() == fresh.read([doc]).keys["inside"].tolist()
 
 
 def test_the_vocabulary_stays_as_it_is():

@@ -96,29 +96,30 @@ def test_reading(limit, monkeypatch):
     docs = make_docs()
     with monkeypatch.context() as patch:
         patch.setattr(WordCache, "is_on", False)
-        expected = [make_extractor().read(docs[0])]
-        expected += map(make_extractor().read, docs[1:])
+        expected = [make_extractor().read(docs[:1])]
+        expected += [make_extractor().read([doc]) for doc in docs[1:]]
     if limit is not None:
         for name in ("extractor.CACHE_BYTES", "gazetteers.words._CACHE_SIZE"):
             monkeypatch.setattr(f"spacy_hosemi.features.{name}", limit)
     for _ in range(2):
         extractor = make_extractor()
         with ThreadPoolExecutor(N_THREADS) as pool:
-            assert_same([*pool.map(extractor.read, docs)], expected)
+            found = pool.map(extractor.read, ([doc] for doc in docs))
+            assert_same([*found], expected)
 
 
 def test_reading_of_sentences_and_of_documents_together():
     docs = make_docs()
     parts = [[x.tokens for x in instances(doc, "sents")] for doc in docs]
-    expected = [*map(make_extractor().read_together, parts)]
+    expected = [*map(make_extractor().read, parts)]
     extractor = make_extractor()
     with ThreadPoolExecutor(N_THREADS) as pool:
-        assert_same([*pool.map(extractor.read_together, parts)], expected)
+        assert_same([*pool.map(extractor.read, parts)], expected)
 
 
 def test_what_prediction_reads_cannot_be_written():
     extractor = make_extractor()
-    extractor.read(make_docs()[0])
+    extractor.read([make_docs()[0]])
     lists, tables = extractor.gazetteers, extractor.tables
     found = [
         (trie, name) for trie, name in product(lists.tries.values(), ("keys", "source"))
@@ -139,9 +140,9 @@ def test_lists_are_replaced_while_others_read():
     expected = []
     for names in entries.values():
         lists.compile("exact", names, NLP)
-        expected.append({tuple(lists.matches(doc)["exact"].end) for doc in docs})
+        expected.append({tuple(lists.matches([doc])["exact"].end) for doc in docs})
     with ThreadPoolExecutor(N_THREADS) as pool:
-        found = [pool.submit(lists.matches, doc) for doc in docs * 5]
+        found = [pool.submit(lists.matches, [doc]) for doc in docs * 5]
         for n in (10, 30) * 5:
             lists.compile("exact", entries[n], NLP)
         ends = {tuple(future.result()["exact"].end) for future in found}

@@ -36,7 +36,7 @@ def make_extractor(*whole, entries=ENTRIES, **settings) -> Extractor:
 
 def spans_of(extractor, doc) -> list[tuple[int, int, str]]:
     """(start, end, name) of each feature of a segment."""
-    found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
+    found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
     names = map(name, range(len(found.keys)))
     return list(zip(found.start.tolist(), found.end.tolist(), names, strict=True))
 
@@ -199,7 +199,7 @@ def test_values_that_look_like_others():
     doc = make_doc(NLP, *words)
     extractor = make_extractor("LOWER*", "SUFFIX1*", "LOWER & LOWER[-1]", width=3)
     names = [name for *_, name in spans_of(extractor, doc)]
-    keys = extractor.read(doc).segments.keys.tolist()
+    keys = extractor.read([doc]).segments.keys.tolist()
     assert len(set(names)) == len(set(zip(names, keys))) == len(set(keys))
     assert "LOWER*=a\\ b a" in names
 
@@ -399,7 +399,7 @@ def test_every_window(docs, templates, width):
     key_of, of_key, name_of = {}, {}, {}
     for words in docs:
         doc = make_doc(NLP, *words)
-        found, name = extractor.read(doc).segments, segment_namer(extractor, doc)
+        found, name = extractor.read([doc]).segments, segment_namer(extractor, doc)
         triples = list(zip(found.start, found.end, found.template, strict=True))
         expected = {
             (i, j, t): values
@@ -444,7 +444,7 @@ def test_attributes_of_documents():
 
 def test_the_same_template_in_another_role():
     extractor = Extractor(FeatureSet(["LOWER"], ["LOWER"], ["LOWER"], ["LOWER"]))
-    reading = extractor.read(make_doc(NLP, "a"))
+    reading = extractor.read([make_doc(NLP, "a")])
     keys = [int(keys[0, 0]) for keys in reading.keys.values()]
     assert len({*keys, *reading.segments.keys.tolist()}) == 4
 
@@ -459,13 +459,13 @@ def test_pickle():
     copy = pickle.loads(pickle.dumps(extractor))
     doc = make_doc(NLP, "a", "Bb", "c")
     assert spans_of(copy, doc) == spans_of(extractor, doc) != []
-    left, right = (e.read(doc).segments.keys for e in (extractor, copy))
+    left, right = (e.read([doc]).segments.keys for e in (extractor, copy))
     assert left.tolist() == right.tolist()
 
 
 def test_keys_are_the_same_in_every_process():
     # saved models contain them
-    found = make_extractor("LOWER*", "TOKENS").read(make_doc(NLP, "Ada")).segments
+    found = make_extractor("LOWER*", "TOKENS").read([make_doc(NLP, "Ada")]).segments
     assert found.keys.tolist() == [3091036162701110472, 11516472665240424573]
 
 
@@ -497,10 +497,11 @@ def fuzzy_extractor():
 def test_documents_that_are_read_together(extractor, documents):
     """As each alone, one behind the other."""
     docs = [make_doc(NLP, *words) for words in documents or [[]]]
-    together, offset = extractor.read_together(docs), 0
+    together, offset = extractor.read(docs), 0
     found = zip(together.segments.start.tolist(), together.segments.end.tolist())
     expected_spans, expected_keys, strengths, rows = [], [], [], []
-    for reading, doc in zip(map(extractor.read, docs), docs, strict=True):
+    for doc in docs:
+        reading = extractor.read([doc])
         segments = reading.segments
         spans = zip(segments.start.tolist(), segments.end.tolist(), strict=True)
         expected_spans += [(i + offset, j + offset) for i, j in spans]

@@ -94,15 +94,15 @@ def test_what_it_reads(doc):
         [name.replace("LOWER", "LOWER{-2:3}", 1) for name in of_token]
         for of_token in expected
     ]
-    counts = (bag.read(doc).keys["start"] != 0).sum(axis=1)
+    counts = (bag.read([doc]).keys["start"] != 0).sum(axis=1)
     assert counts.tolist() == [len(of_token) for of_token in names]
 
 
 def test_documents_do_not_see_each_other():
     extractor = Extractor(FeatureSet(start=["LOWER{-9:9}"]))
     docs = [make_doc(NLP, *words) for words in (["a", "b"], [], ["c"], ["d", "a"])]
-    together = extractor.read_together(docs).keys["start"]
-    alone = [extractor.read(doc).keys["start"] for doc in docs]
+    together = extractor.read(docs).keys["start"]
+    alone = [extractor.read([doc]).keys["start"] for doc in docs]
     assert together.tolist() == np.concatenate(alone).tolist()
 
 

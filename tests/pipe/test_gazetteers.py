@@ -455,7 +455,7 @@ def test_cells_are_sums_of_the_features_of_segments():
     for eg in examples:
         doc = eg.predicted
         (potentials,) = pipe.model.predict([doc])
-        segments = weights.extractor.read(doc).segments
+        segments = weights.extractor.read([doc]).segments
         expected = np.zeros((len(doc) + 1, len(doc) + 1, 3))
         name = segment_namer(weights.extractor, doc)
         for k, (i, j) in enumerate(zip(segments.start, segments.end)):
@@ -786,9 +786,9 @@ def test_a_list_of_training_spans():
     )
     lists = pipe.weights.extractor.gazetteers
     docs = [eg.predicted for eg in examples]
-    in_training = [len(lists.matches(doc, is_train=True).start) for doc in docs]
+    in_training = [len(lists.matches([doc], is_train=True).start) for doc in docs]
     assert in_training == [1, 1, 0, 0]
-    assert [len(lists.matches(doc).start) for doc in docs] == [1, 1, 1, 0]
+    assert [len(lists.matches([doc]).start) for doc in docs] == [1, 1, 1, 0]
     everything = list(make_training_spans()(examples))
     assert [text for text, _ in everything] == ["Oslo", "Oslo", "Rome", "Ada"]
     assert [doc for _, doc in everything] == docs

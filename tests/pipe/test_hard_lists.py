@@ -151,7 +151,7 @@ def test_only_exact_matches_are_entities():
     pipe = make_pipe(["a b c"], fuzzy={"threshold": 0.5})
     lists = pipe.weights.extractor.gazetteers
     doc = make_doc(NLP, "a", "b", ".")
-    assert len(lists.similar(doc).start)
+    assert len(lists.similar([doc]).start)
     assert lists.entities(doc) == []
 
 

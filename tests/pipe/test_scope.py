@@ -214,7 +214,7 @@ def test_gazetteer_matches_never_cross_a_sentence():
     found = [
         (instance.start + i, instance.start + j)
         for instance in instances(doc, "sents")
-        for m in [pipe.weights.extractor.gazetteers.matches(instance.tokens)]
+        for m in [pipe.weights.extractor.gazetteers.matches([instance.tokens])]
         for i, j in zip(m.start.tolist(), m.end.tolist())
     ]
     assert sorted(found) == [(0, 2), (1, 2), (3, 4)]
@@ -233,8 +233,8 @@ def test_an_entry_does_not_vote_for_its_document_in_another_sentence():
     nlp.initialize(lambda: [example])
     matches = nlp.get_pipe("hosemi").weights.extractor.gazetteers.matches
     for instance in instances(example.predicted, "sents"):
-        assert len(matches(instance.tokens).start) == 1
-        assert len(matches(instance.tokens, is_train=True).start) == 0
+        assert len(matches([instance.tokens]).start) == 1
+        assert len(matches([instance.tokens], is_train=True).start) == 0
 
 
 def test_sentence_starts_must_be_set():

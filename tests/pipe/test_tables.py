@@ -182,7 +182,7 @@ def test_copies_have_tables_of_their_own(copied, trained):
     doc = make_doc(trained, "Xor", "again")
 
     def read(weights):
-        keys = weights.extractor.read(doc).keys["inside"]
+        keys = weights.extractor.read([doc]).keys["inside"]
         return [bool(keys[i, -1]) for i in range(2)]
 
     assert read(pipe.weights) == read(other) == [True, False]

@@ -179,7 +179,7 @@ def test_cells_are_sums_of_the_features_of_segments():
     for eg in examples:
         doc = eg.predicted
         (potentials,) = pipe.model.predict([doc])
-        segments = weights.extractor.read(doc).segments
+        segments = weights.extractor.read([doc]).segments
         name = segment_namer(weights.extractor, doc)
         expected = np.zeros((len(doc) + 1, len(doc) + 1, 3))
         for k, (i, j) in enumerate(zip(segments.start, segments.end, strict=True)):

@@ -159,19 +159,15 @@ class Gazetteers:
             index = FuzzyIndex.build(fuzzy, words.texts, sources)
             self.fuzzy = {**self.fuzzy, name: index}
 
-    def matches(self, doc: Doc, is_train: bool = False) -> Matches:
-        """All matches of all lists.
+    def matches(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
+        """All matches of all lists; none crosses the border of two documents.
 
-        doc (Doc): n tokens.
-        is_train (bool): Leave out entries that come from this document alone, and those
+        docs (Sequence[Doc]): Of n tokens together.
+        is_train (bool): Leave out entries that come from a document alone, and those
             that `dropout` ignores.
-        RETURNS (Matches): Sorted by list, start and length.
+        RETURNS (Matches): Sorted by list, start and length; in tokens of concatenated
+            documents.
         """
-        return self.matches_together([doc], is_train)
-
-    def matches_together(self, docs: Sequence[Doc], is_train: bool = False) -> Matches:
-        """RETURNS (Matches): As `matches`, in tokens of concatenated documents; no
-        match crosses the border of two documents."""
         names = tuple(self.settings)
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
@@ -196,21 +192,13 @@ class Gazetteers:
             found = np.take(found, np.argsort(found[0], kind="stable"), axis=1)
         return Matches(names, *found)
 
-    def similar(self, doc: Doc, is_train: bool = False) -> FuzzyMatches:
+    def similar(self, docs: Sequence[Doc], is_train: bool = False) -> FuzzyMatches:
         """All segments that resemble entries of fuzzy lists.
 
-        doc (Doc): n tokens.
-        is_train (bool): As for `matches`.
-        RETURNS (FuzzyMatches): Sorted by list, start and length; with the most similar
-            entry of each segment.
+        docs (Sequence[Doc]), is_train (bool): As for `matches`.
+        RETURNS (FuzzyMatches): Document by document, sorted by list, start and length;
+            with the most similar entry of each segment.
         """
-        return self.similar_together([doc], is_train)
-
-    def similar_together(
-        self, docs: Sequence[Doc], is_train: bool = False
-    ) -> FuzzyMatches:
-        """RETURNS (FuzzyMatches): As `similar`, in tokens of concatenated documents,
-        document by document."""
         if not self.fuzzy:
             return self._nothing_similar
         names = tuple(self.settings)
@@ -245,7 +233,7 @@ class Gazetteers:
         """
         if not self.has_hard:
             return []
-        found, labels = self.matches(doc), self._labels
+        found, labels = self.matches([doc]), self._labels
         spans = zip(found.start.tolist(), found.end.tolist(), found.lists.tolist())
         hard = [(i, j, labels[k]) for i, j, k in spans if labels[k] is not None]
         return sorted(hard, key=lambda span: (span[0] - span[1], span[0]))
