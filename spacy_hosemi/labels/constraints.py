@@ -28,9 +28,10 @@ def to_constraints(
     RETURNS (Optional[Constraints]): None if there are none. With `outside = "none"`
         blocked tokens, and no others, are outside; use potentials `with_outside`.
     """
-    found, is_outside = _not_across(known.borders, inventory, n_tokens), known.outside()
+    found = _not_across(known.borders, inventory, n_tokens)
     if known.required:
         found = require(known.required, inventory, found, n_tokens)
+    is_outside = known.outside()
     if is_outside is not None:
         found = _block(is_outside, inventory, found)
     if known.excluded and not inventory.on_tokens:
