@@ -13,11 +13,11 @@ from spacy_hosemi.prediction.limits import choose_spans
 
 from .. import oracles
 from ..helpers import (
-    SMALL,
     as_problem,
     assert_gradient,
     make_doc,
     make_examples,
+    make_nlp,
     randomize,
     triples,
 )
@@ -32,12 +32,10 @@ WORDS = "abc.-"
 def make_pipe(entries, label="A", mode="hard", fuzzy=None, nlp=None, **config):
     """A component with random weights and the list "x"."""
     x = {"@misc": LIST, "attr": "LOWER", "mode": mode, "label": label}
-    model = {"gazetteers": {"x": {**x, "fuzzy": fuzzy}}, "features": SMALL}
-    nlp = nlp or spacy.blank("en")
-    pipe = nlp.add_pipe("hosemi", config={"model": model, **config})
-    examples = make_examples(NLP, MARKED)
-    readers = {"x": lambda: entries}
-    pipe.initialize(lambda: examples, nlp=NLP, gazetteers=readers)
+    model = {"gazetteers": {"x": {**x, "fuzzy": fuzzy}}}
+    nlp = make_nlp(nlp=nlp, model=model, **config)
+    pipe, examples = nlp.get_pipe("hosemi"), make_examples(NLP, MARKED)
+    pipe.initialize(lambda: examples, nlp=NLP, gazetteers={"x": lambda: entries})
     randomize(pipe)
     return pipe
 
