@@ -15,7 +15,7 @@ from ..strategies import EXACT, KINDS, random_problem
 from .problems import LABELS, all_segments, as_core, make_automaton, n_of, raises
 from .test_inference import largest_errors
 from .test_kbest import as_lists
-from .test_lanes import by_marginals, problem_of_lanes
+from .test_segment_probabilities import by_marginals, problem_of_lanes
 
 N_PROBLEMS = n_of(400)
 
