@@ -28,8 +28,8 @@ from .helpers import (
     randomize,
     references,
 )
-from .pipe.test_hierarchy import LABELS as LEAVES
-from .pipe.test_hierarchy import examples_of, make_tree_nlp
+from .hierarchy.test_component import LABELS as LEAVES
+from .hierarchy.test_component import examples_of, make_tree_nlp
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from spacy_hosemi.features import Extractor, FeatureSet
 from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.naming import feature_names, token_features
 
+from ..features.test_features import NLP, docs_n
 from ..helpers import (
     SMALL,
     assert_gradient,
@@ -21,7 +22,6 @@ from ..helpers import (
     make_trained,
     randomize,
 )
-from ..test_features import NLP, docs_n
 from .test_functions import assert_same_predictions, by_name
 
 BAG = {**SMALL, "start": ["BIAS", "LOWER{-2:3}"], "within": ["LOWER{-1:1}"]}

@@ -43,10 +43,10 @@ from spacy_hosemi.model.kernels.sparse_steps import Freedom
 from spacy_hosemi.model.observed_features import NO_PLACES
 from spacy_hosemi.model.weights.pairs import Pairs
 
-from . import oracles
-from .core.problems import as_core
-from .helpers import numeric_gradient
-from .strategies import random_forest, random_patterns, random_problem
+from .. import oracles
+from ..core.problems import as_core
+from ..helpers import numeric_gradient
+from ..strategies import random_forest, random_patterns, random_problem
 
 INF = float("inf")
 ROLES = ("inside", "start", "end", "within")

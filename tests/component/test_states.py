@@ -17,9 +17,9 @@ from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.state import Published
 
 from ..helpers import initialize, make_doc, make_examples, make_nlp, make_trained
+from ..hierarchy.test_component import TREE, example, examples_of
 from ..test_saved_models import FOLDERS, make_example
 from ..test_saved_models import make_doc as make_saved_doc
-from .test_hierarchy import TREE, example, examples_of
 
 N_THREADS = 8
 WORDS = "Ada Charles London Paris met wrote in to Babbage York".split()

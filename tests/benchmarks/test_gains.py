@@ -5,8 +5,8 @@ import numpy as np
 from spacy_hosemi import core
 from spacy_hosemi.labels.gold import Gold
 
-from . import oracles
-from .helpers import as_problem, import_script
+from .. import oracles
+from ..helpers import as_problem, import_script
 
 gains = import_script("benchmarks/pattern_gains.py")
 pattern_gains = gains.pattern_gains

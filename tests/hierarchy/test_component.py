@@ -13,6 +13,8 @@ from spacy.training import Example
 from spacy_hosemi.hierarchy.hierarchy import make_hierarchy
 from spacy_hosemi.hierarchy.tree import make_tree_reader
 
+from ..component.test_gazetteers import use_lists, write
+from ..component.test_serialize import THROUGH
 from ..helpers import (
     SMALL,
     averaged,
@@ -23,8 +25,6 @@ from ..helpers import (
     make_trained,
     triples,
 )
-from .test_gazetteers import use_lists, write
-from .test_serialize import THROUGH
 
 MARKED = (
     "[PER/first Ada] wrote to [PER/last Babbage] in [LOC/city London] .",

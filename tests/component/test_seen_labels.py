@@ -16,7 +16,7 @@ from ..helpers import (
     make_nlp,
     triples,
 )
-from .test_hierarchy import MARKED, TREE, fit_on, predicted
+from ..hierarchy.test_component import MARKED, TREE, fit_on, predicted
 from .test_serialize import THROUGH
 
 SEEN = {"all_labels": False, "min_count": 1}

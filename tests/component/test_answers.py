@@ -23,7 +23,7 @@ from ..helpers import (
     random_pipe,
     triples,
 )
-from .test_hierarchy import make_tree_nlp
+from ..hierarchy.test_component import make_tree_nlp
 
 NLP = spacy.blank("en")
 MARKED = ("[A a b] c [B b] .", "a [B b a] c - [A c]", "c [A c c] a [B a]")

@@ -7,8 +7,9 @@ from spacy_hosemi.core import score, viterbi
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
 from spacy_hosemi.model.weights.vector import as_vector
 
-from . import oracles
-from .helpers import (
+from .. import oracles
+from ..component.test_gazetteers import CITIES, MARKED, PLAIN, use_lists, write
+from ..helpers import (
     as_problem,
     averaged,
     import_script,
@@ -16,7 +17,6 @@ from .helpers import (
     lbfgs,
     make_nlp,
 )
-from .pipe.test_gazetteers import CITIES, MARKED, PLAIN, use_lists, write
 
 opinion_pool = import_script("benchmarks/opinion_pool.py")
 features_of_lists = opinion_pool.features_of_lists

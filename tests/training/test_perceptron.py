@@ -16,8 +16,8 @@ from spacy_hosemi.training.objectives import (
     perceptron,
 )
 
-from . import oracles
-from .core.problems import (
+from .. import oracles
+from ..core.problems import (
     FIELDS,
     as_core,
     given_columns,
@@ -25,8 +25,8 @@ from .core.problems import (
     make_automaton,
     zeros,
 )
-from .helpers import find, make_examples, make_nlp, make_trained, numeric_gradient
-from .strategies import random_constraints, random_problem
+from ..helpers import find, make_examples, make_nlp, make_trained, numeric_gradient
+from ..strategies import random_constraints, random_problem
 
 PERCEPTRON = {"@misc": "spacy_hosemi.perceptron.v1"}
 

@@ -18,8 +18,8 @@ from spacy_hosemi.labels.inventory import ENCODINGS, LabelInventory
 from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.labels.whitespace import whitespace
 
-from . import oracles
-from .helpers import as_problem, make_doc, make_examples
+from .. import oracles
+from ..helpers import as_problem, make_doc, make_examples
 
 NLP = spacy.blank("en")
 

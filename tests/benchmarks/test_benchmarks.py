@@ -24,7 +24,7 @@ from spacy.vocab import Vocab
 
 from spacy_hosemi.features import make_features
 
-from .conftest import ROOT
+from ..conftest import ROOT
 
 FIT = "--overrides initialize.components.hosemi.fit.max_iter=1"
 RUNS = [

@@ -17,11 +17,11 @@ from spacy_hosemi.hierarchy.decoder import FlattenedDecoder
 from spacy_hosemi.hierarchy.weights import level_weights_of
 from spacy_hosemi.prediction.records import find_records
 
+from ..component.test_bags import BAG
+from ..component.test_functions import SIZES, WORDS
 from ..helpers import make_doc, triples
 from ..strategies import n_of
-from .test_bags import BAG
-from .test_functions import SIZES, WORDS
-from .test_hierarchy import LABELS, MARKED, example, make_tree_nlp
+from .test_component import LABELS, MARKED, example, make_tree_nlp
 from .test_online_tree import make_online, train
 
 DEEP = (

@@ -16,7 +16,7 @@ from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights.storage import size_of
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-from .helpers import (
+from ..helpers import (
     SMALL,
     TRAIN,
     initialize,

@@ -17,10 +17,10 @@ from spacy_hosemi.training.objectives import (
     make_log_likelihood,
 )
 
-from . import oracles
-from .core.problems import as_core
-from .helpers import numeric_gradient
-from .strategies import random_constraints, random_problem
+from .. import oracles
+from ..core.problems import as_core
+from ..helpers import numeric_gradient
+from ..strategies import random_constraints, random_problem
 
 FIELDS = ("inside", "start", "end", "length", "tail", "pattern")
 

@@ -24,7 +24,7 @@ from spacy_hosemi.features.attributes import (
 from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.naming import feature_names
 
-from .helpers import make_doc
+from ..helpers import make_doc
 
 NLP = spacy.blank("en")
 KEY_ADA, KEY_MET = 13_359_791_049_826_450_833, 18_364_268_105_451_219_304

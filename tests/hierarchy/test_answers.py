@@ -10,7 +10,7 @@ import pytest
 from spacy.tokens import Span
 
 from ..helpers import make_doc, make_nlp, triples
-from .test_hierarchy import AT_ONCE, LABELS, MARKED, TREE, fit_on, make_tree_nlp
+from .test_component import AT_ONCE, LABELS, MARKED, TREE, fit_on, make_tree_nlp
 
 ALL = 100_000
 TEXTS = ("Ada met Babbage", "Mary", "", "in New York")

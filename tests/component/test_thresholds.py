@@ -14,7 +14,7 @@ from spacy_hosemi.prediction.thresholds import (
     write_thresholds,
 )
 
-from .helpers import (
+from ..helpers import (
     initialize,
     lbfgs,
     make_examples,

@@ -16,7 +16,7 @@ from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 from spacy_hosemi.model.weights.pairs import Pairs
 
 from ..helpers import make_doc, make_nlp
-from .test_hierarchy import LABELS, MARKED, TREE, example, examples_of, gold, predicted
+from .test_component import LABELS, MARKED, TREE, example, examples_of, gold, predicted
 
 RATE = 0.5
 

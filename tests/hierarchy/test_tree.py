@@ -12,7 +12,7 @@ from spacy_hosemi.hierarchy.tree import (
     split_labels,
 )
 
-from .strategies import random_forest
+from ..strategies import random_forest
 
 PEOPLE = {"artist": "person", "author": "person", "poet": "author", "city": "place"}
 

@@ -13,9 +13,9 @@ from spacy.training import Example
 
 from .. import oracles
 from ..helpers import as_problem, make_doc, make_nlp, make_trained, triples
+from ..hierarchy.test_component import make_tree_nlp
+from ..hierarchy.test_leaves import levels
 from .test_answers import CONFIGS, NLP, make_pipe
-from .test_hierarchy import make_tree_nlp
-from .test_leaves import levels
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 EXPECTED = FIXTURES / "unknown_labels.jsonl"

@@ -5,7 +5,7 @@ start and its end: every state that a prediction read is kept, and predicts once
 one thread. Sizes come from the environment, for longer runs:
 
     export HOSEMI_THREADS=8 HOSEMI_DOCS=20000 HOSEMI_RUNS=10
-    python -m pytest tests/pipe/test_training_beside.py
+    python -m pytest tests/component/test_training_beside.py
 """
 
 import os

@@ -23,7 +23,7 @@ from spacy_hosemi.model.weights.packing import (
 )
 from spacy_hosemi.model.weights.storage import FORMAT, to_bytes
 
-from .helpers import (
+from ..helpers import (
     TRAIN,
     assert_gradient,
     change_weights,

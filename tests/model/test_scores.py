@@ -15,7 +15,7 @@ from spacy_hosemi.model.weights.potentials import score_rows
 from spacy_hosemi.model.weights.token_scores import TokenScores
 from spacy_hosemi.training import feature_selection as selection
 
-from .helpers import (
+from ..helpers import (
     TRAIN,
     change_weights,
     initialize,

@@ -12,7 +12,7 @@ from spacy_hosemi.training import averaged as training
 from spacy_hosemi.training.averaged import make_averaged
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-from .helpers import (
+from ..helpers import (
     SMALL,
     averaged,
     initialize,
