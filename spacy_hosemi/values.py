@@ -130,7 +130,7 @@ class Text:
             found.encode("utf8")
         except UnicodeEncodeError:
             raise Unfit from None
-        return found
+        return str.__str__(found)  # of a subclass, plain text
 
 
 class ListOf:

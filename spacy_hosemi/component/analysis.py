@@ -134,7 +134,7 @@ class Analyzing:
         decoder = self.decoder
         schema = decoder.state.schema
         projection = schema.projection
-        args = schema.inventory, self.settings.scope, projection.names()
+        args = schema.inventory, decoder.options.scope, projection.names()
         corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
         (prediction,) = finish(decoder.steps([doc], corrections or None))
         remove_excluded(doc, corrections)

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from spacy.tokens import Doc
 
-from ..errors import Errors, Warnings
+from ..errors import Warnings
 from ..labels.inventory import Span
+from ..values import Whole, read
 from .posterior import InstancePosterior, Option, max_listed
 
 if TYPE_CHECKING:
@@ -62,8 +63,7 @@ def most_probable(posteriors: Posteriors, k: int) -> list[Alternative]:
     RETURNS (List[Alternative]): Best first.
     RAISES (ValueError): HS043 k.
     """
-    if k < 1:
-        raise ValueError(Errors.HS043.format(name="k", found=k, expected=">= 1"))
+    k = read("k", Whole(1), k)
     best: list[Option] = [(0.0, ())]
     options = (one.most_probable(k) for one in posteriors)
     best = reduce(lambda left, right: _best_pairs(left, right, k), options, best)

@@ -248,11 +248,11 @@ def test_an_untrained_model():
         assert pipe.to_rows(doc, 3) == []
 
 
-@pytest.mark.parametrize("k", [0, -1])
+@pytest.mark.parametrize("k", [0, -1, 2**70, 1.0, math.nan, True, "2", None])
 def test_k_out_of_range(k):
     pipe, doc = pipe_of("segments"), make_doc(NLP, "a")
     for of_doc in (doc, make_doc(NLP)):
-        with pytest.raises(ValueError, match=f"HS043.*k is {k}; expected >= 1"):
+        with pytest.raises(ValueError, match="HS043.*k is .*; expected a whole"):
             pipe.kbest(of_doc, k)
         with pytest.raises(ValueError, match="HS043"):
             pipe.to_rows(of_doc, k)

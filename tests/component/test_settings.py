@@ -514,3 +514,10 @@ def test_defaults_and_meanings():
             assert one.meaning.endswith(".")
             assert one.kind.expected
     assert {x for x in DEFAULT_CONFIG if x in NAMES} == set(NAMES)
+
+
+def test_text_of_another_class_is_kept_as_plain_text():
+    """Else a saved or copied component would need that class."""
+    pipe = make_nlp().get_pipe("hosemi")
+    pipe.spans_key = np.str_("$key")
+    assert type(pipe.spans_key) is str and pipe.spans_key == "$key"
