@@ -40,7 +40,8 @@ are the same, as above; so weights that are trained are compared, too. What is m
 
 **Memory**: the peak of what is allocated to load a model and train it online, in MB:
 updates alone, and with a prediction after each. Beside the weights there are gradients,
-squares and averages of them; a prediction needs a copy that updates do not change.
+squares and averages of them; a prediction needs a copy that updates do not change. The
+last column has the difference in multiples of the memory of the weights.
 
 The exit code is 1 if any result differs or fails.
 """
@@ -211,7 +212,7 @@ def compare_memory(builds: Sequence[Build], args: argparse.Namespace) -> bool:
         peaks = before["peak"], after["peak"]
         rows.append([name, weights, *peaks, more / weights])
     columns = ["online training", "weights, MB|.1f", "before, MB|.1f", "after, MB|.1f"]
-    print(table([*columns, "more, by weights|.2f"], rows))
+    print(table([*columns, "difference, weights|.2f"], rows))
     return True
 
 

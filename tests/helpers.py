@@ -4,6 +4,7 @@ import functools
 import heapq
 import itertools
 import re
+import time
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -210,9 +211,9 @@ def numeric_gradient(function, x, step=1e-5) -> np.ndarray:
 
 
 def assert_gradient(pipe, examples, atol=1e-6) -> np.ndarray:
-    """The derivatives at the weights of a component equal central differences: along
-    random directions, none of which is 0 for any weight, so that each wrong
-    derivative is seen in all of them. RETURNS: The derivatives by the matrix."""
+    """The derivatives at the weights of a component equal central differences along
+    random directions. Each direction moves all weights, and so shows each derivative
+    that is wrong. RETURNS: The derivatives by the matrix."""
     weights = pipe.get_weights()
     value, gradient = pipe.value_and_gradient(examples)
 
@@ -229,6 +230,22 @@ def assert_gradient(pipe, examples, atol=1e-6) -> np.ndarray:
     pipe.set_weights(weights)
     matrix = pipe.weights.matrix
     return gradient[: matrix.size].reshape(matrix.shape)
+
+
+def assert_linear(function, few, many, times) -> None:
+    """A function takes linear time, but for a factor of 6, which is for caches of the
+    processor and noise.
+
+    few, many: Arguments; the second one is `times` as large.
+    """
+
+    def seconds(argument):
+        before = time.thread_time()
+        function(argument)
+        return max(time.thread_time() - before, 2e-5)
+
+    limit = 6 * times * min(seconds(few) for _ in range(3))
+    assert any(seconds(many) < limit for _ in range(3))
 
 
 def hide(examples) -> list[Example]:

@@ -91,8 +91,8 @@ def shift(spans: Iterable[tuple[int, int, str]], by: int) -> list[tuple[int, int
 
 
 class _Document:
-    """A document, with a cache of what its sentences read, which takes time for the
-    whole document."""
+    """A document, with a cache of what its sentences read: to read it anew takes time
+    for the whole document."""
 
     def __init__(self, doc: Doc) -> None:
         self.doc = doc

@@ -77,7 +77,7 @@ def require(
 
 
 def names_of(spans: Sequence[Span], inventory: LabelInventory, n_tokens: int) -> Bools:
-    """The names with which a segmentation has some spans.
+    """The names that each token may have if a segmentation has some spans.
 
     spans (Sequence[Tuple[int, int, str]]): Spans that do not overlap.
     n_tokens (int): n.

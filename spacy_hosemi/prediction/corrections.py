@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
+from ..core.arguments import is_whole
 from ..errors import Errors
 from ..features.instances import instances
 from ..labels.inventory import LabelInventory
@@ -89,6 +89,6 @@ def _read_span(
 
 
 def _wrong_place(start: Any, end: Any, doc: Doc) -> str:
-    if not all(isinstance(x, (int, np.integer)) for x in (start, end)):
+    if not (is_whole(start) and is_whole(end)):
         return "where start and end are no whole numbers"
     return "" if 0 <= start < end <= len(doc) else "which is out of range"

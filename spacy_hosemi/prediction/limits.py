@@ -76,12 +76,14 @@ def _require(
     ones."""
     if not spans:
         return known
-    # Usually all are possible together. Otherwise a few are not, which halving finds.
+    # Usually all are possible together. Otherwise halving finds the few that are not.
     tried = PartialLabels(tuple(sorted(spans))).merge(known)
     if _is_possible(tried, potentials, automaton, inventory):
         return tried
+    if len(spans) == 1:
+        return known
     middle = len(spans) // 2
-    for some in (spans[:middle], spans[middle:]) if middle else ():
+    for some in (spans[:middle], spans[middle:]):
         known = _require(some, known, potentials, automaton, inventory)
     return known
 

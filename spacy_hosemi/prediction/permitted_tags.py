@@ -126,8 +126,11 @@ class _Trackers:
         self._goes_on = goes_on & (self._label[:, None] == self._tag_label)
 
     def closes_excluded(self, p: int, tracker: Ints) -> Bools:
-        """RETURNS (bool [K]): Whether a span that ends before token p is excluded, by
-        tracker (int [K])."""
+        """Whether a span that ends before token p is excluded.
+
+        tracker (int [K]): What the tokens before p have left open.
+        RETURNS (bool [K]): For each.
+        """
         end = int(self._last[p])
         return np.array([end in self._ends[k] for k in tracker.tolist()], bool)
 

@@ -244,12 +244,10 @@ def confidence_steps(
     else:
         index = inventory.index
         segments = [[(i, j, index[label]) for i, j, label in some] for some in moved]
-        steps = probability_steps(automaton, given[0], segments, given[1])
-        found = yield from steps
+        found = yield from probability_steps(automaton, given[0], segments, given[1])
     for problem, some, probs in zip(problems, moved, found):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
-        if problem.corrections.required:
-            kept = {*problem.corrections.required}
+        if kept := {*problem.corrections.required}:
             probs[:] = [1.0 if x in kept else p for x, p in zip(some, probs)]
     return [[min(p, 1.0) for p in probs] for probs in found]
 

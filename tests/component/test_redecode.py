@@ -217,6 +217,7 @@ def test_what_is_given():
         ([], [(2, 2, "A")], "HS095.*forbid has.*which is out of range"),
         ([], [(-1, 2, None)], "HS095.*forbid has.*which is out of range"),
         ([(0.0, 2, "A")], [], "HS095.*no whole numbers"),
+        ([], [(False, True, "A")], "HS095.*no whole numbers"),
         ([(0, 2)], [], "HS095.*which is no span"),
         ([3], [], "HS095.*which is no span"),
         ([(1, 3, "A")], [], "HS095.*begins or ends with whitespace"),

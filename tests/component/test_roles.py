@@ -18,6 +18,7 @@ from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
 from spacy_hosemi.model.weights import potentials
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
+from spacy_hosemi.model.weights.token_scores import TokenScores
 
 from .. import oracles
 from ..helpers import (
@@ -253,15 +254,22 @@ def test_tags_have_no_inside():
     assert_gradient(pipe, examples)
 
 
-def test_roles_without_templates_cost_nothing():
+def test_roles_without_templates_cost_nothing(monkeypatch):
     """No scores, in training and prediction."""
     plain = {**WITHIN, "within": []}
     pipe, examples = make_random(features=plain)
     doc = examples[0].predicted
     assert set(read_docs(pipe.weights, [doc]).tokens) == {"inside", "start", "end"}
-    pipe.model.predict([doc])
-    found = pipe.weights.cached(potentials._token_scores)
-    assert found.roles == ("inside", "start", "end")
+    state, made = pipe.weights, []
+
+    class Recorded(TokenScores):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(potentials, "TokenScores", Recorded)
+    potentials.score_docs(state, [doc])
+    assert [scores.roles for scores in made] == [("inside", "start", "end")]
 
 
 def test_features_of_tokens_include_those_within():

@@ -13,8 +13,10 @@ import spacy
 from thinc.api import Adam
 
 from spacy_hosemi.hierarchy.decoder import make_decoder
+from spacy_hosemi.hierarchy.tree_trainer import TreeTrainer
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.state import Published
+from spacy_hosemi.training.trainer import Trainer
 
 from ..helpers import initialize, make_doc, make_examples, make_nlp, make_trained
 from ..hierarchy.test_component import TREE, example, examples_of
@@ -36,16 +38,17 @@ class Recorder:
 
     def __init__(self, pipe, monkeypatch):
         self.states, self.times, self._lock = [pipe.state], [0.0], Lock()
-        publish = pipe._trainer.publish
+        kind = TreeTrainer if pipe.hierarchy else Trainer
+        publish = kind.publish
 
-        def recorded():
-            state = publish()
+        def recorded(trainer):
+            state = publish(trainer)
             with self._lock:
                 self.states.append(state)
                 self.times.append(time.perf_counter())
             return state
 
-        monkeypatch.setattr(pipe._trainer, "publish", recorded)
+        monkeypatch.setattr(kind, "publish", recorded)
 
     def between(self, start, end):
         """States that may have been the present one at some time from start to end."""

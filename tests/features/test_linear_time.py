@@ -5,7 +5,6 @@ characters take 50 or 2,500 times as long.
 """
 
 import re
-import time
 
 import hypothesis.strategies as st
 import pytest
@@ -33,8 +32,11 @@ from spacy_hosemi.features.attributes import (
 from spacy_hosemi.features.gazetteers.entry_words import entry_words
 from spacy_hosemi.features.naming import token_features
 
+from ..helpers import assert_linear
+
 NLP = spacy.blank("en")
 FEW, MANY = 400, 20_000
+TIMES = MANY // FEW
 
 # Without the attributes of spaCy's that are computed when a lexeme is made.
 VOCAB = Vocab()
@@ -84,25 +86,12 @@ def texts(kind: str, form: str) -> list[str]:
     return [FORMS[form].format((signs * (n // len(signs) + 1))[:n]) for n in sizes]
 
 
-def seconds(function, *args) -> float:
-    """CPU time of this thread, at least 20 us."""
-    before = time.thread_time()
-    function(*args)
-    return max(time.thread_time() - before, 2e-5)
-
-
-def assert_linear(function, few, many) -> None:
-    """Linear but for a factor of 6, which is for caches of the processor and noise."""
-    limit = 6 * MANY / FEW * min(seconds(function, few) for _ in range(3))
-    assert any(seconds(function, many) < limit for _ in range(3))
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_attributes(kind, form):
     few, many = (VOCAB[text] for text in texts(kind, form))
     for read in LEXEME_ATTRIBUTES.values():
-        assert_linear(read, few, many)
+        assert_linear(read, few, many, TIMES)
 
 
 # --- the patterns that were rewritten, as they were ---------------------------------
@@ -219,7 +208,7 @@ def parts(extractor) -> dict:
 def test_a_long_token(kind, form, extractor):
     few, many = (Doc(VOCAB, [text], [False]) for text in texts(kind, form))
     for read in parts(extractor).values():
-        assert_linear(read, few, many)
+        assert_linear(read, few, many, TIMES)
 
 
 @pytest.mark.parametrize("kind", ["letters", "digits", "hyphens", "Chinese characters"])
@@ -229,10 +218,10 @@ def test_many_tokens_that_are_one_word(kind, extractor):
         Doc(VOCAB, list(text), [False] * len(text)) for text in texts(kind, "alone")
     )
     for name in ("exact", "fuzzy"):
-        assert_linear(parts(extractor)[name], few, many)
+        assert_linear(parts(extractor)[name], few, many, TIMES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_entries(kind):
     few, many = texts(kind, "between letters")
-    assert_linear(lambda text: entry_words([text], "ALNUM", NLP), few, many)
+    assert_linear(lambda text: entry_words([text], "ALNUM", NLP), few, many, TIMES)

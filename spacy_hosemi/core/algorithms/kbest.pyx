@@ -30,8 +30,9 @@ def kbest(automaton, potentials, k, constraints=None):
     k (int): How many; fewer if no more are possible.
     constraints (Optional[Constraints]): What a segmentation may contain.
     RETURNS (List[Tuple[List[Tuple[int, int, int]], float]]): Segments, as `viterbi`
-        gives them, and score; distinct, best first, equal ones by its tie rule. Which
-        ones of the lowest score are left out, if some are, is not said.
+        gives them, and score; distinct, best first, equal ones by its tie rule. Where
+        more than k have the k-th score or a higher one, any of those with the k-th
+        score may be missing.
     RAISES (ValueError): HS026 k, which times n is at most 10,000,000; and as
         `log_partition`.
     """
