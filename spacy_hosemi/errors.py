@@ -435,6 +435,21 @@ class Errors(metaclass=_Coded):
         "the loss is {found} after {steps} steps, not a number. Raise fit.l2, "
         "or look for features with extreme values."
     )
+    HS180 = (
+        "examples are pairs of a text and its spans ({found}), and nlp is None; "
+        "expected the pipeline, whose tokenizer cuts the texts. Call "
+        "hosemi.fit(examples, nlp=nlp)."
+    )
+    HS181 = (
+        "hosemi.fit got {found}; expected settings among {expected}, or a fit function "
+        "as fit= without settings. Settings of the component itself belong in "
+        "nlp.add_pipe(.., config=..)."
+    )
+    HS182 = (
+        "{name} has {found}; expected a pair (text, [(start, end, label), ..]) with "
+        "0 <= start < end <= len(text) in characters, no two spans overlapping. "
+        "Correct it."
+    )
     # prediction and persistence
     HS060 = (
         "no segmentation of the document that begins with {text!r} is possible under "

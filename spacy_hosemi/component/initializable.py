@@ -15,6 +15,7 @@ from ..model.weights.storage import unread
 from ..prediction.thresholds import check_labels
 from ..training.corpus import annotate, read_corpus
 from ..training.data_checks import (
+    check_corpus_ends,
     check_fit,
     is_init_labels,
     warn_crossing,
@@ -39,8 +40,12 @@ class Initializable(Optimizable):
         readers: tuple[Any, Any],
         fit: Callable[..., Any] | None,
         hierarchy: Callable[[], dict[str, str]] | None,
+        *,
+        is_from_config: bool = True,
     ) -> bool:
-        """See `HighOrderSemiCRF.initialize`. RETURNS (bool): Whether a fit was made."""
+        """See `HighOrderSemiCRF.initialize`; is_from_config: whether the config of the
+        pipeline says where the examples come from. RETURNS (bool): Whether a fit was
+        made."""
         if nlp is not None:
             self.show_in(nlp)
         key = self.settings.incorrect_spans_key
@@ -55,7 +60,9 @@ class Initializable(Optimizable):
             check_trainable(self.settings, self.name)
         if fit is not None:
             self._check_sparse("a fit")
-            check_fit(examples, bool(found), nlp, self.name)
+            check_fit(examples, bool(found))
+            if is_from_config:
+                check_corpus_ends(nlp, self.name)
             warn_misaligned(examples, annotations)
         annotate(nlp, examples)
         docs = [eg.predicted for eg in examples]

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
-from weakref import WeakSet
 
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -36,17 +35,13 @@ from .analysis import Analyzing
 from .annotations import write_predictions
 from .confidence import register_extension
 from .configured import make_options
-from .initializable import Initializable
+from .fitting import Fitting, fitted
 from .scorer import score_entities
 from .serialization import Configs, has_config, load, save, unreadable
 from .settings import Settings
 
-# Components that a batch fit has just given the best weights: online steps would only
-# lead away from them. Copies and saved models are not in it, so they train on.
-fitted: WeakSet[HighOrderSemiCRF] = WeakSet()
 
-
-class HighOrderSemiCRF(Initializable, Analyzing, TrainablePipe):
+class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
     """Extract spans with a high-order semi-Markov CRF.
 
     vocab (Vocab): The shared vocabulary.

@@ -23,14 +23,16 @@ from ..labels.partial import PartialLabels
 from .objectives import breaks_rules
 
 
-def check_fit(
-    examples: Sequence[Example], has_spans: bool, nlp: Language | None, name: str
-) -> None:
-    """RAISES (ValueError): HS050 no text; HS051 no spans; HS052 an endless corpus."""
+def check_fit(examples: Sequence[Example], has_spans: bool) -> None:
+    """RAISES (ValueError): HS050 no text; HS051 no spans."""
     if not any(len(eg.predicted) for eg in examples):
         raise ValueError(Errors.HS050)
     if not has_spans:
         raise ValueError(Errors.HS051.format(found=len(examples)))
+
+
+def check_corpus_ends(nlp: Language | None, name: str) -> None:
+    """RAISES (ValueError): HS052 spaCy gives the first documents alone."""
     training = nlp.config.get("training", {}) if nlp is not None else {}
     if training.get("max_epochs") == -1:
         raise ValueError(Errors.HS052.format(name=name))

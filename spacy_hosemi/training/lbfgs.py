@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,30 @@ from ..values import ByName, Flag, Number, Setting, Whole, read_all
 from .batch import Batch, Floats, Trainable, Trained
 from .objectives import is_smooth
 
-Fit = Callable[[Any], None]  # of a `Trainable`; of averages, a Batch
+
+@dataclass(frozen=True)
+class FitReport:
+    """What one minimization says of itself.
+
+    n_iterations (int): Iterations that were made.
+    loss (float): The objective at the end, with its penalties, in nats.
+    n_weights (int): Weights that were fitted.
+    is_converged (bool): Whether it stopped because nothing was left to gain, and not at
+        max_iter.
+    reason (str): Why it stopped, in the words of the optimizer.
+    seconds (float): Of CPU.
+    """
+
+    n_iterations: int
+    loss: float
+    n_weights: int
+    is_converged: bool
+    reason: str
+    seconds: float
+
+
+# Of a `Trainable`; of averages, a Batch.
+Fit = Callable[[Any], FitReport | None]
 
 # Steps from which the curvature is known: 2 vectors each, the larger part of memory.
 _HISTORY = 6
@@ -73,17 +97,17 @@ def make_lbfgs(
     progress (bool): Show a progress bar on stderr.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0: decoding is faster.
-    RETURNS (Callable[[Batch], None]): Finds the best weights and leaves them in place;
-        raises HS121 (ValueError) if the objective is not smooth.
+    RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
+        place; raises HS121 (ValueError) if the objective is not smooth.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
     penalty = family_values("l2", given["l2"])
 
-    def fit(batch: Trainable) -> None:
+    def fit(batch: Trainable) -> FitReport:
         if isinstance(batch, Batch) and not is_smooth(batch.objective):
             raise ValueError(Errors.HS121)
-        minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
+        return minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
 
     return fit
 
@@ -108,7 +132,7 @@ def minimize(
     tolerance: float,
     progress: bool,
     nonnegative: bool = False,
-) -> None:
+) -> FitReport:
     """Minimise the loss with both penalties, from the present weights.
 
         sum of losses + sum_k l2[k] / 2 * w[k]^2 + l1 * sum_k |w[k]|
@@ -172,13 +196,17 @@ def minimize(
     best = result.x[:n] - result.x[n:] if l1 else result.x
     weights.set_vector(best, copy=False)
     weights.round()  # a saved model predicts the same
+    seconds = time.process_time() - began
+    found = int(result.nit), float(result.fun), n, result.status == 0
+    report = FitReport(*found, str(result.message), seconds)
     if progress:
-        seconds = time.process_time() - began
         tqdm.write(
-            f"L-BFGS stopped after {result.nit} iterations, {seconds:.1f} CPU s, loss "
-            f"{result.fun:.2f}, {n} weights: {result.message}\n{size_of(weights)}",
+            f"L-BFGS stopped after {report.n_iterations} iterations, {seconds:.1f} CPU "
+            f"s, loss {report.loss:.2f}, {n} weights: {report.reason}\n"
+            f"{size_of(weights)}",
             file=sys.stderr,
         )
+    return report
 
 
 def size_of(weights: Trained) -> str:

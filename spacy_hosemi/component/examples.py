@@ -1,0 +1,124 @@
+"""Texts with spans in characters, as examples for training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..errors import Errors
+
+CharSpan = tuple[int, int, str]
+Annotated = tuple[str, Sequence[CharSpan]]
+
+
+def read_examples(
+    examples: Iterable[Example | Annotated], nlp: Language | None, component: Any
+) -> list[Example]:
+    """Examples as they are, and pairs of a text and its spans as examples.
+
+    examples (Iterable[Union[Example, Tuple]]): See `Fitting.fit`.
+    nlp (Optional[Language]): For pairs.
+    component (Any): What is trained: the components before it annotate the texts.
+    RETURNS (List[Example]): In their order.
+    RAISES (ValueError): HS180 pairs without nlp; HS182 what is neither, or spans that
+        do not fit their text.
+    """
+    items = list(examples)
+    pairs = [(k, x) for k, x in enumerate(items) if not isinstance(x, Example)]
+    if not pairs:
+        return items  # type: ignore[return-value]
+    known = {k: check_pair(x, f"examples[{k}]") for k, x in pairs}
+    if nlp is None:
+        raise ValueError(Errors.HS180.format(found=f"examples[{pairs[0][0]}] is one"))
+    docs = annotated([text for text, _ in known.values()], nlp, component)
+    made = {k: make_example(doc, known[k][1]) for k, doc in zip(known, docs)}
+    return [x if isinstance(x, Example) else made[k] for k, x in enumerate(items)]
+
+
+def annotated(texts: Iterable[str], nlp: Language, component: Any) -> list[Doc]:
+    """RETURNS (List[Doc]): Texts as the component will meet them: annotated by what is
+    before it, except for entities."""
+    docs = [nlp.make_doc(text) for text in texts]
+    before = [name for name, proc in nlp.pipeline]
+    places = [k for k, (_, proc) in enumerate(nlp.pipeline) if proc is component]
+    for name in before[: places[0]] if places else ():
+        if "doc.ents" not in nlp.get_pipe_meta(name).assigns:
+            docs = [nlp.get_pipe(name)(doc) for doc in docs]
+    return docs
+
+
+def make_example(doc: Doc, spans: Sequence[CharSpan]) -> Example:
+    """An example whose reference has exactly these spans.
+
+    doc (Doc): The predicted document.
+    spans (Sequence[Tuple[int, int, str]]): In characters, checked by `check_pair`.
+    RETURNS (Example): The reference has the tokens of the document, cut at the borders
+        of spans too.
+    """
+    return Example(doc, make_reference(doc, spans))
+
+
+def make_reference(doc: Doc, spans: Sequence[CharSpan]) -> Doc:
+    """RETURNS (Doc): See `make_example`."""
+    borders = sorted({at for start, end, _ in spans for at in (start, end)})
+    tags = {start: f"B-{label}" for start, _, label in spans}
+    words, spaces, ents = [], [], []
+    for token in doc:
+        first, last = token.idx, token.idx + len(token)
+        cuts = [first, *(at for at in borders if first < at < last), last]
+        for i, j in pairwise(cuts):
+            inside = [label for start, end, label in spans if start < i < end]
+            words.append(doc.text[i:j])
+            spaces.append(j == last and bool(token.whitespace_))
+            ents.append(tags.get(i, f"I-{inside[0]}" if inside else "O"))
+    return Doc(doc.vocab, words=words, spaces=spaces, ents=ents)
+
+
+def check_pair(found: Any, name: str) -> Annotated:
+    """A text and its spans.
+
+    found (Any): What was given.
+    name (str): Of the argument, for messages.
+    RETURNS (Tuple[str, List[Tuple[int, int, str]]]): The spans in their order, without
+        white space at their ends.
+    RAISES (ValueError): HS182.
+    """
+
+    def refuse(what: str) -> ValueError:
+        return ValueError(Errors.HS182.format(name=name, found=what))
+
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise refuse(repr(found)[:80])
+    text, given = found
+    if not isinstance(text, str) or isinstance(given, str):
+        raise refuse(repr(found)[:80])
+    spans = []
+    try:
+        for start, end, label in given:
+            is_whole = isinstance(start, Integral) and isinstance(end, Integral)
+            is_named = isinstance(label, str) and bool(label)
+            if not (is_whole and is_named and 0 <= start < end <= len(text)):
+                raise refuse(f"the span {(start, end, label)}")
+            spans.append(_trimmed(text, int(start), int(end), str(label)))
+    except (TypeError, ValueError) as error:
+        if str(error).startswith("[HS"):
+            raise
+        raise refuse(repr(given)[:80]) from None
+    spans = sorted(span for span in spans if span[0] < span[1])
+    for one, other in pairwise(spans):
+        if other[0] < one[1]:
+            raise refuse(f"the spans {one} and {other}, which overlap")
+    return text, spans
+
+
+def _trimmed(text: str, start: int, end: int, label: str) -> CharSpan:
+    """RETURNS (Tuple[int, int, str]): The span without white space at its ends."""
+    inner = text[start:end]
+    start += len(inner) - len(inner.lstrip())
+    return start, start + len(inner.strip()), label

@@ -1,0 +1,140 @@
+"""Batch training in one call, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
+
+from spacy.language import Language
+from spacy.training import Example
+
+from ..errors import Errors
+from ..labels.alignment import labels_of, read_annotations
+from ..training import lbfgs
+from ..training.lbfgs import Fit, FitReport
+from .examples import Annotated, read_examples
+from .initializable import Initializable
+
+# Components that `initialize` has just given the best weights: online steps would only
+# lead away from them. Copies and saved models are not in it, so they train on.
+fitted: WeakSet[Fitting] = WeakSet()
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What a fit was made of, and what it says of itself.
+
+    n_documents (int), n_spans (int): What it was trained on; spans that do not fall on
+        the borders of tokens are not counted.
+    labels (Tuple[str, ...]): Of the component, in their order.
+    reports (Tuple[FitReport, ...]): Of each minimization: one, and with labels in a
+        tree one for each level; none for a fit that makes no report.
+    """
+
+    n_documents: int
+    n_spans: int
+    labels: tuple[str, ...]
+    reports: tuple[FitReport, ...]
+
+    @property
+    def n_iterations(self) -> int:
+        """Iterations of all minimizations."""
+        return sum(report.n_iterations for report in self.reports)
+
+    @property
+    def loss(self) -> float:
+        """The summed objective at the end, with its penalties, in nats."""
+        return sum(report.loss for report in self.reports)
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether no minimization was stopped by max_iter."""
+        return all(report.is_converged for report in self.reports)
+
+    @property
+    def reason(self) -> str:
+        """Why the minimizations stopped."""
+        return "; ".join(dict.fromkeys(report.reason for report in self.reports))
+
+
+class Fitting(Initializable):
+    """The part of the component that trains it from Python, without a config."""
+
+    def fit(
+        self,
+        examples: Iterable[Example | Annotated],
+        *,
+        nlp: Language | None = None,
+        labels: list[str] | None = None,
+        gazetteers: dict[str, Any] | Callable[..., Any] | None = None,
+        tables: dict[str, Any] | None = None,
+        hierarchy: Callable[[], dict[str, str]] | None = None,
+        fit: Fit | None = None,
+        **settings: Any,
+    ) -> FitResult:
+        """Train the component anew, by all examples at once.
+
+        It need not be initialized before, and what it has learnt before is forgotten.
+        Other components of the pipeline stay as they are. `update` trains on from the
+        weights that are found.
+
+        examples (Iterable[Union[Example, Tuple[str, List[Tuple[int, int, str]]]]]): All
+            training documents, as spaCy's examples, or as pairs of a text and its spans
+            (start and end in characters, label). Pairs need `nlp`: its tokenizer cuts
+            the texts, and the components before this one annotate them, except for
+            those that set entities. Text outside the spans is in no entity.
+        nlp (Optional[Language]): The pipeline of the component.
+        labels (Optional[List[str]]): All labels; by default those of the examples.
+        gazetteers, tables, hierarchy: As for `initialize`.
+        fit (Optional[Callable]): A fit function, such as `spacy_hosemi.averaged.v1`
+            makes, instead of L-BFGS.
+        settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
+            progress, nonnegative.
+        RETURNS (FitResult): What the fit says of itself.
+        RAISES (ValueError): HS180 pairs without nlp; HS181 settings; HS182 an example;
+            HS050, HS051 nothing to fit; HS053 the component has a tok2vec; what
+            `initialize` raises. The component is as it was then, if it was the examples
+            or the settings.
+        """
+        function = choose_fit(fit, settings)
+        self._check_sparse("a fit")
+        known = read_examples(examples, nlp, self)
+        annotations = read_annotations(known, self.settings.incorrect_spans_key)
+        if labels is None and self._trainer.is_initialized:
+            # Not those of an earlier training.
+            labels = sorted(labels_of(annotations))
+        reports: list[FitReport] = []
+
+        def fit_and_note(batch: Any) -> None:
+            report = function(batch)
+            if isinstance(report, FitReport):
+                reports.append(report)
+
+        readers = gazetteers or {}, tables or {}
+        with self._published.change(is_long=True):
+            fitted.discard(self)
+            args = known, nlp, labels, readers, fit_and_note, hierarchy
+            self._initialize(*args, is_from_config=False)
+        n_spans = sum(len(one.required) for one in annotations)
+        names = tuple(self.schema.projection.labels)
+        return FitResult(len(known), n_spans, names, tuple(reports))
+
+
+def choose_fit(fit: Fit | None, settings: dict[str, Any]) -> Fit:
+    """RETURNS (Callable): The fit function itself, or L-BFGS with the settings.
+
+    RAISES (ValueError): HS181 both of them, or an unknown setting; HS043, HS054 a
+        setting.
+    """
+    expected = [one.name for one in lbfgs.SETTINGS]
+    if unknown := [name for name in settings if name not in expected]:
+        raise ValueError(Errors.HS181.format(found=unknown, expected=expected))
+    if fit is None:
+        return lbfgs.make_lbfgs(**settings)
+    if settings:
+        raise ValueError(
+            Errors.HS181.format(found=[*settings, "fit"], expected=["fit"])
+        )
+    return fit

@@ -1,0 +1,209 @@
+"""`fit` trains a component in one call, beside others, as `nlp.initialize` would."""
+
+import pytest
+import spacy
+from hypothesis import given
+from hypothesis import strategies as st
+from spacy.language import Language
+from spacy.training import Example
+
+from spacy_hosemi.component.examples import check_pair, make_reference
+from spacy_hosemi.training.averaged import make_averaged
+
+from ..helpers import (
+    SMALL,
+    TRAIN,
+    averaged,
+    find,
+    initialize,
+    lbfgs,
+    make_examples,
+    make_nlp,
+    parse,
+)
+
+PAIRS = [parse(line) for line in TRAIN]
+QUIET = {"progress": False, "max_iter": 25}
+NEW = "Ada Lovelace lived in Paris."
+
+
+def fit(nlp, examples=PAIRS, **settings):
+    return nlp.get_pipe("hosemi").fit(examples, nlp=nlp, **{**QUIET, **settings})
+
+
+def weights(nlp):
+    return nlp.get_pipe("hosemi").get_weights().tolist()
+
+
+def test_the_same_weights_as_by_initialize():
+    for settings in ({}, {"l2": {"pattern": 0.3}, "l1": 0.01}):
+        expected, nlp, other = make_nlp(), make_nlp(), make_nlp()
+        initialize(expected, fit=lbfgs(max_iter=25, **settings))
+        fit(nlp, make_examples(nlp), **settings)
+        fit(other, **settings)
+        assert weights(nlp) == weights(other) == weights(expected)
+        assert find(nlp, NEW) == find(expected, NEW) != []
+
+
+def test_another_fit_function():
+    expected, nlp = make_nlp(), make_nlp()
+    initialize(expected, fit=averaged(n_passes=3))
+    hosemi = nlp.get_pipe("hosemi")
+    result = hosemi.fit(PAIRS, nlp=nlp, fit=make_averaged(3, progress=False))
+    assert weights(nlp) == weights(expected)
+    assert result.reports == () and result.n_spans == 10
+
+
+def test_the_result_says_how_the_fit_went():
+    nlp = make_nlp()
+    result = fit(nlp, max_iter=2)
+    assert (result.n_documents, result.n_spans) == (5, 10)
+    assert result.labels == ("LOC", "PER") == nlp.get_pipe("hosemi").labels
+    assert result.n_iterations == 2 and not result.is_converged
+    assert "ITERATIONS" in result.reason
+    longer = fit(nlp, max_iter=200, tolerance=1e-9)
+    assert longer.is_converged and 2 < longer.n_iterations < 200
+    assert 0.0 < longer.loss < result.loss
+    # the loss that it says is the loss at its weights
+    hosemi = nlp.get_pipe("hosemi")
+    value, _ = hosemi.value_and_gradient(make_examples(nlp))
+    penalty = 0.05 * (hosemi.get_weights() ** 2).sum()
+    assert longer.loss == pytest.approx(value + penalty, rel=1e-4)
+
+
+def test_labels_in_a_tree_report_each_level():
+    nlp = make_nlp(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}, max_order=1)
+    marked = [
+        line.replace("[PER", "[N/PER").replace("[LOC", "[N/LOC") for line in TRAIN
+    ]
+    pairs = [parse(line.replace("/", "_")) for line in marked]
+    pairs = [(x, [(i, j, y.replace("_", "/")) for i, j, y in s]) for x, s in pairs]
+    result = fit(nlp, pairs)
+    assert result.labels == ("N/LOC", "N/PER") and len(result.reports) == 2
+    assert find(nlp, NEW) == [("Ada Lovelace", "N/PER"), ("Paris", "N/LOC")]
+
+
+def test_twice_is_anew():
+    once, twice = make_nlp(), make_nlp()
+    fit(once, PAIRS[:2])
+    fit(twice, [("Kilo 7", [(5, 6, "NUMBER")])])
+    assert twice.get_pipe("hosemi").labels == ("NUMBER",)
+    fit(twice, PAIRS[:2])
+    assert twice.get_pipe("hosemi").labels == once.get_pipe("hosemi").labels
+    assert weights(twice) == weights(once)
+
+
+def test_updates_train_on():
+    nlp = make_nlp()
+    initialize(nlp, fit=lbfgs(max_iter=1))  # after this one updates do nothing
+    fit(nlp, max_iter=1)
+    before = weights(nlp)
+    losses = nlp.update(make_examples(nlp), sgd=nlp.create_optimizer())
+    assert losses["hosemi"] > 0.0 and weights(nlp) != before
+
+
+def test_other_components_stay_as_they_are():
+    nlp = spacy.blank("en")
+    tagger, ner = nlp.add_pipe("tagger"), nlp.add_pipe("ner")
+    make_nlp(nlp=nlp)
+    tags = [
+        Example.from_dict(nlp.make_doc("Ada met Bob"), {"tags": ["N", "V", "N"]}),
+        Example.from_dict(nlp.make_doc("Ada met Bob"), {"entities": [(0, 3, "X")]}),
+    ]
+    for name, eg in zip(("tagger", "ner"), tags):
+        nlp.get_pipe(name).initialize(lambda eg=eg: [eg], nlp=nlp)
+    before = tagger.to_bytes(exclude=["vocab"]), ner.to_bytes(exclude=["vocab"])
+    pipeline = nlp.pipe_names
+    fit(nlp)
+    assert (
+        tagger.to_bytes(exclude=["vocab"]),
+        ner.to_bytes(exclude=["vocab"]),
+    ) == before
+    assert nlp.pipe_names == pipeline
+    with nlp.select_pipes(enable=["hosemi"]):
+        assert find(nlp, NEW) == [("Ada Lovelace", "PER"), ("Paris", "LOC")]
+
+
+@Language.component("fit_call_tags")
+def fit_call_tags(doc):
+    for token in doc:
+        token.tag_ = "N" if token.is_title else "X"
+    return doc
+
+
+@Language.component("fit_call_ents", assigns=["doc.ents"])
+def fit_call_ents(doc):
+    raise AssertionError("sets entities, which training does not read")
+
+
+def test_pairs_are_annotated_by_what_stands_before():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("fit_call_tags")
+    nlp.add_pipe("fit_call_ents")
+    make_nlp(nlp=nlp, features={**SMALL, "inside": ["TAG"]})
+    fit(nlp)
+    assert "inside:TAG=N" in nlp.get_pipe("hosemi").weights.names
+
+
+def test_spans_within_tokens_are_unknown():
+    nlp = make_nlp()
+    pairs = [*PAIRS, ("Bob-Ada left.", [(0, 5, "PER")])]
+    with pytest.warns(UserWarning, match=r"HSW01\] 1 gold spans of 11 "):
+        assert fit(nlp, pairs).n_spans == 10
+
+
+def test_an_endless_corpus_of_the_config_does_not_matter():
+    nlp = make_nlp()
+    nlp.config["training"]["max_epochs"] = -1
+    assert fit(nlp).n_documents == 5
+
+
+@pytest.mark.parametrize(
+    "examples, settings, code",
+    [
+        (PAIRS, {"nlp": None}, "HS180.*examples.0. is one"),
+        (PAIRS, {"max_order": 3}, "HS181.*max_order"),
+        (PAIRS, {"fit": print, "l2": 1.0}, "HS181.*'l2'"),
+        (PAIRS, {"l2": -1.0}, "HS043.*l2"),
+        ([], {}, "HS050"),
+        ([("Nobody.", [])], {}, "HS051"),
+        ([*PAIRS, "Ada"], {}, r"HS182\] examples.5. has 'Ada'"),
+        ([*PAIRS, ("Ada", [(0, 4, "PER")])], {}, r"HS182.*\(0, 4, 'PER'\)"),
+        ([("Ada", [(2, 2, "PER")])], {}, "HS182"),
+        ([("Ada", [(0.0, 2, "PER")])], {}, "HS182"),
+        ([("Ada", [(0, 2, "")])], {}, "HS182"),
+        ([("Ada", [(0, 2)])], {}, "HS182"),
+        ([("Ada", 3)], {}, "HS182"),
+        ([("Ada", [(0, 2, "A"), (1, 3, "B")])], {}, "HS182.*overlap"),
+    ],
+)
+def test_refusals_leave_the_component_as_it_was(examples, settings, code):
+    nlp = make_nlp()
+    fit(nlp)
+    before = nlp.get_pipe("hosemi").to_bytes()
+    with pytest.raises(ValueError, match=code):
+        settings = {"progress": False, "nlp": nlp, **settings}
+        nlp.get_pipe("hosemi").fit(examples, **settings)
+    assert nlp.get_pipe("hosemi").to_bytes() == before
+
+
+def test_a_component_with_a_tok2vec_is_refused():
+    tok2vec = {
+        "@architectures": "spacy.HashEmbedCNN.v2",
+        **{"width": 8, "depth": 1, "embed_size": 10, "window_size": 1},
+        **{"maxout_pieces": 2, "subword_features": False, "pretrained_vectors": None},
+    }
+    with pytest.raises(ValueError, match="HS053"):
+        fit(make_nlp(model={"tok2vec": tok2vec}))
+
+
+@given(st.text(alphabet="aB 1-.\n", max_size=12), st.data())
+def test_references_have_exactly_the_spans(text, data):
+    borders = data.draw(st.sets(st.integers(0, len(text)), max_size=6).map(sorted))
+    spans = [(i, j, "X") for i, j in zip(borders[::2], borders[1::2])]
+    _, spans = check_pair((text, spans), "examples[0]")
+    doc = make_reference(spacy.blank("en").make_doc(text), spans)
+    assert doc.text == text
+    assert [(x.start_char, x.end_char, x.label_) for x in doc.ents] == spans
+    for start, end, _ in spans:
+        assert text[start:end].strip() == text[start:end] != ""
