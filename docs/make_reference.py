@@ -33,6 +33,7 @@ COMMAND = "python docs/make_reference.py"
 
 # Where a function is named in a config, and what the section about it is called.
 SECTIONS = {
+    "FieldTokenizer.v1": ("nlp.tokenizer", "The tokenizer"),
     "SpanScorer.v1": ("components.hosemi.model", "The span scorer"),
     "features.v1": ("components.hosemi.model.features", "Features"),
     "gazetteer.v1": ("components.hosemi.model.gazetteers.NAME", "A gazetteer"),
@@ -65,7 +66,7 @@ SECTIONS = {
         "Read a label tree",
     ),
 }
-GROUPS = ("architectures", "misc", "scorers", "readers")
+GROUPS = ("tokenizers", "architectures", "misc", "scorers", "readers")
 
 INITIALIZE = {
     "labels": "The labels, as a list of names; null: those of the training data.",

@@ -2,6 +2,12 @@
 
 from .component.pipe import HighOrderSemiCRF
 from .features import from_word2features
+from .text.tokenizer import FieldTokenizer, use_field_tokenizer
 
-__all__ = ["HighOrderSemiCRF", "from_word2features"]
+__all__ = [
+    "FieldTokenizer",
+    "HighOrderSemiCRF",
+    "from_word2features",
+    "use_field_tokenizer",
+]
 __version__ = "0.1.0"

@@ -401,6 +401,16 @@ class Errors(metaclass=_Coded):
         "min_confidence cannot change in place ({found!r}); expected all of it at "
         'once. Set hosemi.min_confidence = {{"PER": 0.5, ..}}.'
     )
+    # texts
+    HS154 = (
+        "a text is {found}; expected str. Read files with an encoding, such as "
+        'open(path, encoding="utf8").'
+    )
+    HS155 = (
+        "these are no settings of a FieldTokenizer; expected {expected}. Load what its "
+        "to_bytes or to_disk wrote; a pipeline that was saved with another tokenizer "
+        "needs that one in its config."
+    )
     # training
     HS050 = (
         "there is no training example; expected documents with entities. Check "

@@ -18,6 +18,7 @@ ORDER = {
         "errors",
         "values",
         "core",
+        "text",
         "features",
         "labels",
         "model",

@@ -1,0 +1,289 @@
+"""A tokenizer for fields, which may begin and end at any punctuation mark or digit.
+
+Tokens are runs of letters, runs of digits, and single characters for all else; letters
+of scripts without spaces between words are tokens of their own. The text stays as it
+is: tokens and the spaces after them are the text, character by character.
+
+What a person sees as one character, an (extended) grapheme cluster, is never cut. See
+Unicode Standard Annex 29, rules GB1 to GB999.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import regex
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..errors import Errors
+from ..values import Flag, Setting, read_all
+
+REGISTERED = "spacy_hosemi.FieldTokenizer.v1"
+
+SETTINGS = (
+    Setting(
+        "split_digits",
+        Flag(),
+        True,
+        "Whether a token ends where letters and digits meet.",
+    ),
+)
+
+# Whitespace, as str.isspace has it.
+SPACE = r"[\s\x1c-\x1f]"
+# Characters that are not seen and may stand anywhere: soft hyphens, zero-width spaces,
+# marks of direction, byte order marks, control characters.
+INVISIBLE = rf"[[\p{{Cf}}\p{{Cc}}]&&\p{{GCB=Control}}--{SPACE}]"
+# What belongs to the character before it.
+_EXTENDING = r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]"
+# Scripts without spaces between words: a token for each character.
+_SINGLE = "".join(
+    rf"\p{{Script={name}}}"
+    for name in ("Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer")
+)
+_LETTER, _DIGIT = rf"[\p{{L}}--[{_SINGLE}]]", r"[\p{N}]"
+
+# Texts of the same pieces between spaces have the same tokens. At most this many pieces
+# of at most this many characters are cached: about 30 MB.
+_CACHE_SIZE, _CACHED_LENGTH = 100_000, 50
+
+
+def _run(kind: str) -> str:
+    """Characters of a kind, with what extends them and what is invisible between."""
+    one = rf"\p{{GCB=Prepend}}*+[{kind}--\p{{GCB=Prepend}}]{_EXTENDING}*+"
+    return rf"{one}(?:{INVISIBLE}*+{one})*+"
+
+
+def _compile(split_digits: bool) -> regex.Pattern[str]:
+    """RETURNS (Pattern): Matches each token; its groups are named for `explain`."""
+    words = {"LETTERS": _LETTER, "DIGITS": _DIGIT}
+    ascii_words = {"LETTERS": "[A-Za-z]", "DIGITS": "[0-9]"}
+    if not split_digits:
+        words = {"LETTERS_AND_DIGITS": rf"[{_LETTER}{_DIGIT}]"}
+        ascii_words = {"LETTERS_AND_DIGITS": "[A-Za-z0-9]"}
+    # Plain ASCII first: it gives the same tokens, in half the time.
+    end = r"(?![^\x00-\x7f])"
+    tokens = [
+        *((name, f"{kind}++{end}") for name, kind in ascii_words.items()),
+        ("CHARACTER", rf"[!-/:-@\[-`{{-~]{end}"),
+        ("CHARACTER", rf"[{_SINGLE}](?!{_EXTENDING})"),
+        *((name, _run(kind)) for name, kind in words.items()),
+        ("INVISIBLE", f"{INVISIBLE}++"),
+        # \X would look at all flags before this one.
+        ("CHARACTER", rf"\p{{Regional_Indicator}}{{1,2}}+{_EXTENDING}*+"),
+        ("CHARACTER", r"\X"),
+    ]
+    return regex.compile("|".join(f"(?P<{x}>{y})" for x, y in tokens), regex.V1)
+
+
+# A space with something that extends it is a character; nothing extends a control
+# character.
+_CONTROL = r"[\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}]"
+_SPACES = regex.compile(
+    rf"((?:[{SPACE}&&{_CONTROL}]|{SPACE}(?!{_EXTENDING}))++)", regex.V1
+)
+_EXTENDED = regex.compile(_EXTENDING, regex.V1)
+
+Tokens = tuple[tuple[int, ...], tuple[bool, ...]]
+
+
+class FieldTokenizer:
+    """Cuts texts into runs of letters, runs of digits, and single characters.
+
+    One space (U+0020) after a token belongs to the token, as its `whitespace_`; all
+    other whitespace makes tokens: each run is one. Invisible characters between letters
+    or digits stay in their token; others are tokens.
+
+    vocab (Vocab): Of the pipeline.
+    split_digits (bool): Whether a token ends where letters and digits meet.
+    RAISES (ValueError): HS043 a setting is not of its kind.
+    """
+
+    def __init__(self, vocab: Vocab, *, split_digits: bool = True) -> None:
+        self.vocab = vocab
+        self._use({"split_digits": split_digits})
+
+    def _use(self, settings: dict[str, Any]) -> None:
+        given = read_all(SETTINGS, settings, prefix="tokenizer.")
+        self.split_digits: bool = given["split_digits"]
+        self._token = _compile(self.split_digits)
+        self._cache: dict[str, Tokens] = {}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): As the config has them."""
+        return {"split_digits": self.split_digits}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make, (self.vocab, self.settings)
+
+    def __call__(self, text: str) -> Doc:
+        """Tokenize a text.
+
+        text (str): Any text.
+        RETURNS (Doc): Whose text is this one.
+        RAISES (TypeError): HS154 no text.
+        """
+        if not isinstance(text, str):
+            raise TypeError(Errors.HS154.format(found=type(text).__name__))
+        found = self._read_cached(text)
+        words, spaces = self._read(text) if found is None else found
+        return Doc(self.vocab, words=words, spaces=spaces)  # type: ignore[arg-type]
+
+    def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
+        """Tokenize a stream of texts.
+
+        texts (Iterable[str]): Any texts.
+        batch_size (int): Not needed; as other tokenizers have it.
+        YIELDS (Doc): In their order.
+        """
+        for text in texts:
+            yield self(text)
+
+    def explain(self, text: str) -> list[tuple[str, str]]:
+        """What made each token of a text.
+
+        text (str): Any text.
+        RETURNS (List[Tuple[str, str]]): For each token that is no whitespace its kind,
+            "LETTERS", "DIGITS", "LETTERS_AND_DIGITS", "CHARACTER" or "INVISIBLE", and
+            its text.
+        """
+        return [
+            (match.lastgroup, match.group())
+            for piece in _SPACES.split(text)[::2]
+            for match in self._token.finditer(piece)
+        ]
+
+    def _read_cached(self, text: str) -> tuple[list[int], list[bool]] | None:
+        """Tokens and spaces of a text of pieces with one space between them; None for
+        other texts."""
+        pieces = text.split(" ")
+        if len(pieces) != len(text.split()):
+            return None
+        cache = self._cache
+        words: list[int] = []
+        spaces: list[bool] = []
+        for piece in pieces:
+            found = cache.get(piece) or self._add(piece)
+            if found is None:
+                return None
+            words += found[0]
+            spaces += found[1]
+        spaces[-1] = False
+        return words, spaces
+
+    def _add(self, piece: str) -> Tokens | None:
+        """The tokens of a piece, as numbers of strings, and spaces; None if it begins
+        with what extends the space before it, or has other whitespace."""
+        if (
+            _EXTENDED.match(piece)
+            or len(piece.split()) != 1
+            or piece.split()[0] != piece
+        ):
+            return None
+        # At the end of a memory zone the strings may be gone.
+        if self.vocab.in_memory_zone:  # type: ignore[attr-defined]
+            return None
+        add = self.vocab.strings.add
+        words = [match.group() for match in self._token.finditer(piece)]
+        orths = tuple(add(word) for word in words)
+        found = orths, (*[False] * (len(orths) - 1), True)
+        if len(piece) <= _CACHED_LENGTH:
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache = {}
+            self._cache[piece] = found
+        return found
+
+    def _read(self, text: str) -> tuple[list[str], list[bool]]:
+        """Tokens and spaces of any text."""
+        words: list[str] = []
+        spaces: list[bool] = []
+        pieces = [*_SPACES.split(text), ""]
+        for piece, space in zip(pieces[::2], pieces[1::2]):
+            found = [match.group() for match in self._token.finditer(piece)]
+            words += found
+            spaces += [False] * len(found)
+            if words and space[:1] == " ":
+                spaces[-1], space = True, space[1:]
+            if space:
+                words.append(space)
+                spaces.append(False)
+        return words, spaces
+
+    # state
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """RETURNS (bytes): The settings, for `from_bytes`."""
+        found: bytes = srsly.msgpack_dumps(self.settings)
+        return found
+
+    def from_bytes(
+        self, bytes_data: bytes, *, exclude: Sequence[str] = ()
+    ) -> FieldTokenizer:
+        """Take settings from `to_bytes`.
+
+        RAISES (ValueError): HS155 they are none.
+        """
+        try:
+            settings = srsly.msgpack_loads(bytes_data)
+        except Exception:
+            settings = None
+        if not isinstance(settings, dict) or settings.keys() != self.settings.keys():
+            raise ValueError(Errors.HS155.format(expected=[*self.settings]))
+        self._use(settings)
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Write the settings to a file, for `from_disk`."""
+        Path(path).write_bytes(self.to_bytes())
+
+    def from_disk(
+        self, path: str | Path, *, exclude: Sequence[str] = ()
+    ) -> FieldTokenizer:
+        """Take settings from a file of `to_disk`.
+
+        RAISES (ValueError): HS155 it has none.
+        """
+        return self.from_bytes(Path(path).read_bytes())
+
+
+def _make(vocab: Vocab, settings: dict[str, Any]) -> FieldTokenizer:
+    return FieldTokenizer(vocab, **settings)
+
+
+def make_field_tokenizer(
+    split_digits: bool = True,
+) -> Callable[[Language], FieldTokenizer]:
+    """Registered as "spacy_hosemi.FieldTokenizer.v1" in `tokenizers`: see
+    `FieldTokenizer`.
+
+    split_digits (bool): Whether a token ends where letters and digits meet.
+    RETURNS (Callable): Makes the tokenizer of a pipeline.
+    """
+
+    def make(nlp: Language) -> FieldTokenizer:
+        return FieldTokenizer(nlp.vocab, split_digits=split_digits)
+
+    return make
+
+
+def use_field_tokenizer(nlp: Language, **settings: Any) -> Language:
+    """Give a pipeline the field tokenizer, in its config, too, so that it is saved and
+    loaded with it.
+
+    nlp (Language): A pipeline; components that were trained with another tokenizer
+        should be trained again.
+    settings (Any): Of `FieldTokenizer`.
+    RETURNS (Language): The same pipeline.
+    RAISES (ValueError): As `FieldTokenizer`.
+    """
+    tokenizer = FieldTokenizer(nlp.vocab, **settings)
+    nlp.tokenizer = tokenizer
+    block = {"@tokenizers": REGISTERED, **tokenizer.settings}
+    nlp.config["nlp"]["tokenizer"] = block
+    return nlp
