@@ -154,7 +154,7 @@ class FieldTokenizer:
             its text.
         """
         return [
-            (match.lastgroup, match.group())
+            (str(match.lastgroup), match.group())
             for piece in _SPACES.split(text)[::2]
             for match in self._token.finditer(piece)
         ]
