@@ -254,6 +254,14 @@ def quoted(text: str) -> str:
     return "".join(parts)
 
 
+STREAMS = (
+    "Standard output has the answer and nothing else; errors, notes and bars go to "
+    "standard error, without colours and bars where that is no terminal. A command exits "
+    "with 0 if it is done, with 1 if the data have faults, with 2 if it could not run. "
+    "What it writes is there as a whole or not at all."
+)
+
+
 def commands() -> Iterator[str]:
     """The lines of docs/commands.md."""
     yield "# Commands"
@@ -261,6 +269,8 @@ def commands() -> Iterator[str]:
     yield f"<!-- Made by `{COMMAND}`; do not edit. -->"
     yield ""
     yield "`python -m spacy hosemi COMMAND --help` prints the same."
+    yield ""
+    yield STREAMS
     yield ""
     group = typer.main.get_command(hosemi_cli)
     for path, command in walk(group, "python -m spacy hosemi"):

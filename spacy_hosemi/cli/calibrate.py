@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from spacy.cli._util import import_code
 
 from .common import (
     AsJson,
@@ -18,14 +17,14 @@ from .common import (
     Overwrite,
     check_corpus,
     check_output,
-    fail,
     hosemi_cli,
+    import_code,
     load_component,
     print_json,
     print_table,
     save_pipeline,
-    with_progress,
 )
+from .streams import fail, say, with_progress
 
 if TYPE_CHECKING:
     from ..explain.calibration import Calibration
@@ -195,7 +194,7 @@ def calibrate_cli(
     if as_json:
         print_json({"component": pipe.name, **_report(found)})
     else:
-        _print_calibrated(pipe.name, found, output)
+        _print_calibrated(pipe.name, found)
 
 
 def _report(found: Calibration) -> dict[str, Any]:
@@ -220,13 +219,11 @@ def _report(found: Calibration) -> dict[str, Any]:
     }
 
 
-def _print_calibrated(component: str, found: Calibration, output: Path | None) -> None:
-    from wasabi import msg
-
+def _print_calibrated(component: str, found: Calibration) -> None:
     from ..prediction.thresholds import write_thresholds
 
     judged, chosen = found.judged, found.chosen
-    msg.info(
+    print(
         f"{component}: {len(judged.labels):,} entities predicted, "
         f"{judged.n_gold.total():,} in the corpus"
     )
@@ -271,11 +268,9 @@ def _print_calibrated(component: str, found: Calibration, output: Path | None) -
         header = ("label", "min_confidence", *figures)
         print_table("what is left of each label", header, rows, "llrrrr")
     for note in found.notes:
-        msg.warn(note)
+        say(f"Note: {note}")
     for key, value in chosen.items():
         print(f"{key} = {json.dumps(write_thresholds(value))}")
-    if output is not None:
-        msg.good(f"Saved the pipeline with this to {output}")
 
 
 def _name(thresholds: float | dict[str, float]) -> str:

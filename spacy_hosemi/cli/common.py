@@ -1,14 +1,16 @@
-"""What all commands share: the command line, loading, checks, printing."""
+"""What all commands share: the command line, loading, saving, tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from spacy.cli._util import app
+
+from .streams import CommandGroup, check_file, fail, reason, refuse_existing, say
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 hosemi_cli = typer.Typer(
     name="hosemi",
+    cls=CommandGroup,
     help="Look into hosemi components, what they learnt, their lists; make them "
     "smaller; choose what to annotate next; say how far confidences can be trusted.",
     no_args_is_help=True,
@@ -53,11 +56,18 @@ CodePath = Annotated[
 ]
 
 
-def with_progress(stream: Iterable[Any], total: int) -> Iterable[Any]:
-    from tqdm import tqdm
+def import_code(path: Path | None) -> None:
+    """Import a file of the user; exit with a message if that is not possible."""
+    from spacy.util import import_file
 
-    # disable=None: shown on a terminal only.
-    return tqdm(stream, total=total, unit=" docs", leave=False, disable=None)
+    if path is None:
+        return
+    if not path.is_file():
+        fail(f"There is no file {str(path)!r}", "Expected a Python file as --code.")
+    try:
+        import_file("python_code", path)
+    except Exception as e:  # of the user's code
+        fail(f"Cannot import {str(path)!r}", f"{type(e).__name__}: {e}")
 
 
 def check_corpus(path: Path, name: str) -> None:
@@ -72,23 +82,42 @@ def check_corpus(path: Path, name: str) -> None:
 
 def check_output(path: Path, overwrite: bool, *, is_file: bool = False) -> None:
     """Exit with a message if nothing may be written to a folder, or a file."""
-    if is_file and path.is_dir():
-        fail(f"{str(path)!r} is a folder", "Expected a .spacy file as --out.")
-    if not is_file and path.is_file():
+    if is_file:
+        check_file(path, overwrite)
+    elif path.is_file():
         fail(f"{str(path)!r} is a file", "Expected a folder to write to.")
-    if path.exists() and not overwrite:
-        fail(
-            f"{str(path)!r} exists already",
-            "Choose another one, or give --overwrite to write to it.",
-        )
+    elif path.exists() and not overwrite:
+        refuse_existing(path)
 
 
 def save_pipeline(nlp: Language, output: Path) -> None:
+    """Save a pipeline. It is written beside its folder first: a folder that is there
+    already stays as it is unless all could be written."""
+    from tempfile import TemporaryDirectory
+
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        nlp.to_disk(output)
+        with TemporaryDirectory(dir=output.parent, prefix=".hosemi-") as folder:
+            written = Path(folder) / "pipeline"
+            nlp.to_disk(written)
+            _move_into(written, output)
     except OSError as e:
-        fail(f"Cannot save the pipeline to {str(output)!r}", str(e))
+        fail(f"Cannot save the pipeline to {str(output)!r}", reason(e))
+    say(f"Saved the pipeline to {output}")
+
+
+def _move_into(source: Path, target: Path) -> None:
+    """Move a folder; in one that is there already, what has other names stays."""
+    from shutil import rmtree
+
+    if not target.exists():
+        source.rename(target)
+        return
+    for path in source.iterdir():
+        place = target / path.name
+        if place.is_dir() and not place.is_symlink():
+            rmtree(place)
+        path.replace(place)
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
@@ -160,22 +189,11 @@ def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], aligns: str
 ) -> None:
     """A table with a title, or "nothing" if it has no rows."""
-    from wasabi import msg
+    from wasabi import table
 
-    msg.divider(title)
+    typer.secho(f"\n{f' {title} ':=^80}", bold=True)
     if rows:
-        msg.table(rows, header=header, divider=True, aligns=list(aligns), max_col=60)
+        columns: Any = list(aligns)
+        print(table(rows, header, divider=True, aligns=columns, max_col=60))
     else:
         print("\nnothing")
-
-
-def clean(text: str) -> str:
-    """Escape control characters: training texts may have some."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
-def fail(title: str, text: str = "") -> NoReturn:
-    from wasabi import msg
-
-    msg.fail(title, text, exits=1)
-    raise SystemExit(1)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from spacy.cli._util import import_code
 
 from .common import (
     AsJson,
@@ -16,14 +15,14 @@ from .common import (
     Model,
     Overwrite,
     check_output,
-    clean,
-    fail,
     hosemi_cli,
+    import_code,
     load_component,
     print_json,
     print_table,
     save_pipeline,
 )
+from .streams import clean, fail, say
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -149,7 +148,7 @@ def gazetteer_replace_cli(
     old = lists.tries[name]
     lists.compile(name, entries, nlp)
     save_pipeline(nlp, output)
-    _print_replaced(name, output, **compare_entries(old, lists.tries[name]))
+    _print_replaced(name, **compare_entries(old, lists.tries[name]))
 
 
 @gazetteer_cli.command("find", no_args_is_help=True)
@@ -228,17 +227,12 @@ def _print_lists(component: str | None, found: list[ListInfo]) -> None:
     print_table(f"lists of {component}", header.split(), rows, "lllrllrrrrr")
 
 
-def _print_replaced(
-    name: str, output: Path, before: int, after: int, both: int
-) -> None:
-    from wasabi import msg
-
+def _print_replaced(name: str, before: int, after: int, both: int) -> None:
     counts = {"before": before, "after": after, "in both": both}
     rows = [(key, f"{count:,}") for key, count in counts.items()]
     print_table(f"entries of {name}", ("", "entries"), rows, "lr")
     if not after:
-        msg.warn("The list is empty now", "No entry of the file has a word.")
-    msg.good(f"Saved the pipeline to {output}")
+        say("The list is empty now: no entry of the file has a word.")
 
 
 def _print_found(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from spacy.cli._util import import_code
 
 from .common import (
     AsJson,
@@ -17,13 +16,14 @@ from .common import (
     Overwrite,
     check_corpus,
     check_output,
-    fail,
     hosemi_cli,
+    import_code,
     load_component,
     print_json,
     print_table,
     save_pipeline,
 )
+from .streams import fail
 
 if TYPE_CHECKING:
     from ..explain import Pruned
@@ -119,14 +119,10 @@ def prune_cli(
         rows = [{**asdict(x), "chosen": x is chosen} for x in found]
         print_json({"component": pipe.name, "strengths": rows})
     else:
-        _print_pruned(pipe.name, found, chosen, output)
+        _print_pruned(pipe.name, found, chosen)
 
 
-def _print_pruned(
-    component: str, found: list[Pruned], chosen: Pruned | None, output: Path | None
-) -> None:
-    from wasabi import msg
-
+def _print_pruned(component: str, found: list[Pruned], chosen: Pruned | None) -> None:
     rows = [
         (
             "*" if x is chosen else "",
@@ -141,5 +137,3 @@ def _print_pruned(
     header = "left below features weights patterns states MB F1".split()
     title = f"{component}, smaller and smaller"
     print_table(title, ["", *header], rows, "lrrrrrrrr")
-    if output is not None and chosen is not None:
-        msg.good(f"Saved the pipeline to {output}")

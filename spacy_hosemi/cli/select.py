@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from spacy.cli._util import import_code
 
 from .common import (
     AsJson,
@@ -17,14 +16,13 @@ from .common import (
     Overwrite,
     check_corpus,
     check_output,
-    clean,
-    fail,
     hosemi_cli,
+    import_code,
     load_component,
     print_json,
     print_table,
-    with_progress,
 )
+from .streams import clean, fail, open_output, say, with_progress
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -103,7 +101,7 @@ def select_cli(
     except ValueError as e:
         fail("Cannot tell how sure the pipeline is", str(e))
     if output is not None:
-        _save_docs([x.doc for x in found], output)
+        _save_docs([x.doc for x in found], output, overwrite)
     if as_json:
         rows = [
             {"rank": rank, "index": x.index, "nats": x.uncertainty}
@@ -112,24 +110,18 @@ def select_cli(
         ]
         print_json({"component": pipe.name, "by": by, "total": total, "docs": rows})
     else:
-        _print_selected(by, len(docs), found, output)
+        _print_selected(by, len(docs), found)
 
 
-def _save_docs(docs: Sequence[Doc], output: Path) -> None:
+def _save_docs(docs: Sequence[Doc], output: Path, overwrite: bool) -> None:
     from spacy.tokens import DocBin
 
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        DocBin(docs=docs, store_user_data=True).to_disk(output)
-    except OSError as e:
-        fail(f"Cannot write {str(output)!r}", str(e))
+    with open_output(output, overwrite, binary=True) as file:
+        file.write(DocBin(docs=docs, store_user_data=True).to_bytes())
+    say(f"Wrote {len(docs):,} documents to {output}")
 
 
-def _print_selected(
-    by: str, n_docs: int, found: Sequence[Uncertain], output: Path | None
-) -> None:
-    from wasabi import msg
-
+def _print_selected(by: str, n_docs: int, found: Sequence[Uncertain]) -> None:
     rows = [
         (
             rank,
@@ -142,5 +134,3 @@ def _print_selected(
     ]
     header = ("rank", by, "per token", "tokens", "text")
     print_table(f"{len(found):,} of {n_docs:,} documents", header, rows, "rrrrl")
-    if output is not None:
-        msg.good(f"Wrote {len(found):,} documents to {output}")

@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from spacy.cli._util import import_code
 
 from .common import (
     AsJson,
     CodePath,
     Component,
     Model,
-    clean,
-    fail,
     hosemi_cli,
+    import_code,
     load_component,
     print_json,
     print_table,
 )
+from .streams import clean, fail
 
 if TYPE_CHECKING:
     from ..component.pipe import HighOrderSemiCRF
@@ -139,13 +138,11 @@ def weights_cli(
 
 
 def _print_sizes(pipe: HighOrderSemiCRF) -> None:
-    from wasabi import msg
-
     from ..explain.weights import MAX_NODES
     from ..model.weights.storage import size_of
 
     size = size_of(pipe.weights)
-    msg.info(
+    print(
         f"{pipe.name}: {size['features']:,} features, {size['patterns']:,} label "
         f"patterns, {len(pipe.inventory.names):,} labels, {size['weights']:,} weights, "
         f"{size['mb']:.2f} MB"
@@ -153,7 +150,7 @@ def _print_sizes(pipe: HighOrderSemiCRF) -> None:
     levels = pipe.level_weights
     if levels is not None:
         size = levels.size()
-        msg.info(
+        print(
             f"below the top of the label tree: {len(levels.tree.leaf):,} labels, "
             f"{size['patterns']:,} label patterns, {size['weights']:,} weights, "
             f"{size['mb']:.2f} MB. Each name has what it adds to the one above it"

@@ -1,0 +1,267 @@
+"""Where commands read and write: standard output has the answer and nothing else;
+errors, notes and bars go to standard error."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, BinaryIO, NoReturn, Protocol, TextIO, cast
+
+import typer
+from typer.core import TyperGroup
+
+# Exit codes; typer, too, exits with FAILED if a command line is wrong.
+DONE = 0
+FAULTY = 1  # done, but the data have faults
+FAILED = 2  # could not run
+STOPPED = 130  # by Ctrl-C: 128 + SIGINT, as of other programs
+UNREAD = 141  # nobody reads standard output any more: 128 + SIGPIPE
+# So many faults are shown; the rest is counted.
+MAX_SHOWN = 20
+
+
+class Fault(Protocol):
+    """What is wrong with one place of a file: str(path), line from 1, what is wrong and
+    what was expected."""
+
+    @property
+    def path(self) -> str | Path: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def message(self) -> str: ...
+
+
+class CommandGroup(TyperGroup):
+    """Commands that end with the exit codes above, however they end."""
+
+    def invoke(self, ctx: Any) -> Any:
+        _write_utf8()
+        try:
+            found = super().invoke(ctx)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return found
+        except BrokenPipeError:
+            _forget_output()
+            raise SystemExit(UNREAD) from None
+        except KeyboardInterrupt:
+            say("Stopped.")
+            raise SystemExit(STOPPED) from None
+        except Exception as e:
+            _end(e)
+
+
+def _end(error: Exception) -> NoReturn:
+    """Exit after an error that the command did not expect."""
+    if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
+        raise error  # typer knows what to do
+    if isinstance(error, OSError) or str(error).startswith("[HS"):
+        fail(str(error))
+    traceback.print_exception(error)
+    raise SystemExit(FAILED)
+
+
+def _write_utf8() -> None:
+    """Files and other programs get UTF-8, whatever the platform's encoding is."""
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper) and not is_terminal(out):
+        out.reconfigure(encoding="utf8")
+
+
+def _forget_output() -> None:
+    """Write what is left to nowhere: Python flushes it when it exits."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fail(title: str, text: str = "") -> NoReturn:
+    """Say on standard error why a command cannot run, and exit with 2."""
+    error = typer.style("Error:", fg="red", bold=True)
+    end = f". {text}" if text else ""
+    say(f"{error} {title.rstrip('.') if text else title}{end}")
+    raise SystemExit(FAILED)
+
+
+def say(text: str) -> None:
+    """A note on standard error. Colours are left out where it is no terminal."""
+    with suppress(OSError):
+        typer.echo(text, err=True, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def is_terminal(stream: IO[Any] | None = None) -> bool:
+    """RETURNS (bool): Whether a person reads a stream, by default standard error."""
+    stream = sys.stderr if stream is None else stream
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def with_progress(
+    stream: Iterable[Any], total: int | None, unit: str = " docs"
+) -> Iterable[Any]:
+    """The items of a stream, with a bar on standard error if that is a terminal."""
+    from tqdm import tqdm
+
+    # disable=None: shown on a terminal only.
+    return tqdm(stream, total=total, unit=unit, leave=False, disable=None)
+
+
+class FaultLog:
+    """Faults as they are found: the first twenty on standard error, all of them as
+    lines of JSON in a file, if there is one.
+
+    file (TextIO | None): Where lines {"path", "line", "message"} are written.
+    n (int): The number of faults so far.
+    """
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        self.file, self.n = file, 0
+
+    def add(self, fault: Fault) -> None:
+        """Show or count a fault, and write it to the file."""
+        self.n += 1
+        if self.n <= MAX_SHOWN:
+            line = "" if fault.line is None else f"{fault.line}:"
+            say(f"{fault.path}:{line} {clean(fault.message)}")
+        if self.file is not None:
+            import json
+
+            where = {"path": str(fault.path), "line": fault.line}
+            row = json.dumps({**where, "message": fault.message}, ensure_ascii=False)
+            self.file.write(row + "\n")
+
+    def close(self, path: str | Path | None = None) -> None:
+        """Say how many faults were not shown. path: The file, to name it."""
+        if self.n > MAX_SHOWN:
+            say(f"... and {self.n - MAX_SHOWN:,} more")
+        if self.n and path is not None:
+            say(f"All {self.n:,} faults: {path}")
+
+
+@contextmanager
+def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[FaultLog]:
+    """A log for faults that are found one by one.
+
+    path: A file that gets all of them, or None.
+    """
+    if path is None:
+        log = FaultLog()
+        yield log
+    else:
+        with open_output(path, overwrite) as file:
+            log = FaultLog(cast(TextIO, file))
+            yield log
+    log.close(path)
+
+
+def print_faults(
+    faults: Iterable[Fault], path: str | Path | None = None, overwrite: bool = True
+) -> int:
+    """Show the first twenty faults on standard error, and count the rest.
+
+    path: A file that gets all of them, a line of JSON each.
+    RETURNS (int): The exit code, FAULTY if there are faults, DONE if there are none.
+    """
+    with log_faults(path, overwrite) as log:
+        for fault in faults:
+            log.add(fault)
+    return FAULTY if log.n else DONE
+
+
+@contextmanager
+def open_input(path: str | Path) -> Iterator[BinaryIO]:
+    """The bytes of a file, or of standard input for "-"; exit if they cannot be read.
+
+    Bytes, not text: readers find encodings and byte order marks.
+    """
+    if str(path) != "-":
+        try:
+            file = Path(path).open("rb")
+        except OSError as e:
+            fail(f"Cannot read {str(path)!r}", reason(e))
+        with file:
+            yield file
+    elif sys.stdin is None or sys.stdin.closed:
+        fail("Cannot read standard input", "It is closed; expected a file or a pipe.")
+    else:
+        if is_terminal(sys.stdin):
+            say("Reading standard input; Ctrl-D ends it.")
+        yield cast(BinaryIO, sys.stdin.buffer)
+
+
+@contextmanager
+def open_output(
+    path: str | Path, overwrite: bool = False, *, binary: bool = False
+) -> Iterator[IO[Any]]:
+    """A file to write to, as a whole or not at all; "-" is standard output.
+
+    What is written goes to a temporary file beside it, which gets the name in the end;
+    after an error it is removed, and a file that was there stays as it is. Text is
+    UTF-8, and lines end as they are written.
+
+    binary: It takes bytes, not text.
+    """
+    if str(path) == "-":
+        yield _standard_output(binary)
+        return
+    check_file(path, overwrite)
+    target = Path(path).resolve()  # a link stays a link
+    if target.exists() and not target.is_file():  # such as /dev/null or a pipe
+        with _opened(target, path, binary) as file:
+            yield file
+        return
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with _opened(beside, path, binary) as file:
+            yield file
+        beside.replace(target)
+    finally:
+        with suppress(OSError):  # moved, or never made
+            beside.unlink()
+
+
+def check_file(path: str | Path, overwrite: bool) -> None:
+    """Exit with a message if nothing may be written to a file."""
+    if Path(path).is_dir():
+        fail(f"{str(path)!r} is a folder", "Expected a file to write to.")
+    if Path(path).is_file() and not overwrite:
+        refuse_existing(path)
+
+
+def refuse_existing(path: str | Path) -> NoReturn:
+    """Exit: something is there already."""
+    text = "Choose another one, or give --overwrite to write to it."
+    fail(f"{str(path)!r} exists already", text)
+
+
+def _opened(path: Path, name: str | Path, binary: bool) -> IO[Any]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if binary:
+            return path.open("wb")
+        return path.open("w", encoding="utf8", newline="")
+    except OSError as e:
+        fail(f"Cannot write {str(name)!r}", reason(e))
+
+
+def _standard_output(binary: bool) -> IO[Any]:
+    if sys.stdout is None or sys.stdout.closed:
+        fail("Cannot write to standard output", "It is closed.")
+    return cast(IO[Any], sys.stdout.buffer if binary else sys.stdout)
+
+
+def reason(error: OSError) -> str:
+    """RETURNS (str): What the system says, without the path."""
+    return f"{error.strerror or error}."
+
+
+def clean(text: str) -> str:
+    """Escape control characters: texts of users may have some."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

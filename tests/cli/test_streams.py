@@ -1,0 +1,291 @@
+"""Where commands write, and how they end: as processes, and helper by helper."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import srsly
+import typer
+from spacy.cli._util import app
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli import hosemi_cli, streams
+from spacy_hosemi.cli.common import save_pipeline
+
+from ..helpers import make_nlp, make_trained
+
+CORPUS = ["CORPUS.spacy"]
+# Each command with what it needs beside MODEL.
+ARGUMENTS = {
+    ("weights",): [],
+    ("calibrate",): CORPUS,
+    ("select",): CORPUS,
+    ("prune",): [],
+    ("gazetteer", "info"): [],
+    ("gazetteer", "find"): ["cities", "Rome"],
+    ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
+}
+# What reads no model.
+WITHOUT_MODEL: set[tuple[str, ...]] = set()
+
+
+@dataclass(frozen=True)
+class Wrong:
+    path: str
+    line: int | None
+    message: str
+
+
+def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:
+    found, waiting = {}, [((), typer.main.get_command(hosemi_cli))]
+    while waiting:
+        name, command = waiting.pop()
+        inner = getattr(command, "commands", None)
+        if inner is None:
+            found[name] = command
+        else:
+            waiting += [((*name, key), value) for key, value in inner.items()]
+    return found
+
+
+def invoke(*args, **more):
+    return CliRunner().invoke(app, ["hosemi", *map(str, args)], **more)
+
+
+def process(*args, code=None, **more):
+    """A command in its own process, without a terminal."""
+    command = [sys.executable, "-m", "spacy", "hosemi", *map(str, args)]
+    found = subprocess.run(command, capture_output=True, encoding="utf8", **more)
+    assert code is None or found.returncode == code, found
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    make_trained().to_disk(folder)
+    return folder
+
+
+# --- all commands -----------------------------------------------------------------
+
+
+def test_each_command_is_tried():
+    assert {*ARGUMENTS} | WITHOUT_MODEL == {*commands()}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS, ids=" ".join)
+@pytest.mark.parametrize("kind", ["nowhere", "empty", "untrained", "broken"])
+def test_a_bad_model(name, kind, model, tmp_path, monkeypatch):
+    """Nothing on standard output, one line on standard error, exit code 2."""
+    monkeypatch.chdir(tmp_path)
+    Path("CORPUS.spacy").write_bytes(b"")
+    bad = tmp_path / "bad"
+    if kind == "empty":
+        bad.mkdir()
+    elif kind == "untrained":
+        make_nlp().to_disk(bad)
+    elif kind == "broken":
+        make_trained().to_disk(bad)
+        (bad / "hosemi" / "model").write_bytes(b"\x93")
+    as_json = ["--json"] if "as_json" in names_of(commands()[name]) else []
+    result = invoke(*name, bad, *ARGUMENTS[name], *as_json)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: ") and "\x1b" not in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not Path("out").exists()
+
+
+def names_of(command) -> set[str]:
+    return {one.name for one in command.params}
+
+
+def test_all_commands_but_those_that_write_know_json():
+    with_json = {name for name, one in commands().items() if "as_json" in names_of(one)}
+    assert {*ARGUMENTS} - with_json == {("gazetteer", "replace")}
+
+
+def test_the_answer_alone_is_on_standard_output(model, tmp_path):
+    result = invoke("prune", model, tmp_path / "out", "--keep", 0.5, "--json")
+    assert result.exit_code == 0
+    assert len(srsly.json_loads(result.stdout)["strengths"]) > 1
+    assert result.stderr == f"Saved the pipeline to {tmp_path / 'out'}\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals and file descriptors of POSIX")
+class TestProcess:
+    """What only a process shows."""
+
+    def test_a_bad_model(self, tmp_path):
+        found = process("weights", tmp_path / "no", "--json", code=2)
+        assert found.stdout == "" and "Cannot load the pipeline" in found.stderr
+        assert "\x1b" not in found.stderr
+
+    def test_nobody_reads(self, model):
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = [sys.executable, "-m", "spacy", "hosemi", "weights", str(model)]
+        found = subprocess.run(
+            command, stdout=writing, stderr=subprocess.PIPE, encoding="utf8"
+        )
+        os.close(writing)
+        assert (found.returncode, found.stderr) == (141, "")
+
+    def test_usage(self, model):
+        assert process("weights", model, "--nonsense", code=2).stdout == ""
+
+
+def small_app(function) -> typer.Typer:
+    """Commands of which one calls a function."""
+    one = typer.Typer(cls=streams.CommandGroup)
+    one.callback()(lambda: None)
+    one.command("it")(lambda: function())
+    return one
+
+
+def crash():
+    raise KeyError("lost")
+
+
+def refuse():
+    raise ValueError("[HS001] no such thing")
+
+
+def hit_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+
+def find_a_broken_pipe():
+    raise BrokenPipeError
+
+
+@pytest.mark.parametrize(
+    "function, code, expected",
+    [
+        (crash, 2, "KeyError: 'lost'"),
+        (refuse, 2, "Error: [HS001] no such thing"),
+        (hit_ctrl_c, 130, "Stopped."),
+        (find_a_broken_pipe, 141, ""),
+        (lambda: streams.fail("No."), 2, "Error: No."),
+        (lambda: streams.fail("No x", "Expected y."), 2, "Error: No x. Expected y."),
+        (lambda: Path("/nosuch/file").open(), 2, "No such file"),
+        (lambda: None, 0, ""),
+    ],
+)
+def test_ends(function, code, expected):
+    result = CliRunner().invoke(small_app(function), ["it"])
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert expected in result.stderr and bool(expected) == bool(result.stderr)
+
+
+# --- files ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_output_is_written_whole_or_not_at_all(binary, tmp_path):
+    path, content = tmp_path / "new" / "a.csv", "é\r\nb\n"
+    with streams.open_output(path, binary=binary) as file:
+        file.write(content.encode() if binary else content)
+        assert not path.exists()
+    assert path.read_bytes() == content.encode()
+    with (
+        pytest.raises(KeyError),
+        streams.open_output(path, True, binary=binary) as file,
+    ):
+        file.write(b"half" if binary else "half")
+        crash()
+    assert path.read_bytes() == content.encode()
+    assert os.listdir(path.parent) == ["a.csv"]
+
+
+def test_existing_output(tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+    with pytest.raises(SystemExit, match="2"), streams.open_output(path):
+        pass
+    assert "exists already" in capsys.readouterr().err
+    with streams.open_output(path, overwrite=True) as file:
+        file.write("new")
+    assert path.read_text() == "new"
+    for bad in (tmp_path, path / "b"):
+        with pytest.raises(SystemExit, match="2"), streams.open_output(bad):
+            pass
+    assert "is a folder" in (said := capsys.readouterr().err) and "Cannot write" in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="devices and links of POSIX")
+def test_devices_and_links_stay(tmp_path):
+    with streams.open_output(os.devnull) as file:
+        file.write("nothing")
+    assert Path(os.devnull).is_char_device()
+    link, path = tmp_path / "link", tmp_path / "path"
+    path.write_text("old")
+    link.symlink_to(path)
+    with streams.open_output(link, overwrite=True) as file:
+        file.write("new")
+    assert link.is_symlink() and path.read_text() == "new"
+
+
+def test_standard_output(capsys):
+    with streams.open_output("-") as file:
+        file.write("an answer\n")
+    assert capsys.readouterr() == ("an answer\n", "")
+
+
+def test_input(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "in.txt"
+    path.write_bytes(b"\xefa")
+    with streams.open_input(path) as file:
+        assert file.read() == b"\xefa"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xefb")))
+    with streams.open_input("-") as file:
+        assert file.read() == b"\xefb"
+    for stdin in (None, io.StringIO()):
+        if stdin is not None:
+            stdin.close()
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with pytest.raises(SystemExit, match="2"), streams.open_input("-"):
+            pass
+    with pytest.raises(SystemExit, match="2"), streams.open_input(tmp_path / "no"):
+        pass
+    printed = capsys.readouterr()
+    assert printed.out == "" and "standard input. It is closed" in printed.err
+    assert "No such file" in printed.err
+
+
+def test_a_pipeline_is_saved_over_another_one(tmp_path):
+    nlp = make_trained()
+    nlp.to_disk(tmp_path / "old")
+    (tmp_path / "old" / "notes.txt").write_text("mine")
+    nlp.get_pipe("hosemi").cfg = {"min_confidence": 0.25}
+    save_pipeline(nlp, tmp_path / "old")
+    assert b"0.25" in (tmp_path / "old" / "hosemi" / "cfg").read_bytes()
+    assert (tmp_path / "old" / "notes.txt").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["old"]
+
+
+# --- faults -----------------------------------------------------------------------
+
+
+def test_faults(tmp_path, capsys):
+    found = [Wrong("a.jsonl", k, f"é\x1b {k}") for k in range(1, 25)]
+    path = tmp_path / "faults.jsonl"
+    assert streams.print_faults(found, path) == 1
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == "" and lines[0] == "a.jsonl:1: é\\x1b 1"
+    assert lines[19:] == [
+        "a.jsonl:20: é\\x1b 20",
+        "... and 4 more",
+        f"All 24 faults: {path}",
+    ]
+    assert [*srsly.read_jsonl(path)] == [vars(x) for x in found]
+    assert streams.print_faults([Wrong("b", None, "empty")]) == 1
+    assert capsys.readouterr().err == "b: empty\n"
+    assert streams.print_faults([]) == 0
+    assert capsys.readouterr() == ("", "")
