@@ -254,12 +254,11 @@ def quoted(text: str) -> str:
     return "".join(parts)
 
 
-STREAMS = (
-    "Standard output has the answer and nothing else; errors, notes and bars go to "
-    "standard error, without colours and bars where that is no terminal. A command "
-    "exits with 0 if it is done, with 1 if the data have faults, with 2 if it could not "
-    "run. What it writes is there as a whole or not at all."
-)
+STREAMS = """\
+Standard output has the answer and nothing else; errors, notes and bars go to standard
+error, without colours and bars where that is no terminal. A command exits with 0 if it
+is done, with 1 if the data have faults, with 2 if it could not run. What it writes is
+there as a whole or not at all."""
 
 
 def commands() -> Iterator[str]:
