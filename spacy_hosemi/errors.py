@@ -560,3 +560,17 @@ class Warnings(metaclass=_Coded):
         "{name} was trained with {found}, which this version loads and predicts with, "
         'but cannot train. Before you initialize it again, set "{key}" to {expected}.'
     )
+    HSW27 = (
+        "{name} has never been trained: it was initialized with {found} documents, and "
+        "neither fitted nor updated, so it finds nothing. Call hosemi.fit(examples), "
+        "or nlp.update after nlp.initialize; with spacy train, give "
+        "[initialize.components.{name}.fit], or train for more steps."
+    )
+    HSW28 = (
+        "{n_ents} entities ({labels}) were set before {name} in {n_docs} documents; "
+        "they take {n_taken} of {n_tokens} tokens ({share:.0%}; in training "
+        "{trained:.0%}), and {n_unknown} of them have labels that it does not have. It "
+        "keeps them all and finds nothing where they are. Move {name} in front of the "
+        "component that sets them, or disable that one; if they are right, train with "
+        "them: name it in [training] annotating_components."
+    )

@@ -10,6 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
+import pytest
 import spacy
 import srsly
 from spacy.cli._util import app
@@ -47,6 +48,11 @@ SMALL = {
     "end": ["LOWER"],
     "min_count": 1,
 }
+
+# For tests that mean what these warnings are about: predictions of a component that was
+# not trained, and entities before it in most documents.
+UNTRAINED = pytest.mark.filterwarnings("ignore:.HSW27")
+MANY_EXISTING = pytest.mark.filterwarnings("ignore:.HSW28")
 
 
 def parse(marked: str) -> tuple[str, list[tuple[int, int, str]]]:

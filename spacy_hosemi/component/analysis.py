@@ -14,6 +14,7 @@ from ..features.instances import instances
 from ..hierarchy.answers import LeafMarginals
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
+from ..model.state import ModelState
 from ..prediction.answers import (
     Alternative,
     make_rows,
@@ -39,6 +40,9 @@ class Analyzing:
         @property
         def decoder(self) -> Decoder: ...
 
+        @property
+        def state(self) -> ModelState: ...
+
         def set_annotations(
             self, docs: Iterable[Doc], scores: list[Prediction]
         ) -> None: ...
@@ -51,7 +55,7 @@ class Analyzing:
             entries that come from this document alone, and with dropout.
         RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
         """
-        read, extractor = naming.token_features, self.decoder.state.weights.extractor
+        read, extractor = naming.token_features, self.state.weights.extractor
         return [
             names
             for instance in instances(doc, self.settings.scope)

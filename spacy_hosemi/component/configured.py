@@ -19,6 +19,8 @@ from ..prediction.thresholds import Thresholds, check_labels
 from ..training.objectives import Objective, is_smooth
 from ..training.trainer import Trainer
 from ..values import read
+from .advice import Advice
+from .facts import TrainingFacts, read_facts
 from .serialization import FORMAT, Configs, check_shapes
 from .settings import (
     LEARNT,
@@ -50,14 +52,17 @@ class Configured:
 
     settings (Settings): All of them.
     hierarchy (Optional[Hierarchy]): Settings of a label tree.
+    facts (Optional[TrainingFacts]): Of the documents that it was initialized with.
     """
 
     name: str
     settings: Settings
     hierarchy: Hierarchy | None
+    facts: TrainingFacts | None
     _trainer: Trainer
     _objective: Objective
     _configs: Configs
+    _advice: Advice
     # Those of the config, without what settings add.
     _features: FeatureSet
 
@@ -118,8 +123,10 @@ class Configured:
 
     @property
     def cfg(self) -> dict[str, Any]:
-        """What is saved beside the model: the settings, labels and label patterns."""
-        return {"format": FORMAT, **self.settings.cfg, **self.schema.to_cfg()}
+        """What is saved beside the model: the settings, labels and label patterns, and
+        facts of the training."""
+        facts = {"trained_on": self.facts.to_cfg()} if self.facts else {}
+        return {"format": FORMAT, **self.settings.cfg, **self.schema.to_cfg(), **facts}
 
     @cfg.setter
     def cfg(self, cfg: Mapping[str, Any]) -> None:
@@ -209,6 +216,7 @@ class Configured:
         given = {**before, **{name: cfg[name] for name in NAMES if name in cfg}}
         free = {k: value for k, value in changed.items() if k not in LEARNT}
         self.settings = Settings(**{**given, **free})
+        self.facts, self._advice = read_facts(cfg.get("trained_on")), Advice()
         self._configs.show(self.settings.cfg)
         warn_untrainable(self.settings, self.name)
         # Before initialization rules may name labels that there are not yet.

@@ -22,6 +22,8 @@ from ..training.data_checks import (
     warn_misaligned,
     warn_unset,
 )
+from .advice import Advice
+from .facts import training_facts
 from .optimizable import Optimizable
 from .resources import read_sources
 from .settings import check_trainable
@@ -79,4 +81,8 @@ class Initializable(Optimizable):
         warn_crossing(examples, annotations, scope)
         args = self.settings.cfg, self.objective, fit
         self._trainer.initialize(corpus, docs, *args)
+        self.facts, self._advice = (
+            training_facts(docs, annotations, self.name),
+            Advice(),
+        )
         return fit is not None

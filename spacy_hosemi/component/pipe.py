@@ -31,6 +31,7 @@ from ..prediction.decoder import Decoder, Prediction, batches
 from ..prediction.records import components
 from ..training.corpus import read_corpus
 from ..training.objectives import Objective
+from .advice import Advice
 from .analysis import Analyzing
 from .annotations import write_predictions
 from .confidence import register_extension
@@ -81,7 +82,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         self.settings = Settings(**settings)
         self._check(self.settings, objective)
         self._choose_features()
-        self._configs = Configs()
+        self._configs, self.facts, self._advice = Configs(), None, Advice()
         self.use_labels(())
         self._id = uuid4().hex
         # Of the last decoder, see `DecodingOptions`. A copy goes on from it.
@@ -320,6 +321,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
     def _make_decoder(self) -> Decoder:
         """RETURNS (Decoder): The last one, if it would be the same."""
         published, state, settings = self._published, self.state, self.settings
+        self._advice.untrained(state.weights, self.name, self.facts)
         with published.making:  # one thread makes it, others wait
             decoder: Decoder | None = published.made[2]
             args = settings, self.name, self.hierarchy, self._number
@@ -348,7 +350,11 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         number = (left[0] if left else self.decoder).options.number
         record = {"component": self._id, "state": number}
         args = self.name, self.settings.spans_key, record
-        write_predictions([*docs], scores, *args)
+        docs = [*docs]
+        self._advice.existing_entities(
+            docs, self.name, self.schema.projection.names(), self.facts
+        )
+        write_predictions(docs, scores, *args)
 
     # state
 

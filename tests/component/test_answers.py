@@ -15,6 +15,7 @@ from spacy_hosemi.prediction import posterior
 from .. import oracles
 from ..helpers import (
     SMALL,
+    UNTRAINED,
     as_problem,
     initialize,
     make_doc,
@@ -236,6 +237,7 @@ def test_an_empty_doc(name):
     assert pipe.to_rows(doc, 3) == []
 
 
+@UNTRAINED
 def test_an_untrained_model():
     initialized = make_nlp()
     initialize(initialized, MARKED)

@@ -21,6 +21,7 @@ from spacy_hosemi.model.span_scorer import weights_of
 from ..helpers import (
     SMALL,
     TRAIN,
+    UNTRAINED,
     change_weights,
     initialize,
     lbfgs,
@@ -58,6 +59,7 @@ def test_initialize_without_examples():
     assert nlp.get_pipe("hosemi").labels == ("PER",)
 
 
+@UNTRAINED
 def test_untrained_predicts_nothing():
     nlp = make_nlp(spans_key="x", confidence=True)
     assert nlp(TEXT).ents == ()
@@ -84,6 +86,7 @@ def test_given_labels():
         initialize(make_nlp(), labels=["PER"])
 
 
+@UNTRAINED
 def test_add_label():
     nlp = make_nlp()
     pipe = nlp.get_pipe("hosemi")
@@ -140,6 +143,7 @@ def test_unknown_label_at_update():
     assert nlp.get_pipe("hosemi").labels == ("LOC", "PER", "ORG")
 
 
+@UNTRAINED
 def test_initialize_again():
     nlp = make_trained()
     expected = weights_of(nlp.get_pipe("hosemi").model).to_bytes()

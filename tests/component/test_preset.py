@@ -12,6 +12,7 @@ from spacy_hosemi.component.annotations import copy_tokens
 
 from .. import oracles
 from ..helpers import (
+    MANY_EXISTING,
     SMALL,
     as_problem,
     initialize,
@@ -67,6 +68,7 @@ def agrees(segments, names, spans, blocked) -> bool:
     )
 
 
+@MANY_EXISTING
 @pytest.mark.parametrize("outside", ["run", "token"])
 @pytest.mark.parametrize("order", [0, 2])
 def test_the_rest_is_decoded_exactly(outside, order):
@@ -108,6 +110,7 @@ def test_the_rest_is_decoded_exactly(outside, order):
     assert n_preset > 5
 
 
+@MANY_EXISTING
 @pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])
 def test_with_tags(encoding):
     pipe = make_pipe(encoding=encoding)

@@ -18,6 +18,7 @@ from spacy_hosemi.prediction.problem import Problem as SegmentationProblem
 
 from .. import oracles
 from ..helpers import (
+    UNTRAINED,
     as_problem,
     change_weights,
     initialize,
@@ -291,6 +292,7 @@ def test_an_empty_doc(name):
         pipe_of(name).redecode(make_doc(NLP), [(0, 1, "A")])
 
 
+@UNTRAINED
 def test_an_untrained_model():
     nlp = make_nlp()
     initialize(nlp, MARKED)

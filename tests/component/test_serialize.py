@@ -8,7 +8,7 @@ import pytest
 import spacy
 import srsly
 
-from ..helpers import make_examples, make_nlp, make_trained, triples
+from ..helpers import UNTRAINED, make_examples, make_nlp, make_trained, triples
 
 TEXT = "Ada Lovelace wrote to Mary Somerville in Paris."
 
@@ -60,6 +60,7 @@ def test_round_trip(through, config, tmp_path):
         )
 
 
+@UNTRAINED
 @pytest.mark.parametrize("through", THROUGH)
 def test_round_trip_of_an_untrained_component(through, tmp_path):
     nlp = through(make_nlp(), tmp_path)

@@ -18,7 +18,14 @@ from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 from spacy_hosemi.model.state import Published
 from spacy_hosemi.training.trainer import Trainer
 
-from ..helpers import initialize, make_doc, make_examples, make_nlp, make_trained
+from ..helpers import (
+    UNTRAINED,
+    initialize,
+    make_doc,
+    make_examples,
+    make_nlp,
+    make_trained,
+)
 from ..hierarchy.test_component import TREE, example, examples_of
 from ..test_saved_models import FOLDERS, make_example
 from ..test_saved_models import make_doc as make_saved_doc
@@ -95,6 +102,7 @@ def predict_while_training(pipe, docs, train, monkeypatch):
     return recorder.states, found
 
 
+@UNTRAINED
 def test_threads_predict_while_one_trains(monkeypatch):
     nlp = make_nlp(features={"preset": "default", "min_count": 1})
     initialize(nlp)
@@ -118,6 +126,7 @@ def test_threads_predict_while_one_trains(monkeypatch):
     assert not before.weights.matrix.flags.writeable
 
 
+@UNTRAINED
 @pytest.mark.parametrize("exact_up_to", [140, 0])
 def test_threads_predict_with_a_tree(exact_up_to, monkeypatch):
     nlp = make_nlp(
@@ -139,6 +148,7 @@ def test_threads_predict_with_a_tree(exact_up_to, monkeypatch):
         assert not array.flags.writeable
 
 
+@UNTRAINED
 @pytest.mark.parametrize(
     "change",
     [

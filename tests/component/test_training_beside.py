@@ -20,7 +20,7 @@ from spacy.training import Example
 
 from spacy_hosemi.component import pipe as pipe_module
 
-from ..helpers import lbfgs, make_nlp
+from ..helpers import MANY_EXISTING, lbfgs, make_nlp
 
 N_THREADS = int(os.environ.get("HOSEMI_THREADS", 4))
 N_DOCS = int(os.environ.get("HOSEMI_DOCS", 160))
@@ -103,6 +103,7 @@ def train(nlp, docs, is_over, failed):
         failed.append("".join(format_exception(e)))
 
 
+@MANY_EXISTING
 @pytest.mark.parametrize("run", range(N_RUNS))
 @pytest.mark.parametrize("confidence", [True, False])
 def test_each_prediction_is_that_of_one_state(confidence, run, corpus, monkeypatch):

@@ -12,7 +12,14 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from .. import oracles
-from ..helpers import as_problem, make_doc, make_nlp, make_trained, triples
+from ..helpers import (
+    MANY_EXISTING,
+    as_problem,
+    make_doc,
+    make_nlp,
+    make_trained,
+    triples,
+)
 from ..hierarchy.test_component import make_tree_nlp
 from ..hierarchy.test_leaves import levels
 from .test_answers import CONFIGS, NLP, make_pipe
@@ -91,6 +98,7 @@ def sentence_starts(doc):
     return [token.i for token in doc[1:] if token.is_sent_start]
 
 
+@MANY_EXISTING
 @pytest.mark.parametrize("name", [*(x for x in NAMES if "hard" not in x), *RULES])
 def test_equals_enumeration(name):
     pipe = make_pipe(**{**CONFIGS, **RULES}[name])

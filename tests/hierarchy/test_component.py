@@ -16,7 +16,9 @@ from spacy_hosemi.hierarchy.tree import make_tree_reader
 from ..component.test_gazetteers import use_lists, write
 from ..component.test_serialize import THROUGH
 from ..helpers import (
+    MANY_EXISTING,
     SMALL,
+    UNTRAINED,
     averaged,
     initialize,
     lbfgs,
@@ -206,6 +208,7 @@ def test_temperature_and_collective_and_spans(trained):
 # --- preset entities --------------------------------------------------------------
 
 
+@MANY_EXISTING
 @pytest.mark.parametrize("label", [*LABELS, "PER", "LOC", "unknown"])
 @pytest.mark.parametrize("place", [(1, 2), (0, 1), (3, 6)])
 def test_preset_entities_are_kept(trained, label, place):
@@ -531,6 +534,7 @@ def test_fits_that_train_no_tree(fit, tmp_path):
     assert not nlp.get_pipe("hosemi").get_weights().any()  # before any work
 
 
+@UNTRAINED
 def test_without_a_fit_nothing_is_predicted():
     nlp = make_nlp(hierarchy=TREE)
     initialize(nlp)

@@ -19,7 +19,7 @@ from spacy_hosemi.prediction.records import find_records
 
 from ..component.test_bags import BAG
 from ..component.test_functions import SIZES, WORDS
-from ..helpers import make_doc, triples
+from ..helpers import MANY_EXISTING, make_doc, triples
 from ..strategies import n_of
 from .test_component import LABELS, MARKED, example, make_tree_nlp
 from .test_online_tree import make_online, train
@@ -112,6 +112,7 @@ def test_level_by_level_says_the_same(seed, config):
             assert probs == pytest.approx(other_probs, abs=1e-5)
 
 
+@MANY_EXISTING
 @pytest.mark.parametrize("seed", range(6))
 def test_what_limits_it_says_the_same(seed):
     """Preset entities and what a user fixes, with names of all levels."""
