@@ -57,6 +57,10 @@ SECTIONS = {
         "Make a gazetteer of the training spans",
     ),
     "read_table.v1": ("initialize.components.hosemi.tables.NAME", "Read a table"),
+    "read_package_list.v1": (
+        "initialize.components.hosemi.gazetteers.NAME",
+        "Read a list of a package",
+    ),
     "read_lookups.v1": (
         "initialize.components.hosemi.tables.NAME",
         "Read a table of spacy-lookups-data",

@@ -378,6 +378,14 @@ class Errors(metaclass=_Coded):
         "expected one of {expected}. pip install 'spacy_hosemi[lookups]' has those of "
         "en, de, es and others."
     )
+    HS190 = (
+        "read_package_list.{name} is {found!r}; expected {expected}. Lists of your own "
+        "are read by spacy_hosemi.read_gazetteer.v1."
+    )
+    HS191 = (
+        "the list {name!r} is in the package {package}, which is not installed; "
+        "pip install 'spacy_hosemi[lists]', or remove the list from the config."
+    )
     HS101 = (
         "min_confidence is {found}, and not each of these labels can be a key of a "
         "config file, such as one with ':' or '='; expected pairs. Write "

@@ -26,6 +26,7 @@ ORDER = {
         "hierarchy",
         "component",
         "__init__",
+        "configs",
         "explain",
         "cli",
     ],

@@ -4,7 +4,15 @@ spaCy imports this package before each of its own commands, so that only typer a
 spacy.cli are imported at the top of its modules; all else is imported where it is used.
 """
 
-from . import calibrate, gazetteers, prune, select, weights
+from . import calibrate, gazetteers, init, prune, select, weights
 from .common import hosemi_cli
 
-__all__ = ["calibrate", "gazetteers", "hosemi_cli", "prune", "select", "weights"]
+__all__ = [
+    "calibrate",
+    "gazetteers",
+    "hosemi_cli",
+    "init",
+    "prune",
+    "select",
+    "weights",
+]

@@ -31,7 +31,7 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL: set[tuple[str, ...]] = set()
+WITHOUT_MODEL = {("init",)}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,143 @@
+"""python -m spacy hosemi init: a config that trains as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .common import Overwrite, hosemi_cli
+from .streams import FAULTY, check_file, fail, open_output, say
+
+if TYPE_CHECKING:
+    from ..configs import NamedList
+
+PACKAGES = "packages"
+
+
+@hosemi_cli.command("init", no_args_is_help=True)
+def init_cli(
+    output: Annotated[
+        str,
+        typer.Argument(
+            metavar="OUT.cfg", help='The config; "-" writes to standard output.'
+        ),
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="KIND",
+            help="What the texts are: fields, references, affiliations, addresses, "
+            "names, requests or characters.",
+        ),
+    ] = "fields",
+    lists: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lists",
+            metavar="DIR",
+            help="A folder with lists of names: all files in it that can be read; or "
+            '"packages": those that installed packages have. Repeatable.',
+            show_default="none",
+        ),
+    ] = None,
+    lang: Annotated[
+        str | None,
+        typer.Option(
+            "--lang",
+            metavar="CODE",
+            help="Language of the texts, as spaCy names it.",
+            show_default='"en"; for characters "zh"',
+        ),
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """
+    Write a config that trains as it is, for one kind of texts.
+
+    Its comments say what is worth a change. Lists of names are used if you have some:
+    a folder with a file for each, such as journals.txt with one name a line. The
+    packages of `pip install "spacy_hosemi[lists,lookups]"` have some, too. Exit code 1
+    means that files of DIR cannot be read and are left out.
+
+    \b
+    Examples:
+      python -m spacy hosemi init references.cfg --for references --lists lists
+      python -m spacy train references.cfg --paths.train train.spacy \
+--paths.dev dev.spacy --output model
+    """
+    from ..configs import KINDS, make_config, package_tables
+    from ..configs.compose import DEFAULT_LANGUAGES
+
+    if kind not in KINDS:
+        fail(f"No kind {kind!r}", f"Expected as --for one of: {', '.join(KINDS)}.")
+    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
+    _check_language(lang)
+    if output != "-":
+        check_file(output, overwrite)
+    folders = [name for name in lists or [] if name != PACKAGES]
+    if len(folders) > 1:
+        fail(f"{len(folders)} folders are given", "Expected at most one as --lists.")
+    with_packages = PACKAGES in (lists or [])
+    folder = Path(folders[0]) if folders else None
+    found, unread = _read_folder(folder)
+    if with_packages:
+        found += _from_packages(lang, found)
+    config = make_config(
+        kind,
+        lang=lang,
+        lists=found,
+        folder=folder,
+        tables=package_tables(lang) if with_packages and kind == "names" else [],
+        name="config.cfg" if output == "-" else Path(output).name,
+    )
+    with open_output(output, overwrite) as file:
+        file.write(config)
+    if found:
+        say(f"Lists: {', '.join(one.name for one in found)}")
+    if unread:
+        raise SystemExit(FAULTY)
+
+
+def _check_language(lang: str) -> None:
+    from spacy.util import get_lang_class
+
+    try:
+        get_lang_class(lang)
+    except ImportError:
+        fail(
+            f"No language {lang!r} in spaCy",
+            'Expected as --lang a code such as "en", "de", "zh", or "xx" for several.',
+        )
+
+
+def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
+    """The lists of a folder; exit if it has none."""
+    from ..configs.lists import NO_DOLLAR, find_lists
+
+    if folder is None:
+        return [], {}
+    if not folder.is_dir():
+        fail(f"There is no folder {str(folder)!r}", "Expected one as --lists.")
+    if "$" in str(folder):
+        fail(f"Cannot name {str(folder)!r} in a config", f"{NO_DOLLAR.capitalize()}.")
+    found, unread = find_lists(folder)
+    for name, message in unread.items():
+        say(f"{folder / name}: left out: {message}")
+    if not found:
+        fail(
+            f"No list in {str(folder)!r}",
+            "Expected files that end in .txt, .jsonl, .csv or .tsv, or these and .gz.",
+        )
+    return found, unread
+
+
+def _from_packages(lang: str, taken: list[NamedList]) -> list[NamedList]:
+    from ..configs import package_lists
+
+    found = package_lists(lang, [one.name for one in taken])
+    if not found:
+        say('No package with lists is installed: pip install "spacy_hosemi[lists]"')
+    return found

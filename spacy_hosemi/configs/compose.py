@@ -1,0 +1,180 @@
+"""Composes a config with comments from the base, what differs for a kind of text, and
+the lists that there are."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from pathlib import Path
+
+from .lists import TABLES, NamedList
+
+FOLDER = Path(__file__).parent
+
+# What configs are for. A kind has a file of its own if it differs from the base.
+KINDS = {
+    "fields": "Fields of short texts, one after the other",
+    "references": "Bibliographic references",
+    "affiliations": "Affiliations of authors",
+    "addresses": "Postal addresses",
+    "names": "Names in running text",
+    "requests": "Short requests whose topic tells the labels apart",
+    "characters": "Text whose tokens are characters, such as Chinese",
+}
+DEFAULT_LANGUAGES = {"characters": "zh"}
+# The tokenizer of languages that have one for tokens of one character.
+CHARACTER_TOKENIZERS = {
+    "zh": '@tokenizers = "spacy.zh.ChineseTokenizer"\nsegmenter = "char"'
+}
+
+HEAD = """\
+# {title}.
+#
+# Train:
+#   python -m spacy train {name} -o model --paths.train a.spacy --paths.dev b.spacy
+# Comments say what is worth a change. All other keys have defaults; this writes them:
+#   python -m spacy init fill-config {name} filled.cfg
+"""
+NO_LISTS = """\
+# There are no lists of names. `python -m spacy hosemi init` adds some: --lists DIR,
+# --lists packages.
+"""
+LIST = '{{"@misc": "spacy_hosemi.gazetteer.v1", "attr": "{attr}"}}'
+LISTS_HELP = {
+    "components.hosemi.model.gazetteers": "# Lists of names. To leave one out, delete "
+    "its line here and its line below [initialize].\n"
+    '# attr: "ALNUM" compares letters and digits in lower case, "ORTH" words.',
+    "initialize.components.hosemi.gazetteers": "# Read once, when training begins; "
+    "the model keeps the entries.",
+}
+
+# The lines of each key, its comments before it; "" are comments before the section.
+Section = dict[str, str]
+
+
+def make_config(
+    kind: str = "fields",
+    *,
+    lang: str | None = None,
+    lists: Sequence[NamedList] = (),
+    folder: str | Path | None = None,
+    tables: Sequence[str] = (),
+    name: str = "config.cfg",
+) -> str:
+    """Compose a config that trains as it is.
+
+    kind (str): One of KINDS: what the texts are.
+    lang (Optional[str]): Their language; None: that of the kind.
+    lists (Sequence[NamedList]): See `find_lists` and `package_lists`.
+    folder (Optional[Union[str, Path]]): Where the files of lists are.
+    tables (Sequence[str]): Tables of spacy-lookups-data, see `package_tables`.
+    name (str): Of the file, for its comments.
+    RETURNS (str): The text of the config, with comments that say what to change.
+    """
+    lang = lang or DEFAULT_LANGUAGES.get(kind, "en")
+    config = parse((FOLDER / "base.cfg").read_text("utf8"))
+    path = FOLDER / f"{kind}.cfg"
+    if path.exists():
+        merge(config, parse(path.read_text("utf8")))
+    merge(config, parse(f"[nlp]\nlang = {_value(lang)}"))
+    if kind == "characters" and lang in CHARACTER_TOKENIZERS:
+        config.pop("nlp.tokenizer")
+        own = f"[nlp.tokenizer]\n{CHARACTER_TOKENIZERS[lang]}"
+        merge(config, parse(f"# A token for each character.\n{own}"))
+    if folder is not None and any(one.file for one in lists):
+        paths = f"[paths]\n# The folder of the lists.\nlists = {_value(str(folder))}"
+        merge(config, parse(paths))
+    merge(config, parse("\n".join(_list_lines(lists))))
+    merge(config, parse("\n".join(_table_lines(tables))))
+    if not lists:
+        config["components.hosemi.model"][""] += NO_LISTS
+    return (
+        HEAD.format(title=KINDS[kind], name=shlex.quote(name)) + "\n" + render(config)
+    )
+
+
+def parse(text: str) -> dict[str, Section]:
+    """RETURNS (Dict[str, Section]): The sections of a config, in order."""
+    sections: dict[str, Section] = {}
+    section, waiting = "", ""
+    for line in text.splitlines():
+        if match := re.fullmatch(r"\[(.+)\]", line):
+            section = match[1]
+            sections[section], waiting = {"": waiting}, ""
+        elif line.startswith("#"):
+            waiting += line + "\n"
+        elif line.strip():
+            key = line.partition(" =")[0]
+            sections[section][key], waiting = waiting + line + "\n", ""
+    return sections
+
+
+def merge(config: dict[str, Section], changes: dict[str, Section]) -> None:
+    """Put changes into a config: other values, other comments where there are some, and
+    new sections beside their neighbours. A key without a value is removed."""
+    for name, section in changes.items():
+        if name not in config:
+            _insert(config, name)
+        for key, lines in section.items():
+            if lines.endswith(" =\n"):
+                del config[name][key]
+            elif lines:
+                config[name][key] = _comments(config[name], key, lines) + lines
+
+
+def _comments(section: Section, key: str, new: str) -> str:
+    """The old comments of a key, if there are no new ones."""
+    if key == "" or new.startswith("#"):
+        return ""
+    lines = section.get(key, "").splitlines(keepends=True)
+    return "".join(line for line in lines if line.startswith("#"))
+
+
+def _insert(config: dict[str, Section], name: str) -> None:
+    """Insert an empty section after the last one that is nearest to it by name."""
+
+    def n_shared(other: str) -> int:
+        pairs = zip(name.split("."), other.split("."))
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+    names = list(config)
+    after = max(names, key=lambda x: (n_shared(x), names.index(x)))
+    items = list(config.items())
+    items.insert(names.index(after) + 1, (name, {"": ""}))
+    config.clear()
+    config.update(items)
+
+
+def render(config: dict[str, Section]) -> str:
+    """RETURNS (str): The text of a config."""
+    return "\n".join(
+        section[""] + f"[{name}]\n" + "".join(x for key, x in section.items() if key)
+        for name, section in config.items()
+    )
+
+
+def _list_lines(lists: Iterable[NamedList]) -> Iterable[str]:
+    for section, comment in LISTS_HELP.items() if lists else ():
+        yield f"{comment}\n[{section}]"
+        for one in lists:
+            is_model = section.startswith("components")
+            value = LIST.format(attr=one.attr) if is_model else json.dumps(one.reader())
+            yield f"{one.name} = {value}"
+
+
+def _table_lines(tables: Iterable[str]) -> Iterable[str]:
+    if tables:
+        yield "# What spacy-lookups-data says of words."
+        yield "[components.hosemi.model.tables]"
+        yield from (f"{name} = {json.dumps(TABLES[name])}" for name in tables)
+        yield "[initialize.components.hosemi.tables]"
+    for name in tables:
+        reader = {"@readers": "spacy_hosemi.read_lookups.v1", "name": name}
+        yield f"{name} = {json.dumps({**reader, 'lang': '${nlp.lang}'})}"
+
+
+def _value(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,120 @@
+"""The lists of names and tables that a new config can name: those that there are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from spacy.util import registry
+
+from ..features.gazetteers.packages import installed_lists
+from ..features.gazetteers.readers import SUFFIXES, make_gazetteer_reader
+
+# Tables of spacy-lookups-data: what of them is read (clusters by size), and the lookups
+# that must be there.
+TABLES = {
+    "cluster": {
+        "@misc": "spacy_hosemi.table.v1",
+        "attr": "ORTH",
+        "prefixes": [4, 6, 10],
+    },
+    "frequency": {"@misc": "spacy_hosemi.table.v1", "attr": "ORTH"},
+    "case": {"@misc": "spacy_hosemi.table.v1", "attr": "LOWER"},
+}
+_LOOKUPS = {"cluster": "lexeme_cluster", "frequency": "lexeme_prob"}
+_LOOKUPS["case"] = "lexeme_prob"
+
+# Files that stand beside lists and are none.
+_ABOUT = re.compile(r"licen[cs]e|read.?me|copying|notice|authors|sources", re.I)
+# From the first entries one sees whether a list has codes, such as CA, or words.
+_N_READ = 1_000
+_MAX_CODE = 4
+NO_DOLLAR = "a path in a config must not have the character $; rename it"
+
+
+@dataclass(frozen=True)
+class NamedList:
+    """A list of names.
+
+    name (str): Of letters, digits and _.
+    attr (str): What is compared, see `Gazetteer`.
+    file (Optional[str]): Its name in the folder; None: the list of a package.
+    lang (str): The language, for the list of a package.
+    """
+
+    name: str
+    attr: str = "ALNUM"
+    file: str | None = None
+    lang: str = "en"
+
+    def reader(self) -> dict[str, str]:
+        """RETURNS (Dict[str, str]): The reader, as a config has it."""
+        if self.file is not None:
+            path = f"${{paths.lists}}/{self.file}"
+            return {"@readers": "spacy_hosemi.read_gazetteer.v1", "path": path}
+        reader = "spacy_hosemi.read_package_list.v1"
+        return {"@readers": reader, "name": self.name, "lang": self.lang}
+
+
+def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
+    """The lists of a folder: its files that `make_gazetteer_reader` can read.
+
+    RETURNS (Tuple[List[NamedList], Dict[str, str]]): The lists, by name; and what is
+        wrong with files that have the right suffix and cannot be read.
+    """
+    lists: dict[str, NamedList] = {}
+    unread = {}
+    for path in sorted(Path(folder).iterdir()):
+        stem = _stem(path)
+        if stem is None or _ABOUT.search(stem):
+            continue
+        if "$" in path.name:
+            unread[path.name] = NO_DOLLAR
+            continue
+        try:
+            some = [*islice(make_gazetteer_reader(path)(), _N_READ)]
+        except (OSError, ValueError) as error:
+            unread[path.name] = str(error)
+            continue
+        name = _free_name(stem, lists)
+        attr = "ORTH" if are_codes(some) else "ALNUM"
+        lists[name] = NamedList(name, attr, path.name)
+    return list(lists.values()), unread
+
+
+def _stem(path: Path) -> str | None:
+    """The name of a file that may be a list, without its suffixes."""
+    name = path.name.removesuffix(".gz")
+    is_list = path.is_file() and name.lower().endswith(SUFFIXES)
+    return name.rpartition(".")[0] or None if is_list else None
+
+
+def _free_name(stem: str, taken: Iterable[str]) -> str:
+    """A name that a config and templates can have, and no other list has."""
+    name = re.sub(r"\W+", "_", stem).strip("_") or "list"
+    name = f"list_{name}" if name[0].isdecimal() else name
+    names = [name, *(f"{name}_{k}" for k in range(2, len([*taken]) + 3))]
+    return next(x for x in names if x not in taken)
+
+
+def are_codes(entries: Sequence[str]) -> bool:
+    """RETURNS (bool): Whether entries are short and in capitals, such as IN, ME and OR:
+    in lower case they would be words."""
+    n = sum(x.isupper() and len(x) <= _MAX_CODE for x in entries)
+    return 10 * n >= 9 * max(len(entries), 1)
+
+
+def package_lists(lang: str, taken: Iterable[str] = ()) -> list[NamedList]:
+    """RETURNS (List[NamedList]): The lists of installed packages, but those whose names
+    are taken."""
+    names = [name for name in installed_lists() if name not in taken]
+    return [NamedList(name, lang=lang) for name in names]
+
+
+def package_tables(lang: str) -> list[str]:
+    """RETURNS (List[str]): The tables that installed packages have for a language."""
+    lookups = registry.lookups.get_all().get(lang, {})
+    return [name for name in TABLES if _LOOKUPS[name] in lookups]

