@@ -518,6 +518,37 @@ class Errors(metaclass=_Coded):
         'nlp.add_pipe("sentencizer"), and name it in [training] annotating_components '
         'to train; or set scope = "doc".'
     )
+    # annotated texts in files
+    HS160 = (
+        "{path} {found}; expected a file with annotated texts, a folder that holds "
+        "some, or '-' for standard input."
+    )
+    HS161 = (
+        "encoding is {found!r}, which Python does not know; expected a name such as "
+        "'utf-8', 'latin-1' or 'cp1252'."
+    )
+    HS162 = (
+        "{path} has no column {name!r} with the texts; its columns are {found}. Name "
+        "the one that has them: --text-key NAME."
+    )
+    HS163 = "fields has the column {name!r}, which is not there; columns are {found}."
+    HS164 = "{name} is {found!r}; expected one of {expected}."
+    HS165 = (
+        "{path} {found}; expected one of the formats {names}. Name it: --format NAME."
+    )
+    HS166 = "dev is {found}; expected a share of the texts above 0 and below 1: 0.1."
+    HS167 = (
+        "group is {name!r}, which no text has; keys of the texts are {found}. Name one "
+        "of them."
+    )
+    HS168 = (
+        "there are {found} groups by {key}; expected two or more, to divide them. Give "
+        "more texts, another group, or no share for dev."
+    )
+    HS169 = (
+        "no tokenizer can be made of {path}: {reason}. Expected a config with [nlp], "
+        "such as one for `spacy train`."
+    )
 
 
 class Warnings(metaclass=_Coded):

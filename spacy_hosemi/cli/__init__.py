@@ -4,11 +4,12 @@ spaCy imports this package before each of its own commands, so that only typer a
 spacy.cli are imported at the top of its modules; all else is imported where it is used.
 """
 
-from . import calibrate, gazetteers, init, prune, select, weights
+from . import calibrate, convert, gazetteers, init, prune, select, weights
 from .common import hosemi_cli
 
 __all__ = [
     "calibrate",
+    "convert",
     "gazetteers",
     "hosemi_cli",
     "init",

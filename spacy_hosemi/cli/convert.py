@@ -1,0 +1,301 @@
+"""python -m spacy hosemi convert: annotations of any tool to spaCy's binary format."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import CodePath, Overwrite, hosemi_cli, import_code, print_json
+from .streams import (
+    DONE,
+    FAULTY,
+    check_file,
+    fail,
+    is_terminal,
+    open_output,
+    print_faults,
+    say,
+    with_progress,
+)
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..formats import AnnotatedText, Annotations
+
+
+@hosemi_cli.command("convert", no_args_is_help=True)
+def convert_cli(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="A file, a folder, or - (stdin).")
+    ],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT.spacy", help="The file to write.")
+    ],
+    format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="jsonl, doccano, prodigy, label-studio, brat, columns, csv or xml; "
+            "auto: recognized by the content.",
+        ),
+    ] = "auto",
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Config whose tokenizer cuts the texts. Default: the field tokenizer.",
+        ),
+    ] = None,
+    lang: Annotated[
+        str,
+        typer.Option("--lang", metavar="CODE", help="Language, without --config."),
+    ] = "en",
+    text_key: Annotated[
+        str | None,
+        typer.Option(
+            "--text-key",
+            metavar="NAME",
+            help="The key, column or XML element that has a text. Default: text, or "
+            "what is usual for the format.",
+        ),
+    ] = None,
+    fields: Annotated[
+        str,
+        typer.Option(
+            "--fields",
+            metavar="A,B",
+            help="csv: the columns that are fields. Default: all others.",
+        ),
+    ] = "",
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            "--encoding", metavar="NAME", help="Such as latin-1. Default: utf-8."
+        ),
+    ] = None,
+    ends: Annotated[
+        str | None,
+        typer.Option(
+            "--ends",
+            metavar="KIND",
+            help="inclusive: the end of a span is its last character. Default: "
+            "exclusive.",
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--offsets",
+            metavar="UNIT",
+            help="What offsets count: characters, utf-16 or utf-8. Default: "
+            "characters.",
+        ),
+    ] = None,
+    shift: Annotated[
+        int | None,
+        typer.Option(
+            "--shift",
+            metavar="N",
+            help="Add this to each offset; -1: the first character has number 1.",
+        ),
+    ] = None,
+    dev: Annotated[
+        float | None,
+        typer.Option(
+            "--dev", metavar="SHARE", help="Share of the texts in a file of its own."
+        ),
+    ] = None,
+    dev_out: Annotated[
+        Path | None,
+        typer.Option(
+            "--dev-out", metavar="FILE", help="That file. Default: OUT-dev.spacy."
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            "--group",
+            metavar="KEY",
+            help="Texts with the same value of KEY come into the same file.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="N", help="Chooses other texts for --dev.")
+    ] = 0,
+    faults: Annotated[
+        Path | None,
+        typer.Option("--faults", metavar="FILE", help="Write all faults there: JSONL."),
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as JSON.")
+    ] = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Convert annotated texts to a .spacy file, which `spacy train` reads.
+
+    No span is lost: tokens are cut where spans begin and end. Texts with a fault are
+    left out, and all faults are listed on standard error. Exit code: 0 all is
+    converted, 1 there are faults, 2 nothing could be read.
+
+    \b
+    Examples:
+      python -m spacy hosemi convert train.jsonl train.spacy
+      python -m spacy hosemi convert export.json train.spacy --dev 0.1 --group doc_id
+      python -m spacy hosemi convert table.csv train.spacy --text-key reference
+    """
+    from ..formats import Settings, read_annotations
+    from ..formats.tokenizers import blank_pipeline
+
+    import_code(code_path)
+    outputs = _outputs(output, dev, dev_out, overwrite)
+    if group is not None and dev is None:
+        fail("--group needs --dev", "Give the share of the texts for the second file.")
+    nlp = blank_pipeline(config, lang)
+    if source == "-":
+        _say_waiting()
+    names = tuple(name.strip() for name in fields.split(",") if name.strip())
+    settings = Settings(text_key, names, group, encoding)
+    found = read_annotations(
+        source, format, settings, ends=ends, unit=unit, shift=shift
+    )
+    report = Report(found)
+    _write(found.texts, outputs, nlp, report, (dev, group, seed), overwrite)
+    code = print_faults(found.faults, faults, overwrite)
+    report.say_notes()
+    print_json(report.as_dict()) if as_json else print(report.line())
+    raise SystemExit(FAULTY if code != DONE else DONE)
+
+
+def _outputs(
+    output: Path, dev: float | None, dev_out: Path | None, overwrite: bool
+) -> list[Path]:
+    """The files to write; exit if one of them may not be."""
+    if dev_out is not None and dev is None:
+        fail("--dev-out needs --dev", "Give the share of the texts for that file.")
+    beside = output.with_name(f"{output.stem}-dev{output.suffix}")
+    found = [output] if dev is None else [output, dev_out or beside]
+    for path in found:
+        if path.suffix != ".spacy":
+            fail(f"{str(path)!r} is no .spacy file", "Expected one: train.spacy.")
+        check_file(path, overwrite)
+    return found
+
+
+def _say_waiting() -> None:
+    import sys
+
+    if sys.stdin is not None and is_terminal(sys.stdin):
+        say("Reading standard input; Ctrl-D ends it.")
+
+
+@dataclass
+class Report:
+    """What was read and written.
+
+    found (Annotations): What was read.
+    files (List[Dict]): Each file that was written.
+    labels (Counter[str]): Spans that were written, by label.
+    n_cut (int): Spans with a border inside a token, which was cut there.
+    n_ungrouped (int): Texts without the key of --group.
+    """
+
+    found: Annotations
+    files: list[dict[str, Any]] = field(default_factory=list)
+    labels: Counter[str] = field(default_factory=Counter)
+    n_cut: int = 0
+    n_ungrouped: int = 0
+
+    def say_notes(self) -> None:
+        """What happened to spans and records that are no faults."""
+        found = self.found
+        if found.n_trimmed:
+            say(f"{found.n_trimmed:,} spans: white space at their ends was left out")
+        if self.n_cut:
+            say(f"{self.n_cut:,} spans begin or end inside a token, which was cut")
+        if self.n_ungrouped:
+            say(f"{self.n_ungrouped:,} texts without the key of --group stand alone")
+        for reason, n in sorted(found.skipped.items()):
+            say(f"left out: {n:,} {reason}")
+        if not self.files:
+            say("There is no text without a fault: nothing was written")
+
+    def as_dict(self) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The summary as JSON has it."""
+        found = self.found
+        return {
+            "formats": dict(found.formats),
+            "texts_read": found.n_texts,
+            "spans_read": found.n_spans,
+            "faults": len(found.faults),
+            "skipped": dict(found.skipped),
+            "spans_trimmed": found.n_trimmed,
+            "spans_inside_tokens": self.n_cut,
+            "labels": dict(sorted(self.labels.items())),
+            "files": self.files,
+        }
+
+    def line(self) -> str:
+        """RETURNS (str): The summary on one line."""
+        files = [
+            f"{x['path']}: {x['texts']:,} texts, {x['tokens']:,} tokens, "
+            f"{x['spans']:,} spans"
+            for x in self.files
+        ]
+        found = self.found
+        read = f"of {found.n_texts:,} texts, {found.n_spans:,} spans"
+        n = len(found.faults)
+        faults = f"{n:,} fault{'' if n == 1 else 's'}" if n else "no faults"
+        return f"{'; '.join(files) or 'nothing written'} ({read}; {faults})"
+
+
+def _write(
+    texts: list[AnnotatedText],
+    outputs: list[Path],
+    nlp: Language,
+    report: Report,
+    division: tuple[float | None, str | None, int],
+    overwrite: bool,
+) -> None:
+    from ..formats.splits import count_without, split
+
+    dev, group, seed = division
+    if not texts:
+        return
+    parts = [texts] if dev is None else list(split(texts, dev, group, seed))
+    if group is not None:
+        report.n_ungrouped = count_without(texts, group)
+    made = [_as_bytes(part, nlp, report) for part in parts]
+    for path, (content, counts) in zip(outputs, made):
+        with open_output(path, overwrite, binary=True) as file:
+            file.write(content)
+        report.files.append({"path": str(path), **counts})
+
+
+def _as_bytes(
+    texts: list[AnnotatedText], nlp: Language, report: Report
+) -> tuple[bytes, dict[str, int]]:
+    """The content of a .spacy file, and what is in it."""
+    from spacy.tokens import DocBin
+
+    from ..formats import make_doc
+
+    docs = DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"])
+    n_tokens = n_spans = 0
+    for text in with_progress(texts, len(texts), " texts"):
+        made = make_doc(text, nlp)
+        docs.add(made.doc)
+        report.n_cut += made.n_cut
+        report.labels.update(ent.label_ for ent in made.doc.ents)
+        n_tokens += len(made.doc)
+        n_spans += len(made.doc.ents)
+    counts = {"texts": len(texts), "tokens": n_tokens, "spans": n_spans}
+    return docs.to_bytes(), counts

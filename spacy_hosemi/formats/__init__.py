@@ -1,0 +1,23 @@
+"""Annotated texts in files: readers of many formats, checks, documents, splits.
+
+Knows neither models nor components.
+"""
+
+from .documents import make_doc
+from .offsets import Offsets
+from .readers import Settings
+from .reading import Annotations, read_annotations
+from .splits import split
+from .texts import AnnotatedText, Fault, LabeledSpan
+
+__all__ = [
+    "AnnotatedText",
+    "Annotations",
+    "Fault",
+    "LabeledSpan",
+    "Offsets",
+    "Settings",
+    "make_doc",
+    "read_annotations",
+    "split",
+]

@@ -1,0 +1,98 @@
+"""Finds values in a text: as they stand, or but for white space, case and NFKC."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+
+class Aligner:
+    """The parts of one text that are not taken yet.
+
+    text (str): The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._taken: list[tuple[int, int]] = []
+        self._folded: Folded | None = None
+
+    def place(self, value: str) -> tuple[int, int] | None:
+        """Find the next free occurrence of a value, and take it.
+
+        value (str): Not blank. One that does not cut a word is preferred.
+        RETURNS (Optional[Tuple[int, int]]): Start and end in characters, or None.
+        """
+        for occurrences in (self._exact, self._tolerant):
+            free = [x for x in occurrences(value) if self._is_free(*x)]
+            if free:
+                chosen = next(
+                    (x for x in free if not cuts_word(self.text, *x)), free[0]
+                )
+                self._taken.append(chosen)
+                return chosen
+        return None
+
+    def _exact(self, value: str) -> Iterator[tuple[int, int]]:
+        at = self.text.find(value)
+        while at >= 0:
+            yield at, at + len(value)
+            at = self.text.find(value, at + 1)
+
+    def _tolerant(self, value: str) -> Iterator[tuple[int, int]]:
+        if self._folded is None:
+            self._folded = Folded(self.text)
+        return self._folded.find(value)
+
+    def _is_free(self, start: int, end: int) -> bool:
+        return all(end <= s or start >= e for s, e in self._taken)
+
+
+class Folded:
+    """A text in NFKC, without case, with single blanks; each place knows its origin.
+
+    text (str): The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        pieces = list(_fold(text))
+        self.text = "".join(piece for piece, _, _ in pieces)
+        self._starts: dict[int, int] = {}
+        self._ends: dict[int, int] = {}
+        at = 0
+        for piece, start, end in pieces:
+            self._starts[at] = start
+            at += len(piece)
+            self._ends[at] = end
+
+    def find(self, value: str) -> Iterator[tuple[int, int]]:
+        """YIELDS (Tuple[int, int]): Where in the text a value stands."""
+        wanted = "".join(piece for piece, _, _ in _fold(value.strip()))
+        at = self.text.find(wanted) if wanted else -1
+        while at >= 0:
+            after = at + len(wanted)
+            # Not within what one character became, such as a ligature.
+            if at in self._starts and after in self._ends:
+                yield self._starts[at], self._ends[after]
+            at = self.text.find(wanted, at + 1)
+
+
+CLUSTER = re.compile(r"\s+|\S[\u0300-\u036f\u1ab0-\u1aff\u20d0-\u20ff\ufe20-\ufe2f]*")
+
+
+def _fold(text: str) -> Iterator[tuple[str, int, int]]:
+    """Clusters of a text, folded, with their start and end."""
+    for match in CLUSTER.finditer(text):
+        cluster = match[0]
+        folded = unicodedata.normalize("NFKC", cluster).casefold()
+        yield (" " if cluster.isspace() else folded), match.start(), match.end()
+
+
+def cuts_word(text: str, start: int, end: int) -> bool:
+    """RETURNS (bool): Whether a span begins or ends between two letters or digits."""
+    return _is_within_word(text, start) or _is_within_word(text, end)
+
+
+def _is_within_word(text: str, at: int) -> bool:
+    return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()

@@ -1,0 +1,167 @@
+"""Checks the spans of a text, and brings them to characters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import regex
+
+from ..text.tokenizer import INVISIBLE, SPACE
+from .offsets import Offsets, same
+from .texts import AnnotatedText, Fault, LabeledSpan, shown
+
+UNSEEN = regex.compile(rf"{SPACE}|{INVISIBLE}", regex.V1)  # one character
+LONGEST = 1_000_000  # characters: spaCy's own limit, nlp.max_length
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check of one text says.
+
+    text (Optional[AnnotatedText]): The text, if all its spans are good.
+    faults (Tuple[Fault, ...]): What is wrong with it.
+    n_trimmed (int): Spans that had white space at their ends.
+    """
+
+    text: AnnotatedText | None
+    faults: tuple[Fault, ...]
+    n_trimmed: int = 0
+
+
+def check(text: AnnotatedText, offsets: Offsets) -> Checked:
+    """Bring the spans of a text to characters, and check them.
+
+    text (AnnotatedText): As a reader has made it.
+    offsets (Offsets): How its offsets count.
+    RETURNS (Checked): The text with its spans sorted, or faults. A span that is given
+        twice is a fault, but the text stays, with one of the two.
+    """
+    broken = _fault_of_text(text)
+    if broken:
+        return Checked(None, (Fault(text.path, text.line, broken),))
+    faults: list[Fault] = []
+    good: list[LabeledSpan] = []
+    n_trimmed = 0
+    for span in text.spans:
+        try:
+            found = _in_characters(text, span, offsets)
+        except ValueError as e:
+            faults.append(Fault(text.path, span.line or text.line, str(e)))
+            continue
+        trimmed = _trimmed(text.text, found)
+        n_trimmed += trimmed != found
+        good.append(trimmed)
+    good.sort(key=lambda span: (span.start, span.end, span.label))
+    single, doubled = _without_doubles(text, good)
+    faults += _overlaps(text, single)
+    whole = None if faults else replace(text, spans=tuple(single), in_tokens=False)
+    return Checked(whole, (*faults, *doubled), n_trimmed)
+
+
+def _fault_of_text(text: AnnotatedText) -> str | None:
+    if len(text.text) > LONGEST:
+        n = f"{len(text.text):,} characters"
+        return f"the text has {n}; expected at most {LONGEST:,}: divide it"
+    if not text.text.strip():
+        return "the text is empty; expected some"
+    try:
+        text.text.encode("utf-8")
+    except UnicodeEncodeError as e:
+        return (
+            f"the text has half a character (a lone surrogate) at {e.start}; expected "
+            "whole ones: export the file again"
+        )
+    return None
+
+
+def _in_characters(
+    text: AnnotatedText, span: LabeledSpan, offsets: Offsets
+) -> LabeledSpan:
+    """RAISES (ValueError): Says what is wrong with the span."""
+    problem = _fault_of_label(span.label)
+    if problem:
+        raise ValueError(problem)
+    raw = f"the span {_as_given(span)}"
+    found = offsets.mend(text, span) if text.has_offsets else span
+    n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
+    unit = "tokens" if text.in_tokens else "characters"
+    if found.start == found.end and 0 <= found.start <= n:
+        raise ValueError(f"{raw} is empty; expected its end after its start")
+    if not 0 <= found.start < found.end <= n:
+        raise ValueError(f"{raw} is not inside the {n} {unit} of the text")
+    if text.in_tokens and text.tokens:
+        found = _of_tokens(text.tokens, found)
+    part = text.text[found.start : found.end]
+    if all(map(UNSEEN.match, part)):
+        raise ValueError(f"{raw} has white space alone; expected a word")
+    if span.value is not None and not same(part, span.value):
+        wanted = f"the file says {shown(span.value)}"
+        raise ValueError(f"{raw} is {shown(part)}, {wanted}; correct the offsets")
+    return found
+
+
+def _fault_of_label(label: str) -> str | None:
+    if not label.strip():
+        return "a span has an empty label; expected a name"
+    if label != label.strip() or not label.isprintable():
+        return (
+            f"a span has the label {shown(label)}; expected printable characters, "
+            "without white space at its ends"
+        )
+    return None
+
+
+def _as_given(span: LabeledSpan) -> str:
+    return f"[{span.start}, {span.end}, {shown(span.label)}]"
+
+
+def _of_tokens(tokens: tuple[str, ...], span: LabeledSpan) -> LabeledSpan:
+    starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))
+    start, end = starts[span.start], starts[span.end] - 1
+    return span._replace(start=start, end=end)
+
+
+def _trimmed(text: str, span: LabeledSpan) -> LabeledSpan:
+    """Without whitespace, and what is not seen, at its ends."""
+    start, end = span[:2]
+    while end > start and UNSEEN.match(text, end - 1):
+        end -= 1
+    while start < end and UNSEEN.match(text, start):
+        start += 1
+    return span._replace(start=start, end=end)
+
+
+def _without_doubles(
+    text: AnnotatedText, spans: list[LabeledSpan]
+) -> tuple[list[LabeledSpan], list[Fault]]:
+    seen: set[tuple[int, int, str]] = set()
+    single: list[LabeledSpan] = []
+    faults: list[Fault] = []
+    for span in spans:
+        if span[:3] in seen:
+            found = f"the span {_described(text, span)} is given twice"
+            message = f"{found}; expected once, and read once"
+            faults.append(Fault(text.path, span.line or text.line, message))
+        else:
+            seen.add(span[:3])
+            single.append(span)
+    return single, faults
+
+
+def _overlaps(text: AnnotatedText, spans: list[LabeledSpan]) -> list[Fault]:
+    faults: list[Fault] = []
+    last: LabeledSpan | None = None
+    for span in spans:
+        if last is not None and span.start < last.end:
+            pair = f"{_described(text, last)} and {_described(text, span)}"
+            message = f"the spans {pair} overlap; expected one of them"
+            faults.append(Fault(text.path, span.line or text.line, message))
+        if last is None or span.end > last.end:
+            last = span
+    return faults
+
+
+def _described(text: AnnotatedText, span: LabeledSpan) -> str:
+    part = shown(text.text[span.start : span.end], 30)
+    return f"[{span.start}, {span.end}, {shown(span.label)}] {part}"

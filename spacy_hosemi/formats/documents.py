@@ -1,0 +1,79 @@
+"""Makes a `Doc` of an annotated text, of which no span is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from .texts import AnnotatedText, LabeledSpan
+
+
+@dataclass(frozen=True)
+class Made:
+    """A document.
+
+    doc (Doc): With `doc.ents`; tokens beside them are outside.
+    n_cut (int): Spans with a border inside a token, which was cut there.
+    """
+
+    doc: Doc
+    n_cut: int
+
+
+def make_doc(text: AnnotatedText, nlp: Language) -> Made:
+    """RETURNS (Made): The document of a text.
+
+    text (AnnotatedText): A checked one: its spans in characters, sorted.
+    nlp (Language): Its tokenizer cuts texts; given tokens stay as they are, and their
+        spaces count as unknown, so that nothing in spaCy tokenizes them anew.
+    """
+    if text.tokens is not None:
+        words = list(text.tokens)
+        return Made(Doc(nlp.vocab, words=words, ents=_tags(words, None, text.spans)), 0)
+    pieces = nlp.tokenizer(text.text)
+    borders = {at for span in text.spans for at in span[:2]}
+    words, spaces = [], []
+    n_before, at = len(pieces), 0
+    for token in pieces:
+        parts = list(_cut(token.text, at, borders))
+        words += parts
+        spaces += [False] * (len(parts) - 1) + [bool(token.whitespace_)]
+        at += len(token.text_with_ws)
+    n_cut = 0
+    if len(words) > n_before:
+        reached = {token.idx for token in pieces}
+        reached |= {token.idx + len(token) for token in pieces}
+        n_cut = sum(not reached.issuperset(span[:2]) for span in text.spans)
+    tags = _tags(words, spaces, text.spans)
+    return Made(Doc(nlp.vocab, words=words, spaces=spaces, ents=tags), n_cut)
+
+
+def _cut(word: str, at: int, borders: set[int]) -> Iterator[str]:
+    """The parts of a token that begins at a character, cut at borders inside it."""
+    start = 0
+    for inside in range(1, len(word)):
+        if at + inside in borders:
+            yield word[start:inside]
+            start = inside
+    yield word[start:]
+
+
+def _tags(
+    words: Sequence[str], spaces: Sequence[bool] | None, spans: Sequence[LabeledSpan]
+) -> list[str]:
+    """The tag of each token; without `spaces` one blank stands after each of them."""
+    tags: list[str] = []
+    waiting, at = list(reversed(spans)), 0
+    for i, word in enumerate(words):
+        while waiting and waiting[-1].end <= at:
+            waiting.pop()
+        span = waiting[-1] if waiting else None
+        if span is None or at + len(word) <= span.start:
+            tags.append("O")
+        else:
+            tags.append(("B-" if at == span.start else "I-") + span.label)
+        at += len(word) + (spaces is None or spaces[i])
+    return tags

@@ -1,0 +1,182 @@
+"""Reads JSON objects: one a line, or in a list."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import islice
+from json import JSONDecodeError
+from typing import Any
+
+from .sources import Source
+from .texts import Fault, LabeledSpan, shown
+
+SPACE = re.compile(r"[ \t\r\n]*")
+N_SAMPLED = 50  # objects that a reader may look at before it says whether it knows them
+
+Record = tuple[int, dict[str, Any]]
+
+
+def records(source: Source) -> Iterator[Record | Fault]:
+    """YIELDS (Union[Tuple[int, Dict], Fault]): Line and object, or what is wrong.
+
+    source (Source): JSON lines, a list of objects, or a single object.
+    """
+    start = SPACE.match(source.text)
+    first = source.text[start.end() :][:1] if start else ""
+    found = _in_list(source) if first == "[" else _in_lines(source)
+    for line, value in found:
+        if isinstance(value, Fault):
+            yield value
+        elif isinstance(value, dict):
+            yield line, value
+        else:
+            yield Fault(source.path, line, f"expected an object, found {shown(value)}")
+
+
+def sample(source: Source) -> list[dict[str, Any]]:
+    """RETURNS (List[Dict]): The first objects, to recognize a format by."""
+    if SPACE.sub("", source.text[:200], count=1)[:1] not in ("[", "{"):
+        return []
+    first = islice(records(source), N_SAMPLED)
+    return [found[1] for found in first if not isinstance(found, Fault)]
+
+
+def spans_of_objects(
+    values: Any, names: tuple[str, str], line: int
+) -> tuple[LabeledSpan, ...]:
+    """RETURNS (Tuple[LabeledSpan, ...]): Spans that are objects with a "label".
+
+    values (Any): What should be a list of them.
+    names (Tuple[str, str]): The keys of start and end.
+    line (int): Where they stand.
+    RAISES (ValueError): Something else was found.
+    """
+    if not isinstance(values, list):
+        raise ValueError(f"expected a list of spans, found {shown(values)}")
+    return tuple(_span_of_object(value, names, line) for value in values)
+
+
+def _span_of_object(value: Any, names: tuple[str, str], line: int) -> LabeledSpan:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected a span as an object, found {shown(value)}")
+    missing = [name for name in (*names, "label") if name not in value]
+    if missing:
+        raise ValueError(f'a span has no "{missing[0]}": {shown(value)}')
+    text = value.get("text", value.get("value"))
+    found = (value[names[0]], value[names[1]], value["label"])
+    return make_span(*found, text if isinstance(text, str) else None, line)
+
+
+def spans_of_lists(values: Any, line: int) -> tuple[LabeledSpan, ...]:
+    """RETURNS (Tuple[LabeledSpan, ...]): Spans that are `[start, end, label]`.
+
+    RAISES (ValueError): Something else was found.
+    """
+    if not isinstance(values, list):
+        raise ValueError(f"expected a list of spans, found {shown(values)}")
+    for value in values:
+        if not isinstance(value, (list, tuple)) or len(value) != 3:
+            raise ValueError(f"expected [start, end, label], found {shown(value)}")
+    return tuple(make_span(*value, None, line) for value in values)
+
+
+def make_span(
+    start: Any, end: Any, label: Any, value: str | None, line: int
+) -> LabeledSpan:
+    """RETURNS (LabeledSpan): A span of values of a file.
+
+    RAISES (ValueError): An offset is no whole number, or the label no string.
+    """
+    if type(start) is not int or type(end) is not int:
+        found = f"{shown(start)} and {shown(end)}"
+        raise ValueError(f"expected whole numbers as start and end, found {found}")
+    if not isinstance(label, str):
+        raise ValueError(f"expected a string as label, found {shown(label)}")
+    return LabeledSpan(start, end, label, value, line)
+
+
+def string_of(record: dict[str, Any], key: str) -> str:
+    """RETURNS (str): The string under a key.
+
+    RAISES (ValueError): There is none.
+    """
+    if key not in record:
+        keys = ", ".join(f'"{k}"' for k in list(record)[:8]) or "none"
+        raise ValueError(f'the key "{key}" is missing; keys are {shown_keys(keys)}')
+    if not isinstance(record[key], str):
+        raise ValueError(f'expected a string as "{key}", found {shown(record[key])}')
+    text: str = record[key]
+    return text
+
+
+def shown_keys(keys: str) -> str:
+    return keys if len(keys) <= 100 else keys[:97] + "..."
+
+
+def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): The other keys, and those within "meta"."""
+    within = record.get("meta")
+    found = within if isinstance(within, dict) else {}
+    return {**found, **{k: v for k, v in record.items() if k not in used}}
+
+
+def _in_lines(source: Source) -> Iterator[tuple[int, Any]]:
+    whole = _single_object(source)
+    if whole is not None:
+        yield 1, whole
+        return
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        if line.strip():
+            yield number, _parse(line, source.path, number)
+
+
+def _single_object(source: Source) -> Any:
+    """One object over several lines, if that is all there is."""
+    first = source.text.strip().partition("\n")[0]
+    if isinstance(_parse(first, "", 0), Fault):
+        whole = _parse(source.text, "", 0)
+        return None if isinstance(whole, Fault) else whole
+    return None
+
+
+def _parse(text: str, path: str, line: int) -> Any:
+    try:
+        return json.loads(text)
+    except JSONDecodeError as e:
+        return Fault(path, line, _not_json(e, e.colno))
+    except (RecursionError, ValueError) as e:  # nested too deep, too many digits
+        return Fault(path, line, f"is not JSON that can be read: {e}")
+
+
+def _not_json(error: JSONDecodeError, column: int) -> str:
+    end = error.pos >= len(error.doc.rstrip())
+    hint = "; is the file cut off?" if end or "Unterminated" in error.msg else ""
+    return f"is not JSON: {error.msg} at character {column}{hint}"
+
+
+def _in_list(source: Source) -> Iterator[tuple[int, Any]]:
+    """The values of a list one by one, so that those before a fault are found."""
+    text, decoder, n_lines, counted = source.text, json.JSONDecoder(), 1, 0
+    at = text.index("[") + 1
+    while True:
+        at = SPACE.match(text, at).end()  # type: ignore[union-attr]
+        n_lines, counted = n_lines + text.count("\n", counted, at), at
+        if text.startswith("]", at):
+            rest = text[at + 1 :].strip()
+            if rest:
+                message = f"expected the end after the list, found {shown(rest)}"
+                yield n_lines, Fault(source.path, n_lines, message)
+            return
+        try:
+            value, after = decoder.raw_decode(text, at)
+        except JSONDecodeError as e:
+            yield e.lineno, Fault(source.path, e.lineno, _not_json(e, e.colno))
+            return
+        except (RecursionError, ValueError) as e:
+            yield n_lines, Fault(source.path, n_lines, f"is not JSON: {e}")
+            return
+        yield n_lines, value
+        at = SPACE.match(text, after).end()  # type: ignore[union-attr]
+        at += text.startswith(",", at)

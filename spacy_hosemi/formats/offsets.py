@@ -1,0 +1,189 @@
+"""How a file counts its offsets, and how to see that it counts them otherwise.
+
+Offsets of Python count characters from 0, the end exclusive. Other programs count units
+of UTF-16 (JavaScript, Java) or bytes of UTF-8, begin with 1, or give the last character
+of a span as its end. Nothing of that is mended unless it is asked for: `diagnose` says
+what a file looks like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import accumulate, product
+
+from .align import cuts_word
+from .texts import AnnotatedText, LabeledSpan
+
+ENDS = ("exclusive", "inclusive")
+UNITS = ("characters", "utf-16", "utf-8")
+SHIFTS = (0, -1, 1)
+ENCODINGS = {"utf-16": "utf-16-le", "utf-8": "utf-8"}
+
+# A pattern is named if at least this share of the spans that it concerns are wrong as
+# they are, and at most this share would be under it. Between the two lies what faults of
+# annotators, or words that are glued together, explain as well.
+WRONG, WRONG_AFTER = 0.3, 0.05
+N_NEEDED = 3  # spans that are wrong as they are; one is enough if the file has values
+N_ENOUGH = 20_000  # spans that are looked at
+
+
+@dataclass(frozen=True)
+class Offsets:
+    """How offsets are counted.
+
+    ends (str): "exclusive" or "inclusive".
+    unit (str): "characters", "utf-16" or "utf-8".
+    shift (int): What is added to each offset.
+    """
+
+    ends: str = "exclusive"
+    unit: str = "characters"
+    shift: int = 0
+
+    def options(self) -> str:
+        """RETURNS (str): The options of the command line that ask for it."""
+        default = Offsets()
+        found = {"--ends": self.ends, "--offsets": self.unit, "--shift": self.shift}
+        usual = (default.ends, default.unit, default.shift)
+        return " ".join(f"{k} {v}" for (k, v), u in zip(found.items(), usual) if v != u)
+
+    def mend(self, text: AnnotatedText, span: LabeledSpan) -> LabeledSpan:
+        """RETURNS (LabeledSpan): A span in characters or tokens, the end exclusive; an
+        offset that is no place in the text is -1.
+
+        text (AnnotatedText): Its text.
+        span (LabeledSpan): As the file has it.
+        """
+        start = span.start + self.shift
+        end = span.end + self.shift + (self.ends == "inclusive")
+        is_same = self.unit == "characters" or text.in_tokens or text.text.isascii()
+        if not is_same:
+            places = _places(text.text, ENCODINGS[self.unit])
+            start, end = (_place(places, at) for at in (start, end))
+        return span._replace(start=start, end=end)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What offsets look like.
+
+    offsets (Offsets): The way of counting under which they fit.
+    n_wrong, n_after, n (int): How many spans do not fit as they are, how many would not
+        under `offsets`, and how many there are to tell by.
+    by_value (bool): Whether the file has the texts of its spans to compare with.
+    path, line (str, int): The first span that does not fit.
+    """
+
+    offsets: Offsets
+    n_wrong: int
+    n_after: int
+    n: int
+    by_value: bool
+    path: str
+    line: int
+
+
+@lru_cache(maxsize=16)  # `diagnose` asks again and again for one text
+def _places(text: str, encoding: str) -> tuple[int, ...]:
+    widths = (_width(character, encoding) for character in text)
+    starts = list(accumulate(widths, initial=0))
+    places = [-1] * (starts[-1] + 1)
+    for i, start in enumerate(starts):
+        places[start] = i
+    return tuple(places)
+
+
+@cache
+def _width(character: str, encoding: str) -> int:
+    n_bytes = len(character.encode(encoding, "surrogatepass"))
+    return n_bytes // 2 if encoding.startswith("utf-16") else n_bytes
+
+
+def _place(places: Sequence[int], at: int) -> int:
+    return places[at] if 0 <= at < len(places) else -1
+
+
+def diagnose(texts: Iterable[AnnotatedText], used: Offsets) -> Diagnosis | None:
+    """Look for another way of counting, under which offsets fit much better.
+
+    texts (Iterable[AnnotatedText]): Texts whose spans are as the file has them.
+    used (Offsets): The way of counting that is in use.
+    RETURNS (Optional[Diagnosis]): The simplest of the best, or None: they fit as they
+        are, or under no other way either.
+    """
+    pairs = _spans_to_tell_by(texts)
+    by_value = any(span.value is not None for _, span in pairs)
+    if by_value:
+        pairs = [(text, span) for text, span in pairs if span.value is not None]
+    wrong = [(text, span) for text, span in pairs if not fits(text, span, used)]
+    if len(wrong) < (1 if by_value else min(N_NEEDED, max(len(pairs), 1))):
+        return None
+    found = (_tried(pairs, used, other) for other in _others(used))
+    good = [x for x in found if x is not None]
+    if not good:
+        return None
+    n, n_wrong, n_after, offsets = min(good, key=lambda x: x[2] - x[1])
+    text, span = wrong[0]
+    line = span.line or text.line
+    return Diagnosis(offsets, n_wrong, n_after, n, by_value, text.path, line)
+
+
+Pairs = list[tuple[AnnotatedText, LabeledSpan]]
+
+
+def _spans_to_tell_by(texts: Iterable[AnnotatedText]) -> Pairs:
+    pairs: Pairs = []
+    for text in texts:
+        if text.has_offsets:
+            pairs += [(text, span) for span in text.spans]
+        if len(pairs) > N_ENOUGH:
+            break
+    return pairs
+
+
+def _others(used: Offsets) -> list[Offsets]:
+    """Other ways of counting, the simplest first."""
+    made = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)]
+    made.sort(key=lambda x: len(x.options().split()))
+    return [x for x in made if x != used]
+
+
+def _tried(
+    pairs: Pairs, used: Offsets, other: Offsets
+) -> tuple[int, int, int, Offsets] | None:
+    """How many spans another way of counting concerns, how many of them do not fit now,
+    and how many would not then; None: it does not mend them."""
+    n = n_wrong = n_after = 0
+    for text, span in pairs:
+        if used.mend(text, span)[:2] == other.mend(text, span)[:2]:
+            continue
+        n += 1
+        n_wrong += not fits(text, span, used)
+        n_after += not fits(text, span, other)
+    is_much = n > 0 and n_wrong >= WRONG * n and n_after <= WRONG_AFTER * n
+    return (n, n_wrong, n_after, other) if is_much else None
+
+
+def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
+    """RETURNS (bool): Whether a span is what the file says that it is; where it says
+    nothing, whether the span is in the text, cuts no word, and has no white space at
+    its ends."""
+    start, end, *_ = offsets.mend(text, span)
+    n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
+    if not 0 <= start < end <= n:
+        return False
+    if text.in_tokens:
+        return True
+    found = text.text[start:end]
+    if span.value is not None:
+        return same(found, span.value)
+    return not (found[0].isspace() or found[-1].isspace()) and not cuts_word(
+        text.text, start, end
+    )
+
+
+def same(left: str, right: str) -> bool:
+    """RETURNS (bool): Whether two texts are equal but for white space."""
+    return left == right or "".join(left.split()) == "".join(right.split())

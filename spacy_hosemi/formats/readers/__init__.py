@@ -1,0 +1,27 @@
+"""Readers of annotated texts, one module for each format; `ALL` has them by name."""
+
+from . import (
+    brat,
+    columns,
+    doccano,
+    inline,
+    jsonl,
+    label_studio,
+    prodigy,
+    tables,
+)
+from .base import Reader, Settings
+
+_READERS = (
+    jsonl.READER,
+    doccano.READER,
+    prodigy.READER,
+    label_studio.READER,
+    brat.READER,
+    columns.READER,
+    tables.READER,
+    inline.READER,
+)
+ALL: dict[str, Reader] = {reader.name: reader for reader in _READERS}
+
+__all__ = ["ALL", "Reader", "Settings"]

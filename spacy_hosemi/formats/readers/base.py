@@ -1,0 +1,61 @@
+"""What a reader of a format is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ..json_records import Record, records
+from ..sources import Source
+from ..texts import Fault, Found
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a user may say of a file.
+
+    text_key (Optional[str]): The key, column or element that holds a text.
+    fields (Tuple[str, ...]): Columns of a table that are fields; none: all others.
+    group (Optional[str]): The key by which texts are divided: never a field.
+    encoding (Optional[str]): Encoding of files that a reader opens beside the first.
+    """
+
+    text_key: str | None = None
+    fields: tuple[str, ...] = ()
+    group: str | None = None
+    encoding: str | None = None
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads one format.
+
+    name (str): As `--format` names it.
+    recognizes (Callable[[Source], bool]): Whether the content looks like it.
+    read (Callable[[Source, Settings], Iterator[Found]]): The texts, and what is wrong.
+    """
+
+    name: str
+    recognizes: Callable[[Source], bool]
+    read: Callable[[Source, Settings], Iterator[Found]]
+
+
+def read_records(
+    source: Source, make: Callable[[int, Record], Iterator[Found]]
+) -> Iterator[Found]:
+    """YIELDS (Found): What is made of each object of a JSON file, and its faults.
+
+    source (Source): The file.
+    make (Callable): Makes texts of the number of an object and the object with its
+        line; a ValueError that it raises becomes a fault.
+    """
+    number = -1
+    for record in records(source):
+        if isinstance(record, Fault):
+            yield record
+            continue
+        number += 1
+        try:
+            yield from make(number, record)
+        except ValueError as e:
+            yield Fault(source.path, record[0], str(e))

@@ -1,0 +1,80 @@
+"""Standoff annotations of brat: FILE.ann beside FILE.txt.
+
+A line `T1<tab>author 0 12<tab>Frege, G.` is a span; relations, events, attributes and
+notes are no spans, and are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..sources import STDIN, Source, read_source
+from ..texts import AnnotatedText, Fault, Found, LabeledSpan, shown
+from .base import Reader, Settings
+
+BOUND = re.compile(r"T\d+\S*\t")
+OTHER = re.compile(r"[REAMN#*]")
+SPAN = re.compile(r"(\S+) (\d+) (\d+)$")
+FRAGMENTS = re.compile(r"(\S+) \d+ \d+(?:;\d+ \d+)+$")
+
+
+def _recognizes(source: Source) -> bool:
+    lines = source.text.split("\n")[:50]
+    if Path(source.path).suffix == ".ann":
+        return True
+    return any(BOUND.match(x) and len(x.split("\t")) >= 2 for x in lines) and all(
+        BOUND.match(x) or OTHER.match(x) or not x.strip() for x in lines
+    )
+
+
+def _read(source: Source, settings: Settings) -> Iterator[Found]:
+    spans: list[LabeledSpan] = []
+    n_faults = 0
+    for number, line in enumerate(source.text.split("\n"), start=1):
+        line = line.rstrip("\r")
+        if not line.strip() or OTHER.match(line):
+            continue
+        try:
+            spans.append(_span(line, number))
+        except ValueError as e:
+            n_faults += 1
+            yield Fault(source.path, number, str(e))
+    text = _text_beside(source, settings.encoding)
+    if isinstance(text, Fault):
+        yield text
+    elif not n_faults:
+        meta = {"doc_id": Path(source.path).stem}
+        yield AnnotatedText(text.text, tuple(spans), source.path, 1, meta=meta)
+
+
+def _span(line: str, number: int) -> LabeledSpan:
+    """RAISES (ValueError): The line is no continuous span."""
+    expected = "expected ID, tab, label, start, end, tab, text"
+    columns = line.split("\t")
+    if not BOUND.match(line) or len(columns) < 2:
+        raise ValueError(f"is no annotation of brat: {shown(line)}; {expected}")
+    if FRAGMENTS.match(columns[1]):
+        raise ValueError(
+            f"{columns[0]} is in pieces ({columns[1]}); expected one stretch of text: "
+            "make it one span, or one span for each piece"
+        )
+    match = SPAN.match(columns[1])
+    if not match:
+        raise ValueError(f"{columns[0]} has {shown(columns[1])}; {expected}")
+    value = columns[2] if len(columns) > 2 else None
+    return LabeledSpan(int(match[2]), int(match[3]), match[1], value, number)
+
+
+def _text_beside(source: Source, encoding: str | None) -> Source | Fault:
+    path = Path(source.path).with_suffix(".txt")
+    if source.path == "<stdin>" or source.path == STDIN or not path.is_file():
+        found = f"there is no {path.name} beside it"
+        return Fault(
+            source.path, None, f"{found}; expected the text of the annotations"
+        )
+    return read_source(str(path), encoding)
+
+
+READER = Reader("brat", _recognizes, _read)

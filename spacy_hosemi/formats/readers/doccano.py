@@ -1,0 +1,67 @@
+"""Exports of doccano: JSON lines with `label` or `labels`, or with `entities`.
+
+Projects for sequence labeling write lists, `"label": [[0, 5, "author"]]`; those with
+relations write objects, `"entities": [{"label", "start_offset", "end_offset"}]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..json_records import (
+    Record,
+    meta_of,
+    sample,
+    spans_of_lists,
+    spans_of_objects,
+    string_of,
+)
+from ..sources import Source
+from ..texts import AnnotatedText, Found, LabeledSpan
+from .base import Reader, Settings, read_records
+
+KEYS = ("label", "labels", "entities")
+
+
+def _recognizes(source: Source) -> bool:
+    return any(map(_is_doccano, sample(source)))
+
+
+def _is_doccano(record: dict[str, Any]) -> bool:
+    if "text" not in record and "data" not in record:
+        return False
+    lists = (record[key] for key in KEYS if isinstance(record.get(key), list))
+    return any(all(map(_is_span, values)) for values in lists)
+
+
+def _is_span(value: Any) -> bool:
+    if isinstance(value, dict):
+        return "start_offset" in value
+    return isinstance(value, list) and len(value) == 3
+
+
+def _read(source: Source, settings: Settings) -> Iterator[Found]:
+    def make(_: int, found: Record) -> Iterator[Found]:
+        line, record = found
+        # A text is under "data" when it was imported so, in projects of version 1.
+        key = settings.text_key or ("text" if "text" in record else "data")
+        text = string_of(record, key if key in record else "text")
+        spans = _spans(record, line)
+        meta = meta_of(record, key, *KEYS, "relations", "Comments")
+        yield AnnotatedText(text, spans, source.path, line, meta=meta)
+
+    return read_records(source, make)
+
+
+def _spans(record: dict[str, Any], line: int) -> tuple[LabeledSpan, ...]:
+    key = next((key for key in reversed(KEYS) if key in record), None)
+    if key is None:
+        raise ValueError('none of the keys "label", "labels" and "entities" is there')
+    values = record[key]
+    if isinstance(values, list) and any(isinstance(value, dict) for value in values):
+        return spans_of_objects(values, ("start_offset", "end_offset"), line)
+    return spans_of_lists(values, line)
+
+
+READER = Reader("doccano", _recognizes, _read)

@@ -1,0 +1,64 @@
+"""Our JSON lines: `{"text", "spans"}` in characters, `{"tokens", "spans"}` in tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from ..json_records import (
+    Record,
+    meta_of,
+    sample,
+    spans_of_lists,
+    spans_of_objects,
+    string_of,
+)
+from ..sources import Source
+from ..texts import AnnotatedText, Found, LabeledSpan, from_tokens, shown
+from .base import Reader, Settings, read_records
+
+
+def _recognizes(source: Source) -> bool:
+    return any(map(_is_ours, sample(source)))
+
+
+def _is_ours(record: dict[str, Any]) -> bool:
+    spans = record.get("spans")
+    is_list = isinstance(spans, list) and not any(isinstance(s, dict) for s in spans)
+    is_prodigy = any(key in record for key in ("answer", "_task_hash", "_input_hash"))
+    return is_list and not is_prodigy and ("text" in record or "tokens" in record)
+
+
+def _read(source: Source, settings: Settings) -> Iterator[Found]:
+    def make(_: int, found: Record) -> Iterator[Found]:
+        line, record = found
+        if "spans" not in record:
+            raise ValueError('the key "spans" is missing')
+        spans = _spans(record["spans"], line)
+        key = settings.text_key or "text"
+        if key not in record and "tokens" in record:
+            text = from_tokens(_tokens(record["tokens"]), spans, source.path, line)
+        else:
+            text = AnnotatedText(string_of(record, key), spans, source.path, line)
+        yield replace(text, meta=meta_of(record, key, "tokens", "spans"))
+
+    return read_records(source, make)
+
+
+def _spans(values: Any, line: int) -> tuple[LabeledSpan, ...]:
+    if isinstance(values, list) and any(isinstance(value, dict) for value in values):
+        return spans_of_objects(values, ("start", "end"), line)
+    return spans_of_lists(values, line)
+
+
+def _tokens(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise ValueError(f'expected a list as "tokens", found {shown(values)}')
+    for value in values:
+        if not isinstance(value, str) or not value.strip():
+            raise ValueError(f"expected tokens with a letter, found {shown(value)}")
+    return tuple(values)
+
+
+READER = Reader("jsonl", _recognizes, _read)

@@ -1,0 +1,152 @@
+"""CSV and TSV: a column with the text, and a column for each field with its value.
+
+Values are found in the text; which occurrence is meant is not said, so that the longest
+value is placed first, each where the text is still free.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from ...errors import Errors
+from ..align import Aligner
+from ..sources import Source
+from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
+from .base import Reader, Settings
+
+SEPARATORS = ",;\t|"
+TEXT = ("text", "raw", "reference", "string", "line")
+# Columns of these names are not looked for in the text unless --fields names them.
+META = frozenset(
+    ("id", "doc_id", "docid", "doc", "group", "key", "source", "index", "")
+)
+N_SAMPLED = 20
+LONGEST = 100_000_000  # characters of a cell: csv refuses those above 131,072
+
+Table = list[tuple[int, list[str]]]  # rows with their lines
+
+
+def _recognizes(source: Source) -> bool:
+    head = "\n".join(source.text.split("\n")[:N_SAMPLED])
+    separator = _separator(head)
+    if separator is None or head.lstrip()[:1] in ("{", "[", "<"):
+        return False
+    rows = _rows(head, separator)
+    names = [name.strip() for name in rows[0][1]] if rows else []
+    is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
+    has_text = any(name.casefold() in TEXT for name in names)
+    fitting = sum(len(row) == len(names) for _, row in rows[1:])
+    return is_header and has_text and 2 * fitting >= len(rows) - 1
+
+
+def _separator(head: str) -> str | None:
+    first = head.partition("\n")[0]
+    counts = {x: first.count(x) for x in SEPARATORS if x in first}
+    return max(counts, key=lambda x: counts[x], default=None)
+
+
+def _rows(text: str, separator: str) -> Table:
+    csv.field_size_limit(LONGEST)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    found, line = [], 1
+    for row in reader:
+        found.append((line, row))
+        line = reader.line_num + 1
+    return found
+
+
+def _read(source: Source, settings: Settings) -> Iterator[Found]:
+    try:
+        rows = _rows(source.text, _separator(source.text.partition("\n")[0]) or ",")
+    except csv.Error as e:
+        yield Fault(source.path, None, f"is no table that can be read: {e}")
+        return
+    rows = [(line, row) for line, row in rows if any(x.strip() for x in row)]
+    if not rows:
+        return
+    names = [name.strip() for name in rows[0][1]]
+    at = _text_column(names, settings, source.path)
+    fields = _fields(names, at, settings)
+    complete = [(line, row) for line, row in rows[1:] if len(row) == len(names)]
+    for line, row in rows[1:]:
+        if len(row) != len(names):
+            message = f"has {len(row)} cells; expected {len(names)}, as the header has"
+            yield Fault(source.path, line, message)
+    placed = [(line, row, _place(row, at, fields, names)) for line, row in complete]
+    silent = _never_found(placed, fields, names, settings)
+    for name in sorted(silent):
+        yield Skipped(f"column {shown(name)}, no value of which is in its text")
+    for line, row, (spans, missed) in placed:
+        missed = [(name, value) for name, value in missed if name not in silent]
+        if missed:
+            yield from (_missed(source.path, line, *pair) for pair in missed)
+            continue
+        meta = {name: row[i] for i, name in enumerate(names) if i != at}
+        yield AnnotatedText(
+            row[at], tuple(spans), source.path, line, has_offsets=False, meta=meta
+        )
+
+
+def _text_column(names: list[str], settings: Settings, path: str) -> int:
+    """RAISES (ValueError): HS162 no column has the text."""
+    wanted = (settings.text_key,) if settings.text_key else TEXT
+    folded = [name.casefold() for name in names]
+    for name in wanted:
+        if name.casefold() in folded:
+            return folded.index(name.casefold())
+    expected = settings.text_key or "text"
+    shown_names = ", ".join(map(shown, names))
+    raise ValueError(Errors.HS162.format(path=path, found=shown_names, name=expected))
+
+
+def _fields(names: list[str], text: int, settings: Settings) -> list[int]:
+    """RAISES (ValueError): HS163 there is no column of a field."""
+    missing = [name for name in settings.fields if name not in names]
+    if missing:
+        found = ", ".join(map(shown, names))
+        raise ValueError(Errors.HS163.format(found=found, name=missing[0]))
+    if settings.fields:
+        return [i for i, name in enumerate(names) if name in settings.fields]
+    other = META | {settings.group or ""}
+    chosen = (i for i, name in enumerate(names) if name.casefold() not in other)
+    return [i for i in chosen if i != text and names[i] not in other]
+
+
+Placed = tuple[list[LabeledSpan], list[tuple[str, str]]]
+
+
+def _place(row: list[str], text: int, fields: list[int], names: list[str]) -> Placed:
+    """The spans of a row, and (column, value) of what is not in the text."""
+    aligner = Aligner(row[text])
+    spans: list[LabeledSpan] = []
+    missed: list[tuple[str, str]] = []
+    values = [(names[i], row[i].strip()) for i in fields if row[i].strip()]
+    for name, value in sorted(values, key=lambda pair: -len(pair[1])):
+        found = aligner.place(value)
+        if found is None:
+            missed.append((name, value))
+        else:
+            spans.append(LabeledSpan(*found, name))
+    return sorted(spans), missed
+
+
+def _never_found(
+    placed: list[tuple[int, list[str], Placed]],
+    fields: list[int],
+    names: list[str],
+    settings: Settings,
+) -> set[str]:
+    """Columns with values none of which is in its text: they are no fields."""
+    found = {span.label for _, _, (spans, _) in placed for span in spans}
+    missed = {name for _, _, (_, pairs) in placed for name, _ in pairs}
+    return set() if settings.fields or not found else missed - found
+
+
+def _missed(path: str, line: int, name: str, value: str) -> Fault:
+    found = f"{shown(name)} is {shown(value)}, which is not in the text, or not free"
+    return Fault(path, line, f"{found}; expected a part of the text")
+
+
+READER = Reader("csv", _recognizes, _read)

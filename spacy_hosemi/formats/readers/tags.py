@@ -1,0 +1,115 @@
+"""Tags of tokens to spans of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..texts import LabeledSpan, shown
+
+OUTSIDE = "O"
+LAST, UNIT = "LE", "US"  # BILUO and BIOES have two names for each
+
+
+class TagError(ValueError):
+    """A tag that may not stand where it stands.
+
+    index (int): Which one.
+    """
+
+    def __init__(self, index: int, message: str) -> None:
+        super().__init__(message)
+        self.index = index
+
+
+def find_scheme(tags: Sequence[str]) -> str:
+    """RETURNS (str): "plain", "biluo", "bio" or "iob1": how tags are to be read.
+
+    tags (Sequence[str]): All tags of a file.
+    """
+    kinds = {split_tag(tag)[0] for tag in tags if tag != OUTSIDE}
+    if not kinds or any(not _has_prefix(tag) for tag in tags if tag != OUTSIDE):
+        return "plain"
+    if kinds & set("LUESM"):
+        return "biluo"
+    return "iob1" if _is_iob1(tags) else "bio"
+
+
+def _has_prefix(tag: str) -> bool:
+    return len(tag) > 2 and tag[0] in "BILUESM" and tag[1] in "-_"
+
+
+def split_tag(tag: str) -> tuple[str, str]:
+    """RETURNS (Tuple[str, str]): "B-author" -> ("B", "author")."""
+    return (tag[0], tag[2:]) if tag != OUTSIDE and len(tag) > 2 else (tag, "")
+
+
+def _is_iob1(tags: Sequence[str]) -> bool:
+    """Whether B stands only where a span follows another one of its label."""
+    before = OUTSIDE
+    for tag in tags:
+        kind, label = split_tag(tag)
+        if kind == "B" and (before == OUTSIDE or split_tag(before)[1] != label):
+            return False
+        before = tag
+    return True
+
+
+def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
+    """RETURNS (List[LabeledSpan]): Spans in tokens, from left to right.
+
+    tags (Sequence[str]): Those of one text.
+    scheme (str): As `find_scheme` says.
+    RAISES (TagError): A tag may not stand where it stands.
+    """
+    if scheme == "plain":
+        return _runs([tag if tag != OUTSIDE else "" for tag in tags], set())
+    pairs = [split_tag(tag) for tag in tags]
+    if scheme == "biluo":
+        return _closed(pairs)
+    begins = {i for i, (kind, _) in enumerate(pairs) if kind == "B"}
+    if scheme == "bio":
+        _check_begins(pairs)
+    return _runs([label for _, label in pairs], begins)
+
+
+def _runs(labels: list[str], begins: set[int]) -> list[LabeledSpan]:
+    """Equal labels side by side are one span, but where one begins."""
+    found: list[LabeledSpan] = []
+    for i, label in enumerate(labels):
+        before = labels[i - 1] if i else ""
+        if not label:
+            continue
+        if label == before and i not in begins:
+            found[-1] = found[-1]._replace(end=i + 1)
+        else:
+            found.append(LabeledSpan(i, i + 1, label))
+    return found
+
+
+def _check_begins(pairs: list[tuple[str, str]]) -> None:
+    before = ("", "")
+    for i, (kind, label) in enumerate(pairs):
+        if kind == "I" and before[1] != label:
+            last = "-".join(filter(None, before)) or "the begin"
+            raise TagError(i, f"has I-{label} after {last}; expected B-{label}")
+        before = (kind, label)
+
+
+def _closed(pairs: list[tuple[str, str]]) -> list[LabeledSpan]:
+    """Spans that have an end of their own."""
+    found: list[LabeledSpan] = []
+    start, label = -1, ""
+    for i, (kind, name) in enumerate(pairs):
+        is_inside = kind in "IM" + LAST
+        if start >= 0 and (not is_inside or name != label):
+            tag = f"{kind}-{name}" if name else kind
+            raise TagError(i, f"has {tag}; expected I-{label} or the last of {label}")
+        if start < 0 and is_inside:
+            raise TagError(i, f"has {kind}-{name}; expected B-{name} before it")
+        start, label = (i, name) if kind == "B" else (start, label)
+        if kind in LAST + UNIT:
+            found.append(LabeledSpan(i if kind in UNIT else start, i + 1, name))
+            start = -1
+    if start >= 0:
+        raise TagError(len(pairs) - 1, f"ends within {shown(label)}; expected its last")
+    return found

@@ -1,0 +1,193 @@
+"""Reads annotated texts from files of any format, and collects all their faults."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..errors import Errors
+from .checks import check
+from .offsets import ENDS, UNITS, Diagnosis, Offsets, diagnose
+from .readers import ALL, Reader, Settings
+from .sources import Source, find_files, read_source
+from .texts import AnnotatedText, Fault, Found, Skipped, shown
+
+AUTO = "auto"
+
+
+@dataclass
+class Annotations:
+    """What files hold.
+
+    texts (List[AnnotatedText]): Texts without a fault, their spans in characters.
+    faults (List[Fault]): All that is wrong.
+    formats (Counter[str]): How many files have each format.
+    skipped (Counter[str]): What the annotators, or a reader, have set aside, by reason.
+    n_texts, n_spans (int): How many there were, those with faults included.
+    n_trimmed (int): Spans that had white space at their ends, which is no longer there.
+    """
+
+    texts: list[AnnotatedText] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    formats: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    n_texts: int = 0
+    n_spans: int = 0
+    n_trimmed: int = 0
+
+
+def read_annotations(
+    path: str | Path,
+    format: str = AUTO,
+    settings: Settings | None = None,
+    *,
+    ends: str | None = None,
+    unit: str | None = None,
+    shift: int | None = None,
+) -> Annotations:
+    """Read annotated texts from a file, a folder, or standard input ("-").
+
+    path (Union[str, Path]): Where they are.
+    format (str): The name of a reader, or "auto": by content.
+    settings (Optional[Settings]): What is to be known of the files.
+    ends, unit, shift: How offsets count, as `Offsets`; where none of them is given, the
+        offsets of a file that fit much better otherwise are a fault.
+    RETURNS (Annotations): All that could be read, and all faults.
+    RAISES (ValueError): HS160 to HS165: nothing can be read so.
+    """
+    settings = settings or Settings()
+    is_asked = (ends, unit, shift) != (None, None, None)
+    offsets = Offsets(ends or "exclusive", unit or "characters", shift or 0)
+    check_choice("ends", offsets.ends, ENDS)
+    check_choice("offsets", offsets.unit, UNITS)
+    check_choice("format", format, (AUTO, *ALL))
+    found = Annotations()
+    files = find_files(str(path))
+    for file in files:
+        source = read_source(file, settings.encoding)
+        if isinstance(source, Fault):
+            found.faults.append(source)
+        elif not source.text.strip() and not file.endswith(".ann"):
+            message = "is empty; expected annotated texts"
+            found.faults.append(Fault(source.path, None, message))
+        else:
+            reader = _reader_of(source, format, found, is_only=len(files) == 1)
+            if reader is not None:
+                source = _beside(source, reader, settings)
+                made = reader.read(source, settings)
+                _add_file(found, made, source, offsets, is_asked)
+    found.faults.sort(key=lambda fault: (fault.path, fault.line or 0))
+    return found
+
+
+def _reader_of(
+    source: Source, format: str, found: Annotations, is_only: bool
+) -> Reader | None:
+    """The reader of a file; where it is one of several, none is a fault."""
+    try:
+        reader = recognize(source) if format == AUTO else ALL[format]
+    except ValueError as e:
+        if is_only:
+            raise
+        found.faults.append(Fault(source.path, None, str(e).partition(" ")[2]))
+        return None
+    found.formats[reader.name] += 1
+    return reader
+
+
+def check_choice(name: str, value: str, choices: Sequence[str]) -> None:
+    """RAISES (ValueError): HS164 a setting is none of its choices."""
+    if value not in choices:
+        expected = ", ".join(choices)
+        raise ValueError(Errors.HS164.format(name=name, found=value, expected=expected))
+
+
+def recognize(source: Source) -> Reader:
+    """RETURNS (Reader): The one reader that knows a file by its content.
+
+    source (Source): The file.
+    RAISES (ValueError): HS165 none knows it, or several do.
+    """
+    known = [reader for reader in ALL.values() if reader.recognizes(source)]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        found = f"may be {' or '.join(reader.name for reader in known)}"
+    else:
+        found = f"has an unknown format; it begins with {shown(source.text[:60])}"
+    expected = ", ".join(ALL)
+    raise ValueError(Errors.HS165.format(path=source.path, found=found, names=expected))
+
+
+def _beside(source: Source, reader: Reader, settings: Settings) -> Source:
+    """Of brat the annotations, where the file with the text is given."""
+    path = Path(source.path)
+    if reader.name != "brat" or path.suffix != ".txt":
+        return source
+    found = read_source(str(path.with_suffix(".ann")), settings.encoding)
+    return found if isinstance(found, Source) else source
+
+
+def _add_file(
+    found: Annotations,
+    made: Iterator[Found],
+    source: Source,
+    offsets: Offsets,
+    is_asked: bool,
+) -> None:
+    texts: list[AnnotatedText] = []
+    n_before = len(found.faults)
+    for one in made:
+        if isinstance(one, Fault):
+            found.faults.append(one)
+        elif isinstance(one, Skipped):
+            found.skipped[one.reason] += 1
+        else:
+            texts.append(one)
+    found.n_texts += len(texts)
+    found.n_spans += sum(len(text.spans) for text in texts)
+    if not texts and len(found.faults) == n_before and not found.skipped:
+        found.faults.append(Fault(source.path, None, "has no text; expected some"))
+    diagnosis = None if is_asked else diagnose(texts, offsets)
+    if diagnosis is not None:
+        found.faults.append(_fault_of(diagnosis))
+    for text in texts:
+        _add_text(found, text, offsets, diagnosis)
+
+
+def _add_text(
+    found: Annotations,
+    text: AnnotatedText,
+    offsets: Offsets,
+    diagnosis: Diagnosis | None,
+) -> None:
+    if diagnosis is not None and _differs(text, offsets, diagnosis.offsets):
+        return  # one fault stands for all of them
+    checked = check(text, offsets)
+    found.faults += checked.faults
+    found.n_trimmed += checked.n_trimmed
+    if checked.text is not None:
+        found.texts.append(checked.text)
+
+
+def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:
+    return text.has_offsets and any(
+        offsets.mend(text, span) != other.mend(text, span) for span in text.spans
+    )
+
+
+def _fault_of(diagnosis: Diagnosis) -> Fault:
+    """What a file looks like, with the options that mend it."""
+    option = diagnosis.offsets.options() or "--ends exclusive"
+    why = (
+        "have another text than the file says"
+        if diagnosis.by_value
+        else ("are outside the text, or cut a word, or end with white space")
+    )
+    message = (
+        f"{diagnosis.n_wrong} of {diagnosis.n} spans {why}, {diagnosis.n_after} would "
+        f"with {option}; give that, or --shift 0 to read offsets as they are"
+    )
+    return Fault(diagnosis.path, diagnosis.line, message)

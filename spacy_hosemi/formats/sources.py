@@ -1,0 +1,110 @@
+"""Reads files as text: encodings, byte order marks, standard input, folders."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import Errors
+from .texts import Fault
+
+STDIN = "-"
+SUFFIXES = frozenset(
+    ".jsonl .json .ndjson .csv .tsv .xml .conll .iob .bio .iob2 .biluo .conllu".split()
+)
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins with the mark of UTF-16
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of one file.
+
+    path (str): As messages name it.
+    text (str): Its characters, line ends as they are.
+    """
+
+    path: str
+    text: str
+
+
+def find_files(path: str) -> list[str]:
+    """RETURNS (List[str]): The file, or the files in a folder that a reader may know.
+
+    path (str): A file, a folder, or "-".
+    RAISES (ValueError): HS160 nothing is there.
+    """
+    if path == STDIN or Path(path).is_file():
+        return [path]
+    found = sorted(p for p in Path(path).rglob("*") if p.is_file())
+    files = [p for p in found if p.suffix.lower() in SUFFIXES or p.suffix == ".ann"]
+    if not files:
+        what = "is a folder without one" if Path(path).is_dir() else "does not exist"
+        raise ValueError(Errors.HS160.format(path=path, found=what))
+    return [str(p) for p in files]
+
+
+def read_source(path: str, encoding: str | None = None) -> Source | Fault:
+    """RETURNS (Union[Source, Fault]): The text of a file, or why it cannot be read.
+
+    path (str): A file, or "-" for standard input.
+    encoding (Optional[str]): Its encoding; UTF-8 if none is given, or what its byte
+        order mark says.
+    RAISES (ValueError): HS161 unknown encoding, HS160 standard input is closed.
+    """
+    if encoding is not None:
+        check_encoding(encoding)
+    name = "<stdin>" if path == STDIN else path
+    try:
+        raw = _read_stdin() if path == STDIN else Path(path).read_bytes()
+    except OSError as e:
+        return Fault(name, None, f"cannot be read: {e.strerror or e}")
+    used = encoding or next((e for m, e in MARKS if raw.startswith(m)), "utf-8")
+    try:
+        return Source(name, raw.decode(used).removeprefix("\ufeff"))
+    except UnicodeDecodeError as e:
+        line = raw.count(b"\n", 0, e.start) + 1
+        return Fault(name, line, _undecodable(raw, used, e, is_given=bool(encoding)))
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None or sys.stdin.closed:
+        raise ValueError(Errors.HS160.format(path="-", found="is closed"))
+    return sys.stdin.buffer.read()
+
+
+def check_encoding(encoding: str) -> None:
+    """RAISES (ValueError): HS161 Python does not know the encoding."""
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(Errors.HS161.format(found=encoding)) from None
+
+
+def _undecodable(
+    raw: bytes, used: str, error: UnicodeDecodeError, is_given: bool
+) -> str:
+    """What a file looks like whose bytes are not of its encoding."""
+    byte = raw[error.start]
+    if is_given or used != "utf-8":
+        return f"is not {used}: {error.reason} (byte 0x{byte:02x}); give --encoding"
+    if b"\0" in raw[:4096]:
+        return "is a binary file; expected text"
+    if error.end >= len(raw) and "unexpected end" in error.reason:
+        return "ends within a character: the file is cut off; copy it again"
+    return (
+        f"is not UTF-8 (byte 0x{byte:02x}), it looks like "
+        f"{_legacy_encoding(raw)}; give --encoding {_legacy_encoding(raw)}"
+    )
+
+
+def _legacy_encoding(raw: bytes) -> str:
+    """Windows-1252 has printable characters where Latin-1 has control characters."""
+    return "cp1252" if any(0x80 <= b < 0xA0 for b in raw) else "latin-1"

@@ -1,0 +1,84 @@
+"""Divides texts in two, no group of which is in both."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from ..errors import Errors
+from .texts import AnnotatedText, shown
+
+Parts = tuple[list[AnnotatedText], list[AnnotatedText]]
+
+
+def split(
+    texts: Sequence[AnnotatedText], dev: float, group: str | None, seed: int
+) -> Parts:
+    """RETURNS (Tuple[List[AnnotatedText], List[AnnotatedText]]): The texts to train
+    with and the others, both in the order given. Equal texts are in the same part.
+
+    texts (Sequence[AnnotatedText]): Texts.
+    dev (float): Share of the texts in the second part, above 0 and below 1.
+    group (Optional[str]): A key of `meta`: texts that have the same value there are in
+        the same part.
+    seed (int): Of the random numbers that choose groups.
+    RAISES (ValueError): HS166 a bad share, HS167 no text has the key, HS168 there is
+        only one group.
+    """
+    if not 0.0 < dev < 1.0:
+        raise ValueError(Errors.HS166.format(found=dev))
+    if group is not None:
+        _check_group(texts, group)
+    groups = _groups(texts, group)
+    if len(groups) < 2:
+        key = "equal texts" if group is None else f"{group!r} and equal texts"
+        raise ValueError(Errors.HS168.format(found=len(groups), key=key))
+    chosen = _choose(groups, dev * len(texts), seed)
+    first = [text for i, text in enumerate(texts) if i not in chosen]
+    return first, [texts[i] for i in sorted(chosen)]
+
+
+def _check_group(texts: Sequence[AnnotatedText], group: str) -> None:
+    if not any(group in text.meta for text in texts):
+        keys = sorted({key for text in texts[:100] for key in text.meta})
+        found = ", ".join(map(shown, keys[:12])) or "none"
+        raise ValueError(Errors.HS167.format(name=group, found=found))
+
+
+def count_without(texts: Sequence[AnnotatedText], group: str) -> int:
+    """RETURNS (int): How many texts do not have a key."""
+    return sum(group not in text.meta for text in texts)
+
+
+def _groups(texts: Sequence[AnnotatedText], group: str | None) -> list[list[int]]:
+    """The indices of texts that belong together, directly or through others."""
+    parent = list(range(len(texts)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    first: dict[tuple[str, str], int] = {}
+    for i, text in enumerate(texts):
+        keys = [("text", " ".join(text.text.split()))]
+        if group is not None and group in text.meta:
+            keys.append(("group", str(text.meta[group])))
+        for key in keys:
+            parent[root(i)] = root(first.setdefault(key, i))
+    found: dict[int, list[int]] = {}
+    for i in range(len(texts)):
+        found.setdefault(root(i), []).append(i)
+    return list(found.values())
+
+
+def _choose(groups: list[list[int]], n_wanted: float, seed: int) -> set[int]:
+    """Groups at random, none of them too large for what is left; never all of them."""
+    shuffled = list(groups)
+    random.Random(seed).shuffle(shuffled)
+    chosen: set[int] = set()
+    for one in shuffled[:-1]:
+        if len(chosen) + len(one) <= max(n_wanted, 1):
+            chosen.update(one)
+    return chosen or set(min(groups, key=len))

@@ -1,0 +1,44 @@
+"""Pipelines that have a tokenizer alone: that of a config, or the field tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import spacy
+from spacy.language import Language
+from spacy.util import load_config
+
+from ..errors import Errors
+from ..text.tokenizer import use_field_tokenizer
+
+
+def blank_pipeline(config: Path | None = None, lang: str = "en") -> Language:
+    """RETURNS (Language): A pipeline without components.
+
+    config (Optional[Path]): A config whose language and tokenizer it gets; None: the
+        field tokenizer.
+    lang (str): The language, where there is no config.
+    RAISES (ValueError): HS169 no tokenizer can be made of it.
+    """
+    if config is not None:
+        return _of_config(config)
+    try:
+        return use_field_tokenizer(spacy.blank(lang))
+    except ImportError as e:
+        raise ValueError(Errors.HS169.format(path=f"lang {lang!r}", reason=e)) from None
+
+
+def _of_config(path: Path) -> Language:
+    try:
+        # Not interpolated: paths of the data may be given to `spacy train` alone.
+        found = load_config(path, interpolate=False).get("nlp", {})
+        lang = found.get("lang")
+        if not isinstance(lang, str):
+            raise ValueError("[nlp] has no lang")
+        block = found.get("tokenizer")
+        settings = {"nlp": {"tokenizer": block}} if block else {}
+        return spacy.blank(lang, config=settings)
+    except Exception as e:  # of the config, or of a function that it names
+        reason = " ".join(str(e).partition("Available names:")[0].split()).rstrip(".")
+        found_in = Errors.HS169.format(path=path, reason=reason or type(e).__name__)
+        raise ValueError(found_in) from None
