@@ -65,8 +65,8 @@ def _span_of_object(value: Any, names: tuple[str, str], line: int) -> LabeledSpa
     if missing:
         raise ValueError(f'a span has no "{missing[0]}": {shown(value)}')
     text = value.get("text", value.get("value"))
-    found = (value[names[0]], value[names[1]], value["label"])
-    return make_span(*found, text if isinstance(text, str) else None, line)
+    start, end, label = value[names[0]], value[names[1]], value["label"]
+    return make_span(start, end, label, text if isinstance(text, str) else None, line)
 
 
 def spans_of_lists(values: Any, line: int) -> tuple[LabeledSpan, ...]:
@@ -76,10 +76,13 @@ def spans_of_lists(values: Any, line: int) -> tuple[LabeledSpan, ...]:
     """
     if not isinstance(values, list):
         raise ValueError(f"expected a list of spans, found {shown(values)}")
+    found = []
     for value in values:
-        if not isinstance(value, (list, tuple)) or len(value) != 3:
+        if not isinstance(value, list) or len(value) != 3:
             raise ValueError(f"expected [start, end, label], found {shown(value)}")
-    return tuple(make_span(*value, None, line) for value in values)
+        start, end, label = value
+        found.append(make_span(start, end, label, None, line))
+    return tuple(found)
 
 
 def make_span(

@@ -22,8 +22,8 @@ SHIFTS = (0, -1, 1)
 ENCODINGS = {"utf-16": "utf-16-le", "utf-8": "utf-8"}
 
 # A pattern is named if at least this share of the spans that it concerns are wrong as
-# they are, and at most this share would be under it. Between the two lies what faults of
-# annotators, or words that are glued together, explain as well.
+# they are, and at most this share would be under it. What lies between may come from
+# faults of annotators, or from words that are glued together.
 WRONG, WRONG_AFTER = 0.3, 0.05
 N_NEEDED = 3  # spans that are wrong as they are; one is enough if the file has values
 N_ENOUGH = 20_000  # spans that are looked at

@@ -77,7 +77,9 @@ def _blocks(source: Source) -> Iterator[Block | Fault]:
         columns = [x.strip() for x in separator.split(line.strip(" "))]
         if not line.strip():
             if rows or faults:
-                yield from faults or [Block(rows, _meta(comments, n_documents))]
+                yield from faults
+                if not faults:
+                    yield Block(rows, _meta(comments, n_documents))
                 rows, faults, comments = [], [], {}
         elif columns[0] == DOCSTART:
             n_documents, comments = n_documents + 1, {}

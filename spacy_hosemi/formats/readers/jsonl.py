@@ -1,4 +1,4 @@
-"""Our JSON lines: `{"text", "spans"}` in characters, `{"tokens", "spans"}` in tokens."""
+"""Our JSON lines: `{"text", "spans"}` in characters, or `{"tokens", "spans"}`."""
 
 from __future__ import annotations
 
