@@ -144,9 +144,10 @@ def _spans_to_tell_by(texts: Iterable[AnnotatedText]) -> Pairs:
 
 
 def _others(used: Offsets) -> list[Offsets]:
-    """Other ways of counting, the simplest first."""
+    """Other ways of counting, the simplest first; units before shifts: a character of
+    two units at the begin of each text looks like a shift."""
     made = [Offsets(*x) for x in product(ENDS, UNITS, SHIFTS)]
-    made.sort(key=lambda x: len(x.options().split()))
+    made.sort(key=lambda x: (len(x.options().split()), bool(x.shift)))
     return [x for x in made if x != used]
 
 

@@ -81,4 +81,5 @@ def _choose(groups: list[list[int]], n_wanted: float, seed: int) -> set[int]:
     for one in shuffled[:-1]:
         if len(chosen) + len(one) <= max(n_wanted, 1):
             chosen.update(one)
-    return chosen or set(min(groups, key=lambda one: len(one)))
+    smallest = min(groups, key=len)
+    return chosen or set(smallest)

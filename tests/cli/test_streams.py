@@ -31,7 +31,7 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL = {("init",)}
+WITHOUT_MODEL = {("convert",), ("init",)}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,175 @@
+"""python -m spacy hosemi convert: what it writes, says and refuses."""
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from ..formats.exports import (
+    REFERENCES,
+    WRITERS,
+    jsonl,
+    jsonl_of_tokens,
+    spans_of,
+    text_of,
+)
+from .test_streams import invoke, process
+
+
+def convert(tmp_path, text, *args, code=0, name="in.jsonl"):
+    """The answer, what is said beside it, and the documents that were written."""
+    (tmp_path / name).write_text(text, "utf-8", newline="")
+    out = tmp_path / "out.spacy"
+    result = invoke("convert", tmp_path / name, out, *args)
+    assert result.exit_code == code, result.output
+    return result.stdout, result.stderr, read_docs(out) if out.exists() else None
+
+
+def read_docs(path):
+    return list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))
+
+
+def ents(doc):
+    return [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_spans_in_are_spans_out(tmp_path, name):
+    """Of an export of each format: no span is lost, no character moved."""
+    printed, said, docs = convert(tmp_path, WRITERS[name][1](REFERENCES), "--json")
+    report = json.loads(printed)
+    assert report["formats"] == {WRITERS[name][0]: 1}
+    assert report["spans_read"] == report["files"][0]["spans"] == 9
+    assert [ents(doc) for doc in docs] == [spans_of(x) for x in REFERENCES]
+    texts = [doc.text.removesuffix(" ") for doc in docs]
+    assert texts == [text_of(x) for x in REFERENCES]
+    assert report["labels"] == {"author": 3, "date": 3, "pages": 1, "title": 2}
+    assert "fault" not in said
+
+
+def test_one_line_is_the_answer(tmp_path):
+    printed, said, docs = convert(tmp_path, jsonl(REFERENCES))
+    counts = f"3 texts, {sum(map(len, docs))} tokens, 9 spans"
+    expected = f"{tmp_path / 'out.spacy'}: {counts} (of 3 texts, 9 spans; no faults)\n"
+    assert printed == expected and said == ""
+
+
+def test_faults_are_listed_and_the_rest_is_written(tmp_path):
+    bad = '{"text": "a", "spans": [[0, 9, "x"]]}\n'
+    faults = tmp_path / "faults.jsonl"
+    given = jsonl(REFERENCES) + bad * 25
+    printed, said, docs = convert(tmp_path, given, "--faults", faults, code=1)
+    assert len(docs) == 3 and "25 faults" in printed and "\x1b" not in said + printed
+    lines = said.splitlines()
+    assert lines[0].endswith('in.jsonl:4: the span [0, 9, "x"] is not inside the 1 '
+                             "characters of the text")  # fmt: skip
+    assert sum("is not inside" in line for line in lines) == 20
+    assert "... and 5 more" in said
+    written = [json.loads(line) for line in faults.read_text("utf-8").splitlines()]
+    assert [x["line"] for x in written] == list(range(4, 29))
+    assert written[0].keys() == {"path", "line", "message"}
+
+
+def test_nothing_good_writes_nothing(tmp_path):
+    printed, said, docs = convert(
+        tmp_path, '{"text": "a"}', "--format", "jsonl", code=1
+    )
+    assert docs is None and printed.startswith("nothing written (of 0 texts")
+    assert "nothing was written" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_parts_without_a_leak(tmp_path):
+    records = [{"text": f"t{i}", "spans": [], "doc_id": i // 3} for i in range(60)]
+    text = "".join(json.dumps(x) + "\n" for x in records)
+    args = "--dev", "0.1", "--group", "doc_id", "--json"
+    printed, _, train = convert(tmp_path, text, *args)
+    dev = read_docs(tmp_path / "out-dev.spacy")
+    assert (len(train), len(dev)) == (54, 6)
+    groups = [{int(doc.text[1:]) // 3 for doc in part} for part in (train, dev)]
+    assert not groups[0] & groups[1]
+    assert [x["texts"] for x in json.loads(printed)["files"]] == [54, 6]
+    other = tmp_path / "d" / "x.spacy"
+    convert(tmp_path, text, *args, "-f", "--seed", "1", "--dev-out", other)
+    assert {doc.text for doc in read_docs(other)} != {doc.text for doc in dev}
+
+
+def test_tokens_stay(tmp_path):
+    config = tmp_path / "x.cfg"
+    config.write_text('[nlp]\nlang = "en"\n')
+    *_, docs = convert(tmp_path, jsonl_of_tokens(REFERENCES), "--config", config)
+    assert all(doc.has_unknown_spaces for doc in docs)
+    assert [token.text for token in docs[0]] == text_of(REFERENCES[0]).split(" ")
+
+
+def test_notes(tmp_path):
+    text = '{"text": "Frege 1879a", "spans": [[0, 6, "a"], [6, 10, "b"]]}\n'
+    text += '{"text": "x", "spans": [], "answer": "reject"}\n'
+    *_, docs = convert(tmp_path, text, "--format", "jsonl", "--shift", "0")
+    config = tmp_path / "x.cfg"
+    config.write_text('[nlp]\nlang = "en"\n')
+    args = "--format", "jsonl", "--config", config, "-f", "--shift", "0"
+    _, said, docs = convert(tmp_path, text, *args)
+    assert ents(docs[0]) == [(0, 5, "a"), (6, 10, "b")]
+    assert "1 spans: white space at their ends was left out" in said
+    assert "1 spans begin or end inside a token, which was cut" in said
+
+
+@pytest.mark.parametrize(
+    "args, said",
+    [
+        (["--format", "word"], "HS164"),
+        (["--encoding", "utf-9"], "HS161"),
+        (["--dev", "2"], "HS166"),
+        (["--group", "x"], "--group needs --dev"),
+        (["--dev-out", "x.spacy"], "--dev-out needs --dev"),
+        (["--dev", "0.1", "--dev-out", "x.txt"], "is no .spacy file"),
+        (["--dev", "0.3", "--group", "x"], "HS167"),
+        (["--config", "nothing.cfg"], "HS169"),
+        (["--lang", "zzz"], "HS169"),
+        (["--code", "nothing.py"], "There is no file"),
+    ],
+)
+def test_refuses(tmp_path, args, said):
+    printed, errors, docs = convert(tmp_path, jsonl(REFERENCES), *args, code=2)
+    assert printed == "" and said in errors and docs is None
+    assert errors.count("\n") == 1
+
+
+def test_an_existing_file_stays(tmp_path):
+    out = tmp_path / "out.spacy"
+    out.write_bytes(b"mine")
+    (tmp_path / "in.jsonl").write_text(jsonl(REFERENCES), "utf-8")
+    result = invoke("convert", tmp_path / "in.jsonl", out)
+    assert result.exit_code == 2 and "--overwrite" in result.stderr
+    assert out.read_bytes() == b"mine" and result.stdout == ""
+    assert invoke("convert", tmp_path / "in.jsonl", out, "-f").exit_code == 0
+    assert len(read_docs(out)) == 3
+    assert invoke("convert", tmp_path / "none", out, "-f").exit_code == 2
+    assert len(read_docs(out)) == 3
+
+
+def test_standard_input(tmp_path):
+    """In a process of its own: bytes, a pipe, no terminal."""
+    out = tmp_path / "out.spacy"
+    found = process("convert", "-", out, code=1, input=jsonl(REFERENCES) + "{\n")
+    assert len(read_docs(out)) == 3 and found.stdout.count("\n") == 1
+    assert found.stderr.startswith("<stdin>:4: is not JSON")
+
+
+def test_every_option_is_in_the_help():
+    result = invoke("convert", "--help")
+    assert "Convert annotated texts" in result.output
+
+
+def test_brat_folders(tmp_path):
+    for i, x in enumerate(REFERENCES):
+        text = text_of(x)
+        (tmp_path / f"{i}.txt").write_text(text, "utf-8")
+        lines = [f"T1\t{n} {s} {e}\t{text[s:e]}\n" for s, e, n in spans_of(x)]
+        (tmp_path / f"{i}.ann").write_text("".join(lines), "utf-8")
+    result = invoke("convert", tmp_path, tmp_path / "out.spacy")
+    assert result.exit_code == 0
+    docs = read_docs(tmp_path / "out.spacy")
+    assert [ents(doc) for doc in docs] == [spans_of(x) for x in REFERENCES]

@@ -1,0 +1,266 @@
+"""Writes texts and spans as annotation tools export them: what readers must read."""
+
+import csv
+import io
+import json
+from xml.sax.saxutils import escape
+
+# A text is a list of (words, label or None): joined by blanks it is the text.
+
+
+def text_of(segments):
+    return " ".join(words for words, _ in segments)
+
+
+def spans_of(segments):
+    """Character offsets by hand: the oracle."""
+    found, at = [], 0
+    for words, label in segments:
+        if label:
+            found.append((at, at + len(words), label))
+        at += len(words) + 1
+    return found
+
+
+def json_lines(records):
+    return "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in records)
+
+
+def jsonl(texts):
+    return json_lines({"text": text_of(x), "spans": spans_of(x)} for x in texts)
+
+
+def jsonl_of_tokens(texts):
+    return json_lines(
+        {
+            "tokens": text_of(x).split(" "),
+            "spans": [
+                (text_of(x)[:s].count(" "), text_of(x)[:e].count(" ") + 1, label)
+                for s, e, label in spans_of(x)
+            ],
+        }
+        for x in texts
+    )
+
+
+def doccano(texts, key="label"):
+    return json_lines(
+        {"id": i, "text": text_of(x), key: spans_of(x), "Comments": []}
+        for i, x in enumerate(texts)
+    )
+
+
+def doccano_labels(texts):
+    return doccano(texts, "labels")
+
+
+def doccano_relations(texts):
+    return json_lines(
+        {
+            "id": i,
+            "text": text_of(x),
+            "relations": [{"id": 3, "from_id": 1, "to_id": 2, "type": "of"}],
+            "entities": [
+                {"id": 7, "label": label, "start_offset": s, "end_offset": e}
+                for s, e, label in spans_of(x)
+            ],
+        }
+        for i, x in enumerate(texts)
+    )
+
+
+def prodigy(texts):
+    return json_lines(
+        {
+            "text": text_of(x),
+            "_input_hash": -17,
+            "_task_hash": i,
+            "tokens": [{"text": "x", "start": 0, "end": 1, "id": 0, "ws": True}],
+            "spans": [
+                {"start": s, "end": e, "token_start": 0, "token_end": 0, "label": label}
+                for s, e, label in spans_of(x)
+            ],
+            "answer": "accept",
+            "_timestamp": 1600000000,
+        }
+        for i, x in enumerate(texts)
+    )
+
+
+def regions(segments):
+    text = text_of(segments)
+    return [
+        {"start": s, "end": e, "text": text[s:e], "labels": [label]}
+        for s, e, label in spans_of(segments)
+    ]
+
+
+def label_studio(texts):
+    tasks = [
+        {
+            "id": i,
+            "annotations": [
+                {
+                    "id": 9,
+                    "completed_by": 1,
+                    "was_cancelled": False,
+                    "ground_truth": False,
+                    "result": [
+                        {
+                            "value": value,
+                            "id": "gew3t9fgkg",
+                            "from_name": "label",
+                            "to_name": "text",
+                            "type": "labels",
+                            "origin": "manual",
+                        }
+                        for value in regions(x)
+                    ],
+                }
+            ],
+            "drafts": [],
+            "predictions": [],
+            "data": {"text": text_of(x)},
+            "meta": {},
+        }
+        for i, x in enumerate(texts)
+    ]
+    return json.dumps(tasks, ensure_ascii=False)
+
+
+def label_studio_min(texts):
+    tasks = [
+        {
+            "text": text_of(x),
+            "id": i,
+            "label": regions(x),
+            "annotator": 1,
+            "annotation_id": i,
+            "created_at": "2023-01-01T00:00:00Z",
+            "lead_time": 2.1,
+        }
+        for i, x in enumerate(texts)
+    ]
+    return json.dumps(tasks, indent=2)
+
+
+def tagged(segments, scheme):
+    rows, before = [], None
+    for words, label in segments:
+        parts = words.split(" ")
+        for i, word in enumerate(parts):
+            tag = "O" if not label else f"{letter(i, parts, scheme, before == label)}-"
+            rows.append((word, tag + label if label else "O"))
+        before = label
+    return rows
+
+
+def letter(i, parts, scheme, is_after_same):
+    first, last = i == 0, i == len(parts) - 1
+    if scheme in ("BILUO", "BIOES"):
+        unit, end = ("U", "L") if scheme == "BILUO" else ("S", "E")
+        return unit if first and last else "B" if first else end if last else "I"
+    if scheme == "IOB1":
+        return "B" if first and is_after_same else "I"
+    return "B" if first else "I"
+
+
+def columns(texts, scheme="BIO", separator="\t", middle=()):
+    blocks = [
+        "".join(
+            separator.join([word, *middle, tag]) + "\n"
+            for word, tag in tagged(x, scheme)
+        )
+        for x in texts
+    ]
+    return "\n".join(blocks)
+
+
+def biluo(texts):
+    return columns(texts, "BILUO", " ")
+
+
+def bioes(texts):
+    return columns(texts, "BIOES")
+
+
+def iob1(texts):
+    return columns(texts, "IOB1", " ", ("NN", "_"))
+
+
+def conll_2003(texts):
+    return "-DOCSTART- -X- -X- O\n\n" + columns(texts, "BIO", " ", ("NNP", "B-NP"))
+
+
+def table(texts, separator=","):
+    names = sorted({label for x in texts for _, _, label in spans_of(x)} | {"zzz"})
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=separator)
+    writer.writerow(["id", "text", *names])
+    for i, x in enumerate(texts):
+        values = {label: text_of(x)[s:e] for s, e, label in spans_of(x)}
+        writer.writerow([f"r{i}", text_of(x), *(values.get(n, "") for n in names)])
+    return file.getvalue()
+
+
+def tsv(texts):
+    return table(texts, "\t")
+
+
+def anystyle(texts):
+    sequences = "".join(
+        "  <sequence>\n"
+        + "".join(f"    <{n}>{escape(words)}</{n}>\n" for words, n in x)
+        + "  </sequence>\n"
+        for x in texts
+    )
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return f"{head}<dataset>\n{sequences}</dataset>\n"
+
+
+def grobid(texts):
+    bibls = "".join(
+        "<bibl>"
+        + " ".join(
+            f"<{n}>{escape(words)}</{n}>"
+            if n
+            else escape(words).replace(" ", "<lb/>\n")
+            for words, n in x
+        )
+        + "</bibl>\n"
+        for x in texts
+    )
+    head = '<?xml version="1.0" encoding="UTF-8"?>\n'
+    return (
+        f'{head}<tei xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><title>t</title>'
+        f"</teiHeader><text><back><listBibl>{bibls}</listBibl></back></text></tei>"
+    )
+
+
+# By name: the reader, and what writes.
+WRITERS = {
+    "jsonl": ("jsonl", jsonl),
+    "jsonl of tokens": ("jsonl", jsonl_of_tokens),
+    "doccano": ("doccano", doccano),
+    "doccano, labels": ("doccano", doccano_labels),
+    "doccano, relations": ("doccano", doccano_relations),
+    "prodigy": ("prodigy", prodigy),
+    "label-studio": ("label-studio", label_studio),
+    "label-studio, JSON-MIN": ("label-studio", label_studio_min),
+    "columns, BIO": ("columns", columns),
+    "columns, BILUO": ("columns", biluo),
+    "columns, BIOES": ("columns", bioes),
+    "columns, IOB1": ("columns", iob1),
+    "columns, CoNLL-2003": ("columns", conll_2003),
+    "csv": ("csv", table),
+    "csv, tabs": ("csv", tsv),
+    "xml, AnyStyle": ("xml", anystyle),
+    "xml, GROBID": ("xml", grobid),
+}
+OF_TOKENS = {"jsonl of tokens", *(name for name in WRITERS if "columns" in name)}
+
+REFERENCES = [
+    [("Frege, G.", "author"), ("Begriffsschrift", "title"), ("1879", "date")],
+    [("Zadeh, L.", "author"), ("Fuzzy sets", "title"), ("1965", "date")],
+    [("Gödel, K.", "author"), ("1931", "date"), ("173-198", "pages")],
+]

@@ -1,0 +1,282 @@
+"""Each format gives back the texts and spans that were written."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spacy_hosemi.formats import Settings, read_annotations
+from spacy_hosemi.formats.reading import recognize
+from spacy_hosemi.formats.sources import Source
+
+from .exports import OF_TOKENS, REFERENCES, WRITERS, anystyle, spans_of, text_of
+
+ALL = pytest.mark.parametrize("name", WRITERS)
+
+
+def read(tmp_path, text, name="file", encoding="utf-8", settings=None, **more):
+    path = tmp_path / name
+    path.write_bytes(text.encode(encoding))
+    return read_annotations(path, settings=settings, **more)
+
+
+def spans(text):
+    return [tuple(span[:3]) for span in text.spans]
+
+
+def messages(found):
+    return [str(fault) for fault in found.faults]
+
+
+@ALL
+def test_an_export_is_recognized_and_read(tmp_path, name):
+    reader, write = WRITERS[name]
+    found = read(tmp_path, write(REFERENCES))
+    assert not found.faults and found.formats == {reader: 1}
+    assert [text.text for text in found.texts] == [text_of(x) for x in REFERENCES]
+    assert [spans(text) for text in found.texts] == [spans_of(x) for x in REFERENCES]
+    assert found.n_spans == sum(map(len, map(spans_of, REFERENCES)))
+    assert all((text.tokens is not None) == (name in OF_TOKENS) for text in found.texts)
+
+
+words = st.text("abZé#<&,\"'1漢😀", min_size=1, max_size=5)
+phrases = st.lists(words, min_size=1, max_size=3).map(" ".join)
+labels = st.sampled_from(["author", "title", "date"])
+segments = st.lists(st.tuples(phrases, st.none() | labels), min_size=1, max_size=6)
+
+
+def once(found):
+    """Each label once, each field other words: what a table can say."""
+    seen, texts = set(), []
+    for i, (phrase, label) in enumerate(found):
+        texts.append((f"{phrase}x{i}x", label if label not in seen else None))
+        seen.add(label)
+    return texts
+
+
+def no_hash(found):
+    """A line that begins with # may be a comment."""
+    return [(words.replace("#", "+"), label) for words, label in found]
+
+
+PREPARE = {
+    "csv": once,
+    "csv, tabs": once,
+    "xml, AnyStyle": lambda x: [(words, label or "note") for words, label in x],
+}
+
+
+@ALL
+@settings(max_examples=30, deadline=None)
+@given(texts=st.lists(segments, min_size=1, max_size=4))
+def test_what_is_written_is_read(tmp_path_factory, name, texts):
+    reader, write = WRITERS[name]
+    prepare = no_hash if "columns" in name else PREPARE.get(name, lambda x: x)
+    texts = [prepare(x) for x in texts]
+    found = read(tmp_path_factory.mktemp("x"), write(texts), format=reader)
+    if not any(spans_of(x) for x in texts) and reader == "csv":
+        return  # no column has a value
+    assert messages(found) == []
+    assert [text.text for text in found.texts] == [text_of(x) for x in texts]
+    assert [spans(text) for text in found.texts] == [spans_of(x) for x in texts]
+
+
+@ALL
+@pytest.mark.parametrize("mark, encoding", [("\ufeff", "utf-8"), ("", "utf-16")])
+def test_marks_of_byte_order(tmp_path, name, mark, encoding):
+    found = read(tmp_path, mark + WRITERS[name][1](REFERENCES), encoding=encoding)
+    assert not found.faults and len(found.texts) == len(REFERENCES)
+
+
+@ALL
+def test_line_ends_of_windows(tmp_path, name):
+    text = WRITERS[name][1](REFERENCES).replace("\r\n", "\n").replace("\n", "\r\n")
+    found = read(tmp_path, text)
+    assert [spans(text) for text in found.texts] == [spans_of(x) for x in REFERENCES]
+
+
+def write_brat(folder, segments, name="a", more=""):
+    text = text_of(segments)
+    (folder / f"{name}.txt").write_text(text, "utf-8")
+    lines = [
+        f"T{i}\t{label} {s} {e}\t{text[s:e]}\n"
+        for i, (s, e, label) in enumerate(spans_of(segments))
+    ]
+    (folder / f"{name}.ann").write_text("".join(lines) + more, "utf-8")
+
+
+def test_brat(tmp_path):
+    other = "R1\tof Arg1:T0 Arg2:T1\n#1\tAnnotatorNotes T0\tsure?\n*\tEquiv T0 T1\n"
+    write_brat(tmp_path, REFERENCES[0], "a", other)
+    write_brat(tmp_path, REFERENCES[1], "b")
+    found = read_annotations(tmp_path)
+    assert not found.faults and found.formats == {"brat": 2}
+    assert [spans(text) for text in found.texts] == list(map(spans_of, REFERENCES[:2]))
+    assert [text.meta["doc_id"] for text in found.texts] == ["a", "b"]
+    (same,) = read_annotations(tmp_path / "a.txt", "brat").texts
+    assert same == found.texts[0]
+
+
+def test_brat_in_pieces(tmp_path):
+    write_brat(tmp_path, REFERENCES[0], "a", "T9\tauthor 0 5;7 9\tFrege G.\n")
+    found = read_annotations(tmp_path / "a.ann")
+    (message,) = messages(found)
+    assert "a.ann:4: T9 is in pieces" in message and "one span for each" in message
+    assert not found.texts
+
+
+def test_brat_without_a_text(tmp_path):
+    found = read(tmp_path, "T1\tauthor 0 5\tFrege\n", "a.ann")
+    assert "there is no a.txt" in messages(found)[0]
+
+
+def test_only_what_was_accepted(tmp_path):
+    lines = '{"text": "a", "spans": [], "answer": "reject"}\n' * 2
+    lines += '{"text": "b", "answer": "accept"}\n{"text": "c", "answer": "ignore"}\n'
+    lines += '{"text": "d", "answer": "maybe"}\n'
+    found = read(tmp_path, lines)
+    assert [text.text for text in found.texts] == ["b"]
+    assert found.skipped == {"rejected": 2, "ignored": 1}
+    assert ':5: "answer" is "maybe"; expected accept' in messages(found)[0]
+
+
+def task(*annotations, **data):
+    made = [
+        {"result": [{"value": x} for x in values], **more}
+        for values, more in annotations
+    ]
+    return {"data": data or {"text": "Frege 1879"}, "annotations": made}
+
+
+AUTHOR = {"start": 0, "end": 5, "labels": ["author"], "text": "Frege"}
+DATE = {"start": 6, "end": 10, "labels": ["date"], "text": "1879"}
+
+
+@pytest.mark.parametrize(
+    "one, labels, skipped",
+    [
+        (task(([AUTHOR], {}), ([DATE], {})), ["date"], {"of another annotator": 1}),
+        (
+            task(([AUTHOR], {"ground_truth": True}), ([DATE], {})),
+            ["author"],
+            {"of another annotator": 1},
+        ),
+        (
+            task(([AUTHOR], {}), ([], {"was_cancelled": True})),
+            ["author"],
+            {"cancelled": 1},
+        ),
+        (task(([], {"was_cancelled": True})), None, {"cancelled": 1}),
+        (task(), None, {"without annotation": 1}),
+        (task(([AUTHOR, {"choices": ["x"]}], {})), ["author"], {}),
+        (task(([AUTHOR], {}), reference="Frege 1879"), ["author"], {}),
+    ],
+)
+def test_tasks_of_label_studio(tmp_path, one, labels, skipped):
+    found = read(tmp_path, json.dumps([one]))
+    assert not found.faults and found.skipped == skipped
+    expected = [] if labels is None else [labels]
+    assert [[span.label for span in text.spans] for text in found.texts] == expected
+
+
+def test_documents_and_comments_of_columns(tmp_path):
+    first = "-DOCSTART- O\n\n# id = r1\nFrege B-author\n# O\n\n"
+    text = f"{first}-DOCSTART- O\n\n1879 B-date\n"
+    found = read(tmp_path, text)
+    assert not found.faults
+    first, second = found.texts
+    assert first.tokens == ("Frege", "#")
+    assert first.meta == {"id": "r1", "docstart": "1"}
+    assert second.meta == {"docstart": "2"}
+
+
+def test_plain_labels_in_columns(tmp_path):
+    found = read(tmp_path, "a author\nb author\nc O\nd date\n", format="columns")
+    assert spans(found.texts[0]) == [(0, 3, "author"), (6, 7, "date")]
+
+
+@pytest.mark.parametrize(
+    "value, expected",
+    [
+        ("Fuzzy  sets", "Fuzzy Sets"),
+        ("FUZZY SETS", "Fuzzy Sets"),
+        ("ﬁeld", "field"),
+        ("１９６５", "1965"),
+        ("3", "3"),
+    ],
+)
+def test_values_are_found_in_spite_of_their_form(tmp_path, value, expected):
+    text = "Fuzzy Sets in a field 1965 13(3)"
+    (found,) = read(tmp_path, f"text,a\n{text},{value}\n").texts
+    assert [text[s:e] for s, e, _ in spans(found)] == [expected]
+
+
+def test_a_value_takes_the_next_free_place(tmp_path):
+    found = read(tmp_path, "text,volume,number,pages\n3(3):3-9,3,3,3-9\n")
+    assert spans(found.texts[0]) == [
+        (0, 1, "volume"),
+        (2, 3, "number"),
+        (5, 8, "pages"),
+    ]
+
+
+def test_values_that_are_not_in_the_text(tmp_path):
+    table = "text,author,source_url\nFrege 1879,Frege,x/1\nZadeh 1965,Gödel,x/2\n"
+    found = read(tmp_path, table)
+    assert [text.text for text in found.texts] == ["Frege 1879"]
+    (message,) = messages(found)
+    assert ':3: "author" is "Gödel", which is not in the text' in message
+    assert found.skipped == {'column "source_url", no value of which is in its text': 1}
+    found = read(tmp_path, table, settings=Settings(fields=("source_url",)))
+    assert len(found.faults) == 2
+
+
+def test_nested_elements(tmp_path):
+    text = (
+        "<listBibl><bibl n='7'>[1] <author><persName>G. <surname>Frege</surname>"
+        '</persName></author>,\n  <hi><title level="m">Be&#103;riff</title></hi>'
+        '<lb/>(<date> 1879 </date>), <biblScope unit="volume">1</biblScope>.</bibl>'
+        "</listBibl>"
+    )
+    (found,) = read(tmp_path, text).texts
+    assert found.text == "[1] G. Frege, Begriff ( 1879 ), 1."
+    assert [(found.text[s:e], label) for s, e, label in spans(found)] == [
+        ("G. Frege", "author"),
+        ("Begriff", "title:m"),
+        ("1879", "date"),
+        ("1", "biblScope:volume"),
+    ]
+    assert found.meta == {"n": "7"}
+
+
+def test_fields_of_anystyle_on_one_line(tmp_path):
+    text = anystyle(REFERENCES).replace("\n", "").replace("  ", "")
+    found = read(tmp_path, text)
+    assert [x.text for x in found.texts] == [text_of(x) for x in REFERENCES]
+
+
+def test_another_key_has_the_text(tmp_path):
+    for key, reader, text in (
+        ("raw", "jsonl", '{"raw": "Frege", "spans": [[0, 5, "author"]]}'),
+        ("ref", "xml", "<a><ref><author>Frege</author></ref></a>"),
+    ):
+        own = Settings(text_key=key)
+        (found,) = read(tmp_path, text, settings=own, format=reader).texts
+        assert spans(found) == [(0, 5, "author")]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("Dear reader", "has an unknown format"),
+        ('{"a": 1}', "has an unknown format"),
+        ("name,value\n1,2\n", "has an unknown format"),
+        ("<html><body>x</body></html>", "has an unknown format"),
+        ('{"text": "a", "spans": [], "label": []}', "may be jsonl or doccano"),
+    ],
+)
+def test_unknown_and_ambiguous_files(text, said):
+    with pytest.raises(ValueError, match="HS165") as raised:
+        recognize(Source("file", text))
+    assert said in str(raised.value) and "--format" in str(raised.value)
