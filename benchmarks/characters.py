@@ -1,7 +1,7 @@
 """From words to running text: what a reader of characters has to find.
 
     python benchmarks/characters.py ../data/ud_chinese_gsd_pos zh
-    python benchmarks/accuracy.py zh --config configs/chinese.cfg
+    python benchmarks/accuracy.py zh --config benchmarks/configs/chinese.cfg
 
 Joins the tokens of each line of train, dev and test without spaces, and moves the spans
 to offsets in characters: in a language that writes no spaces, a model then has to cut

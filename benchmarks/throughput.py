@@ -3,7 +3,8 @@
     python benchmarks/throughput.py ../data/cora
     python benchmarks/throughput.py ../data/anystyle --systems hosemi crfsuite \\
         --models runs/batch/model-last runs/references/model-last
-    python benchmarks/throughput.py ../data/cora --config configs/references.cfg \\
+    python benchmarks/throughput.py ../data/cora \\
+        --config benchmarks/configs/references.cfg \\
         --overrides paths.gazetteers=../data/gazetteers
 
 From a fresh `Doc` to its `doc.ents`, what each system reads of the tokens included:

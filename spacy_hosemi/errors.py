@@ -564,6 +564,10 @@ class Warnings(metaclass=_Coded):
         "the list {name!r} is empty: no entry has a word that attr = {attr!r} "
         "compares. Give it other entries, or another attr."
     )
+    HSW31 = (
+        "the folder {folder} has no file for the lists {names}, which are left empty. "
+        "Add files such as NAME.txt, or remove these lists from the config."
+    )
     HSW03 = (
         "{found} rows with {columns} columns are far more than {limit} weights; a "
         "feature has weights only for the labels that it is seen with in training, "

@@ -4,7 +4,7 @@
 
 "Theirs" are the figures of the paper. Ours are measured on the same 300 and 200
 references, first with the features that their code reads, then with those of this
-package: `configs/references.cfg` without its lists of names.
+package: `benchmarks/configs/references.cfg` without its lists of names.
 
 - F1: micro-averaged, exact field and label, on test, in per cent.
 - CPU s: of `nlp.initialize`, in which features are read, label patterns mined and

@@ -1,12 +1,16 @@
-"""Every config in configs/ trains, and spaCy's commands accept it."""
+"""Every config of the repository trains, and spaCy's commands accept it. Configs that
+`hosemi init` writes train in tests/cli/test_init.py."""
 
 import pytest
 import spacy
 from spacy.cli.train import train
+from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_config
+from thinc.api import Config
 
+from spacy_hosemi.configs import make_config
 from spacy_hosemi.features.tables import lookups
 
 from ..conftest import ROOT
@@ -14,7 +18,8 @@ from ..helpers import CHINESE, few_words, references, run_spacy, triples
 
 pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
 
-CONFIGS = sorted((ROOT / "configs").glob("*.cfg"))
+FOLDERS = ROOT / "configs", ROOT / "benchmarks" / "configs"
+CONFIGS = sorted(path for folder in FOLDERS for path in folder.glob("*.cfg"))
 NAMES = {"batch", "online", "linear_chain", "first_order", "high_order", "references"}
 NAMES |= {"names", "affiliations", "addresses", "chinese", "neural", "hierarchical"}
 NAMES |= {"names_clusters"}
@@ -63,8 +68,36 @@ def test_config_trains(path, corpus, chinese, tmp_path, capfd, monkeypatch):
     assert min(scores["ents_f"], best["ents_f"]) > 0.5
 
 
+# Of `hosemi init`, and what the results of benchmarks were measured with.
+SAME = {
+    "affiliations": "affiliations",
+    "addresses": "addresses",
+    "names": "names",
+    "references": "references",
+    "characters": "chinese",
+}
+
+
+@pytest.mark.parametrize("kind", SAME)
+def test_measured_settings_are_those_that_init_writes(kind):
+    path = ROOT / "benchmarks" / "configs" / f"{SAME[kind]}.cfg"
+    measured = load_config(path)
+    written = Config().from_str(make_config(kind), interpolate=False)
+    defaults = Language.get_factory_meta("hosemi").default_config
+    features = {"@misc": "spacy_hosemi.features.v1", "preset": "default", "start": []}
+    for one in (measured, written):
+        hosemi = one["components"]["hosemi"]
+        one["own"] = {**defaults, **hosemi, "model": None}
+        one["features"] = {**features, **hosemi["model"]["features"]}
+        fit = one["initialize"]["components"]["hosemi"]["fit"]
+        one["fit"] = {"l2": 0.1, **fit}
+    assert measured["own"] == written["own"]
+    assert measured["features"] == written["features"]
+    assert measured["fit"] == written["fit"]
+
+
 def test_lists_of_names_are_read_from_their_folder(corpus, tmp_path, capfd):
-    path = ROOT / "configs" / "references.cfg"
+    path = ROOT / "benchmarks" / "configs" / "references.cfg"
     lists = load_config(path)["components"]["hosemi"]["model"]["gazetteers"]
     for name in lists:
         (tmp_path / f"{name}.txt").write_text("Nature\nOxford University Press\n")

@@ -333,6 +333,17 @@ def test_lists_are_left_out_without_a_folder():
     assert [*read["cities"]()] == []
 
 
+def test_lists_without_a_file_are_empty(tmp_path):
+    (tmp_path / "cities.txt").write_text("Rome\n")
+    with pytest.warns(UserWarning, match=r"HSW31.*lists rivers, lakes"):
+        read = make_folder_reader(tmp_path)(["rivers", "cities", "lakes"])
+    assert {name: [*entries()] for name, entries in read.items()} == {
+        "rivers": [],
+        "cities": ["Rome"],
+        "lakes": [],
+    }
+
+
 def test_error_no_file_for_a_list(tmp_path):
     read = make_folder_reader(tmp_path)(["cities"])
     with pytest.raises(ValueError, match=r"HS080.*cities\.txt"):

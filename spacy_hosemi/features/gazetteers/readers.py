@@ -10,13 +10,14 @@ import csv
 import gzip
 import json
 import re
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO
 
-from ...errors import Errors
+from ...errors import Errors, Warnings
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 SUFFIXES = (".txt", ".jsonl", *DELIMITERS)
@@ -60,8 +61,9 @@ def make_folder_reader(
         such as journals.txt; see `make_gazetteer_reader` for other endings. None: all
         lists are empty.
     encoding (str): Of the files.
-    RETURNS (Callable): From the names of the lists to the reader of each, which raises
-        ValueError HS080 if a file does not exist.
+    RETURNS (Callable): From the names of the lists to the reader of each. Lists without
+        a file are empty, with a warning (HSW31); if no list has one, each reader raises
+        ValueError HS080.
     """
     return partial(_folder_readers, folder, encoding)
 
@@ -69,12 +71,18 @@ def make_folder_reader(
 def _folder_readers(
     folder: str | Path | None, encoding: str, names: Iterable[str]
 ) -> dict[str, Callable[[], Iterator[str]]]:
+    names = list(names)
     if folder is None:
         return dict.fromkeys(names, no_entries)
-    return {
-        name: make_gazetteer_reader(_path_of(Path(folder), name), encoding=encoding)
-        for name in names
-    }
+    paths = {name: _path_of(Path(folder), name) for name in names}
+    missing = [name for name in names if not paths[name].exists()]
+    if len(missing) == len(names):
+        missing = []  # the folder is wrong: say so
+    if missing:
+        found = ", ".join(missing)
+        warnings.warn(Warnings.HSW31.format(folder=folder, names=found), stacklevel=3)
+    readers = {x: make_gazetteer_reader(paths[x], encoding=encoding) for x in names}
+    return {**readers, **dict.fromkeys(missing, no_entries)}
 
 
 def _path_of(folder: Path, name: str) -> Path:
