@@ -468,6 +468,24 @@ class Errors(metaclass=_Coded):
         "0 <= start < end <= len(text) in characters, no two spans overlapping. "
         "Correct it."
     )
+    # scikit-learn
+    HS183 = (
+        "texts is {found}; expected a sequence of strings, one for each document, such "
+        "as a list or one column of a data frame."
+    )
+    HS184 = (
+        "spans is for {found} texts and texts has {expected}; expected for each text a "
+        "list of (start, end, label), an empty one where there is none."
+    )
+    HS185 = (
+        "scikit-learn is not installed, and SpanExtractor is one of its estimators. "
+        'Install it with pip install "spacy_hosemi[sklearn]", or use hosemi.fit, which '
+        "needs none."
+    )
+    HS186 = (
+        "config has {found}, which are parameters of SpanExtractor; expected each "
+        "setting in one place. Give them as parameters."
+    )
     # prediction and persistence
     HS060 = (
         "no segmentation of the document that begins with {text!r} is possible under "

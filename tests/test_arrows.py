@@ -26,6 +26,7 @@ ORDER = {
         {"training", "prediction"},
         "hierarchy",
         "component",
+        "estimator",
         "__init__",
         "configs",
         "explain",

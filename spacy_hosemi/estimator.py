@@ -1,0 +1,213 @@
+"""An estimator for scikit-learn: texts in, spans in characters out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import spacy
+from numpy.typing import NDArray
+from spacy.language import Language
+
+from .component.examples import Annotated, CharSpan, check_pair
+from .component.fitting import FitResult
+from .errors import Errors
+from .text.tokenizer import use_field_tokenizer
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as error:
+    raise ImportError(Errors.HS185) from error
+
+# Parameters that are settings of the component, of its features, and of its fit.
+_OF_COMPONENT = ("max_order", "decoding", "min_confidence", "threads")
+_OF_FEATURES = ("preset",)
+_OF_FIT = ("l2", "max_iter")
+
+
+class SpanExtractor(BaseEstimator):
+    """Extract labelled spans from texts, trained by one call of `fit`.
+
+    Texts are a sequence of strings (a list, an array, a column of a data frame); spans
+    are a list for each text of (start, end, label) in characters, end exclusive.
+
+    l2 (Union[float, Dict[str, float]]): Weight of half the squared norm in training,
+        for all weights or by family.
+    max_order (int): Order of the label patterns: the longest has max_order + 1 labels.
+    decoding (str): "viterbi": the most probable segmentation; "mbr": the spans with the
+        highest expected F1.
+    min_confidence (Union[float, Dict[str, float]]): Drop spans that are less probable.
+    preset (str): The set of features: "default", "fields", "names", "chinese".
+    max_iter (int): Most iterations of training.
+    threads (int): Threads of prediction.
+    lang (str): The language of spaCy's blank pipeline, whose stop words features read.
+    config (Optional[Dict[str, Any]]): Everything else, as [components.hosemi] of a
+        config has it, such as {"scope": "sents", "model": {"features": {..}}}.
+
+    pipeline_ (Language): After `fit`: the trained pipeline, which can be saved.
+    classes_ (str [L]): After `fit`: the labels.
+    result_ (FitResult), n_iter_ (int): After `fit`: what the fit says of itself.
+    """
+
+    def __init__(
+        self,
+        l2: float | dict[str, float] = 0.1,
+        max_order: int = 2,
+        decoding: str = "viterbi",
+        min_confidence: float | dict[str, float] = 0.0,
+        preset: str = "default",
+        max_iter: int = 200,
+        threads: int = 1,
+        lang: str = "en",
+        config: dict[str, Any] | None = None,
+    ) -> None:
+        self.l2 = l2
+        self.max_order = max_order
+        self.decoding = decoding
+        self.min_confidence = min_confidence
+        self.preset = preset
+        self.max_iter = max_iter
+        self.threads = threads
+        self.lang = lang
+        self.config = config
+
+    def fit(
+        self, texts: Iterable[str], spans: Iterable[Iterable[CharSpan]]
+    ) -> SpanExtractor:
+        """Train anew.
+
+        texts (Iterable[str]): n texts.
+        spans (Iterable[Iterable[Tuple[int, int, str]]]): Of each text, not overlapping.
+        RETURNS (SpanExtractor): Itself.
+        RAISES (ValueError): HS183 texts; HS184 another number of spans; HS182 spans
+            that do not fit their text; HS186 config; HS051 there are no spans; what
+            the component says of its settings.
+        """
+        pairs = _read_pairs(texts, spans)
+        nlp = self._make_pipeline()
+        settings = {name: getattr(self, name) for name in _OF_FIT}
+        hosemi: Any = nlp.get_pipe("hosemi")
+        self.result_: FitResult = hosemi.fit(pairs, nlp=nlp, progress=False, **settings)
+        self.pipeline_ = nlp
+        self.classes_ = np.array(self.result_.labels)
+        self.n_iter_ = self.result_.n_iterations
+        return self
+
+    def predict(self, texts: Iterable[str]) -> NDArray[np.object_]:
+        """Find the spans of texts.
+
+        texts (Iterable[str]): n texts.
+        RETURNS (object [n]): For each text a list of (start, end, label).
+        RAISES (ValueError): HS183 texts; NotFittedError before `fit`.
+        """
+        return _as_objects([spans for spans, _ in self._answers(texts, False)])
+
+    def confidences(self, texts: Iterable[str]) -> NDArray[np.object_]:
+        """How sure the spans of `predict` are.
+
+        texts (Iterable[str]): n texts.
+        RETURNS (object [n]): For each text a list with the probability of each of its
+            spans, in the order of `predict`.
+        RAISES (ValueError): As `predict`.
+        """
+        return _as_objects([found for _, found in self._answers(texts, True)])
+
+    def score(self, texts: Iterable[str], spans: Iterable[Iterable[CharSpan]]) -> float:
+        """Micro-averaged F1 of spans: right are those with the same start, end and
+        label, in characters. A span that begins or ends within a token is missed.
+
+        texts (Iterable[str]): n texts.
+        spans (Iterable[Iterable[Tuple[int, int, str]]]): The right ones of each text.
+        RETURNS (float): From 0 to 1; 1 if there is nothing to find and nothing found.
+        RAISES (ValueError): As `fit` and `predict`.
+        """
+        pairs = _read_pairs(texts, spans)
+        found = self.predict([text for text, _ in pairs])
+        both = [({*one}, {*gold}) for one, (_, gold) in zip(found, pairs)]
+        n_right = sum(len(one & gold) for one, gold in both)
+        n_all = sum(len(one) + len(gold) for one, gold in both)
+        return 2 * n_right / n_all if n_all else 1.0
+
+    def _make_pipeline(self) -> Language:
+        """RETURNS (Language): Untrained, with all settings. RAISES: HS186; others."""
+        config = dict(self.config or {})
+        model = dict(config.pop("model", {}))
+        features = dict(model.pop("features", {}))
+        for block, names in ((config, _OF_COMPONENT), (features, _OF_FEATURES)):
+            if double := [name for name in names if name in block]:
+                raise ValueError(Errors.HS186.format(found=double))
+            block.update((name, getattr(self, name)) for name in names)
+        nlp = use_field_tokenizer(spacy.blank(self.lang))
+        config["model"] = {**model, "features": features}
+        nlp.add_pipe("hosemi", config=config)
+        return nlp
+
+    def _answers(
+        self, texts: Iterable[str], is_asked: bool
+    ) -> list[tuple[list[CharSpan], list[float]]]:
+        """RETURNS (List[Tuple]): Of each text its spans, and if that is asked for their
+        probabilities."""
+        check_is_fitted(self, "pipeline_")
+        return [
+            (
+                [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents],
+                [ent._.confidence for ent in doc.ents] if is_asked else [],
+            )
+            for doc in self.pipeline_.pipe(_read_texts(texts))
+        ]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "pipeline_")
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn may expect: texts in, and lists of spans to learn from."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.string = True
+        tags.target_tags.required = True
+        tags.no_validation = True
+        return tags
+
+
+def _read_texts(texts: Any) -> list[str]:
+    """RETURNS (List[str]): As plain strings. RAISES (ValueError): HS183."""
+    is_flat = getattr(texts, "ndim", 1) == 1
+    if isinstance(texts, (str, bytes, Mapping)) or not is_flat:
+        raise ValueError(Errors.HS183.format(found=type(texts).__name__))
+    try:
+        items = list(texts)
+    except TypeError:
+        raise ValueError(Errors.HS183.format(found=type(texts).__name__)) from None
+    for k, item in enumerate(items):
+        if not isinstance(item, str):
+            found = f"a sequence with {item!r:.60} at {k}"
+            raise ValueError(Errors.HS183.format(found=found))
+    return [*map(str, items)]
+
+
+def _read_pairs(texts: Any, spans: Any) -> list[Annotated]:
+    """RETURNS (List[Tuple]): Checked texts with their spans. RAISES (ValueError): HS182
+    to HS184."""
+    items = _read_texts(texts)
+    try:
+        given: Sequence[Any] = [
+            one if isinstance(one, str) else [*one] for one in spans
+        ]
+    except TypeError:
+        raise ValueError(
+            Errors.HS184.format(found=repr(spans)[:60], expected=len(items))
+        ) from None
+    if len(given) != len(items):
+        raise ValueError(Errors.HS184.format(found=len(given), expected=len(items)))
+    pairs = enumerate(zip(items, given))
+    return [check_pair(pair, f"(texts[{k}], spans[{k}])") for k, pair in pairs]
+
+
+def _as_objects(items: Sequence[Any]) -> NDArray[np.object_]:
+    """RETURNS (object [n]): The lists themselves, which numpy would make a table of."""
+    found = np.empty(len(items), object)
+    for k, item in enumerate(items):
+        found[k] = item
+    return found

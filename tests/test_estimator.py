@@ -1,0 +1,246 @@
+"""The estimator for scikit-learn, by its own checks and by what it promises."""
+
+import importlib
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import spacy_hosemi
+
+from .conftest import ROOT
+from .helpers import TRAIN, parse
+
+pytest.importorskip("sklearn")
+from sklearn.base import clone  # noqa: E402
+from sklearn.exceptions import NotFittedError  # noqa: E402
+from sklearn.model_selection import (  # noqa: E402
+    GridSearchCV,
+    cross_val_predict,
+    cross_val_score,
+)
+from sklearn.utils import estimator_checks  # noqa: E402
+from sklearn.utils.validation import validate_data  # noqa: E402
+
+from spacy_hosemi import SpanExtractor  # noqa: E402
+
+PAIRS = [parse(line) for line in TRAIN] * 2
+TEXTS = [text for text, _ in PAIRS]
+SPANS = [spans for _, spans in PAIRS]
+# Ten documents are too few for the default minimum count of features.
+SMALL = {"model": {"features": {"min_count": 1}}}
+
+
+def make(**settings):
+    return SpanExtractor(max_iter=20, config=SMALL, **settings)
+
+
+class OnNumbers(SpanExtractor):
+    """The estimator on tables of numbers, which the checks of scikit-learn generate:
+    a row is a text with a word for each number, and the target is a label of it.
+
+    The answers are numbers again, since checks compare them as numbers.
+    """
+
+    def fit(self, X, y):
+        X, y = validate_data(self, X, y, y_numeric=False)
+        texts = self.texts(X)
+        _, codes = np.unique(y, return_inverse=True)
+        labels = [f"L{code % 3}" for code in codes]
+        return super().fit(texts, [[(0, len(t), x)] for t, x in zip(texts, labels)])
+
+    def predict(self, X):
+        found = super().predict(self.of_new(X))
+        return np.array([len(spans) + 10 * len(str(spans)) for spans in found])
+
+    def score(self, X, y):
+        validate_data(self, X, y, reset=False)
+        return float(np.mean(self.predict(X)))
+
+    def of_new(self, X):
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("call fit")
+        return self.texts(validate_data(self, X, reset=False))
+
+    @staticmethod
+    def texts(X):
+        return [" ".join(f"{'n' if x < 0 else 'p'}{abs(int(x))}" for x in r) for r in X]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.no_validation = True, False
+        return tags
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_checks_of_scikit_learn_on_tables():
+    """All of its checks, on the estimator behind a reader of tables."""
+    checks = estimator_checks.check_estimator(OnNumbers(max_iter=3), on_fail=None)
+    failed = [one for one in checks if one["status"] == "failed"]
+    assert failed == []
+    assert sum(one["status"] == "passed" for one in checks) > 30
+
+
+@pytest.mark.filterwarnings("ignore:Can't test estimator")
+def test_checks_of_scikit_learn_on_the_estimator_itself():
+    """Those that fit nothing: others are skipped where the input is no table."""
+    checks = estimator_checks.check_estimator(SpanExtractor())
+    assert {one["status"] for one in checks} == {"passed"}
+    for name in (
+        "get_params_invariance",
+        "set_params",
+        "valid_tag_types",
+        "no_attributes_set_in_init",
+        "parameters_default_constructible",
+    ):
+        check = getattr(estimator_checks, f"check_{name}")
+        check("SpanExtractor", SpanExtractor())
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return make().fit(TEXTS, SPANS)
+
+
+def test_it_finds_what_the_component_finds(trained):
+    found = trained.predict(TEXTS)
+    assert found.shape == (10,) and found.tolist() == SPANS
+    assert trained.classes_.tolist() == ["LOC", "PER"]
+    assert trained.n_iter_ == trained.result_.n_iterations > 0
+    docs = [*trained.pipeline_.pipe(["Ada Lovelace lived in Paris."])]
+    expected = [(x.start_char, x.end_char, x.label_) for x in docs[0].ents]
+    assert trained.predict([docs[0].text])[0] == expected != []
+    probabilities = [x._.confidence for x in docs[0].ents]
+    assert trained.confidences([docs[0].text])[0] == probabilities
+    assert trained.predict([]).shape == trained.confidences([]).shape == (0,)
+    assert [*map(len, trained.predict(["", " "]))] == [0, 0]
+
+
+def test_answers_are_plain_values(trained):
+    texts = np.array(TEXTS, object)
+    found = trained.predict(texts).tolist(), trained.confidences(texts).tolist()
+    assert json.loads(json.dumps(found))[0][0][0] == [0, 12, "PER"]
+
+
+@pytest.mark.parametrize(
+    "spans, expected",
+    [
+        ([(0, 12, "PER"), (22, 37, "PER"), (41, 47, "LOC")], 1.0),
+        ([(0, 12, "PER"), (22, 37, "LOC"), (41, 47, "LOC")], 2 / 3),
+        ([(0, 12, "PER")], 2 / 4),
+        ([(0, 12, "PER"), (22, 37, "PER"), (41, 45, "LOC")], 2 / 3),  # in a token
+        ([], 0.0),
+    ],
+)
+def test_the_score_is_exact_in_characters(trained, spans, expected):
+    assert trained.score(TEXTS[:1], [spans]) == pytest.approx(expected)
+
+
+def test_the_score_is_over_all_documents(trained):
+    gold = [[(0, 1, "PER")], SPANS[1]]
+    assert trained.score([TEXTS[4], TEXTS[1]], gold) == pytest.approx(2 * 2 / 5)
+    assert trained.score(TEXTS[4:5], [[]]) == 1.0
+
+
+def test_parameters_reach_the_component():
+    estimator = make(
+        l2=10.0,
+        max_order=1,
+        decoding="mbr",
+        min_confidence={"PER": 0.4},
+        preset="fields",
+        threads=2,
+    ).fit(TEXTS, SPANS)
+    hosemi = estimator.pipeline_.get_pipe("hosemi")
+    assert (hosemi.max_order, hosemi.decoding, hosemi.threads) == (1, "mbr", 2)
+    assert hosemi.min_confidence == {"PER": 0.4}
+    features = hosemi.weights.extractor.features
+    assert features.roles["within"] and features.min_count == 1
+    assert abs(hosemi.get_weights()).max() < 1.0
+
+
+def test_parameters_are_kept_and_copied(trained):
+    params = {"l2": {"pattern": 1.0}, "config": {"scope": "doc"}, "lang": "de"}
+    estimator = SpanExtractor().set_params(**params)
+    assert {k: estimator.get_params()[k] for k in params} == params
+    copy = clone(trained)
+    assert copy.get_params() == trained.get_params()
+    with pytest.raises(NotFittedError):
+        copy.predict(TEXTS)
+    before = json.dumps(trained.get_params())
+    again = copy.fit(TEXTS, SPANS)
+    assert again.pipeline_.get_pipe("hosemi").get_weights().tolist() == (
+        trained.pipeline_.get_pipe("hosemi").get_weights().tolist()
+    )
+    assert json.dumps(trained.get_params()) == before
+
+
+def test_a_pickle_answers_the_same(trained):
+    other = pickle.loads(pickle.dumps(trained))
+    assert other.predict(TEXTS).tolist() == trained.predict(TEXTS).tolist()
+    assert other.confidences(TEXTS).tolist() == trained.confidences(TEXTS).tolist()
+    assert other.get_params() == trained.get_params()
+
+
+def test_selection_of_models():
+    scores = cross_val_score(make(), TEXTS, SPANS, cv=2)
+    assert scores.tolist() == [1.0, 1.0]  # each half has all documents
+    found = cross_val_predict(make(), TEXTS, SPANS, cv=2)
+    assert found.tolist() == SPANS
+    search = GridSearchCV(make(), {"l2": [0.1, 1e9]}, cv=2).fit(TEXTS, SPANS)
+    assert search.best_params_ == {"l2": 0.1}
+    assert search.predict(TEXTS[:1])[0] == SPANS[0]
+
+
+@pytest.mark.parametrize(
+    "texts, spans, settings, code",
+    [
+        ("Ada", [[]], {}, "HS183.*str"),
+        (np.zeros((2, 2)), [[], []], {}, "HS183.*ndarray"),
+        ({"text": "Ada"}, [[]], {}, "HS183.*dict"),
+        (3, [[]], {}, "HS183.*int"),
+        (["Ada", None], [[], []], {}, "HS183.*None at 1"),
+        (["Ada"], [[], []], {}, "HS184.*for 2 texts and texts has 1"),
+        (["Ada"], [3], {}, "HS184"),
+        (["Ada"], 3, {}, "HS184"),
+        (["Ada"], ["PER"], {}, "HS182"),
+        (["Ada"], [[(0, 4, "PER")]], {}, r"HS182\] \(texts\[0\], spans\[0\]\)"),
+        (["Ada"], [[]], {}, "HS051"),
+        (TEXTS, SPANS, {"config": {"max_order": 3}}, "HS186.*max_order"),
+        (
+            TEXTS,
+            SPANS,
+            {"config": {"model": {"features": {"preset": "none"}}}},
+            "HS186.*preset",
+        ),
+        (TEXTS, SPANS, {"decoding": "best"}, "HS042.*decoding"),
+        (TEXTS, SPANS, {"l2": -1.0}, "HS043.*l2"),
+    ],
+)
+def test_refusals(texts, spans, settings, code):
+    with pytest.raises(ValueError, match=code):
+        SpanExtractor(**settings).fit(texts, spans)
+
+
+def test_it_must_be_fitted():
+    for answer in (SpanExtractor().predict, SpanExtractor().confidences):
+        with pytest.raises(NotFittedError):
+            answer(TEXTS)
+
+
+def test_scikit_learn_is_imported_when_it_is_asked_for():
+    code = "import sys, spacy_hosemi; assert 'sklearn' not in sys.modules; "
+    code += "spacy_hosemi.SpanExtractor; assert 'sklearn' in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = spacy_hosemi.nothing
+
+
+def test_without_scikit_learn(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.base", None)
+    monkeypatch.delitem(sys.modules, "spacy_hosemi.estimator")
+    with pytest.raises(ImportError, match=r"HS185.*spacy_hosemi\[sklearn\]"):
+        importlib.import_module("spacy_hosemi.estimator")
