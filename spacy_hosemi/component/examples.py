@@ -12,6 +12,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors
+from ..formats.checks import trimmed
+from ..formats.documents import make_doc
+from ..formats.texts import AnnotatedText, LabeledSpan
 
 CharSpan = tuple[int, int, str]
 Annotated = tuple[str, Sequence[CharSpan]]
@@ -37,7 +40,7 @@ def read_examples(
     if nlp is None:
         raise ValueError(Errors.HS180.format(found=f"examples[{pairs[0][0]}] is one"))
     docs = annotated([text for text, _ in known.values()], nlp, component)
-    made = {k: make_example(doc, known[k][1]) for k, doc in zip(known, docs)}
+    made = {k: make_example(doc, known[k][1], nlp) for k, doc in zip(known, docs)}
     return [x if isinstance(x, Example) else made[k] for k, x in enumerate(items)]
 
 
@@ -53,31 +56,16 @@ def annotated(texts: Iterable[str], nlp: Language, component: Any) -> list[Doc]:
     return docs
 
 
-def make_example(doc: Doc, spans: Sequence[CharSpan]) -> Example:
+def make_example(doc: Doc, spans: Sequence[CharSpan], nlp: Language) -> Example:
     """An example whose reference has exactly these spans.
 
     doc (Doc): The predicted document.
     spans (Sequence[Tuple[int, int, str]]): In characters, checked by `check_pair`.
-    RETURNS (Example): The reference has the tokens of the document, cut at the borders
-        of spans too.
+    nlp (Language): Its tokenizer cuts the reference, as do the borders of spans.
+    RETURNS (Example): Of the two.
     """
-    return Example(doc, make_reference(doc, spans))
-
-
-def make_reference(doc: Doc, spans: Sequence[CharSpan]) -> Doc:
-    """RETURNS (Doc): See `make_example`."""
-    borders = sorted({at for start, end, _ in spans for at in (start, end)})
-    tags = {start: f"B-{label}" for start, _, label in spans}
-    words, spaces, ents = [], [], []
-    for token in doc:
-        first, last = token.idx, token.idx + len(token)
-        cuts = [first, *(at for at in borders if first < at < last), last]
-        for i, j in pairwise(cuts):
-            inside = [label for start, end, label in spans if start < i < end]
-            words.append(doc.text[i:j])
-            spaces.append(j == last and bool(token.whitespace_))
-            ents.append(tags.get(i, f"I-{inside[0]}" if inside else "O"))
-    return Doc(doc.vocab, words=words, spaces=spaces, ents=ents)
+    named = tuple(LabeledSpan(*span) for span in spans)
+    return Example(doc, make_doc(AnnotatedText(doc.text, named, "", 0), nlp).doc)
 
 
 def check_pair(found: Any, name: str) -> Annotated:
@@ -85,8 +73,8 @@ def check_pair(found: Any, name: str) -> Annotated:
 
     found (Any): What was given.
     name (str): Of the argument, for messages.
-    RETURNS (Tuple[str, List[Tuple[int, int, str]]]): The spans in their order, without
-        white space at their ends.
+    RETURNS (Tuple[str, List[Tuple[int, int, str]]]): The spans sorted, without
+        what is not seen at their ends.
     RAISES (ValueError): HS182.
     """
 
@@ -105,7 +93,8 @@ def check_pair(found: Any, name: str) -> Annotated:
             is_named = isinstance(label, str) and bool(label)
             if not (is_whole and is_named and 0 <= start < end <= len(text)):
                 raise refuse(f"the span {(start, end, label)}")
-            spans.append(_trimmed(text, int(start), int(end), str(label)))
+            span = trimmed(text, LabeledSpan(int(start), int(end), str(label)))
+            spans.append((span.start, span.end, span.label))
     except (TypeError, ValueError) as error:
         if str(error).startswith("[HS"):
             raise
@@ -115,10 +104,3 @@ def check_pair(found: Any, name: str) -> Annotated:
         if other[0] < one[1]:
             raise refuse(f"the spans {one} and {other}, which overlap")
     return text, spans
-
-
-def _trimmed(text: str, start: int, end: int, label: str) -> CharSpan:
-    """RETURNS (Tuple[int, int, str]): The span without white space at its ends."""
-    inner = text[start:end]
-    start += len(inner) - len(inner.lstrip())
-    return start, start + len(inner.strip()), label

@@ -49,9 +49,9 @@ def check(text: AnnotatedText, offsets: Offsets) -> Checked:
         except ValueError as e:
             faults.append(Fault(text.path, span.line or text.line, str(e)))
             continue
-        trimmed = _trimmed(text.text, found)
-        n_trimmed += trimmed != found
-        good.append(trimmed)
+        inner = trimmed(text.text, found)
+        n_trimmed += inner != found
+        good.append(inner)
     good.sort(key=lambda span: (span.start, span.end, span.label))
     single, doubled = _without_doubles(text, good)
     faults += _overlaps(text, single)
@@ -122,8 +122,8 @@ def _of_tokens(tokens: tuple[str, ...], span: LabeledSpan) -> LabeledSpan:
     return span._replace(start=start, end=end)
 
 
-def _trimmed(text: str, span: LabeledSpan) -> LabeledSpan:
-    """Without whitespace, and what is not seen, at its ends."""
+def trimmed(text: str, span: LabeledSpan) -> LabeledSpan:
+    """RETURNS (LabeledSpan): Without whitespace, and what is not seen, at its ends."""
     start, end = span[:2]
     while end > start and UNSEEN.match(text, end - 1):
         end -= 1

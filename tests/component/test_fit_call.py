@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.training import Example
 
-from spacy_hosemi.component.examples import check_pair, make_reference
+from spacy_hosemi.component.examples import check_pair, make_example
 from spacy_hosemi.training.averaged import make_averaged
 
 from ..helpers import (
@@ -202,7 +202,8 @@ def test_references_have_exactly_the_spans(text, data):
     borders = data.draw(st.sets(st.integers(0, len(text)), max_size=6).map(sorted))
     spans = [(i, j, "X") for i, j in zip(borders[::2], borders[1::2])]
     _, spans = check_pair((text, spans), "examples[0]")
-    doc = make_reference(spacy.blank("en").make_doc(text), spans)
+    nlp = spacy.blank("en")
+    doc = make_example(nlp.make_doc(text), spans, nlp).reference
     assert doc.text == text
     assert [(x.start_char, x.end_char, x.label_) for x in doc.ents] == spans
     for start, end, _ in spans:
