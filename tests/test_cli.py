@@ -646,7 +646,7 @@ def test_a_corpus_is_a_spacy_file(model, args, tmp_path):
     path = tmp_path / "dev.jsonl"
     path.write_text("{}")
     printed = words(run(args[0], model, *args[1:], str(path), code=2))
-    assert "is no .spacy file" in printed and "corpus/convert.py" in printed
+    assert "is no .spacy file" in printed and "spacy hosemi convert" in printed
 
 
 @pytest.fixture(scope="module")

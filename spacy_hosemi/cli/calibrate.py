@@ -37,7 +37,9 @@ def calibrate_cli(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="CORPUS", help=".spacy file that the pipeline was not trained on."
+            metavar="CORPUS",
+            help=".spacy file that the pipeline was not trained on; - reads one "
+            "from standard input.",
         ),
     ],
     output: Annotated[
@@ -141,7 +143,7 @@ def calibrate_cli(
 
     import_code(code_path)
     wanted = {"precision": precision, "recall": recall}
-    check_corpus(data, "CORPUS")
+    data = check_corpus(data, "CORPUS")
     given = [f"--{name}" for name, value in wanted.items() if value is not None]
     if len(given) > 1:
         fail("--precision and --recall are given", "Expected at most one of them.")

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from spacy.cli._util import app
 
-from .streams import CommandGroup, check_file, fail, reason, refuse_existing, say
+from .streams import (
+    CommandGroup,
+    as_file,
+    check_file,
+    fail,
+    reason,
+    refuse_existing,
+    say,
+)
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -70,14 +78,17 @@ def import_code(path: Path | None) -> None:
         fail(f"Cannot import {str(path)!r}", f"{type(e).__name__}: {e}")
 
 
-def check_corpus(path: Path, name: str) -> None:
+def check_corpus(path: Path, name: str) -> Path:
+    """RETURNS (Path): A .spacy file to read; exit with a message if there is none."""
+    path = as_file(path, ".spacy")
     if not path.is_file():
         fail(f"There is no file {str(path)!r}", f"Expected a .spacy file as {name}.")
     if path.suffix != ".spacy":
         fail(
             f"{str(path)!r} is no .spacy file",
-            f"Expected one as {name}; `spacy convert` and corpus/convert.py make them.",
+            f"Expected one as {name}; `python -m spacy hosemi convert` makes them.",
         )
+    return path
 
 
 def check_output(path: Path, overwrite: bool, *, is_file: bool = False) -> None:

@@ -22,7 +22,7 @@ from .common import (
     print_table,
     save_pipeline,
 )
-from .streams import clean, fail, say
+from .streams import as_file, clean, fail, say
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -83,7 +83,7 @@ def gazetteer_replace_cli(
         typer.Argument(
             metavar="FILE",
             help="The new entries: .txt, .jsonl (patterns of the EntityRuler), .csv "
-            "or .tsv; each also with .gz.",
+            "or .tsv; each also with .gz; - reads lines from standard input.",
         ),
     ],
     output: Annotated[
@@ -139,6 +139,7 @@ def gazetteer_replace_cli(
     import_code(code_path)
     check_output(output, overwrite)
     nlp, pipe, lists = _load_lists(model, component, name)
+    path = as_file(path, ".txt")
     where = int(column) if column and column.isdecimal() else column
     read = make_gazetteer_reader(path, where, label, encoding)
     try:

@@ -42,7 +42,10 @@ def prune_cli(
     data: Annotated[
         Path | None,
         typer.Option(
-            "--data", "-d", metavar="FILE", help=".spacy file on which F1 is measured."
+            "--data",
+            "-d",
+            metavar="FILE",
+            help=".spacy file on which F1 is measured; - is standard input.",
         ),
     ] = None,
     keep: Annotated[
@@ -98,7 +101,7 @@ def prune_cli(
     if max_loss is not None and data is None:
         fail("--max-loss needs --data", "Give a .spacy file on which F1 is measured.")
     if data is not None:
-        check_corpus(data, "--data")
+        data = check_corpus(data, "--data")
     if output is not None:
         check_output(output, overwrite)
     nlp, pipe = load_component(model, component)

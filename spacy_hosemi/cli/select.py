@@ -34,7 +34,11 @@ if TYPE_CHECKING:
 def select_cli(
     model: Model,
     data: Annotated[
-        Path, typer.Argument(metavar="CORPUS", help=".spacy file of documents.")
+        Path,
+        typer.Argument(
+            metavar="CORPUS",
+            help=".spacy file of documents; - reads one from standard input.",
+        ),
     ],
     n: Annotated[
         int, typer.Option("--n", "-n", min=1, metavar="N", help="How many to choose.")
@@ -87,7 +91,7 @@ def select_cli(
     import_code(code_path)
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
-    check_corpus(data, "CORPUS")
+    data = check_corpus(data, "CORPUS")
     if output is not None:
         check_output(output, overwrite, is_file=True)
     nlp, pipe = load_component(model, component)

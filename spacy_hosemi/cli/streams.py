@@ -3,6 +3,7 @@ errors, notes and bars go to standard error."""
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import sys
@@ -10,6 +11,8 @@ import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from shutil import copyfileobj
+from tempfile import TemporaryDirectory
 from typing import IO, Any, BinaryIO, NoReturn, Protocol, TextIO, cast
 
 import typer
@@ -61,6 +64,8 @@ def _end(error: Exception) -> NoReturn:
     """Exit after an error that the command did not expect."""
     if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
         raise error  # typer knows what to do
+    if isinstance(error, OSError):
+        _forget_output()  # it may be what failed: Python would try again at its end
     if isinstance(error, OSError) or str(error).startswith("[HS"):
         fail(str(error))
     traceback.print_exception(error)
@@ -194,6 +199,19 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         if is_terminal(sys.stdin):
             say("Reading standard input; Ctrl-D ends it.")
         yield cast(BinaryIO, sys.stdin.buffer)
+
+
+def as_file(path: Path, suffix: str) -> Path:
+    """RETURNS (Path): The path; for "-" a temporary file, which is there until Python
+    ends, with what standard input has. suffix: Of that file."""
+    if str(path) != "-":
+        return path
+    folder = TemporaryDirectory(prefix="hosemi-")
+    atexit.register(folder.cleanup)
+    copy = Path(folder.name) / f"standard-input{suffix}"
+    with open_input(path) as source, copy.open("wb") as target:
+        copyfileobj(source, target)
+    return copy
 
 
 @contextmanager

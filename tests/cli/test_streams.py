@@ -12,12 +12,13 @@ import pytest
 import srsly
 import typer
 from spacy.cli._util import app
+from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli, streams
 from spacy_hosemi.cli.common import save_pipeline
 
-from ..helpers import make_nlp, make_trained
+from ..helpers import make_nlp, make_trained, references
 
 CORPUS = ["CORPUS.spacy"]
 # Each command with what it needs beside MODEL.
@@ -135,6 +136,17 @@ class TestProcess:
         )
         os.close(writing)
         assert (found.returncode, found.stderr) == (141, "")
+
+    def test_no_space_is_left(self, model):
+        if not Path("/dev/full").exists():
+            pytest.skip("no device that is always full")
+        command = [sys.executable, "-m", "spacy", "hosemi", "weights", str(model)]
+        with open("/dev/full", "wb") as full:
+            found = subprocess.run(
+                command, stdout=full, stderr=subprocess.PIPE, encoding="utf8"
+            )
+        assert found.returncode == 2 and "No space left" in found.stderr
+        assert "Exception ignored" not in found.stderr
 
     def test_usage(self, model):
         assert process("weights", model, "--nonsense", code=2).stdout == ""
@@ -256,6 +268,17 @@ def test_input(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out == "" and "standard input. It is closed" in printed.err
     assert "No such file" in printed.err
+
+
+def test_standard_input_as_corpus(model):
+    docs = DocBin(docs=references(["[PER Ada] wrote ."])).to_bytes()
+    result = invoke("select", model, "-", "--json", input=docs)
+    assert result.exit_code == 0, result.stderr
+    (doc,) = srsly.json_loads(result.stdout)["docs"]
+    assert doc["text"] == "Ada wrote ."
+    result = invoke("select", model, "-", "--json", input=b"no corpus")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "standard-input.spacy" in result.stderr
 
 
 def test_a_pipeline_is_saved_over_another_one(tmp_path):
