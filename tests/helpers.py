@@ -165,6 +165,13 @@ def old_bytes(weights) -> bytes:
     return srsly.msgpack_dumps(parts)
 
 
+def remembered(memo, *args):
+    """The spans that a memo has of a document, and their paths."""
+    if (left := memo.read(*args)) is not None:
+        spans, posterior = left
+        return spans, posterior.paths(spans)
+
+
 def make_doc(nlp, *words, **annotation) -> Doc:
     return Doc(nlp.vocab, words=list(words), **annotation)
 

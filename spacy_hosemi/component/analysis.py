@@ -17,7 +17,6 @@ from ..labels.partial import AnySpan
 from ..model.state import ModelState
 from ..prediction.answers import (
     Alternative,
-    make_rows,
     most_probable,
     posteriors,
     total_entropy,
@@ -26,6 +25,7 @@ from ..prediction.corrections import read_corrections
 from ..prediction.decoder import Decoder, Prediction
 from ..prediction.posterior import Posterior
 from ..prediction.problem import JointMarginals
+from ..prediction.ranked import Answer, make_rows, ranked
 from .annotations import remove_excluded
 from .settings import Settings
 
@@ -145,16 +145,31 @@ class Analyzing:
         self.set_annotations([doc], [prediction])
         return doc
 
-    def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
-        """The spans of the k most probable segmentations, as rows of a table.
+    def ranked(self, doc: Doc, k: int = 1) -> list[Answer]:
+        """The segmentation that `doc.ents` gets, then the other most probable ones.
+
+        The first one is as `decoding` and `min_confidence` say, and need not be the
+        most probable one. Corrections of `redecode` are not remembered.
 
         doc (Doc): n tokens.
-        k (int): How many segmentations, as for `kbest`.
-        RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
-            segmentation from 1 and its "probability"; of the span "start" and "end" in
-            tokens, "start_char" and "end_char", "label", "text", and as "confidence"
-            the probability of the span itself, in whatever segmentation. A segmentation
-            without spans has no row.
+        k (int): How many, with the first one; fewer if no more are possible.
+        RETURNS (List[Answer]): With `spans` in tokens, existing entities included, the
+            `confidences` of these spans, and the `probability` of the whole.
         RAISES (ValueError): As `kbest`.
         """
-        return make_rows(doc, posteriors(self.decoder, doc), k)
+        return ranked(self.decoder, doc, k)
+
+    def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
+        """The spans of `doc.ents`, and of the other most probable segmentations, as
+        rows of a table.
+
+        doc (Doc): n tokens.
+        k (int): How many segmentations, as for `ranked`.
+        RETURNS (List[Dict[str, Any]]): Plain values by column: "rank" of the
+            segmentation from 1, which `doc.ents` has, and its "probability"; of the
+            span "start" and "end" in tokens, "start_char" and "end_char", "label",
+            "text", and as "confidence" the probability of the span itself, in whatever
+            segmentation. A segmentation without spans has no row.
+        RAISES (ValueError): As `kbest`.
+        """
+        return make_rows(doc, ranked(self.decoder, doc, k))

@@ -60,7 +60,7 @@ def write_predictions(
         spans, scores = prediction.spans, prediction.scores
         new = dict(record)
         has_ents = doc.has_annotation(ENT_IOB)
-        if scores is None:
+        if scores is None or prediction.whole is None:
             new["given"] = _remember_given(doc, name, has_ents)
         if has_ents:
             _add_entities(doc, [DocSpan(doc, *span) for span in spans], name)
@@ -73,6 +73,7 @@ def write_predictions(
         new["spans"] = (
             dict.fromkeys(keys) if scores is None else dict(zip(keys, scores))
         )
+        new["whole"] = prediction.whole
         if prediction.paths:
             new["paths"] = dict(zip(keys, prediction.paths))
         _leave_record(doc, name, new)
@@ -104,7 +105,7 @@ def _remember(
     left: dict[Any, list[tuple[Doc, FlatPosterior, Sequence[Span]]]] = {}
     for doc, prediction in zip(docs, predictions):
         posterior = prediction.posterior
-        if posterior is None or not prediction.spans:
+        if posterior is None:
             known.append(doc)
         else:
             of_decoder = left.setdefault(posterior.decoder, [])

@@ -260,6 +260,7 @@ def make_options(
         settings.min_confidence,
         settings.temperature,
         settings.confidence or lists_ents,
+        settings.confidence,
         hierarchy,
         number,
     )

@@ -22,7 +22,8 @@ from ..core.algorithms.marginals import check_segment
 from ..errors import Errors
 from ..features.instances import Instance
 from ..labels.inventory import OUTSIDE, Segment, Span
-from ..prediction.posterior import Option, Path, by_instance
+from ..labels.partial import PartialLabels
+from ..prediction.posterior import Option, Path
 from .coarse_to_fine import ScoredLevel
 from .tree import LabelTree
 
@@ -49,12 +50,14 @@ class LeafPosterior:
     solved (ScoredLevel): The last level, of several instances.
     index (int): The place of this instance among them.
     tree (LabelTree): Of the labels.
+    existing (Optional[PartialLabels]): What other components have written there.
     """
 
     instance: Instance
     solved: ScoredLevel
     index: int
     tree: LabelTree
+    existing: PartialLabels | None = None
 
     @cached_property
     def segments(self) -> dict[Segment, float]:
@@ -114,37 +117,6 @@ class LeafPosterior:
             if (i, j) == (start, end) and v >= 0 and at[v] == node
         )
         return min(math.fsum(same), 1.0)
-
-
-@dataclass(frozen=True)
-class LevelPosterior:
-    """See `Posterior`.
-
-    parts (Sequence[LeafPosterior]): The posteriors of the instances of a document.
-    labels (Sequence[str]): All leaves.
-    n_tokens (int): n.
-    """
-
-    parts: Sequence[LeafPosterior]
-    labels: Sequence[str]
-    n_tokens: int
-
-    def check(self) -> None:
-        """Does nothing: the top was checked when this was made."""
-
-    def instances(self) -> Sequence[LeafPosterior]:
-        return self.parts
-
-    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
-        labels = frozenset(self.labels)
-
-        def of_instances(some: Sequence[Sequence[Span]]) -> list[list[Path]]:
-            return [[*map(part.path, x)] for part, x in zip(self.parts, some)]
-
-        return by_instance(spans, self.parts, labels, of_instances)
-
-    def marginals(self) -> LeafMarginals:
-        return LeafMarginals(self.parts, self.labels, self.n_tokens)
 
 
 class LeafMarginals:

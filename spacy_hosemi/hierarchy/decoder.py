@@ -27,17 +27,19 @@ from ..prediction.decoder import (
     Prediction,
     Problems,
     Scorer,
+    complete,
     untrained,
 )
 from ..prediction.existing_entities import read_existing
 from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_steps
 from ..prediction.problem import Problem
 from ..prediction.thresholds import Thresholds, least_of
-from .answers import LeafPosterior, LevelPosterior, mbr_spans
+from .answers import LeafPosterior, mbr_spans
 from .candidates import PartialNodes, Place, top_candidates
 from .coarse_to_fine import Readings, ScoredLevel, SpanPath, descend, paths
 from .flatten import FlatTree, flatten
 from .hierarchy import Hierarchy
+from .posterior import LevelPosterior, whole_probabilities
 from .projection import TreeProjection
 
 
@@ -96,12 +98,12 @@ class FlattenedDecoder(Decoder):
             listed = decoder.listed(own)
             if ways is None:
                 names = [flat.unknown[label] for *_, label in spans]
-                left = FlattenedPosterior(decoder, own, flat)
-                prediction = Prediction(spans, None, listed, names, left)
+                prediction = Prediction(spans, None, listed, names)
             else:
                 pairs, least = zip(spans, chain(*ways[i:j])), options.min_confidence
                 prediction = _confident(pairs, least, corrections, listed)
-            predictions.append(prediction)
+            prediction.posterior = FlattenedPosterior(decoder, own, flat)
+            predictions.append(complete(prediction, options, corrections))
         return predictions
 
     def posterior(self, doc: Doc) -> FlattenedPosterior:
@@ -183,6 +185,12 @@ class LevelDecoder(Decoder):
             own = posteriors[i:j]
             listed = None if threshold is None else spans_above(own, threshold)
             predictions.append(_confident(pairs, least, corrections, listed))
+        if self.options.has_whole or corrections:
+            wholes = whole_probabilities(
+                problems.by_doc(posteriors), [x.spans for x in predictions]
+            )
+            for prediction, p in zip(predictions, wholes):
+                prediction.whole = p
         return predictions
 
     def posterior(self, doc: Doc) -> LevelPosterior:
@@ -280,7 +288,7 @@ class LevelDecoder(Decoder):
     ) -> list[LeafPosterior]:
         """The posterior of each instance."""
         return [
-            LeafPosterior(problem.instance, solved, d, self._tree)
+            LeafPosterior(problem.instance, solved, d, self._tree, problem.existing)
             for d, problem in enumerate(problems.flat)
         ]
 

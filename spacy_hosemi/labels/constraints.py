@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 
 from ..core import Constraints, Potentials
 from ..features.instances import sentence_starts
-from .inventory import LabelInventory, Span
+from .inventory import LabelInventory, Segment, Span
 from .partial import Bools, Ints, PartialLabels
 
 
@@ -65,15 +65,58 @@ def require(
     spans (Sequence[Tuple[int, int, str]]): Spans that do not overlap.
     constraints (Optional[Constraints]): Other constraints, which stay in force.
     """
-    found = _copied(constraints, inventory, n_tokens)
+    names = names_of(spans, inventory, n_tokens)
+    return restrict(names, spans, inventory, constraints)
+
+
+def restrict(
+    names: Bools,
+    spans: Sequence[Span],
+    inventory: LabelInventory,
+    constraints: Constraints | None,
+) -> Constraints:
+    """RETURNS (Constraints): The given ones, and that tokens have some names.
+
+    names (bool [n, L]): By token.
+    spans (Sequence[Tuple[int, int, str]]): If segments are spans, those that there are.
+    constraints (Optional[Constraints]): Other constraints, which stay in force.
+    """
+    found = _copied(constraints, inventory, len(names))
     allowed, boundary = found.allowed, found.boundary
     assert allowed is not None and boundary is not None
-    allowed &= names_of(spans, inventory, n_tokens)
-    if not inventory.on_tokens:
-        for start, end, _ in spans:
-            boundary[start + 1 : end] = -1
-            boundary[[start, end]] = 1
+    allowed &= names
+    for start, end, _ in () if inventory.on_tokens else spans:
+        boundary[start + 1 : end] = -1
+        boundary[[start, end]] = 1
     return found
+
+
+def permits(constraints: Constraints | None, segments: Sequence[Segment]) -> bool:
+    """Whether constraints permit a segmentation.
+
+    constraints (Optional[Constraints]): Of n tokens.
+    segments (Sequence[Tuple[int, int, int]]): That cover them.
+    """
+    if constraints is None:
+        return True
+    start, end, label = np.array(segments, np.intp).reshape(-1, 3).T
+    if constraints.allowed is not None:
+        of_tokens = np.repeat(label, end - start)
+        if not constraints.allowed[np.arange(len(of_tokens)), of_tokens].all():
+            return False
+    if (boundary := constraints.boundary) is not None:
+        is_border, is_inside = np.zeros((2, len(boundary)), bool)
+        is_border[[0, *end]] = True
+        is_inside[:-1] = np.repeat(label > 0, end - start) & ~is_border[:-1]
+        wrong = (is_border, -1), (~is_border, 1), (is_inside, 2)
+        if any((boundary[where] == value).any() for where, value in wrong):
+            return False
+    forbidden = {*constraints.forbidden}
+    return not any(
+        (i, j, y) in forbidden or (y and (i, j, -1) in forbidden)
+        for i, j, y in segments
+        if forbidden
+    )
 
 
 def names_of(spans: Sequence[Span], inventory: LabelInventory, n_tokens: int) -> Bools:

@@ -1,6 +1,7 @@
 """Answers beyond the best segmentation: alternatives, uncertainty, rows of a table.
 
-All follow from posteriors: `decoding` and `min_confidence` do not matter here.
+All follow from posteriors: `decoding` and `min_confidence` do not matter here, see
+`prediction.ranked` for answers that begin with what is predicted.
 Instances of a document do not depend on each other, so that probabilities multiply and
 entropies add. Of an untrained model there are no posteriors: then the only answer, with
 probability 1, is that there is no span.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from heapq import heappop, heappush
@@ -119,40 +120,3 @@ def spans_above(posteriors: Posteriors, p: float) -> list[tuple[Span, float]]:
         warnings.warn(message, stacklevel=2)
         found = sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
     return sorted(found)
-
-
-def make_rows(doc: Doc, posteriors: Posteriors, k: int) -> list[dict[str, Any]]:
-    """The spans of the k most probable segmentations, as rows of a table.
-
-    doc (Doc): The document.
-    posteriors (Sequence[InstancePosterior]), k (int): See `most_probable`.
-    RETURNS (List[Dict[str, Any]]): See `HighOrderSemiCRF.to_rows`.
-    """
-    found = most_probable(posteriors, k)
-    spans = {span for one in found for span in one.spans}
-    confidences = dict(_confidences(posteriors, sorted(spans)))
-    return [
-        {
-            "rank": rank,
-            "probability": one.probability,
-            "start": start,
-            "end": end,
-            "start_char": doc[start].idx,
-            "end_char": doc[end - 1].idx + len(doc[end - 1]),
-            "label": label,
-            "text": doc[start:end].text,
-            "confidence": confidences[start, end, label],
-        }
-        for rank, one in enumerate(found, start=1)
-        for start, end, label in one.spans
-    ]
-
-
-def _confidences(
-    posteriors: Posteriors, spans: Sequence[Span]
-) -> Iterable[tuple[Span, float]]:
-    """Pairs of a span and its probability."""
-    for one in posteriors:
-        start, end = one.instance.start, one.instance.end
-        within = [x for x in spans if start <= x[0] and x[1] <= end]
-        yield from zip(within, one.confidences(within))

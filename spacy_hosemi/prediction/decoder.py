@@ -55,6 +55,7 @@ class DecodingOptions(NamedTuple):
 
     name (str): Of the component; entities that it wrote itself are predicted again.
     has_scores (bool): Whether span probabilities are computed with the prediction.
+    has_whole (bool): Whether that of the whole segmentation is.
     hierarchy (Any): Settings of a label tree.
     number (int): Of the state and of the options that probabilities depend on, as
         records have it.
@@ -70,6 +71,7 @@ class DecodingOptions(NamedTuple):
     min_confidence: Thresholds
     temperature: float
     has_scores: bool
+    has_whole: bool = False
     hierarchy: Any = None
     number: int = 0
 
@@ -89,7 +91,10 @@ class Prediction:
         the spans.
     paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
         from the top; with probabilities if they were needed.
-    posterior (Optional[FlatPosterior]): Where there are no scores: what gives them.
+    posterior (Optional[FlatPosterior]): What gives the probabilities that were not
+        needed.
+    whole (Optional[float]): The probability of the segmentation with exactly these
+        spans, if it was needed.
     """
 
     spans: list[Span]
@@ -97,6 +102,7 @@ class Prediction:
     listed: list[tuple[Span, float]] | None = None
     paths: Sequence[Path] | None = None
     posterior: FlatPosterior | None = None
+    whole: float | None = None
 
 
 class Decoder(Protocol):
@@ -216,12 +222,12 @@ class FlatDecoder(Decoder):
             own = problems.flat[i:j]
             spans = found[i] if j == i + 1 else [*chain(*found[i:j])]
             listed = None if options.spans_threshold is None else self.listed(own)
-            if scores is None:
-                posterior = FlatPosterior(self, own)
-                prediction = Prediction(spans, None, listed, None, posterior)
-            else:
-                prediction = self._confident(spans, [*chain(*scores[i:j])], listed)
-            predictions.append(prediction)
+            of_spans = None if scores is None else [*chain(*scores[i:j])]
+            if of_spans is not None:
+                spans, of_spans = self._confident(spans, of_spans)
+            posterior = FlatPosterior(self, own)
+            prediction = Prediction(spans, of_spans, listed, None, posterior)
+            predictions.append(complete(prediction, options, corrections))
         return predictions
 
     def posterior(self, doc: Doc) -> FlatPosterior:
@@ -336,14 +342,29 @@ class FlatDecoder(Decoder):
         self,
         spans: Sequence[Span],
         scores: Sequence[float],
-        listed: list[tuple[Span, float]] | None,
-    ) -> Prediction:
+    ) -> tuple[list[Span], list[float]]:
         least = (least_of(self.options.min_confidence, label) for *_, label in spans)
         kept = [i for i, pair in enumerate(zip(scores, least)) if pair[0] >= pair[1]]
-        return Prediction([spans[i] for i in kept], [scores[i] for i in kept], listed)
+        return [spans[i] for i in kept], [scores[i] for i in kept]
 
 
 def untrained(corrections: PartialLabels | None) -> Prediction:
     """RETURNS (Prediction): Of an untrained model: the spans that a user gave."""
     spans = [*corrections.required] if corrections else []
-    return Prediction(spans, [1.0] * len(spans))
+    return Prediction(spans, [1.0] * len(spans), whole=1.0)
+
+
+def complete(
+    prediction: Prediction,
+    options: DecodingOptions,
+    corrections: PartialLabels | None,
+) -> Prediction:
+    """RETURNS (Prediction): With the probability of the whole segmentation, and so
+    without what is left to compute it, if that is needed now: nobody else knows
+    corrections later."""
+    left = prediction.posterior
+    if left is not None and (options.has_whole or corrections):
+        prediction.whole = left.whole(prediction.spans)
+        if prediction.scores is not None:
+            prediction.posterior = None
+    return prediction

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 from threading import RLock
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 from weakref import ref
 
 from spacy.tokens import Doc
@@ -108,26 +108,25 @@ class Memo:
 
     def read(
         self, name: str, doc: Doc, as_predicted: Callable[[], Doc | None]
-    ) -> tuple[Sequence[Span], list[Any]] | None:
-        """The predicted spans of a document and their probabilities.
+    ) -> tuple[Sequence[Span], FlatPosterior] | None:
+        """The predicted spans of a document and what gives their probabilities.
 
         name (str), doc (Doc): The component and the document.
         as_predicted (Callable): Gives the document as it was before prediction, or None
             if it has other tokens; it is asked if the arrays were dropped.
-        RETURNS (Optional[Tuple[Sequence[Span], List]]): Spans, and see
-            `Posterior.paths`; None if there is no prediction, or no way to compute it
-            again.
+        RETURNS (Optional[Tuple[Sequence[Span], FlatPosterior]]): None if there is no
+            prediction, or no way to compute it again.
         """
         entry = self._by_name.get(name, {}).get(ref(doc))
         if entry is None:
             return None
         if (posteriors := entry.batch.posteriors) is not None:
-            return entry.spans, posteriors[entry.place].paths(entry.spans)
+            return entry.spans, posteriors[entry.place]
         before, bare = as_predicted(), entry.batch.bare
         if before is None:
             return None
-        again = replace(bare, problems=bare.decoder.posterior(before).problems)
-        return entry.spans, again.paths(entry.spans)
+        problems = bare.decoder.posterior(before).problems
+        return entry.spans, replace(bare, problems=problems)
 
     def _subtract(self, batch: ref[_Batch]) -> None:
         """The arrays of a batch are gone."""

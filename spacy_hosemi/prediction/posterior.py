@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +20,7 @@ from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import before_trimming, read_segments
 from .problem import JointMarginals, Problem
+from .whole import log_probability
 
 if TYPE_CHECKING:
     from .decoder import FlatDecoder
@@ -86,6 +87,12 @@ class Posterior(Protocol):
         label; None if no instance has all its tokens, or its label is unknown."""
         ...
 
+    def whole(self, spans: Sequence[Span]) -> float:
+        """RETURNS (float): The probability of the segmentations with exactly these
+        spans, sorted, beside existing entities, which are given; 0 if an instance does
+        not have all tokens of a span."""
+        ...
+
     def marginals(self) -> Any:
         """RETURNS (Any): See `HighOrderSemiCRF.marginals`."""
         ...
@@ -125,6 +132,16 @@ class FlatPosterior:
             return [[[(x[2], p)] for x, p in zip(*pair)] for pair in pairs]
 
         return by_instance(spans, self.problems, inventory.labels, of_instances)
+
+    def whole(self, spans: Sequence[Span]) -> float:
+        """See `Posterior`."""
+        some = [x for x in self.problems if len(x.instance.tokens)]
+        of_instances = split(spans, some)
+        if sum(map(len, of_instances)) < len(spans):
+            return 0.0
+        args = self.decoder.automaton, self.decoder.inventory
+        pairs = zip(some, of_instances)
+        return math.exp(math.fsum(log_probability(*pair, *args) for pair in pairs))
 
     def marginals(self) -> Marginals | JointMarginals:
         """See `Posterior`."""
@@ -195,19 +212,23 @@ def by_instance(
     paths (Callable): Gives the paths of some spans of each instance.
     RETURNS (List[Optional[Path]]): See `Posterior.paths`.
     """
+    asked = split([span for span in spans if span[2] in labels], parts)
+    pairs = zip(asked, paths(asked))
+    found = {x: path for some, of_some in pairs for x, path in zip(some, of_some)}
+    return [found.get(span) for span in spans]
+
+
+def split(spans: Iterable[Span], parts: Sequence[Part]) -> list[list[Span]]:
+    """RETURNS (List[List[Tuple[int, int, str]]]): The spans within each instance of a
+    document, without those that are in none."""
     instances = [part.instance for part in parts]
     starts = [instance.start for instance in instances]
     ends = [instance.start + len(instance.tokens) for instance in instances]
-    asked: list[list[int]] = [[] for _ in parts]
-    for k, (start, end, label) in enumerate(spans):
-        d = bisect_right(starts, start) - 1
-        if end <= ends[d] and label in labels:
-            asked[d].append(k)
-    found: list[Path | None] = [None] * len(spans)
-    of_instances = paths([[spans[k] for k in some] for some in asked])
-    for some, of_instance in zip(asked, of_instances):
-        for k, path in zip(some, of_instance):
-            found[k] = path
+    found: list[list[Span]] = [[] for _ in parts]
+    for span in spans:
+        d = bisect_right(starts, span[0]) - 1
+        if d >= 0 and span[1] <= ends[d]:
+            found[d].append(span)
     return found
 
 

@@ -12,6 +12,8 @@ It stands in `doc.user_data` under a key that spaCy moves and copies with the te
     spans      {"start:end:label": probability or None}, in characters from `start`;
                None: not computed yet
     paths      with labels in a tree, the names above the label with probabilities
+    whole      the probability of the segmentation with exactly these spans; None: not
+               computed yet
     given      what limited the prediction, see `before_prediction`
 
 Version 0.1.0 left the records of all components under the key "hosemi".
@@ -19,7 +21,7 @@ Version 0.1.0 left the records of all components under the key "hosemi".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
@@ -139,6 +141,42 @@ class Reader:
         path = record.get("paths", {}).get(key, [(span.label_, record["spans"][key])])
         return [(name, p) for name, p in path]
 
+    def whole(self, doc: Doc) -> float | None:
+        """The probability of the whole segmentation that a component predicted: exactly
+        its spans, beside the entities that were there before.
+
+        Of several components, and of documents that were joined, the product. None
+        where no component predicted all of the text, where its entities are no longer
+        those that it predicted, and where it was not computed before the document was
+        saved.
+
+        doc (Doc): With its entities.
+        RETURNS (Optional[float]): In [0, 1].
+        """
+        found = find_records(doc) if doc.user_data else []
+        if not found or not _is_covered(doc, found):
+            return None
+        shown = {span_key(ent) for ent in doc.ents}
+        total = 1.0
+        for run in found:
+            for name, record in run.by_name.items():
+                if run.start == 0 and run.end in (None, len(doc.text)):
+                    self._compute_whole(doc, name, record)
+                whole = record.get("whole")
+                if whole is None or not _moved(record["spans"], run.start) <= shown:
+                    return None
+                total *= whole
+        return total
+
+    def _compute_whole(self, doc: Doc, name: str, record: Record) -> None:
+        """Store the probability of the whole segmentation, if a record lacks it."""
+        if record.get("whole") is not None:
+            return
+        if left := self._left(doc, name, record):
+            spans, posterior = left
+            record["whole"] = posterior.whole(sorted(spans.values()))
+            _forget(doc, name, record)
+
     def _read(self, span: Span) -> tuple[str, Record | None]:
         """The key of a span, and the latest record that has it."""
         for found in reversed(find_records(span.doc)):
@@ -158,23 +196,54 @@ class Reader:
                 record["spans"][key] = path[-1][1]
                 if "paths" in record:
                     record["paths"][key] = path
-        MEMO.drop(name, [doc])
+        _forget(doc, name, record)
 
     def _paths(
         self, doc: Doc, name: str, record: Record
     ) -> list[tuple[str, Path | None]]:
         """The keys of a record with what a posterior says of them, if there is one."""
+        left = self._left(doc, name, record)
+        if left is None:
+            return []
+        spans, posterior = left
+        return [*zip(spans, posterior.paths([*spans.values()]))]
+
+    def _left(
+        self, doc: Doc, name: str, record: Record
+    ) -> tuple[dict[str, SpanTriple], Posterior] | None:
+        """The spans of a record by key, and what gives their probabilities."""
         given, keys = record.get("given"), list(record["spans"])
         left = MEMO.read(name, doc, lambda: self._before(doc, name, given))
         if left is not None and len(left[0]) == len(keys):
-            return [*zip(keys, left[1])]
+            return dict(zip(keys, left[0])), left[1]
         component = components.get(record["component"])
         before = None if component is None else self._before(doc, name, given)
         if component is None or before is None:
-            return []
+            return None
         posterior = component.posterior_of(before, record.get("state"))
         if posterior is None:
-            return []
+            return None
         spans = {key: find_span(before, key) for key in keys}
-        known = {key: span for key, span in spans.items() if span}
-        return [*zip(known, posterior.paths([*known.values()]))]
+        return {key: span for key, span in spans.items() if span}, posterior
+
+
+def _forget(doc: Doc, name: str, record: Record) -> None:
+    """Drop what a prediction left, once all probabilities are stored."""
+    if record.get("whole") is not None and None not in record["spans"].values():
+        MEMO.drop(name, [doc])
+
+
+def _is_covered(doc: Doc, found: Sequence[Found]) -> bool:
+    """Whether records are about all of the text of a document but whitespace."""
+    at = 0
+    for start, end in sorted((x.start, x.end or len(doc.text)) for x in found):
+        if doc.text[at:start].strip():
+            return False
+        at = end
+    return not doc.text[at:].strip()
+
+
+def _moved(keys: Iterable[str], by: int) -> set[str]:
+    """RETURNS (Set[str]): Keys of spans, as of text that begins at 0."""
+    parts = (key.split(":", 2) for key in keys)
+    return {f"{int(i) + by}:{int(j) + by}:{label}" for i, j, label in parts}

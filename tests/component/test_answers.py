@@ -46,7 +46,7 @@ CONFIGS = {
 PIPES = {}
 
 
-def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, **config):
+def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, marked=MARKED, **config):
     """A component with random weights; hard: entries of a list of As."""
     model, readers = {"features": SMALL}, {}
     if hard:
@@ -54,7 +54,6 @@ def make_pipe(*, hard=None, mode="hard", seed=0, size=1.0, **config):
         label = "A" if mode == "hard" else None
         model["gazetteers"] = {"x": {**list_, "mode": mode, "label": label}}
         readers["x"] = lambda: hard
-    marked = MARKED
     if config.get("outside") == "none":
         marked = ("[A a b] [B c b]", "[B a] [A b a c]", "[A c c a]")
     return random_pipe(
@@ -153,13 +152,20 @@ def test_entropy_equals_enumeration(name, parts):
 def test_rows_equal_enumeration(name, parts, k):
     pipe, doc = pipe_of(name), doc_of(name, parts)
     everything = by_spans(pipe, doc)
-    found = pipe.kbest(doc, k)
-    rows = pipe.to_rows(doc, k)
-    assert len(rows) == sum(len(one.spans) for one in found)
+    predicted = tuple(triples(pipe(doc.copy()).ents))
+    answers, rows = pipe.ranked(doc, k), pipe.to_rows(doc, k)
+    assert tuple(answers[0].spans) == predicted
+    others = [tuple(one.spans) for one in pipe.kbest(doc, k)]
+    others = [spans for spans in others if spans != predicted][: k - 1]
+    assert [tuple(one.spans) for one in answers] == [predicted, *others]
+    assert len(rows) == sum(len(one.spans) for one in answers)
+    for one in answers:
+        expected = everything.get(tuple(one.spans), 0.0)
+        assert one.probability == pytest.approx(expected, abs=1e-9)
     for row in rows:
         span = row["start"], row["end"], row["label"]
-        assert span in found[row["rank"] - 1].spans
-        assert row["probability"] == found[row["rank"] - 1].probability
+        assert span in answers[row["rank"] - 1].spans
+        assert row["probability"] == answers[row["rank"] - 1].probability
         assert row["text"] == doc[row["start"] : row["end"]].text
         assert row["text"] == doc.text[row["start_char"] : row["end_char"]]
         expected = sum(p for spans, p in everything.items() if span in spans)

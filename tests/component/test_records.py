@@ -21,7 +21,7 @@ from spacy_hosemi.labels.inventory import LabelInventory
 from spacy_hosemi.prediction.memo import MEMO, Memo
 from spacy_hosemi.prediction.problem import Problem
 
-from ..helpers import initialize, make_nlp, make_trained, randomize
+from ..helpers import initialize, make_nlp, make_trained, randomize, remembered
 
 TEXT = "Ada Lovelace wrote to Charles Babbage."
 OTHER = "She met Ada in Paris."
@@ -246,10 +246,11 @@ def test_the_oldest_go_first():
     decoders = [store(memo, doc, 40) for doc in docs]
     assert (memo.n_bytes, len(memo)) == (80, 4)
     for doc in docs:
-        assert memo.read("x", doc, lambda doc=doc: doc) == (SPANS, [[("A", 40)]])
+        assert remembered(memo, "x", doc, lambda doc=doc: doc) == (SPANS, [[("A", 40)]])
     assert [decoder.n_times for decoder in decoders] == [1, 1, 0, 0]
-    assert memo.read("x", docs[0], lambda: None) is None  # its tokens have changed
-    assert memo.read("y", docs[0], lambda: docs[0]) is None
+    # Its tokens have changed.
+    assert remembered(memo, "x", docs[0], lambda: None) is None
+    assert remembered(memo, "y", docs[0], lambda: docs[0]) is None
     store(memo, docs[0], 10)
     assert memo.n_bytes == 90
     memo.drop("x", docs[:1])
@@ -265,7 +266,7 @@ def test_documents_that_were_predicted_together():
     assert (memo.n_bytes, len(memo)) == (60, 3)
     del docs[1:]
     assert (memo.n_bytes, len(memo)) == (60, 1)  # they share arrays
-    assert memo.read("x", docs[0], lambda: None) == (SPANS, [[("A", 10)]])
+    assert remembered(memo, "x", docs[0], lambda: None) == (SPANS, [[("A", 10)]])
     del docs
     assert (memo.n_bytes, len(memo)) == (0, 0)
 
@@ -275,7 +276,7 @@ def test_one_that_is_too_large_is_computed_again():
     doc = Doc(Vocab(), words=["a"])
     store(memo, doc, 101)
     assert memo.n_bytes == 0
-    assert memo.read("x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
+    assert remembered(memo, "x", doc, lambda: doc) == (SPANS, [[("A", 101)]])
 
 
 def test_documents_are_not_kept(nlp):
@@ -293,9 +294,9 @@ def test_what_was_read_is_dropped(nlp):
     n_bytes = MEMO.n_bytes
     doc = nlp(TEXT)
     assert MEMO.n_bytes > n_bytes
-    expected = read(doc)
+    expected, whole = read(doc), doc._.record_confidence
     assert MEMO.n_bytes == n_bytes
-    assert read(doc) == expected
+    assert (read(doc), doc._.record_confidence) == (expected, whole)
 
 
 def test_threads():
@@ -310,7 +311,7 @@ def test_threads():
                 docs = [*docs[-20:], doc]
                 for one in docs[::5]:
                     for name in ("x0", "x1"):
-                        found = memo.read(name, one, lambda one=one: one)
+                        found = remembered(memo, name, one, lambda one=one: one)
                         assert found in (None, (SPANS, [[("A", seed + 1)]]))
                 if i % 7 == 0:
                     memo.drop("x0", docs[:1])

@@ -9,7 +9,15 @@ from spacy_hosemi.core.parallel.ordered import N_OPEN
 from spacy_hosemi.prediction import decoder as decoder_module
 from spacy_hosemi.prediction.memo import Memo
 
-from ..helpers import TRAIN, make_doc, make_nlp, make_trained, parse, triples
+from ..helpers import (
+    TRAIN,
+    make_doc,
+    make_nlp,
+    make_trained,
+    parse,
+    remembered,
+    triples,
+)
 from .test_functions import WORDS
 
 TEXTS = [parse(line)[0] for line in TRAIN] * 30
@@ -63,7 +71,7 @@ def test_one_by_one_equals_batches(decoding, scope):
         memos = [Memo(), Memo()]
         for memo, doc, found in zip(memos, pair, (left, right)):
             memo.store("x", [doc], [found.posterior], [found.spans])
-            assert memo.read("x", doc, lambda: None) == (found.spans, paths)
+            assert remembered(memo, "x", doc, lambda: None) == (found.spans, paths)
         assert memos[0].n_bytes == memos[1].n_bytes > 0
     assert sum(len(x.spans) for x in alone) > 20
 
