@@ -567,6 +567,10 @@ class Errors(metaclass=_Coded):
         "no tokenizer can be made of {path}: {reason}. Expected a config with [nlp], "
         "such as one for `spacy train`."
     )
+    HS170 = (
+        "BibTeX and CSL need the library {found!r}, which is not installed. Install "
+        'the extra: pip install "spacy-hosemi[references]"; or choose --format csv.'
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -160,7 +160,8 @@ class Page:
                     printed = self.runners[block.kind](block)
                 except Exception as error:
                     raise AssertionError(f"{where}: {error!r}") from error
-                expected = expected_lines(block, after)
+                is_file = after is not None and after.key == "file"
+                expected = expected_lines(block, None if is_file else after)
                 if expected or block.kind == "python":
                     compare(clean(printed), expected, where)
 

@@ -43,9 +43,10 @@ ORDER = {
         "__init__",
     ],
     "formats": [
-        {"texts", "align"},
-        "sources",
-        "json_records",
+        {"texts", "align", "records"},
+        {"sources", "lines"},
+        {"json_records", "inputs", "references"},
+        "writers",
         "readers",
         "offsets",
         "checks",

@@ -4,7 +4,7 @@ spaCy imports this package before each of its own commands, so that only typer a
 spacy.cli are imported at the top of its modules; all else is imported where it is used.
 """
 
-from . import calibrate, convert, gazetteers, init, prune, select, weights
+from . import calibrate, convert, gazetteers, init, parse, prune, select, weights
 from .common import hosemi_cli
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "gazetteers",
     "hosemi_cli",
     "init",
+    "parse",
     "prune",
     "select",
     "weights",

@@ -91,6 +91,7 @@ class Configured:
     min_confidence = _Attribute[Thresholds]()
     temperature = _Attribute[float]()
     threads = _Attribute[int]()
+    export_fields = _Attribute["tuple[tuple[str, str], ...] | None"]()
 
     @property
     def schema(self) -> LabelSchema:

@@ -101,6 +101,7 @@ def make_hosemi(
     min_confidence: ThresholdsConfig,
     temperature: float,
     threads: int,
+    export_fields: dict[str, str] | list[list[str]] | None,
     hierarchy: Any,
     scorer: Callable[..., Any] | None,
 ) -> HighOrderSemiCRF:

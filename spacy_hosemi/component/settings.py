@@ -16,6 +16,7 @@ from typing import Any
 from ..core.automaton.grammar import check_forms
 from ..errors import Errors, Warnings
 from ..features.instances import SCOPES
+from ..formats.references.fields import KEYS
 from ..labels.inventory import ENCODINGS, OUTSIDES, SELECTIONS, SMOOTHINGS
 from ..prediction.thresholds import Thresholds, ThresholdsKind, write_thresholds
 from ..values import (
@@ -42,6 +43,21 @@ MAX_LENGTH = 10_000
 
 # More threads than this only cost memory.
 MAX_THREADS = 1024
+
+
+class FieldNames:
+    """The kind of the setting export_fields; as pairs, since labels may be no keys of a
+    config."""
+
+    expected = "[label, field] for some labels, with field one of " + ", ".join(KEYS)
+
+    def read(self, found: Any) -> tuple[tuple[str, str], ...]:
+        """RETURNS (Tuple[Tuple[str, str], ...]): See `Kind`."""
+        pairs = [*found.items()] if isinstance(found, Mapping) else found
+        pairs = ListOf(ListOf(Text())).read(pairs)
+        if not all(len(pair) == 2 and pair[1] in KEYS for pair in pairs):
+            raise Unfit
+        return pairs
 
 
 def _key(kind: Kind, default: Any, meaning: str, *, is_learnt: bool = False) -> Any:
@@ -220,6 +236,13 @@ class Settings:
         "scores, best segmentations and probabilities.",
     )
 
+    export_fields: tuple[tuple[str, str], ...] | None = _key(
+        OrNull(FieldNames()),
+        None,
+        "For each label the field of BibTeX that it is, for `hosemi parse` with the "
+        "formats bib and csl; null: those of common labels, such as author and title.",
+    )
+
     def __post_init__(self) -> None:
         for one in fields(self):
             value = read(one.name, one.metadata["kind"], getattr(self, one.name))
@@ -241,7 +264,7 @@ class Settings:
         """By name, as JSON and a config can have them."""
         found = {name: getattr(self, name) for name in NAMES}
         found["min_confidence"] = write_thresholds(self.min_confidence)
-        for name in ("label_rules", "observed_patterns"):
+        for name in ("label_rules", "observed_patterns", "export_fields"):
             found[name] = _as_list(found[name])
         return found
 

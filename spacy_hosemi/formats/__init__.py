@@ -1,4 +1,5 @@
-"""Annotated texts in files: readers of many formats, checks, documents, splits.
+"""Annotated texts and records in files: readers of many formats, checks, documents,
+splits; writers of records.
 
 Knows neither models nor components.
 """

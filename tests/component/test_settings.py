@@ -62,6 +62,7 @@ TAKEN = {
     **dict.fromkeys(("pattern_max", "observed_max", "max_length"), ["null"]),
     **dict.fromkeys(("observed_patterns", "label_rules"), ["[]"]),
     "expected_f1": ["null", "1.0"],
+    "export_fields": ["null", "[]", "{}"],
     "collective": [*("2**31", "2**63", "1e308", "1.0", "1.5")],
     "spans_key": ["'1'", "'x'", "'False'", "null"],
     "incorrect_spans_key": ["'1'", "'x'", "'False'", "null"],
@@ -314,6 +315,19 @@ def test_thresholds_of_labels():
     assert pipe.min_confidence == {"PER": 0.5}
     copies = (copy.deepcopy(pipe), pickle.loads(pickle.dumps(pipe)))
     assert [x.min_confidence for x in copies] == [{"PER": 0.5}] * 2
+
+
+def test_export_fields(nlp, tmp_path):
+    pipe = nlp.get_pipe("hosemi")
+    for wrong in ({"PER": "nothing"}, [["PER"]], [["PER", "author", "title"]], "PER"):
+        with pytest.raises(ValueError, match="HS043.*export_fields.*author, title"):
+            pipe.export_fields = wrong
+    pipe.export_fields = {"a:b": "author", "PER": "title"}
+    assert pipe.export_fields == (("a:b", "author"), ("PER", "title"))
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path).get_pipe("hosemi")
+    assert other.export_fields == pipe.export_fields
+    pipe.export_fields = None
 
 
 # --- where they are seen ----------------------------------------------------------

@@ -1,0 +1,267 @@
+"""python -m spacy hosemi parse: from lines of text to records with confidences."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import (
+    CodePath,
+    Component,
+    Model,
+    Overwrite,
+    hosemi_cli,
+    import_code,
+    load_component,
+)
+from .streams import (
+    FAULTY,
+    FaultLog,
+    check_file,
+    fail,
+    log_faults,
+    open_input,
+    open_output,
+)
+
+if TYPE_CHECKING:
+    from ..component.pipe import HighOrderSemiCRF
+    from ..formats.inputs import TextReader
+    from ..formats.lines import Line
+
+_TABLES = {".csv": None, ".tsv": "\t"}
+_OBJECTS = (".jsonl", ".ndjson")
+
+
+@hosemi_cli.command("parse", no_args_is_help=True)
+def parse_cli(
+    model: Model,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILES",
+            help="Lines of text (UTF-8); .jsonl: JSON lines; .csv, .tsv: a table; -: "
+            "standard input.",
+        ),
+    ],
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-F",
+            metavar="NAME",
+            help="csv, jsonl, json, label-studio, prodigy, doccano, bib or csl.",
+        ),
+    ] = "csv",
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where to write, as a whole or not at all.",
+            show_default="standard output",
+        ),
+    ] = "-",
+    errors: Annotated[
+        Path | None,
+        typer.Option(
+            "--errors",
+            metavar="FILE",
+            help="Write all bad lines to this file, as JSON lines with path, line and "
+            "message.",
+            show_default="standard error, twenty of them",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="FILES are tables; texts are in this column.",
+        ),
+    ] = None,
+    text_key: Annotated[
+        str | None,
+        typer.Option(
+            "--text-key",
+            metavar="KEY",
+            help="FILES are JSON lines; texts are under this key.",
+            show_default='"text" in .jsonl',
+        ),
+    ] = None,
+    k: Annotated[
+        int,
+        typer.Option(
+            "-k",
+            min=1,
+            metavar="N",
+            help="Also write the N - 1 most probable other segmentations.",
+        ),
+    ] = 1,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Threads of the component.",
+            show_default="as in its settings",
+        ),
+    ] = None,
+    max_chars: Annotated[
+        int,
+        typer.Option(
+            "--max-chars", min=1, metavar="N", help="Longer lines are bad lines."
+        ),
+    ] = 1_000_000,
+    overwrite: Overwrite = False,
+    component: Component = None,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Extract the fields of each line of text, with their confidences.
+
+    There is a record for each line, in order; lines of several files are numbered
+    through. Lines that cannot be read are left out and named, and the rest goes on.
+    Memory does not grow with the number of lines.
+
+    Exit code: 0 all lines were read, 1 some were bad, 2 nothing could be done.
+
+    \b
+    Examples:
+      python -m spacy hosemi parse model/model-last references.txt > fields.csv
+      python -m spacy hosemi parse m texts.jsonl --text-key body -F jsonl -k 3 -o out
+      python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
+    """
+    from ..component.extraction import extract_records
+    from ..formats.writers import WRITERS, WriterOptions
+
+    chosen = WRITERS.get(form)
+    if chosen is None:
+        fail(f"There is no format {form!r}", f"Expected one of: {', '.join(WRITERS)}.")
+    if k > 1 and not chosen.has_alternatives:
+        others = ", ".join(x for x, one in WRITERS.items() if one.has_alternatives)
+        fail(f"{form!r} has no place for alternatives", f"-k needs one of: {others}.")
+    readers = {path: _reader_of(path, column, text_key) for path in files}
+    if output != "-":
+        check_file(output, overwrite)
+    import_code(code_path)
+    nlp, pipe = load_component(model, component)
+    nlp.max_length = max(nlp.max_length, max_chars)
+    pipe.confidence = k == 1
+    if threads is not None:
+        pipe.threads = threads
+    meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
+    options = WriterOptions(meta, _export_fields(form, pipe))
+    with log_faults(errors, overwrite) as log, open_output(output, overwrite) as file:
+        lines = _read_all(readers, max_chars, log)
+        args = nlp, pipe, lines, log.add
+        records = extract_records(*args, k=k, has_tokens=chosen.has_tokens)
+        chosen.write(records, file, options)
+    if log.n:
+        raise SystemExit(FAULTY)
+
+
+def _reader_of(path: str, column: str | None, text_key: str | None) -> TextReader:
+    """What reads the texts of a file. Exit if that is not clear, or if it is not
+    there."""
+    from ..formats.inputs import read_column, read_json_lines, read_plain
+
+    suffix = Path(path).suffix.lower()
+    if path != "-" and not Path(path).is_file():
+        fail(f"There is no file {path!r}", "Expected lines of text, or - for a pipe.")
+    if column is not None and text_key is not None:
+        fail("--column and --text-key are given", "Expected at most one of them.")
+    if column is not None:
+        return partial(read_column, column=column, delimiter=_TABLES.get(suffix))
+    if text_key is not None or suffix in _OBJECTS:
+        return partial(read_json_lines, key=text_key or "text")
+    if suffix in _TABLES:
+        fail(f"{path!r} is a table", "Say which column has the texts: --column NAME.")
+    if suffix == ".json":
+        fail(f"{path!r} is no file of lines", "Expected lines of text, .jsonl or .csv.")
+    return read_plain
+
+
+def _export_fields(form: str, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
+    """For each label the field of a reference. Exit if references cannot be written."""
+    from ..formats.references.fields import COMMON_LABELS
+    from ..formats.writers.references import check_libraries
+
+    if form not in ("bib", "csl"):
+        return {}
+    try:
+        check_libraries()
+    except ImportError as e:
+        fail(str(e))
+    given = pipe.export_fields
+    found = COMMON_LABELS if given is None else dict(given)
+    if not any(label in found for label in pipe.labels):
+        fail(
+            f"No label of {pipe.name!r} is a field of references",
+            f"Its labels are {', '.join(pipe.labels)}; name their fields by the "
+            "setting export_fields.",
+        )
+    return found
+
+
+def _read_all(
+    readers: Mapping[str, TextReader], max_chars: int, log: FaultLog
+) -> Iterator[Line]:
+    """The lines of all files, numbered through; those that are bad go to the log. With
+    a bar on a terminal."""
+    import csv
+
+    from tqdm import tqdm
+
+    from ..formats.inputs import NoColumn
+
+    csv.field_size_limit(min(max_chars, 2**31 - 1))
+    sizes = [Path(x).stat().st_size for x in readers if x != "-"]
+    total = sum(sizes) if len(sizes) == len(readers) else None
+    # disable=None: shown on a terminal only.
+    look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
+    with tqdm(total=total, disable=None, **look) as bar:
+        before = 0
+        for path, read in readers.items():
+            try:
+                last = yield from _read_one(path, read, max_chars, before, log, bar)
+            except NoColumn as e:
+                names = ", ".join(map(repr, e.names[:20])) or "none"
+                fail(f"{path!r} has not the column of --column", f"It has: {names}.")
+            before += last
+
+
+def _read_one(
+    path: str,
+    read: TextReader,
+    max_chars: int,
+    before: int,
+    log: FaultLog,
+    bar: Any,
+) -> Generator[Line, None, int]:
+    """The lines of one file. RETURNS (int): How many there were."""
+    from ..formats.lines import read_lines
+    from ..formats.texts import Fault
+
+    last = 0
+
+    def counted(file: Any) -> Iterator[Any]:
+        nonlocal last
+        for line in read_lines(file, path, max_chars, bar.update):
+            last = line.line or last
+            yield line
+
+    with open_input(path) as file:
+        for line in read(counted(file)):
+            if isinstance(line, Fault):
+                log.add(line)
+            else:
+                yield line._replace(number=before + line.line)
+    return last

@@ -1,0 +1,135 @@
+"""Texts from lines, from JSON lines, or from a column of a table."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .lines import Line
+from .texts import Fault, shown
+
+Lines = Iterable[Line | Fault]
+# Makes texts of the lines of one file.
+TextReader = Callable[[Lines], Iterator[Line | Fault]]
+
+_DELIMITERS = ",;\t|"
+
+
+class NoColumn(Exception):
+    """A table has not the column that was asked for. names: Those that it has."""
+
+    def __init__(self, path: str, names: list[str]) -> None:
+        super().__init__(path, names)
+        self.path, self.names = path, names
+
+
+def read_plain(lines: Lines) -> Iterator[Line | Fault]:
+    """YIELDS (Union[Line, Fault]): Each line is a text, an empty one too."""
+    yield from lines
+
+
+def read_json_lines(lines: Lines, key: str) -> Iterator[Line | Fault]:
+    """Texts of lines that are JSON objects; empty lines are skipped.
+
+    key (str): Where each object has its text.
+    YIELDS (Union[Line, Fault]): With the text in the place of the line.
+    """
+    for line in lines:
+        if isinstance(line, Fault):
+            yield line
+        elif line.text.strip():
+            yield _read_object(line, key)
+
+
+def _read_object(line: Line, key: str) -> Line | Fault:
+    try:
+        found: Any = json.loads(line.text)
+    except (ValueError, RecursionError) as e:
+        what = str(e) if isinstance(e, ValueError) else "it is nested too deeply"
+        return _bad(line, f"no JSON ({what}); expected an object with a key {key!r}")
+    if not isinstance(found, dict):
+        return _bad(line, f"found {shown(found)}; expected an object with {key!r}")
+    if key not in found:
+        names = ", ".join(map(repr, [*found][:8])) or "none"
+        expected = f"expected {key!r}, or another --text-key"
+        return _bad(line, f"its keys are {names}; {expected}")
+    if not isinstance(found[key], str):
+        return _bad(line, f"{key!r} is {shown(found[key])}; expected a text")
+    if any("\ud800" <= character <= "\udfff" for character in found[key]):
+        return _bad(line, f"{key!r} has half a surrogate pair; expected a text")
+    return line._replace(text=found[key])
+
+
+def read_column(
+    lines: Lines, column: str, delimiter: str | None = None
+) -> Iterator[Line | Fault]:
+    """Texts of one column of a table, whose first line has the names of the columns.
+
+    column (str): Its name.
+    delimiter (Optional[str]): Between values; None: the one that the first line has
+        most of.
+    YIELDS (Union[Line, Fault]): The text of each row, with the line on which the row
+        begins.
+    RAISES (NoColumn): There is no such column.
+    """
+    source = _Source(lines)
+    header = next(source, "")
+    delimiter = delimiter or max(_DELIMITERS, key=header.count)
+    yield from source.bad()
+    names = next(csv.reader([header], delimiter=delimiter), [])
+    if column not in names:
+        raise NoColumn(source.path, names)
+    place = names.index(column)
+    rows = csv.reader(source, delimiter=delimiter, strict=True)
+    while True:
+        source.first = 0
+        try:
+            row = next(rows, None)
+        except csv.Error as e:
+            yield from source.bad()
+            message = f"no row of a table ({e}); expected values as in CSV"
+            yield Fault(source.path, source.first, message)
+            continue
+        yield from source.bad()
+        if row is None:
+            return
+        if len(row) > place:
+            yield Line(source.path, source.first, row[place])
+        elif row:
+            message = f"{len(row)} values; expected {len(names)}, with {column!r}"
+            yield Fault(source.path, source.first, message)
+
+
+class _Source:
+    """The lines of a table for `csv.reader`, without those that are bad.
+
+    first (int): The first line since this was set to 0.
+    """
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = iter(lines)
+        self._bad: list[Fault] = []
+        self.path, self.first = "", 0
+
+    def __iter__(self) -> _Source:
+        return self
+
+    def __next__(self) -> str:
+        for line in self._lines:
+            self.path = line.path
+            if isinstance(line, Line):
+                self.first = self.first or line.line
+                return line.text + "\n"
+            self._bad.append(line)
+        raise StopIteration
+
+    def bad(self) -> list[Fault]:
+        """RETURNS (List[Fault]): Those that were found since the last call."""
+        found, self._bad = self._bad, []
+        return found
+
+
+def _bad(line: Line, message: str) -> Fault:
+    return Fault(line.path, line.line, message)

@@ -1,0 +1,1 @@
+"""References as BibTeX and CSL understand them: fields, names, dates, kinds."""

@@ -1,0 +1,137 @@
+"""Names of people, from a list as references have it.
+
+A list has no grammar of its own: "Marx K, Engels F" are two people, "Marx, Karl" is
+one. Initials decide where there are some; otherwise a word before a comma is taken for
+a family name. What stands in one name is read by bibtexparser.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+
+class Name(NamedTuple):
+    """One person, or an organization with `family` alone.
+
+    family, given, particle, suffix (str): Such as Beethoven, Ludwig, van and Jr.
+    is_literal (bool): Whether it is an organization.
+    """
+
+    family: str
+    given: str = ""
+    particle: str = ""
+    suffix: str = ""
+    is_literal: bool = False
+
+
+_OTHERS = re.compile(
+    r"(?i)[\s,;]*(?:\b(?:et|and|&|und)\s+(?:al|others|coll|mult)\b\.?|\bu\.\s?a\.|…)\s*$"
+)
+_ROLE = re.compile(
+    r"(?i)[\s,;]*[(\[]?\b(?:eds?|editors?|hrsg|hgg?|trans|transl|translator|übers)\b"
+    r"\.?\s*[)\]]?[\s:]*$"
+)
+_ROLE_BEFORE = re.compile(
+    r"(?i)^(?:(?:edited |translated )?by|in|(?:hrsg|hg)\. von)\s+"
+)
+_AND = re.compile(r"(?i)\s*,?\s*(?:\band\b|&|\bund\b|\bet\b|\by\b)\s*")
+# One to four letters, as in "J. P.", "J.-P." or "JP".
+_INITIAL = r"(?:[^\W\d_a-zß-öø-ÿ]\.?(?:[-‐]?[^\W\d_a-zß-öø-ÿ]\.?){0,3})"
+_INITIALS = re.compile(rf"^{_INITIAL}(?:\s+{_INITIAL})*$")
+_FAMILY_FIRST = re.compile(rf"^(?P<family>.*\w\w.*?)\s+(?P<given>{_INITIAL})$")
+_SUFFIX = re.compile(r"(?i)^(?:jr|sr|[IVX]{2,4}|phd|md)\.?$")
+_OF = re.compile(
+    r"(?i)\b(?:of|for|the|für|pour|group|team|inc|ltd|gmbh|organi[sz]ation|agency|"
+    r"universit\w+|institute?|ministry|association|committee|department|society|council|"
+    r"commission)\b"
+)
+
+
+def read_names(text: str) -> tuple[list[Name], bool]:
+    """The people of a list.
+
+    text (str): The list, as in a reference.
+    RETURNS (Tuple[List[Name], bool]): In their order, and whether it ends with
+        "et al.".
+    """
+    text = " ".join(text.split())
+    rest = _OTHERS.sub("", text)
+    has_others = rest != text
+    rest = _ROLE_BEFORE.sub("", _ROLE.sub("", rest)).strip(" ,;:")
+    found: list[Name] = []
+    for part in rest.split(";"):
+        # An organization's name may have an "and" in it.
+        chunks = [part] if _is_organization(part) else _AND.split(part)
+        for chunk in chunks:
+            found += _read_chunk(chunk.strip(" ,:"))
+    return found, has_others
+
+
+def _is_organization(text: str) -> bool:
+    return "," not in text and "." not in text and bool(_OF.search(text.strip()))
+
+
+def _read_chunk(chunk: str) -> Iterable[Name]:
+    """The names between two separators: with commas between and within names."""
+    if not chunk:
+        return
+    if _is_organization(chunk):
+        yield Name(chunk, is_literal=True)
+        return
+    parts = [part.strip() for part in chunk.split(",") if part.strip()]
+    at = 0
+    while at < len(parts):
+        end = at + 1 + _n_given(parts, at)
+        while end < len(parts) and _SUFFIX.match(parts[end]):
+            end += 1
+        if name := _read_name(parts[at:end]):
+            yield name
+        at = end
+
+
+def _n_given(parts: list[str], at: int) -> int:
+    """RETURNS (int): 1 if the part after this one has given names of the same
+    person."""
+    family = parts[at]
+    if at + 1 == len(parts) or _INITIALS.match(family):
+        return 0
+    after = parts[at + 1]
+    if _INITIALS.match(after):
+        return 1
+    if _FAMILY_FIRST.match(family) or _has_initials(family) or _SUFFIX.match(after):
+        return 0
+    # "Jaspers, Karl", but not "Karl Jaspers, Max Weber".
+    words = family.split()
+    is_pair = len(parts) == 2 and len(after.split()) == 1  # "García Márquez, Gabriel"
+    is_family = len(words) == 1 or words[0].islower() or is_pair
+    return int(is_family and not _FAMILY_FIRST.match(after))
+
+
+def _has_initials(part: str) -> bool:
+    """Whether a part begins with initials, such as "J. Smith"."""
+    return len(part.split()) > 1 and bool(_INITIALS.match(part.split()[0]))
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Name | None:
+    """One name, in an order that BibTeX knows."""
+    from bibtexparser.middlewares.names import parse_single_name_into_parts
+
+    parts = parse_single_name_into_parts(text, strict=False)
+    columns = parts.last, parts.first, parts.von, parts.jr
+    family, given, particle, suffix = (" ".join(words) for words in columns)
+    found = Name(family, given, particle, suffix)
+    return found if found.family else None
+
+
+def _read_name(parts: list[str]) -> Name | None:
+    words = [re.sub(r"[{}\\]", "", part) for part in parts]
+    suffixes = [x for x in words[1:] if _SUFFIX.match(x)]
+    family, *given = [x for x in words if x not in suffixes]
+    match = _FAMILY_FIRST.match(family)
+    if match and not given:  # "Marx K"
+        family, given = match["family"], [match["given"]]
+    return _parse(", ".join([family, *suffixes, *given]))

@@ -1,0 +1,98 @@
+"""Records for annotation tools, which show them as suggestions to correct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import IO, Any
+
+from ..records import ExtractedRecord, Segmentation
+from .json_records import rounded, to_json, write_list
+from .options import WriterOptions
+
+# What the labeling interface of Label Studio calls the labels and the text:
+# <Labels name="label" toName="text"/> <Text name="text" value="$text"/>.
+_FROM, _TO, _DATA = "label", "text", "text"
+
+
+def write_label_studio(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write a list of tasks with predictions, the best one first."""
+    write_list((_task(record, options.model) for record in records), file)
+
+
+def _task(record: ExtractedRecord, model: str) -> dict[str, Any]:
+    found = [record.best, *record.alternatives]
+    names = [model, *(f"{model} ({rank})" for rank in range(2, len(found) + 1))]
+    predictions = [_prediction(x, name) for x, name in zip(found, names)]
+    data = {_DATA: record.text, "line": record.line}
+    return {"data": data, "predictions": predictions}
+
+
+def _prediction(one: Segmentation, name: str) -> dict[str, Any]:
+    result = [
+        {
+            "id": f"{x.start}-{x.end}",
+            "from_name": _FROM,
+            "to_name": _TO,
+            "type": "labels",
+            "value": {
+                "start": x.start,
+                "end": x.end,
+                "text": x.value,
+                "labels": [x.label],
+            },
+            "score": rounded(x.confidence),
+        }
+        for x in one.fields
+    ]
+    score = rounded(one.confidence)
+    return {"model_version": name, "score": score, "result": result}
+
+
+def write_prodigy(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write a task a line, with tokens: spans fit those, not the ones of the pipeline
+    that Prodigy is started with."""
+    for record in records:
+        file.write(to_json(_prodigy_task(record)) + "\n")
+
+
+def _prodigy_task(record: ExtractedRecord) -> dict[str, Any]:
+    tokens = [
+        {
+            "text": record.text[x.start : x.end],
+            "start": x.start,
+            "end": x.end,
+            "id": i,
+            "ws": x.has_space,
+        }
+        for i, x in enumerate(record.tokens)
+    ]
+    first = {x.start: i for i, x in enumerate(record.tokens)}
+    last = {x.end: i for i, x in enumerate(record.tokens)}
+    spans = [
+        {
+            "start": x.start,
+            "end": x.end,
+            "label": x.label,
+            "token_start": first[x.start],
+            "token_end": last[x.end],  # inclusive, as Prodigy has it
+            "score": rounded(x.confidence),
+        }
+        for x in record.best.fields
+    ]
+    meta = {"line": record.line, "score": rounded(record.best.confidence)}
+    return {"text": record.text, "tokens": tokens, "spans": spans, "meta": meta}
+
+
+def write_doccano(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write an object a line for a project of sequence labeling."""
+    for record in records:
+        labels = [[x.start, x.end, x.label] for x in record.best.fields]
+        found = {"text": record.text, "label": labels}
+        more = {"line": record.line, "score": rounded(record.best.confidence)}
+        file.write(to_json({**found, **more}) + "\n")

@@ -1,0 +1,66 @@
+"""Records as JSON: one a line, or all of them in a list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import IO, Any
+
+from ..records import ExtractedRecord, Segmentation
+from .options import WriterOptions
+
+# Probabilities are written with so many digits.
+DIGITS = 6
+
+
+def rounded(confidence: float | None) -> float | None:
+    """RETURNS (Optional[float]): With `DIGITS` digits, which are enough to compare and
+    keep files short."""
+    return None if confidence is None else float(f"{confidence:.{DIGITS}g}")
+
+
+def to_json(found: Any) -> str:
+    """RETURNS (str): On one line, readable for people."""
+    return json.dumps(found, ensure_ascii=False)
+
+
+def write_jsonl(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write an object a line; see `as_object`."""
+    for record in records:
+        file.write(to_json(as_object(record)) + "\n")
+
+
+def write_json(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write a list of objects; see `as_object`."""
+    write_list(map(as_object, records), file)
+
+
+def write_list(objects: Iterable[Any], file: IO[Any]) -> None:
+    """Write a JSON list with one object a line, as they come."""
+    is_first = True
+    for one in objects:
+        file.write("[\n" if is_first else ",\n")
+        file.write(to_json(one))
+        is_first = False
+    file.write("[]\n" if is_first else "\n]\n")
+
+
+def as_object(record: ExtractedRecord) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): "line", "text", "record_confidence", "spans", each with
+    "start", "end", "label", "value", "confidence"; "alternatives" if there are any."""
+    found = {"line": record.line, "text": record.text, **_segmentation(record.best)}
+    if record.alternatives:
+        found["alternatives"] = [*map(_segmentation, record.alternatives)]
+    return found
+
+
+def _segmentation(one: Segmentation) -> dict[str, Any]:
+    spans = [
+        {**field._asdict(), "confidence": rounded(field.confidence)}
+        for field in one.fields
+    ]
+    return {"record_confidence": rounded(one.confidence), "spans": spans}

@@ -1,0 +1,19 @@
+"""What writers need to know beside the records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class WriterOptions:
+    """Choices of a user.
+
+    model (str): The name and version of the pipeline.
+    fields (Mapping[str, str]): For each label the field of BibTeX that it is, see
+        `references.fields`; labels that are not named are left out.
+    """
+
+    model: str = "hosemi"
+    fields: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,163 @@
+"""References as BibTeX, and as CSL-JSON for Zotero, Pandoc and others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import IO, Any
+
+from ...errors import Errors
+from ..records import ExtractedRecord
+from ..references.dates import read_date
+from ..references.fields import PEOPLE, reference_of
+from ..references.kinds import OTHER, guess_kind
+from ..references.names import Name, read_names
+from .json_records import write_list
+from .options import WriterOptions
+
+# What CSL calls a field of BibTeX.
+_CSL = {
+    "address": "publisher-place",
+    "booktitle": "container-title",
+    "doi": "DOI",
+    "edition": "edition",
+    "institution": "publisher",
+    "isbn": "ISBN",
+    "issn": "ISSN",
+    "journal": "container-title",
+    "note": "note",
+    "number": "issue",
+    "pages": "page",
+    "publisher": "publisher",
+    "school": "publisher",
+    "series": "collection-title",
+    "title": "title",
+    "type": "genre",
+    "url": "URL",
+    "volume": "volume",
+}
+
+
+def check_libraries() -> None:
+    """RAISES (ImportError): HS170 a library that writes references is missing."""
+    try:
+        import bibtexparser  # noqa: F401
+        import pylatexenc  # noqa: F401
+    except ImportError as e:
+        raise ImportError(Errors.HS170.format(found=e.name)) from e
+
+
+def write_bibtex(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write an entry for each record that has any field of a reference; its key is
+    "ref" and the number of the line.
+
+    RAISES (ImportError): HS170 a library is missing.
+    """
+    check_libraries()
+    from bibtexparser import Library, write_string
+    from bibtexparser.model import Entry, Field
+
+    for record in records:
+        reference = reference_of(record.best.fields, options.fields)
+        if reference:
+            pairs = _bibtex_fields(reference)
+            fields = [Field(key, value) for key, value in pairs.items()]
+            kind = guess_kind(reference).bibtex
+            entry = Entry(kind, f"ref{record.line}", fields)
+            file.write(write_string(Library([entry])) + "\n")
+
+
+def _bibtex_fields(reference: dict[str, str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in reference.items():
+        if key in PEOPLE:
+            found[key] = _bibtex_names(value)
+        elif key == "date":
+            found |= _bibtex_date(value)
+        elif key in ("url", "doi"):  # read by programs
+            found[key] = value.replace("{", "").replace("}", "").replace("\\", "")
+        elif key == "pages":
+            found[key] = escape(value.replace("–", "-").replace("—", "-"))
+            found[key] = "--".join(found[key].replace("--", "-").split("-"))
+        else:
+            found[key] = escape(value)
+    return found
+
+
+def _bibtex_date(value: str) -> dict[str, str]:
+    dates = read_date(value)
+    if not dates:
+        return {"year": escape(value)}
+    year, *rest = dates[0]
+    if len(dates) > 1:
+        return {"year": f"{year}--{dates[1][0]}"}
+    return {"year": str(year), **({"month": str(rest[0])} if rest else {})}
+
+
+def _bibtex_names(value: str) -> str:
+    names, has_others = read_names(value)
+    found = [_bibtex_name(name) for name in names] or [f"{{{escape(value)}}}"]
+    return " and ".join([*found, *(["others"] if has_others else [])])
+
+
+def _bibtex_name(name: Name) -> str:
+    if name.is_literal:
+        return f"{{{escape(name.family)}}}"
+    family = f"{name.particle} {name.family}".strip()
+    return ", ".join(escape(x) for x in (family, name.suffix, name.given) if x)
+
+
+@cache
+def _encoder() -> Any:
+    from pylatexenc.latexencode import UnicodeToLatexEncoder
+
+    return UnicodeToLatexEncoder(unknown_char_policy="keep", unknown_char_warning=False)
+
+
+def escape(value: str) -> str:
+    """RETURNS (str): A text for LaTeX."""
+    found: str = _encoder().unicode_to_latex(value)
+    return found
+
+
+def write_csl(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write a list with an item for each record that has any field of a reference; its
+    id is "ref" and the number of the line.
+
+    RAISES (ImportError): HS170 a library is missing.
+    """
+    check_libraries()
+    pairs = ((x.line, reference_of(x.best.fields, options.fields)) for x in records)
+    write_list((_csl_item(line, found) for line, found in pairs if found), file)
+
+
+def _csl_item(line: int, reference: dict[str, str]) -> dict[str, Any]:
+    kind = guess_kind(reference) if reference else OTHER
+    found: dict[str, Any] = {"id": f"ref{line}", "type": kind.csl}
+    for key, value in reference.items():
+        if key in PEOPLE:
+            names, _ = read_names(value)
+            people = [_csl_name(name) for name in names] or [{"literal": value}]
+            found[key] = people
+        elif key == "date":
+            dates = read_date(value)
+            found["issued"] = {"date-parts": dates} if dates else {"literal": value}
+        else:
+            found.setdefault(_CSL[key], value)
+    return found
+
+
+def _csl_name(name: Name) -> dict[str, str]:
+    if name.is_literal:
+        return {"literal": name.family}
+    pairs = {
+        "family": name.family,
+        "given": name.given,
+        "non-dropping-particle": name.particle,
+        "suffix": name.suffix,
+    }
+    return {key: value for key, value in pairs.items() if value}

@@ -1,0 +1,131 @@
+"""Lines, texts of JSON and tables: what can be read, and how the rest is named."""
+
+import codecs
+import csv
+import io
+import json
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from spacy_hosemi.formats.inputs import NoColumn, read_column, read_json_lines
+from spacy_hosemi.formats.lines import Line, read_lines
+from spacy_hosemi.formats.texts import Fault
+
+TEXT = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]))
+
+
+def lines_of(data: bytes, max_chars=1000):
+    return [*read_lines(io.BytesIO(data), "x", max_chars)]
+
+
+def texts(found):
+    return [one.text if isinstance(one, Line) else None for one in found]
+
+
+@given(texts_=st.lists(TEXT, max_size=5), end=st.sampled_from(["\n", "\r\n"]))
+def test_lines(texts_, end):
+    data = "".join(text + end for text in texts_).encode()
+    found = lines_of(data)
+    assert (
+        texts(found)
+        == [text.removeprefix("\ufeff") for text in texts_[:1]] + (texts_[1:])
+    )
+    assert [one.line for one in found] == [*range(1, len(texts_) + 1)]
+    last = lines_of(data + b"no end")
+    assert texts(last)[-1] == "no end"
+
+
+@given(size=st.integers(0, 30), letter=st.sampled_from("a\u00e4\u6f22\U0001f600"))
+def test_a_line_that_is_too_long(size, letter):
+    data = f"before\n{letter * size}\nafter".encode()
+    n_read = []
+    found = [*read_lines(io.BytesIO(data), "x", 10, n_read.append)]
+    assert texts(found) == ["before", letter * size if size <= 10 else None, "after"]
+    assert [one.line for one in found] == [1, 2, 3]
+    assert sum(n_read) == len(data)
+    if size > 10:
+        assert (
+            found[1].message == "more than 10 characters; expected at most --max-chars"
+        )
+
+
+def test_a_long_line_is_not_in_memory():
+    class Endless(io.RawIOBase):
+        n_most = n_left = 0
+
+        def readline(self, size=-1):
+            self.n_most = max(self.n_most, size)
+            self.n_left -= 1
+            return b"x" * size if self.n_left else b"x\n"
+
+    file = Endless()
+    file.n_left = 100
+    found = next(read_lines(file, "x", 10))
+    assert isinstance(found, Fault) and file.n_left == 0
+    assert file.n_most <= 2**16
+
+
+def test_other_encodings_are_named():
+    good, bad = lines_of("Größe\n".encode() + "Größe\n".encode("latin1"))
+    assert good.text == "Größe"
+    assert bad.message == "byte 0xf6 at 2 is no UTF-8; expected a line in UTF-8"
+    (marked,) = lines_of(codecs.BOM_UTF8 + b"a")
+    assert marked.text == "a"
+    other = lines_of(codecs.BOM_UTF16_LE + "a".encode("utf-16-le"))
+    assert "UTF-16" in other[0].message
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("{", "no JSON (Expecting property name"),
+        ("[" * 100_000, "no JSON"),
+        ("[1]", "found [1]; expected an object with 'text'"),
+        ('{"a": 1}', "its keys are 'a'; expected 'text', or another --text-key"),
+        ("{}", "its keys are none"),
+        ('{"text": null}', "'text' is None; expected a text"),
+        ('{"text": "\\ud800"}', "'text' has half a surrogate pair"),
+    ],
+)
+def test_bad_json(line, message):
+    source = lines_of(f'{{"text": "a"}}\n\n{line}\n{{"text": "b"}}'.encode(), 10**6)
+    first, bad, last = read_json_lines(source, "text")
+    assert (first.text, last.text, last.line) == ("a", "b", 4)
+    assert isinstance(bad, Fault) and (bad.path, bad.line) == ("x", 3)
+    assert bad.message.startswith(message)
+
+
+CELL = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=6)
+MORE = st.sampled_from(["", "\n", '"', ",", "a\nb"])
+ROWS = st.lists(st.tuples(CELL, st.builds(str.__add__, CELL, MORE)), max_size=5)
+
+
+@given(rows=ROWS, delimiter=st.sampled_from(",;\t"))
+def test_a_column(rows, delimiter):
+    file = io.StringIO()
+    table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    table.writerows([("key", "what it says"), *rows])
+    source = lines_of(file.getvalue().encode())
+    found = [*read_column(source, "what it says")]
+    assert texts(found) == [text for _, text in rows]
+    begins = [1]
+    for row in [("key", "what it says"), *rows]:
+        n_lines = len(json.dumps("".join(row)).split("\\n"))
+        begins.append(begins[-1] + n_lines)
+    assert [one.line for one in found] == begins[1:-1]
+
+
+def test_bad_rows():
+    data = b'a,b\n1,2\n\n3\n"4",5"\n"6"7,8\n9,10\n'
+    found = [*read_column(lines_of(data), "b")]
+    assert texts(found) == ["2", None, '5"', None, "10"]
+    assert [one.line for one in found] == [2, 4, 5, 6, 7]
+    assert found[1].message == "1 values; expected 2, with 'b'"
+    assert found[3].message.startswith("no row of a table")
+    for empty in (b"", b"a,c\n1,2\n"):
+        with pytest.raises(NoColumn):
+            [*read_column(lines_of(empty), "b")]
+    long = [*read_column(lines_of(b"a,b\n1," + b"x" * 50 + b"\n3,4\n", 20), "b")]
+    assert texts(long) == [None, "4"]

@@ -1,0 +1,138 @@
+"""Names, dates, fields and kinds of references, as people write them."""
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from spacy_hosemi.formats.records import ExtractedField
+from spacy_hosemi.formats.references.dates import read_date
+from spacy_hosemi.formats.references.fields import COMMON_LABELS, reference_of
+from spacy_hosemi.formats.references.kinds import guess_kind
+from spacy_hosemi.formats.references.names import read_names
+
+FAMILIES = ("Marx", "O'Neill", "Müller-Lüdenscheidt", "Çelik", "Li", "de Groot")
+GIVEN = ("K.", "J. P.", "H.-P.", "A.B.")
+PEOPLE = st.lists(
+    st.tuples(st.sampled_from(FAMILIES), st.sampled_from(GIVEN)), min_size=1, max_size=6
+)
+# How styles write one person and put several together.
+ONE = {
+    "family, given": lambda family, given: f"{family}, {given}",
+    "given family": lambda family, given: f"{given} {family}",
+    "Vancouver": lambda family, given: f"{family} " + given.translate(NO_DOTS),
+}
+NO_DOTS = str.maketrans("", "", ". ")
+LAST = (", ", " and ", ", and ", " & ", ", & ", "; ")
+
+
+@pytest.mark.parametrize("style", ONE)
+@given(people=PEOPLE, last=st.sampled_from(LAST), more=st.sampled_from(["", " et al."]))
+def test_names_with_initials(style, people, last, more):
+    pytest.importorskip("bibtexparser")
+    *first, end = [ONE[style](*person) for person in people]
+    between = "; " if last == "; " else ", "
+    text = last.join(filter(None, [between.join(first), end])) + more
+    found, has_others = read_names(text)
+    assert has_others == bool(more)
+    assert [f"{x.particle} {x.family}".strip() for x in found] == [x for x, _ in people]
+    letters = [x.given.translate(NO_DOTS) for x in found]
+    assert letters == [given.translate(NO_DOTS) for _, given in people]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Jaspers, Karl:", ["Jaspers|Karl"]),
+        ("Smith, John, and Jane Doe", ["Smith|John", "Doe|Jane"]),
+        ("Karl Jaspers, Max Weber", ["Jaspers|Karl", "Weber|Max"]),
+        ("García Márquez, Gabriel", ["García Márquez|Gabriel"]),
+        ("King, Martin Luther, Jr.", ["King|Martin Luther"]),
+        ("Weber, Max (ed.)", ["Weber|Max"]),
+        ("Hrsg. von M. Weber", ["Weber|M."]),
+        ("Ministry of Health and Welfare", ["Ministry of Health and Welfare|"]),
+        ("Wittgenstein", ["Wittgenstein|"]),
+        ("", []),
+    ],
+)
+def test_other_names(text, expected):
+    pytest.importorskip("bibtexparser")
+    found, _ = read_names(text)
+    assert [f"{name.family}|{name.given}" for name in found] == expected
+
+
+@given(text=st.text(max_size=40))
+def test_any_text_has_names_dates_and_fields(text):
+    pytest.importorskip("bibtexparser")
+    read_names(text)
+    for parts in read_date(text):
+        assert 1400 <= parts[0] <= 2099
+    fields = [
+        ExtractedField(0, len(text), label, text, None) for label in COMMON_LABELS
+    ]
+    assert all(value.strip() for value in reference_of(fields, COMMON_LABELS).values())
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("(1990a)", [[1990]]),
+        ("May 2004", [[2004, 5]]),
+        ("Sept. 3, 2001", [[2001, 9, 3]]),
+        ("12th of March 1999", [[1999, 3, 12]]),
+        ("2004-05-12", [[2004, 5, 12]]),
+        ("2004-13-45", [[2004]]),
+        ("1990–1995", [[1990], [1995]]),
+        ("1990/91", [[1990]]),
+        ("Mayor 1990", [[1990]]),
+        ("in press", []),
+    ],
+)
+def test_dates(text, expected):
+    assert read_date(text) == expected
+
+
+@pytest.mark.parametrize(
+    "fields, expected",
+    [
+        ({"journal": "X"}, "article"),
+        ({"booktitle": "Proc. of X"}, "inproceedings"),
+        ({"booktitle": "A handbook", "publisher": "X"}, "incollection"),
+        ({"type": "PhD thesis"}, "phdthesis"),
+        ({"note": "Master's thesis"}, "mastersthesis"),
+        ({"institution": "X"}, "techreport"),
+        ({"publisher": "X"}, "book"),
+        ({"url": "X"}, "misc"),
+        ({}, "misc"),
+    ],
+)
+def test_kinds(fields, expected):
+    assert guess_kind(fields).bibtex == expected
+
+
+@pytest.mark.parametrize(
+    "label, value, expected",
+    [
+        ("title", "“A title.”", {"title": "A title"}),
+        ("title", "A title,", {"title": "A title"}),
+        ("journal", "J. Phys.", {"journal": "J. Phys."}),
+        ("journal", "Nature.", {"journal": "Nature"}),
+        ("author", "Marx, K.", {"author": "Marx, K."}),
+        ("volume", "vol. 12, no. 3", {"volume": "12", "number": "3"}),
+        ("volume", "41(6)", {"volume": "41", "number": "6"}),
+        ("volume", "12", {"volume": "12"}),
+        ("pages", "pp. 3-5", {"pages": "3-5"}),
+        ("doi", "https://doi.org/10.1000/a.b(c).", {"doi": "10.1000/a.b(c)"}),
+        ("unknown", "x", {}),
+        ("title", " .,", {}),
+    ],
+)
+def test_fields(label, value, expected):
+    field = ExtractedField(0, len(value), label, value, None)
+    assert reference_of([field], COMMON_LABELS) == expected
+
+
+def test_fields_with_the_same_key():
+    values = [("author", "A. Lee"), ("author", "B. Li,"), ("note", "x"), ("note", "y")]
+    fields = [ExtractedField(0, len(v), label, v, None) for label, v in values]
+    found = reference_of(fields, COMMON_LABELS)
+    assert found == {"author": "A. Lee; B. Li", "note": "x, y"}

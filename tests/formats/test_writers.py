@@ -1,0 +1,227 @@
+"""Records in each format, read back by libraries, or by the rules of the tool."""
+
+import csv
+import io
+import json
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from spacy_hosemi.formats.records import (
+    ExtractedField,
+    ExtractedRecord,
+    Segmentation,
+    WordToken,
+)
+from spacy_hosemi.formats.references.fields import COMMON_LABELS, KEYS
+from spacy_hosemi.formats.writers import WRITERS, WriterOptions
+from spacy_hosemi.formats.writers.tables import COLUMNS
+
+ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+P = st.one_of(st.none(), st.floats(0, 1))
+
+
+@st.composite
+def segmentations(draw, text):
+    cuts = sorted(draw(st.sets(st.integers(0, len(text)), max_size=6)))
+    pairs = zip(cuts[::2], cuts[1::2])
+    labels = st.sampled_from([*COMMON_LABELS, 'odd "label", ü'])
+    fields = [ExtractedField(i, j, draw(labels), text[i:j], draw(P)) for i, j in pairs]
+    return Segmentation(fields, draw(P))
+
+
+@st.composite
+def records(draw):
+    found = []
+    for line in range(1, draw(st.integers(0, 3)) + 1):
+        text = draw(ANY)
+        several = draw(st.lists(segmentations(text), min_size=1, max_size=3))
+        tokens = [WordToken(i, i + 1, False) for i in range(len(text))]
+        found.append(ExtractedRecord(line, text, several[0], several[1:], tokens))
+    return found
+
+
+def write(name, found, **options):
+    file = io.StringIO()
+    options = {"fields": COMMON_LABELS, **options}
+    WRITERS[name].write(iter(found), file, WriterOptions("m 1", **options))
+    return file.getvalue()
+
+
+def close(left, right):
+    return left is right or left == pytest.approx(right, rel=1e-5)
+
+
+def same(spans, segmentation):
+    """Whether objects have the fields of a segmentation."""
+    assert [(x["start"], x["end"], x["label"]) for x in spans] == [
+        field[:3] for field in segmentation.fields
+    ]
+    return True
+
+
+@settings(max_examples=40)
+@given(found=records())
+def test_csv(found):
+    header, *rows = csv.reader(io.StringIO(write("csv", found)))
+    assert header == [*COLUMNS]
+    expected = [
+        (record, field) for record in found for field in (record.best.fields or [None])
+    ]
+    assert len(rows) == len(expected)
+    for row, (record, field) in zip(rows, expected):
+        row = dict(zip(COLUMNS, row))
+        # What has no carriage return is read back as it was.
+        if "\r" not in record.text:
+            assert row["text"] == record.text
+        assert row["line"] == str(record.line)
+        whole = record.best.confidence
+        assert close(float(row["record_confidence"]), whole) if whole else True
+        if field is None:
+            assert row["label"] == row["start"] == row["value"] == ""
+        else:
+            place = str(field.start), str(field.end), field.label
+            assert (row["start"], row["end"], row["label"]) == place
+
+
+@settings(max_examples=40)
+@given(found=records(), name=st.sampled_from(["json", "jsonl"]))
+def test_json(found, name):
+    text = write(name, found)
+    lines = text.split("\n")[:-1]
+    objects = json.loads(text) if name == "json" else [*map(json.loads, lines)]
+    assert len(objects) == len(found)
+    for one, record in zip(objects, found):
+        assert (one["line"], one["text"]) == (record.line, record.text)
+        ways = [one, *one.get("alternatives", [])]
+        assert len(ways) == 1 + len(record.alternatives)
+        for way, segmentation in zip(ways, [record.best, *record.alternatives]):
+            assert same(way["spans"], segmentation)
+            assert close(way["record_confidence"], segmentation.confidence)
+            for x, field in zip(way["spans"], segmentation.fields):
+                assert x["value"] == one["text"][x["start"] : x["end"]]
+                assert close(x["confidence"], field.confidence)
+
+
+@settings(max_examples=20)
+@given(found=records())
+def test_label_studio(found):
+    tasks = json.loads(write("label-studio", found))
+    for task, record in zip(tasks, found, strict=True):
+        assert task["data"]["text"] == record.text
+        for prediction, one in zip(
+            task["predictions"], [record.best, *record.alternatives], strict=True
+        ):
+            assert close(prediction["score"], one.confidence)
+            spans = []
+            for x in prediction["result"]:
+                kind = x["from_name"], x["to_name"], x["type"]
+                assert kind == ("label", "text", "labels")
+                value = x["value"]
+                assert value["text"] == record.text[value["start"] : value["end"]]
+                spans.append({**value, "label": value["labels"][0]})
+            assert same(spans, one)
+
+
+@settings(max_examples=20)
+@given(found=records())
+def test_prodigy_and_doccano(found):
+    objects = [json.loads(x) for x in write("prodigy", found).split("\n")[:-1]]
+    for one, record in zip(objects, found, strict=True):
+        assert one["text"] == record.text and same(one["spans"], record.best)
+        for x in one["spans"]:
+            first, last = one["tokens"][x["token_start"]], one["tokens"][x["token_end"]]
+            assert (first["start"], last["end"]) == (x["start"], x["end"])
+            assert (first["id"], last["id"]) == (x["token_start"], x["token_end"])
+    objects = [json.loads(x) for x in write("doccano", found).split("\n")[:-1]]
+    for one, record in zip(objects, found, strict=True):
+        assert one["text"] == record.text
+        assert one["label"] == [[*field[:3]] for field in record.best.fields]
+
+
+def reference(text, line=1):
+    """A record of a text such as "[author Marx K.] [date 1867]"."""
+    fields = []
+    for part in text.split("["):
+        if part:
+            label, value = part.split("]")[0].split(" ", 1)
+            fields.append(ExtractedField(0, len(value), label, value, 1.0))
+    return ExtractedRecord(line, text, Segmentation(fields, 1.0))
+
+
+@settings(max_examples=40, deadline=None)
+@given(found=records())
+def test_references_can_be_read(found):
+    bibtexparser = pytest.importorskip("bibtexparser")
+    library = bibtexparser.parse_string(write("bib", found))
+    assert not library.failed_blocks
+    keys = [entry.key for entry in library.entries]
+    items = json.loads(write("csl", found))
+    assert keys == [item["id"] for item in items]
+    assert len({*keys}) == len(keys)
+    for entry in library.entries:
+        assert {field.key for field in entry.fields} <= {*KEYS, "year", "month"}
+
+
+BOOK = "[author Marx K., Engels, F.] [title 100% {Kapital} & Größe_1] [date (1867)]"
+
+
+def test_bibtex():
+    bibtexparser = pytest.importorskip("bibtexparser")
+    from pylatexenc.latex2text import LatexNodes2Text
+
+    found = [
+        reference(f"{BOOK} [publisher Meissner] [location Hamburg]"),
+        reference(
+            "[author A. Lee et al.] [journal J. X.] [volume 41(6)] [pages 3–5]", 7
+        ),
+        reference("[other nothing]", 8),
+    ]
+    book, article = bibtexparser.parse_string(write("bib", found)).entries
+    assert (book.entry_type, book.key) == ("book", "ref1")
+    assert book["author"] == "Marx, K. and Engels, F."
+    assert LatexNodes2Text().latex_to_text(book["title"]) == "100% {Kapital} & Größe_1"
+    assert book["title"].isascii()
+    assert (book["year"], book["address"]) == ("1867", "Hamburg")
+    assert (article.entry_type, article.key) == ("article", "ref7")
+    assert article["author"] == "Lee, A. and others"
+    values = {x: article[x] for x in ("journal", "volume", "number", "pages")}
+    assert values == {
+        "journal": "J. X.",
+        "volume": "41",
+        "number": "6",
+        "pages": "3--5",
+    }
+
+
+def test_csl():
+    pytest.importorskip("bibtexparser")
+    names = "[author Ludwig van Beethoven; World Health Organization] [editor ?]"
+    found = [
+        reference(f"{names} [booktitle Proc. of X] [date 12 May 2004] [doi 10.1000/x.]")
+    ]
+    (item,) = json.loads(write("csl", found))
+    assert item == {
+        "id": "ref1",
+        "type": "paper-conference",
+        "author": [
+            {
+                "family": "Beethoven",
+                "given": "Ludwig",
+                "non-dropping-particle": "van",
+            },
+            {"literal": "World Health Organization"},
+        ],
+        "editor": [{"family": "?"}],
+        "container-title": "Proc. of X",
+        "issued": {"date-parts": [[2004, 5, 12]]},
+        "DOI": "10.1000/x",
+    }
+    assert json.loads(write("csl", [])) == []
+
+
+def test_labels_of_ones_own():
+    pytest.importorskip("bibtexparser")
+    text = write("bib", [reference("[who Ada] [title X]")], fields={"who": "author"})
+    assert "author = {Ada}" in text and "title" not in text

@@ -1,0 +1,247 @@
+"""python -m spacy hosemi parse: lines in, records out, and what cannot be read."""
+
+import csv
+import io
+import json
+import sys
+
+import pytest
+import spacy
+from spacy.language import Language
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.component import extraction
+from spacy_hosemi.formats.writers import WRITERS
+from spacy_hosemi.prediction.ranked import Answer
+
+from .helpers import make_trained, triples
+
+TEXTS = (
+    "Ada Lovelace wrote to Charles Babbage.",
+    "",
+    "Nobody was there.",
+    "She met Łukasz in Paris 😀, and Ada.",
+)
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    return make_trained()
+
+
+@pytest.fixture(scope="module")
+def model(nlp, tmp_path_factory) -> str:
+    folder = tmp_path_factory.mktemp("model")
+    nlp.to_disk(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def lines(tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_text("\n".join(TEXTS), encoding="utf8")
+    return str(path)
+
+
+def run(*args, code=0, stdin=None):
+    """What a command prints on standard output and on standard error."""
+    result = CliRunner().invoke(hosemi_cli, ["parse", *map(str, args)], input=stdin)
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.stdout, result.stderr
+
+
+def objects(*args, **kwargs):
+    out, _ = run(*args, "--format", "jsonl", **kwargs)
+    return [*map(json.loads, out.splitlines())]
+
+
+def expected(nlp, text):
+    """The fields of a text, as the pipeline has them."""
+    doc = nlp(text)
+    fields = [
+        (ent.start_char, ent.end_char, ent.label_, ent.text, ent._.confidence)
+        for ent in doc.ents
+    ]
+    return fields, doc._.record_confidence
+
+
+def fields_of(found):
+    return [(*map(x.get, ("start", "end", "label", "value")),) for x in found["spans"]]
+
+
+def test_a_record_for_each_line(nlp, model, lines):
+    found = objects(model, lines)
+    assert [one["line"] for one in found] == [1, 2, 3, 4]
+    for one, text in zip(found, TEXTS, strict=True):
+        fields, whole = expected(nlp, text)
+        assert one["text"] == text
+        assert one["record_confidence"] == pytest.approx(whole, rel=1e-5)
+        assert fields_of(one) == [field[:4] for field in fields]
+        confidences = [x["confidence"] for x in one["spans"]]
+        assert confidences == pytest.approx([x[4] for x in fields], rel=1e-5)
+    rows = [*csv.DictReader(io.StringIO(run(model, lines)[0]))]
+    assert [*rows[0]] == (
+        "line,text,start,end,label,value,confidence,record_confidence".split(",")
+    )
+    assert [(row["line"], row["value"]) for row in rows] == [
+        (str(one["line"]), x[3])
+        for one in found
+        for x in (fields_of(one) or [("",) * 4])
+    ]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
+    pytest.importorskip("bibtexparser")
+    nlp = spacy.load(model)
+    nlp.get_pipe("hosemi").export_fields = {"PER": "author"}
+    nlp.to_disk(tmp_path / "m")
+    file = tmp_path / "folder" / "out"
+    out, err = run(tmp_path / "m", lines, "-F", name, "-o", file)
+    assert out == err == ""
+    assert file.read_text(encoding="utf8") == run(tmp_path / "m", lines, "-F", name)[0]
+    assert [path.name for path in file.parent.iterdir()] == ["out"]
+
+
+def test_standard_input_and_several_files(model, lines):
+    text = "Ada met Mary.\r\n"
+    found = objects(model, "-", lines, "-", stdin=text)
+    assert [one["line"] for one in found] == [1, 2, 3, 4, 5]
+    assert [one["text"] for one in found] == [text.strip(), *TEXTS]
+
+
+def test_objects_and_tables(model, tmp_path):
+    rows = [{"id": i, "text": "x", "body": text} for i, text in enumerate(TEXTS)]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    found = objects(model, tmp_path / "a.jsonl", "--text-key", "body")
+    assert [one["text"] for one in found] == [*TEXTS]
+    assert objects(model, tmp_path / "a.jsonl")[0]["text"] == "x"
+    for name, delimiter in (("a.csv", ","), ("b.csv", ";"), ("c.tsv", "\t")):
+        with (tmp_path / name).open("w", newline="", encoding="utf8") as file:
+            table = csv.DictWriter(file, [*rows[0]], delimiter=delimiter)
+            table.writeheader()
+            table.writerows(rows)
+        found = objects(model, tmp_path / name, "--column", "body")
+        assert [one["text"] for one in found] == [*TEXTS]
+
+
+def test_bad_lines_are_left_out_and_named(model, tmp_path):
+    data = b"Ada met Mary.\nGr\xf6\xdfe\n" + b"x" * 200 + b"\nMary met Ada.\n"
+    path = tmp_path / "some.txt"
+    path.write_bytes(data)
+    out, err = run(model, path, "-F", "jsonl", "--max-chars", 100, code=1)
+    found = [*map(json.loads, out.splitlines())]
+    assert [one["line"] for one in found] == [1, 4]
+    assert f"{path}:2: byte 0xf6 at 2 is no UTF-8" in err
+    assert f"{path}:3: more than 100 characters" in err
+    errors, file = tmp_path / "errors.jsonl", tmp_path / "out"
+    args = "--max-chars", 100, "--errors", errors, "-o", file
+    run(model, path, *args, code=1)
+    listed = [*map(json.loads, errors.read_text().splitlines())]
+    assert [(x["path"], x["line"]) for x in listed] == [(str(path), 2), (str(path), 3)]
+    assert len(file.read_text().splitlines()) > 2
+
+
+@Language.component("fails_at_times")
+def fails_at_times(doc):
+    if "Nobody" in doc.text:
+        raise RuntimeError("nobody\nis here")
+    return doc
+
+
+def test_a_component_that_fails(nlp, tmp_path, lines):
+    other = spacy.load(nlp_folder(nlp, tmp_path))
+    other.add_pipe("fails_at_times", first=True)
+    other.to_disk(tmp_path / "m")
+    out, err = run(tmp_path / "m", lines, "-F", "jsonl", code=1)
+    assert [json.loads(x)["line"] for x in out.splitlines()] == [1, 2, 4]
+    message = "fails_at_times failed: RuntimeError: nobody is here"
+    assert f"{lines}:3: {message}" in err
+
+
+def nlp_folder(nlp, tmp_path):
+    nlp.to_disk(tmp_path / "before")
+    return tmp_path / "before"
+
+
+def test_alternatives(nlp, model, lines):
+    found = objects(model, lines, "-k", 3)
+    pipe = nlp.get_pipe("hosemi")
+    for one, text in zip(found, TEXTS, strict=True):
+        doc = nlp(text)
+        answers: list[Answer] = pipe.ranked(doc, 3)
+        ways = [one, *one.get("alternatives", ())]
+        assert len(ways) == len(answers)
+        for way, answer in zip(ways, answers, strict=True):
+            spans = [doc[i:j] for i, j, _ in answer.spans]
+            places = [(x["start"], x["end"]) for x in way["spans"]]
+            assert places == [(x.start_char, x.end_char) for x in spans]
+            assert way["record_confidence"] == pytest.approx(
+                answer.probability, rel=1e-5
+            )
+        assert triples(doc.ents) == answers[0].spans
+
+
+def test_chunks_and_threads_change_nothing(model, lines, monkeypatch):
+    found = objects(model, lines)
+    assert objects(model, lines, "--threads", 3) == found
+    for name, size in (("CHUNK", 1), ("CHUNK_CHARS", 50)):
+        monkeypatch.setattr(extraction, name, size)
+        assert objects(model, lines) == found
+
+
+def test_words_are_forgotten(nlp, model):
+    nlp = spacy.load(model)
+    lines = (extraction.Line("x", i, f"Word{i} met Ada{i}.", i) for i in range(1, 3001))
+    args = nlp, nlp.get_pipe("hosemi"), lines, pytest.fail
+    before = len(nlp.vocab.strings)
+    assert sum(1 for _ in extraction.extract_records(*args)) == 3000
+    assert len(nlp.vocab.strings) == before
+
+
+def test_references_need_labels_and_libraries(model, lines, monkeypatch):
+    pytest.importorskip("bibtexparser")
+    _, err = run(model, lines, "-F", "bib", code=2)
+    assert "No label of 'hosemi' is a field of references" in err
+    assert "export_fields" in err
+    monkeypatch.setitem(sys.modules, "bibtexparser", None)
+    _, err = run(model, lines, "-F", "csl", code=2)
+    assert "[HS170]" in err and "spacy-hosemi[references]" in err
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["-F", "xml"], "There is no format 'xml'. Expected one of: csv, jsonl"),
+        (["-k", "2"], "'csv' has no place for alternatives"),
+        (["--column", "a", "--text-key", "b"], "Expected at most one of them"),
+        (["--column", "a"], "has not the column of --column. It has: 'Ada Lovelace"),
+        (["nothing.txt"], "There is no file 'nothing.txt'"),
+        (["TABLE.csv"], "Say which column has the texts: --column NAME"),
+        (["LIST.json"], "is no file of lines"),
+        (["-o", "FILE"], "exists already"),
+        (["-o", "."], "is a folder"),
+        (["--threads", "0"], "threads"),
+    ],
+)
+def test_what_cannot_run(model, lines, tmp_path, args, message):
+    for name in ("TABLE.csv", "LIST.json", "FILE"):
+        (tmp_path / name).write_text("[]")
+        args = [str(tmp_path / x) if x == name else x for x in args]
+    out, err = run(model, lines, *args, code=2)
+    assert out.count("\n") <= 1 and message in " ".join(err.split())
+    assert (tmp_path / "FILE").read_text() == "[]"
+
+
+def test_nothing_is_written_half(model, lines, tmp_path):
+    file = tmp_path / "out.csv"
+    table = tmp_path / "table.csv"
+    table.write_text("a,b\n1,2\n")
+    run(model, lines, table, "--column", "a", "-o", file, code=2)
+    assert not file.exists()
+    assert {x.name for x in tmp_path.iterdir()} == {"lines.txt", "table.csv"}
+    file.write_text("old")
+    run(model, lines, "-o", file, "--overwrite")
+    assert file.read_text().startswith("line,text")
