@@ -16,7 +16,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
-from harness import docs_from_jsonl, read_lines  # before numpy: the number of threads
+from harness import read_docs, read_lines  # before numpy: the number of threads
 from random_models import random_automaton, random_potentials
 
 # isort: split
@@ -41,7 +41,7 @@ Answer = tuple[Any, Any]  # what is said in words, and in numbers
 
 def read_documents(path: Path, at_most: int) -> list[Given]:
     """Words and spans of documents."""
-    docs = islice(docs_from_jsonl(path, spacy.blank("en")), at_most)
+    docs = read_docs(path, spacy.blank("en"))[:at_most]
     return [{"words": [x.text for x in y], "spans": triples(y.ents)} for y in docs]
 
 

@@ -6,7 +6,7 @@
 Joins the tokens of each line of train, dev and test without spaces, and moves the spans
 to offsets in characters: in a language that writes no spaces, a model then has to cut
 the words, too. Lines of tokens are described in `README.md`, those of text in
-`corpus/convert.py`.
+`hosemi convert`.
 """
 
 from __future__ import annotations

@@ -62,9 +62,8 @@ LIST, LABEL = "names", "NAME"
 def real_entries(lists: Path | None) -> list[str]:
     """Read the lines of all lists, or the spans of the corpus; each once."""
     if lists is None:
-        docs = harness.docs_from_jsonl(
-            harness.ROOT / "corpus" / "train.jsonl", spacy.blank("en")
-        )
+        path = harness.ROOT / "corpus" / "train.jsonl"
+        docs = harness.read_docs(path, spacy.blank("en"))
         texts = [ent.text for doc in docs for ent in doc.ents]
     else:
         files = sorted(lists.glob("*.txt"))
@@ -162,9 +161,7 @@ def load(system: str, saved: str, empty: str, data: str) -> dict[str, float]:
         "resident_mb": resident_mb() - before,
         "new_strings": len(nlp.vocab.strings) - n_strings,
     }
-    words = [
-        [t.text for t in x] for x in harness.docs_from_jsonl(data, spacy.blank("en"))
-    ]
+    words = [[t.text for t in x] for x in harness.read_docs(data, spacy.blank("en"))]
     count, n_matches = matcher(nlp, system), []
     timed = harness.Timed(
         lambda docs: sum(map(count, minibatch(docs, nlp.batch_size))),

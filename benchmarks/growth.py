@@ -65,7 +65,7 @@ def prepare_all(
     """An operation at all sizes, on the words of a file, again from the first where
     they do not suffice."""
     nlp = spacy.load(model)
-    docs = harness.docs_from_jsonl(data, nlp)
+    docs = harness.read_docs(data, nlp)
     words = [t.text for doc in docs for t in doc if not t.is_space]
     if not words:
         raise ValueError(f"{data}: there is no word in this file")

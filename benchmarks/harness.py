@@ -34,12 +34,24 @@ N_PASSES = 3
 
 sys.path.insert(0, str(ROOT / "corpus"))
 
-from convert import convert as convert  # noqa: E402
-from convert import docs_from_jsonl as docs_from_jsonl  # noqa: E402
+import spacy  # noqa: E402
 from spacy.scorer import PRFScore  # noqa: E402
+from spacy.tokens import Doc  # noqa: E402
+
+from spacy_hosemi.formats import read_docs, write_docs  # noqa: E402
 
 Lines = Sequence[bytes]  # of a file of JSON lines
 Key = TypeVar("Key", bound=Hashable)
+
+
+def convert(source: Path, target: Path, lang: str) -> list[Doc]:
+    """Write the documents of a file of JSON lines to a .spacy file.
+
+    RETURNS (List[Doc]): What was written; lang has the tokenizer for texts.
+    """
+    docs = read_docs(source, spacy.blank(lang), "jsonl")
+    target.write_bytes(write_docs(docs))
+    return docs
 
 
 # ---------------------------------------------------------------------------- arguments

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import SEED, docs_from_jsonl  # before numpy: sets the number of threads
+from harness import SEED, read_docs  # before numpy: sets the number of threads
 
 # isort: split
 import numpy as np
@@ -69,7 +69,7 @@ def random_patterns(n_labels: int, n_patterns: int) -> core.PatternAutomaton:
 def label_sequences(path: Path) -> list[Pattern]:
     """Read the labels of the segments of each document, outside ones included."""
     found = []
-    for doc in docs_from_jsonl(path, spacy.blank("xx")):
+    for doc in read_docs(path, spacy.blank("xx")):
         sequence, at = ["^"], 0
         for ent in doc.ents:
             sequence += ["O"] * (ent.start > at) + [ent.label_]
@@ -81,7 +81,7 @@ def label_sequences(path: Path) -> list[Pattern]:
 def seen_automaton(path: Path, order: int, n_states: int) -> core.PatternAutomaton:
     """All pairs, and the most frequent label n-grams as long as states suffice.
 
-    path (Path): A file that `corpus/convert.py` reads.
+    path (Path): A file of JSON lines, as `hosemi convert` reads them.
     order (int): N-grams have up to order + 1 labels.
     n_states (int): At most; fewer if the n-grams need no more.
     RETURNS (PatternAutomaton): The same one for the same data.

@@ -5,7 +5,7 @@
 
 Every step is a command that works on data of your own too:
 
-1. `corpus/convert.py` turns train, dev and test into spaCy's binary format;
+1. `python -m spacy hosemi convert` turns train, dev and test into spaCy's format;
 2. `python -m spacy train configs/batch.cfg` trains;
 3. `python -m spacy benchmark accuracy` prints the scores on test, whose publications
    are not in train (nor are four of its citation styles);
@@ -24,8 +24,10 @@ import textwrap
 from pathlib import Path
 
 import spacy
-from convert import convert
 from spacy.tokens import Doc
+
+from spacy_hosemi.formats import read_docs, write_docs
+from spacy_hosemi.formats.tokenizers import blank_pipeline
 
 HERE = Path(os.path.relpath(Path(__file__).resolve().parent))
 CONFIG = Path(os.path.relpath(HERE.parent / "configs" / "batch.cfg"))
@@ -65,10 +67,12 @@ def train(folder: Path) -> Path:
     folder (Path): Where the converted corpus and the model are written.
     RETURNS (Path): The model.
     """
-    paths = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    nlp, paths = blank_pipeline(CONFIG), {}
     for split in ("train", "dev", "test"):
         paths[split] = folder / f"{split}.spacy"
-        docs = convert(HERE / f"{split}.jsonl", paths[split])
+        docs = read_docs(HERE / f"{split}.jsonl", nlp)
+        paths[split].write_bytes(write_docs(docs))
         print(f"{split}: {len(docs)} references")
     # Batch training ends where it ends: there is no better step to go back to.
     model = folder / "model-last"

@@ -546,10 +546,13 @@ class Errors(metaclass=_Coded):
         "'utf-8', 'latin-1' or 'cp1252'."
     )
     HS162 = (
-        "{path} has no column {name!r} with the texts; its columns are {found}. Name "
-        "the one that has them: --text-key NAME."
+        "{path} has no column {name!r}; its columns are {found}. Name the one with the "
+        "texts by --text-key, those of fields by --fields."
     )
-    HS163 = "fields has the column {name!r}, which is not there; columns are {found}."
+    HS163 = (
+        "{path} has {found} faults, the first is {first}. Expected none: correct them, "
+        "or read what is good by spacy_hosemi.formats.read_annotations."
+    )
     HS164 = "{name} is {found!r}; expected one of {expected}."
     HS165 = (
         "{path} {found}; expected one of the formats {names}. Name it: --format NAME."

@@ -3,7 +3,7 @@ import os
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import spacy
 from hypothesis import HealthCheck, settings
 from spacy.lang.en import English
 from spacy.tokens import DocBin
+
+from spacy_hosemi.formats import read_docs
 
 ROOT = Path(__file__).parent.parent
 
@@ -78,13 +80,10 @@ def tokenizer_exceptions():
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory) -> Path:
     """A folder with train.spacy and dev.spacy, a part of the corpus."""
-    spec = spec_from_file_location("convert", ROOT / "corpus" / "convert.py")
-    convert = module_from_spec(spec)
-    spec.loader.exec_module(convert)
     folder = tmp_path_factory.mktemp("corpus")
     with all_exceptions():
         nlp = spacy.blank("en")
-    docs = convert.docs_from_jsonl(ROOT / "corpus" / "train.jsonl", nlp)
+    docs = iter(read_docs(ROOT / "corpus" / "train.jsonl", nlp))
     for name, size in (("train", 40), ("dev", 10)):
         DocBin(docs=islice(docs, size)).to_disk(folder / f"{name}.spacy")
     return folder

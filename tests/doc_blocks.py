@@ -199,10 +199,8 @@ class Page:
                 shutil.copy(source, target)
             case ["pip", "install", package]:
                 check_package(package)
-            case ["python", "corpus/convert.py", source, target]:
-                shutil.copy(self.demo / target, target) if source.startswith(
-                    "corpus/"
-                ) else convert(source, target)
+            case [*_, "hosemi", "convert", source, target] if "corpus/" in source:
+                shutil.copy(self.demo / target, target)
             case ["python", "-m", "spacy", *args]:
                 return self.spacy(args)
             case _:
@@ -257,12 +255,6 @@ def sections(text: str) -> ConfigParser:
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     parser.read_string(text)
     return parser
-
-
-def convert(source: str, target: str) -> None:
-    from importlib import import_module
-
-    import_module("convert").convert(source, target)
 
 
 def shortened(path: str) -> str:

@@ -37,7 +37,11 @@ def all_blocks() -> list[Block]:
     return [block for page in PAGES for block in read_blocks(page.read_text("utf8"))]
 
 
-pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+pytestmark = [
+    pytest.mark.usefixtures("tokenizer_exceptions"),
+    # The configs that have spaCy's tokenizer do not reach all spans of the corpus.
+    pytest.mark.filterwarnings(r"ignore:\[HSW01\]"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,7 @@ from .streams import (
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Doc
 
     from ..formats import AnnotatedText, Annotations
 
@@ -284,18 +286,17 @@ def _as_bytes(
     texts: list[AnnotatedText], nlp: Language, report: Report
 ) -> tuple[bytes, dict[str, int]]:
     """The content of a .spacy file, and what is in it."""
-    from spacy.tokens import DocBin
+    from ..formats import make_doc, write_docs
 
-    from ..formats import make_doc
+    counts = {"texts": len(texts), "tokens": 0, "spans": 0}
 
-    docs = DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"])
-    n_tokens = n_spans = 0
-    for text in with_progress(texts, len(texts), " texts"):
-        made = make_doc(text, nlp)
-        docs.add(made.doc)
-        report.n_cut += made.n_cut
-        report.labels.update(ent.label_ for ent in made.doc.ents)
-        n_tokens += len(made.doc)
-        n_spans += len(made.doc.ents)
-    counts = {"texts": len(texts), "tokens": n_tokens, "spans": n_spans}
-    return docs.to_bytes(), counts
+    def docs() -> Iterator[Doc]:
+        for text in with_progress(texts, len(texts), " texts"):
+            made = make_doc(text, nlp)
+            report.n_cut += made.n_cut
+            report.labels.update(ent.label_ for ent in made.doc.ents)
+            counts["tokens"] += len(made.doc)
+            counts["spans"] += len(made.doc.ents)
+            yield made.doc
+
+    return write_docs(docs()), counts

@@ -4,7 +4,7 @@ splits; writers of records.
 Knows neither models nor components.
 """
 
-from .documents import make_doc
+from .documents import make_doc, read_docs, write_docs
 from .offsets import Offsets
 from .readers import Settings
 from .reading import Annotations, read_annotations
@@ -20,5 +20,7 @@ __all__ = [
     "Settings",
     "make_doc",
     "read_annotations",
+    "read_docs",
     "split",
+    "write_docs",
 ]

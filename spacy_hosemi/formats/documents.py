@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 
+from ..errors import Errors
+from .reading import AUTO, read_annotations
 from .texts import AnnotatedText, LabeledSpan
 
 
@@ -21,6 +24,29 @@ class Made:
 
     doc: Doc
     n_cut: int
+
+
+def read_docs(path: str | Path, nlp: Language, format: str = AUTO) -> list[Doc]:
+    """RETURNS (List[Doc]): The documents of a file without faults.
+
+    path (Union[str, Path]): A file with annotated texts, or a folder of such files.
+    nlp (Language): As `make_doc`.
+    format (str): As `read_annotations`.
+    RAISES (ValueError): HS160 to HS165; HS163 the file has faults.
+    """
+    found = read_annotations(path, format)
+    if found.faults:
+        n, first = len(found.faults), found.faults[0]
+        raise ValueError(Errors.HS163.format(path=path, found=n, first=first))
+    return [make_doc(text, nlp).doc for text in found.texts]
+
+
+def write_docs(docs: Iterable[Doc]) -> bytes:
+    """RETURNS (bytes): The content of a .spacy file: tokens and entities.
+
+    docs (Iterable[Doc]): Documents.
+    """
+    return DocBin(attrs=["ORTH", "ENT_IOB", "ENT_TYPE"], docs=docs).to_bytes()
 
 
 def make_doc(text: AnnotatedText, nlp: Language) -> Made:

@@ -63,7 +63,7 @@ SMALL = [
     ("growth", "N_PASSES", 1),
     ("growth", "OPERATIONS", ("Doc to ents",)),
     ("harness", "N_PASSES", 1),
-    ("convert", "spacy", SimpleNamespace(blank=cache(spacy.blank))),
+    ("harness", "spacy", SimpleNamespace(blank=cache(spacy.blank))),
     ("neural", "EVERY", 5),
 ]
 

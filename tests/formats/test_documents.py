@@ -8,7 +8,13 @@ from spacy.tokenizer import Tokenizer
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 
-from spacy_hosemi.formats import LabeledSpan, make_doc, read_annotations
+from spacy_hosemi.formats import (
+    LabeledSpan,
+    make_doc,
+    read_annotations,
+    read_docs,
+    write_docs,
+)
 from spacy_hosemi.formats.texts import AnnotatedText, from_tokens
 from spacy_hosemi.formats.tokenizers import blank_pipeline
 
@@ -72,6 +78,18 @@ def test_given_tokens_stay_as_they_are(tmp_path):
     assert example.reference.has_unknown_spaces
     assert [token.text for token in example.predicted] == ["don't", "1950;59"]
     assert ents(example.reference) == [(6, 13, "x")]
+
+
+def test_documents_of_a_file(tmp_path):
+    path = tmp_path / "x.jsonl"
+    good = '{"text": "a b", "spans": [[2, 3, "x"]]}\n'
+    path.write_text(good)
+    (doc,) = read_docs(path, PIPELINES["field"])
+    (again,) = DocBin().from_bytes(write_docs([doc])).get_docs(doc.vocab)
+    assert ents(again) == ents(doc) == [(2, 3, "x")]
+    path.write_text(good + "{\n" + good + "{\n")
+    with pytest.raises(ValueError, match="HS163.*2 faults, the first is .*x.jsonl:2: "):
+        read_docs(path, PIPELINES["field"])
 
 
 def test_whitespace_at_ends_is_left_out(tmp_path):

@@ -223,7 +223,7 @@ def test_rows_of_a_table(tmp_path):
     assert len(found.texts) == 2
     with pytest.raises(ValueError, match="HS162.*'raw'.*columns are"):
         read(tmp_path, text, format="csv", settings=Settings("raw"))
-    with pytest.raises(ValueError, match="HS163.*'nothing'"):
+    with pytest.raises(ValueError, match="HS162.*'nothing'"):
         read(tmp_path, text, settings=Settings(fields=("nothing",)))
 
 

@@ -68,7 +68,7 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         return
     names = [name.strip() for name in rows[0][1]]
     at = _text_column(names, settings, source.path)
-    fields = _fields(names, at, settings)
+    fields = _fields(names, at, settings, source.path)
     complete = [(line, row) for line, row in rows[1:] if len(row) == len(names)]
     for line, row in rows[1:]:
         if len(row) != len(names):
@@ -101,12 +101,12 @@ def _text_column(names: list[str], settings: Settings, path: str) -> int:
     raise ValueError(Errors.HS162.format(path=path, found=shown_names, name=expected))
 
 
-def _fields(names: list[str], text: int, settings: Settings) -> list[int]:
-    """RAISES (ValueError): HS163 there is no column of a field."""
+def _fields(names: list[str], text: int, settings: Settings, path: str) -> list[int]:
+    """RAISES (ValueError): HS162 there is no column of a field."""
     missing = [name for name in settings.fields if name not in names]
     if missing:
         found = ", ".join(map(shown, names))
-        raise ValueError(Errors.HS163.format(found=found, name=missing[0]))
+        raise ValueError(Errors.HS162.format(path=path, found=found, name=missing[0]))
     if settings.fields:
         return [i for i, name in enumerate(names) if name in settings.fields]
     other = META | {settings.group or ""}
