@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.component import extraction
+from spacy_hosemi.formats import read_annotations
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import Answer
 
@@ -245,3 +246,17 @@ def test_nothing_is_written_half(model, lines, tmp_path):
     file.write_text("old")
     run(model, lines, "-o", file, "--overwrite")
     assert file.read_text().startswith("line,text")
+
+
+@pytest.mark.parametrize("name", ["jsonl", "json", "prodigy", "doccano"])
+def test_what_is_written_can_be_converted(nlp, model, tmp_path, name):
+    lines, file = tmp_path / "lines.txt", tmp_path / "found.jsonl"
+    texts = [text for text in TEXTS if text]
+    lines.write_text("\n".join(texts), encoding="utf8")
+    run(model, lines, "-F", name, "-o", file)
+    found = read_annotations(file)
+    assert not found.faults
+    assert [one.text for one in found.texts] == texts
+    for one in found.texts:
+        fields = [field[:3] for field in expected(nlp, one.text)[0]]
+        assert [(*span[:3],) for span in one.spans] == fields

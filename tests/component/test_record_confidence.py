@@ -158,6 +158,7 @@ def test_where_there_is_none():
     assert joined._.record_confidence is None
 
 
+@pytest.mark.filterwarnings("ignore:.*HSW27")
 def test_an_untrained_model():
     nlp = make_nlp()
     initialize(nlp, MARKED)

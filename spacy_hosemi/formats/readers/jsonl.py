@@ -27,7 +27,16 @@ def _is_ours(record: dict[str, Any]) -> bool:
     spans = record.get("spans")
     is_list = isinstance(spans, list) and not any(isinstance(s, dict) for s in spans)
     is_prodigy = any(key in record for key in ("answer", "_task_hash", "_input_hash"))
-    return is_list and not is_prodigy and ("text" in record or "tokens" in record)
+    tokens = record.get("tokens")
+    if isinstance(tokens, list) and any(isinstance(token, dict) for token in tokens):
+        is_prodigy = True
+    is_shown = "text" in record or "tokens" in record
+    return is_shown and (is_parsed(record) or is_list and not is_prodigy)
+
+
+def is_parsed(record: dict[str, Any]) -> bool:
+    """RETURNS (bool): Whether `hosemi parse` has written it: its spans are objects."""
+    return "record_confidence" in record and "spans" in record
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:

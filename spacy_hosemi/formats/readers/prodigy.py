@@ -13,6 +13,7 @@ from ..json_records import Record, meta_of, sample, spans_of_objects, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, Skipped, shown
 from .base import Reader, Settings, read_records
+from .jsonl import is_parsed
 
 ANSWERS = {"reject": "rejected", "ignore": "ignored"}
 MARKS = ("answer", "_task_hash", "_input_hash")
@@ -24,7 +25,7 @@ def _recognizes(source: Source) -> bool:
 
 def _is_task(record: dict[str, Any]) -> bool:
     spans = record.get("spans", [])
-    if "text" not in record or not isinstance(spans, list):
+    if "text" not in record or not isinstance(spans, list) or is_parsed(record):
         return False
     has_objects = any(isinstance(x, dict) and "start" in x for x in spans)
     return has_objects or any(mark in record for mark in MARKS)
