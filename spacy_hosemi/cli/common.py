@@ -14,6 +14,7 @@ from .streams import (
     CommandGroup,
     as_file,
     check_file,
+    colour,
     fail,
     reason,
     refuse_existing,
@@ -202,7 +203,7 @@ def print_table(
     """A table with a title, or "nothing" if it has no rows."""
     from wasabi import table
 
-    typer.secho(f"\n{f' {title} ':=^80}", bold=True)
+    typer.secho(f"\n{f' {title} ':=^80}", bold=True, color=colour())
     if rows:
         columns: Any = list(aligns)
         print(table(rows, header, divider=True, aligns=columns, max_col=60))

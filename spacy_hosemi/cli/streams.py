@@ -96,7 +96,12 @@ def fail(title: str, text: str = "") -> NoReturn:
 def say(text: str) -> None:
     """A note on standard error. Colours are left out where it is no terminal."""
     with suppress(OSError):
-        typer.echo(text, err=True, color=False if os.environ.get("NO_COLOR") else None)
+        typer.echo(text, err=True, color=colour())
+
+
+def colour() -> bool | None:
+    """RETURNS (Optional[bool]): Whether to write colours; None: on a terminal alone."""
+    return False if os.environ.get("NO_COLOR") else None
 
 
 def is_terminal(stream: IO[Any] | None = None) -> bool:
