@@ -9,6 +9,7 @@ it is treated:
     <!-- file: NAME -->       it is written to a file of this name instead
     <!-- base: CONFIG -->     an ini block is merged into this config, not batch.cfg
     <!-- not run: REASON -->  it is not run
+    <!-- needs: PACKAGE -->   it is not run where this package is not installed
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from collections.abc import Callable
 from configparser import ConfigParser
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,7 +42,7 @@ from .conftest import ROOT
 
 KINDS = {"python", "bash", "ini", "text", "json"}
 BLOCK = re.compile(
-    r"(?:^<!-- (?P<key>file|base|not run): (?P<value>.*?) -->\n+)?"
+    r"(?:^<!-- (?P<key>file|base|not run|needs): (?P<value>.*?) -->\n+)?"
     r"^(?P<indent> *)```(?P<kind>\w*)\n(?P<text>.*?)^ *```$",
     re.M | re.S,
 )
@@ -130,6 +132,13 @@ def compare(found: list[str], expected: list[str], where: str) -> None:
     assert at == len(found), f"{where}: {found[at:]} is printed, too"
 
 
+def is_run(block: Block) -> bool:
+    """Whether a block is to be run here."""
+    if block.key == "needs":
+        return find_spec(block.value) is not None
+    return block.key != "not run"
+
+
 class Page:
     """A page, its blocks, and the folder that they run in.
 
@@ -155,7 +164,7 @@ class Page:
             where = f"{self.path.name}:{block.line}"
             if block.key == "file":
                 Path(block.value).write_text(block.text, "utf8")
-            elif block.key != "not run" and block.kind in self.runners:
+            elif is_run(block) and block.kind in self.runners:
                 try:
                     printed = self.runners[block.kind](block)
                 except Exception as error:

@@ -12,8 +12,18 @@ from spacy.training import Example
 
 from ..errors import Errors
 from ..labels.alignment import labels_of, read_annotations
+from ..model.weights.storage import size_of
 from ..training import lbfgs
 from ..training.lbfgs import Fit, FitReport
+from .description import (
+    Description,
+    changed_settings,
+    count_labels,
+    list_resources,
+    status_of,
+    to_html,
+    to_line,
+)
 from .examples import Annotated, read_examples
 from .initializable import Initializable
 
@@ -120,6 +130,25 @@ class Fitting(Initializable):
         n_spans = sum(len(one.required) for one in annotations)
         names = tuple(self.schema.projection.labels)
         return FitResult(len(known), n_spans, names, tuple(reports))
+
+    def __repr__(self) -> str:
+        """One line: the name, whether it is trained, the labels."""
+        status = status_of(self._training.state, self.facts)
+        return to_line(self.name, status, self.schema.projection.labels)
+
+    def _repr_html_(self) -> str:
+        """RETURNS (str): For notebooks: labels and their spans in training, the size,
+        settings that differ from the defaults."""
+        weights, is_made = self.weights, self._trainer.is_initialized
+        found = Description(
+            self.name,
+            status_of(weights, self.facts),
+            count_labels(self.schema.projection.labels, self.facts),
+            weights.cached(size_of) if is_made else {},
+            changed_settings(self.settings),
+            list_resources(weights, bool(self.model.layers)),
+        )
+        return to_html(found)
 
 
 def choose_fit(fit: Fit | None, settings: dict[str, Any]) -> Fit:
