@@ -176,7 +176,9 @@ class Page:
 
     def run_python(self, block: Block) -> str:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(compile(block.text, str(self.path), "exec"), self.namespace)
+            # As a program of its own: the imports from __future__ here are not its.
+            code = compile(block.text, str(self.path), "exec", dont_inherit=True)
+            exec(code, self.namespace)
         return printed.getvalue()
 
     def run_ini(self, block: Block) -> str:

@@ -66,6 +66,8 @@ def run_training(*args: str | Path) -> None:
         run_spacy([str(x) for x in args])
 
 
+# FastAPI's test client says so while httpx is what others install beside it.
+@pytest.mark.filterwarnings("ignore:Using .httpx.")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_page(path, demo, tmp_path, monkeypatch, capfd):
     monkeypatch.syspath_prepend(str(ROOT / "corpus"))
