@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from spacy.tokens import Doc
 
 from ..errors import Warnings
+from ..labels.label_schema import LabelSchema
 from ..model.weights.state import WeightState
 from ..prediction.existing_entities import preset_entities
 from .facts import TrainingFacts
@@ -58,13 +59,13 @@ class Advice:
         self,
         docs: Sequence[Doc],
         name: str,
-        labels: Sequence[str],
+        schema: LabelSchema,
         facts: TrainingFacts | None,
     ) -> None:
         """Count entities that a component would not change.
 
         docs (Sequence[Doc]): Before the component writes its own entities.
-        name (str), labels (Sequence[str]): Of the component.
+        name (str), schema (LabelSchema): Of the component.
         facts (Optional[TrainingFacts]): Of its training; None: nothing is said.
         WARNS (UserWarning): HSW28 they take many tokens, and did not in training.
         """
@@ -80,7 +81,8 @@ class Advice:
         if self._n_docs < FIRST or share < max(SHARE, TIMES * facts.preset_share):
             return
         found = ", ".join(label for label, _ in self._labels.most_common(5))
-        unknown = [n for label, n in self._labels.items() if label not in labels]
+        known = schema.projection.names()
+        unknown = [n for label, n in self._labels.items() if label not in known]
         message = Warnings.HSW28.format(
             name=name,
             n_ents=self._labels.total(),

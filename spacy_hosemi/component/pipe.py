@@ -351,9 +351,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         record = {"component": self._id, "state": number}
         args = self.name, self.settings.spans_key, record
         docs = [*docs]
-        self._advice.existing_entities(
-            docs, self.name, self.schema.projection.names(), self.facts
-        )
+        self._advice.existing_entities(docs, self.name, self.schema, self.facts)
         write_predictions(docs, scores, *args)
 
     # state
