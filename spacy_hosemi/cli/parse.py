@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -159,11 +160,13 @@ def parse_cli(
         pipe.threads = threads
     meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
     options = WriterOptions(meta, _export_fields(form, pipe))
-    with log_faults(errors, overwrite) as log, open_output(output, overwrite) as file:
+    with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, log)
-        args = nlp, pipe, lines, log.add
+        first = [*islice(lines, 1)]  # nothing is written where nothing can be read
+        args = nlp, pipe, chain(first, lines), log.add
         records = extract_records(*args, k=k, has_tokens=chosen.has_tokens)
-        chosen.write(records, file, options)
+        with open_output(output, overwrite) as file:
+            chosen.write(records, file, options)
     if log.n:
         raise SystemExit(FAULTY)
 

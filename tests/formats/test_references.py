@@ -1,5 +1,7 @@
 """Names, dates, fields and kinds of references, as people write them."""
 
+import json
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -9,6 +11,8 @@ from spacy_hosemi.formats.references.dates import read_date
 from spacy_hosemi.formats.references.fields import COMMON_LABELS, reference_of
 from spacy_hosemi.formats.references.kinds import guess_kind
 from spacy_hosemi.formats.references.names import read_names
+
+from ..conftest import ROOT
 
 FAMILIES = ("Marx", "O'Neill", "Müller-Lüdenscheidt", "Çelik", "Li", "de Groot")
 GIVEN = ("K.", "J. P.", "H.-P.", "A.B.")
@@ -122,6 +126,7 @@ def test_kinds(fields, expected):
         ("volume", "12", {"volume": "12"}),
         ("pages", "pp. 3-5", {"pages": "3-5"}),
         ("doi", "https://doi.org/10.1000/a.b(c).", {"doi": "10.1000/a.b(c)"}),
+        ("title:m", "The whole book", {"title": "The whole book"}),
         ("unknown", "x", {}),
         ("title", " .,", {}),
     ],
@@ -136,3 +141,43 @@ def test_fields_with_the_same_key():
     fields = [ExtractedField(0, len(v), label, v, None) for label, v in values]
     found = reference_of(fields, COMMON_LABELS)
     assert found == {"author": "A. Lee; B. Li", "note": "x, y"}
+
+
+def references():
+    """The references of the corpus, each with the publication that it is of."""
+    lines = (ROOT / "corpus" / "publications.jsonl").read_text("utf8").splitlines()
+    known = {one["id"]: one for one in map(json.loads, lines)}
+    for name in ("train", "dev", "test"):
+        text = (ROOT / "corpus" / f"{name}.jsonl").read_text("utf8")
+        for one in map(json.loads, text.splitlines()):
+            spans = [(one["text"][i:j], label) for i, j, label in one["spans"]]
+            yield known[one["publication"]], spans
+
+
+def test_names_of_the_corpus():
+    """In 19 styles; a family name without capitals or a comma before a given one can
+    not be told from it."""
+    pytest.importorskip("bibtexparser")
+    results = []
+    for publication, spans in references():
+        lists = [text for text, label in spans if label == "author"]
+        expected = [
+            x.get("family", x.get("literal", "")).lower()
+            for x in publication.get("authors", ())
+        ]
+        if len(lists) == 1:
+            found, has_others = read_names(lists[0])
+            families = [f"{x.particle} {x.family}".strip().lower() for x in found]
+            wanted = expected[: len(families)] if has_others else expected
+            results.append(families == wanted)
+    assert len(results) > 600
+    assert sum(results) / len(results) > 0.98
+
+
+def test_dates_of_the_corpus():
+    results = []
+    for publication, spans in references():
+        for text, label in spans:
+            if label == "date" and publication["year"] in text:
+                results.append(read_date(text)[0][0] == int(publication["year"]))
+    assert len(results) > 600 and all(results)

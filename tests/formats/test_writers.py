@@ -199,7 +199,9 @@ def test_csl():
     pytest.importorskip("bibtexparser")
     names = "[author Ludwig van Beethoven; World Health Organization] [editor ?]"
     found = [
-        reference(f"{names} [booktitle Proc. of X] [date 12 May 2004] [doi 10.1000/x.]")
+        reference(
+            f"{names} [title A] [booktitle Proc. X] [date 12 May 2004] [doi 10.1000/x.]"
+        )
     ]
     (item,) = json.loads(write("csl", found))
     assert item == {
@@ -214,7 +216,8 @@ def test_csl():
             {"literal": "World Health Organization"},
         ],
         "editor": [{"family": "?"}],
-        "container-title": "Proc. of X",
+        "title": "A",
+        "container-title": "Proc. X",
         "issued": {"date-parts": [[2004, 5, 12]]},
         "DOI": "10.1000/x",
     }

@@ -7,10 +7,16 @@ from collections.abc import Mapping, Sequence
 
 from ..records import ExtractedField
 
-# For labels that references are often annotated with, the field of BibTeX.
+# For labels that references are often annotated with, such as by AnyStyle and GROBID,
+# the field of BibTeX.
 COMMON_LABELS: Mapping[str, str] = {
     "address": "address",
     "author": "author",
+    "biblScope:issue": "number",
+    "biblScope:page": "pages",
+    "biblScope:pp": "pages",
+    "biblScope:vol": "volume",
+    "biblScope:volume": "volume",
     "booktitle": "booktitle",
     "collection-title": "series",
     "container-title": "booktitle",
@@ -19,6 +25,9 @@ COMMON_LABELS: Mapping[str, str] = {
     "edition": "edition",
     "editor": "editor",
     "genre": "type",
+    "idno:DOI": "doi",
+    "idno:ISBN": "isbn",
+    "idno:ISSN": "issn",
     "institution": "institution",
     "isbn": "isbn",
     "issn": "issn",
@@ -26,13 +35,23 @@ COMMON_LABELS: Mapping[str, str] = {
     "journal": "journal",
     "location": "address",
     "note": "note",
+    "note:report": "type",
     "number": "number",
+    "orgName": "institution",
     "pages": "pages",
+    "pagination": "pages",
+    "ptr:web": "url",
+    "pubPlace": "address",
+    "publicationplace": "address",
     "publisher": "publisher",
     "school": "school",
     "series": "series",
     "tech": "type",
     "title": "title",
+    "title:a": "title",
+    "title:j": "journal",
+    "title:m": "booktitle",
+    "title:s": "series",
     "translator": "translator",
     "url": "url",
     "volume": "volume",
@@ -93,6 +112,8 @@ def reference_of(
             continue
         between = "; " if key in PEOPLE else ", "
         found[key] = f"{found[key]}{between}{value}" if key in found else value
+    if "title" not in found and "booktitle" in found:  # of the whole book
+        found["title"] = found.pop("booktitle")
     _split_volume(found)
     if "pages" in found:
         found["pages"] = _PAGES.sub("", found["pages"]) or found["pages"]

@@ -37,11 +37,21 @@ _ROLE = re.compile(
 _ROLE_BEFORE = re.compile(
     r"(?i)^(?:(?:edited |translated )?by|in|(?:hrsg|hg)\. von)\s+"
 )
-_AND = re.compile(r"(?i)\s*,?\s*(?:\band\b|&|\bund\b|\bet\b|\by\b)\s*")
+_AND = re.compile(r"\s*,?\s+(?:and|AND|und|et)\s+|\s*,?\s*&\s*")
 # One to four letters, as in "J. P.", "J.-P." or "JP".
 _INITIAL = r"(?:[^\W\d_a-zß-öø-ÿ]\.?(?:[-‐]?[^\W\d_a-zß-öø-ÿ]\.?){0,3})"
 _INITIALS = re.compile(rf"^{_INITIAL}(?:\s+{_INITIAL})*$")
-_FAMILY_FIRST = re.compile(rf"^(?P<family>.*\w\w.*?)\s+(?P<given>{_INITIAL})$")
+_FAMILY_FIRST = re.compile(
+    rf"^(?P<family>.*\w\w.*?)\s+(?P<given>{_INITIAL}(?:\s+{_INITIAL})*)$"
+)
+# "BRANDEIS Louis D.": capitals mark the family name.
+_CAPITALS = re.compile(
+    r"^(?P<family>[^\W\d_a-zß-öø-ÿ]{4,}(?:[- '’][^\W\d_a-zß-öø-ÿ]{2,})*)"
+    r"\s+(?P<given>[^\W\d_].*)$"
+)
+_PARTICLE = re.compile(
+    r"^(?P<given>\S.*?)\s+(?P<family>(?:Van|Von|De|Della|Del|Di|La|Le|Ten|Ter) .+)$"
+)
 _SUFFIX = re.compile(r"(?i)^(?:jr|sr|[IVX]{2,4}|phd|md)\.?$")
 _OF = re.compile(
     r"(?i)\b(?:of|for|the|für|pour|group|team|inc|ltd|gmbh|organi[sz]ation|agency|"
@@ -107,12 +117,14 @@ def _n_given(parts: list[str], at: int) -> int:
     words = family.split()
     is_pair = len(parts) == 2 and len(after.split()) == 1  # "García Márquez, Gabriel"
     is_family = len(words) == 1 or words[0].islower() or is_pair
-    return int(is_family and not _FAMILY_FIRST.match(after))
+    return int(is_family)
 
 
 def _has_initials(part: str) -> bool:
-    """Whether a part begins with initials, such as "J. Smith"."""
-    return len(part.split()) > 1 and bool(_INITIALS.match(part.split()[0]))
+    """Whether a part begins with initials, such as "J. Smith", but not "DE GROOT"."""
+    first, *rest = part.split()
+    is_capitals = "." not in first and " ".join(rest).isupper()
+    return bool(rest and _INITIALS.match(first)) and not is_capitals
 
 
 @lru_cache(maxsize=4096)
@@ -128,10 +140,16 @@ def _parse(text: str) -> Name | None:
 
 
 def _read_name(parts: list[str]) -> Name | None:
-    words = [re.sub(r"[{}\\]", "", part) for part in parts]
-    suffixes = [x for x in words[1:] if _SUFFIX.match(x)]
-    family, *given = [x for x in words if x not in suffixes]
-    match = _FAMILY_FIRST.match(family)
-    if match and not given:  # "Marx K"
-        family, given = match["family"], [match["given"]]
-    return _parse(", ".join([family, *suffixes, *given]))
+    parts = [re.sub(r"[{}\\]", "", part).strip() for part in parts]
+    suffixes = [part for part in parts[1:] if _SUFFIX.match(part)]
+    family, *given = [part for part in parts if part not in suffixes] or [""]
+    before, _, last = family.rpartition(" ")
+    if before and last.lower().strip(".") in ("jr", "sr"):  # "Holmes OW Jr"
+        family, suffixes = before, [last]
+    if not given:
+        for pattern in (_CAPITALS, _FAMILY_FIRST, _PARTICLE):
+            if match := pattern.match(family):
+                family, given = match["family"], [match["given"]]
+                break
+    found = _parse(", ".join([family, *given]))
+    return found and found._replace(suffix=" ".join(suffixes))
