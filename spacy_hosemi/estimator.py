@@ -44,7 +44,8 @@ class SpanExtractor(BaseEstimator):
     threads (int): Threads of prediction.
     lang (str): The language of spaCy's blank pipeline, whose stop words features read.
     config (Optional[Dict[str, Any]]): Everything else, as [components.hosemi] of a
-        config has it, such as {"scope": "sents", "model": {"features": {..}}}.
+        config has it, such as {"max_length": 50, "model": {"features": {..}}}. The
+        scope "sents" needs a component that sets sentences: use `hosemi.fit`.
 
     pipeline_ (Language): After `fit`: the trained pipeline, which can be saved.
     classes_ (str [L]): After `fit`: the labels.

@@ -5,9 +5,11 @@ import pickle
 import re
 import warnings
 
+import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_hosemi.component.advice import FIRST, LAST
@@ -139,7 +141,7 @@ def test_facts_of_the_training():
 @Language.factory("advice_ents", assigns=["doc.ents"])
 def make_ents(nlp, name):
     def set_first_two(doc):
-        doc.set_ents([spacy.tokens.Span(doc, 0, 2, "STOCK")])
+        doc.set_ents([Span(doc, 0, 2, "STOCK")])
         return doc
 
     return set_first_two
@@ -191,3 +193,43 @@ def test_only_the_first_documents_are_counted():
     [*nlp.pipe(TEXTS[:1] * LAST)]
     nlp.add_pipe("advice_ents", before="hosemi")
     [*nlp.pipe(TEXTS[:1] * 3 * LAST)]
+
+
+def with_labels(nlp, docs, change):
+    """Examples with the same tokens and other labels."""
+    examples = []
+    for doc in docs:
+        tokens = [x.text for x in doc], [bool(x.whitespace_) for x in doc]
+        gold = Doc(nlp.vocab, *tokens)
+        ents = [Span(gold, x.start, x.end, change(x.label_)) for x in doc.ents]
+        gold.set_ents(ents)
+        examples.append(Example(Doc(nlp.vocab, *tokens), gold))
+    return examples
+
+
+def test_a_stock_ner_in_front_costs_everything_and_behind_nothing(corpus):
+    nlp = spacy.blank("en")
+    docs = [*DocBin().from_disk(corpus / "train.spacy").get_docs(nlp.vocab)][:16]
+    ner = nlp.add_pipe("ner")
+    examples = with_labels(nlp, docs, str.upper)
+    optimizer = nlp.initialize(lambda: examples)
+    for k in range(30):
+        nlp.update(examples[8 * k % 16 :][:8], sgd=optimizer)
+    before = ner.to_bytes(exclude=["vocab"])
+    hosemi = nlp.add_pipe("hosemi")
+    examples = with_labels(nlp, docs, str)
+    hosemi.fit(examples, nlp=nlp, progress=False, max_iter=20)
+    assert ner.to_bytes(exclude=["vocab"]) == before
+
+    def f1():
+        found = nlp.evaluate(with_labels(nlp, docs, str))["ents_per_type"]
+        return np.mean([found[label]["f"] for label in ("author", "title", "date")])
+
+    with nlp.select_pipes(disable=["ner"]):
+        alone = f1()
+    with pytest.warns(UserWarning, match=r"HSW28.* entities .*AUTHOR"):
+        assert f1() < 0.3
+    nlp.remove_pipe("hosemi")
+    nlp.add_pipe("hosemi", before="ner").from_bytes(hosemi.to_bytes())
+    assert alone > 0.9
+    assert f1() == pytest.approx(alone)

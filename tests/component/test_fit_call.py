@@ -145,6 +145,20 @@ def test_pairs_are_annotated_by_what_stands_before():
     assert "inside:TAG=N" in nlp.get_pipe("hosemi").weights.names
 
 
+def test_pairs_of_sentences():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sentencizer")
+    make_nlp(nlp=nlp, scope="sents")
+    text = "".join(f"{text} " for text, _ in PAIRS)
+    starts = [text.index(part) for part, _ in PAIRS]
+    whole = [(k + i, k + j, y) for k, (_, s) in zip(starts, PAIRS) for i, j, y in s]
+    assert fit(nlp, [(text, whole)]).n_spans == 10
+    assert [(x.start_char, x.end_char, x.label_) for x in nlp(text).ents] == whole
+    alone = make_nlp(scope="sents")
+    with pytest.raises(ValueError, match="HS067"):
+        fit(alone)
+
+
 def test_spans_within_tokens_are_unknown():
     nlp = make_nlp()
     pairs = [*PAIRS, ("Bob-Ada left.", [(0, 5, "PER")])]
