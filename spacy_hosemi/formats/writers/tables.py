@@ -27,9 +27,12 @@ def write_csv(
 ) -> None:
     """Write a row for each field; of a record without fields one with an empty
     label."""
-    rows = csv.writer(file, lineterminator="\n")
-    rows.writerow(COLUMNS)
+    plain = csv.writer(file, lineterminator="\n")
+    # Python does not see that a carriage return needs quotes.
+    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    plain.writerow(COLUMNS)
     for record in records:
+        rows = quoted if "\r" in record.text else plain
         whole = rounded(record.best.confidence)
         before = record.line, record.text
         for x in record.best.fields:
