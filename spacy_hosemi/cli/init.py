@@ -39,7 +39,7 @@ def init_cli(
             "--lists",
             metavar="DIR",
             help="A folder with lists of names: all files in it that can be read; or "
-            '"packages": those that installed packages have. Repeatable.',
+            '"packages": those of installed packages that help. Repeatable.',
             show_default="none",
         ),
     ] = None,
@@ -84,7 +84,7 @@ def init_cli(
     folder = Path(folders[0]) if folders else None
     found, unread = _read_folder(folder)
     if with_packages:
-        found += _from_packages(lang, found)
+        found += _from_packages(kind, lang, found)
     config = make_config(
         kind,
         lang=lang,
@@ -134,10 +134,13 @@ def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
     return found, unread
 
 
-def _from_packages(lang: str, taken: list[NamedList]) -> list[NamedList]:
+def _from_packages(kind: str, lang: str, taken: list[NamedList]) -> list[NamedList]:
     from ..configs import package_lists
+    from ..configs.lists import USEFUL
 
-    found = package_lists(lang, [one.name for one in taken])
-    if not found:
+    found = package_lists(kind, lang, [one.name for one in taken])
+    if not USEFUL.get(kind, True):
+        say(f"No list of a package has helped with {kind}: none is named.")
+    elif not found:
         say('No package with lists is installed: pip install "spacy_hosemi[lists]"')
     return found

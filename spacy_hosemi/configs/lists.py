@@ -10,7 +10,7 @@ from pathlib import Path
 
 from spacy.util import registry
 
-from ..features.gazetteers.packages import installed_lists
+from ..features.gazetteers.packages import SOURCES, installed_lists
 from ..features.gazetteers.readers import SUFFIXES, make_gazetteer_reader
 
 # Tables of spacy-lookups-data: what of them is read (clusters by size), and the lookups
@@ -23,6 +23,14 @@ TABLES = {
     },
     "frequency": {"@misc": "spacy_hosemi.table.v1", "attr": "ORTH"},
     "case": {"@misc": "spacy_hosemi.table.v1", "attr": "LOWER"},
+}
+# Which lists of packages helped (docs/dictionaries.md); with other kinds of texts all
+# are tried.
+USEFUL: dict[str, tuple[str, ...]] = {
+    "references": ("first_names", "family_names"),
+    "affiliations": ("countries", "cities"),
+    "addresses": (),
+    "characters": (),
 }
 _LOOKUPS = {"cluster": "lexeme_cluster", "frequency": "lexeme_prob"}
 _LOOKUPS["case"] = "lexeme_prob"
@@ -107,10 +115,11 @@ def are_codes(entries: Sequence[str]) -> bool:
     return 10 * n >= 9 * max(len(entries), 1)
 
 
-def package_lists(lang: str, taken: Iterable[str] = ()) -> list[NamedList]:
-    """RETURNS (List[NamedList]): The lists of installed packages, but those whose names
-    are taken."""
-    names = [name for name in installed_lists() if name not in taken]
+def package_lists(kind: str, lang: str, taken: Iterable[str] = ()) -> list[NamedList]:
+    """RETURNS (List[NamedList]): The lists of installed packages that may help with a
+    kind of texts, but those whose names are taken."""
+    useful = USEFUL.get(kind, tuple(SOURCES))
+    names = [x for x in installed_lists() if x in useful and x not in taken]
     return [NamedList(name, lang=lang) for name in names]
 
 

@@ -74,6 +74,7 @@ def test_each_kind_trains(kind, is_rich, folder, tmp_path, capfd, monkeypatch):
     """With nothing, and with all that there may be: lists, tables, packages."""
     monkeypatch.setattr(lookups, "load_language_data", few_words)
     monkeypatch.setattr(lists, "installed_lists", lambda: ["tiny"] if is_rich else [])
+    monkeypatch.setitem(lists.USEFUL, kind, ("tiny",))
     monkeypatch.setitem(
         packages.SOURCES, "tiny", packages.Source("json", lambda *_: iter(["Ada"]))
     )
@@ -163,6 +164,25 @@ def test_characters_of_other_languages_have_the_field_tokenizer():
     for lang, tokenizer in (("zh", "spacy.zh"), ("ja", "spacy_hosemi.Field")):
         config = load_config_from_str(make_config("characters", lang=lang))
         assert config["nlp"]["tokenizer"]["@tokenizers"].startswith(tokenizer)
+
+
+def test_packages_that_help(tmp_path, monkeypatch):
+    monkeypatch.setattr(lists, "installed_lists", lambda: list(packages.SOURCES))
+    for kind, useful in lists.USEFUL.items():
+        assert [x.name for x in lists.package_lists(kind, "en")] == [
+            name for name in packages.SOURCES if name in useful
+        ]
+    assert {x for useful in lists.USEFUL.values() for x in useful} <= {
+        *packages.SOURCES
+    }
+    (left,) = lists.package_lists("affiliations", "de", taken=["cities"])
+    assert left.reader() == {
+        "@readers": "spacy_hosemi.read_package_list.v1",
+        "name": "countries",
+        "lang": "de",
+    }
+    result = init(tmp_path / "a.cfg", "--lists", "packages", "--for", "addresses")
+    assert "has helped with addresses" in result.stderr
 
 
 def test_packages_that_are_missing(tmp_path, monkeypatch):

