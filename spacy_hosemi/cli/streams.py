@@ -60,6 +60,13 @@ class CommandGroup(TyperGroup):
             _end(e)
 
 
+class ClosedOutput(io.TextIOBase):
+    """Standard output that was closed when Python began."""
+
+    def write(self, text: str) -> int:
+        raise OSError("Cannot write to standard output. It is closed.")
+
+
 def _end(error: Exception) -> NoReturn:
     """Exit after an error that the command did not expect."""
     if hasattr(error, "exit_code") or isinstance(error, typer.Abort):
@@ -74,6 +81,8 @@ def _end(error: Exception) -> NoReturn:
 
 def _write_utf8() -> None:
     """Files and other programs get UTF-8, whatever the platform's encoding is."""
+    if sys.stdout is None:  # Python would print to nowhere
+        sys.stdout = ClosedOutput()
     out = sys.stdout
     if isinstance(out, io.TextIOWrapper) and not is_terminal(out):
         out.reconfigure(encoding="utf8")
@@ -275,9 +284,10 @@ def _opened(path: Path, name: str | Path, binary: bool) -> IO[Any]:
 
 
 def _standard_output(binary: bool) -> IO[Any]:
-    if sys.stdout is None or sys.stdout.closed:
+    out = sys.stdout
+    if out is None or out.closed or isinstance(out, ClosedOutput):
         fail("Cannot write to standard output", "It is closed.")
-    return cast(IO[Any], sys.stdout.buffer if binary else sys.stdout)
+    return cast(IO[Any], out.buffer if binary else out)
 
 
 def reason(error: OSError) -> str:

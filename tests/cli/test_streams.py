@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -93,7 +94,7 @@ def test_a_bad_model(name, kind, model, tmp_path, monkeypatch):
     elif kind == "untrained":
         make_nlp().to_disk(bad)
     elif kind == "broken":
-        make_trained().to_disk(bad)
+        shutil.copytree(model, bad)
         (bad / "hosemi" / "model").write_bytes(b"\x93")
     as_json = ["--json"] if "as_json" in names_of(commands()[name]) else []
     result = invoke(*name, bad, *ARGUMENTS[name], *as_json)
@@ -149,8 +150,22 @@ class TestProcess:
         assert found.returncode == 2 and "No space left" in found.stderr
         assert "Exception ignored" not in found.stderr
 
-    def test_usage(self, model):
-        assert process("weights", model, "--nonsense", code=2).stdout == ""
+    @pytest.mark.parametrize("stream, said", [("<", "input"), (">", "output")])
+    def test_closed_streams(self, model, stream, said):
+        args = ["select", model, "-"] if stream == "<" else ["weights", model]
+        command = f'"$@" {stream}&-'
+        words = [sys.executable, "-m", "spacy", "hosemi", *map(str, args)]
+        found = subprocess.run(
+            ["bash", "-c", command, "bash", *words], capture_output=True, text=True
+        )
+        assert (found.returncode, found.stdout) == (2, "")
+        assert f"standard {said}. It is closed" in found.stderr
+        assert found.stderr.count("\n") == 1
+
+
+def test_usage(model):
+    result = invoke("weights", model, "--nonsense")
+    assert (result.exit_code, result.stdout) == (2, "")
 
 
 def small_app(function) -> typer.Typer:
