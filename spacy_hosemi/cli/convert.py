@@ -220,13 +220,15 @@ class Report:
         """What happened to spans and records that are no faults."""
         found = self.found
         if found.n_trimmed:
-            say(f"{found.n_trimmed:,} spans: white space at their ends was left out")
+            n = _count(found.n_trimmed, "span")
+            say(f"white space at the ends of {n} was left out")
         if self.n_cut:
-            say(f"{self.n_cut:,} spans begin or end inside a token, which was cut")
+            say(f"tokens were cut at the borders of {_count(self.n_cut, 'span')}")
         if self.n_ungrouped:
-            say(f"{self.n_ungrouped:,} texts without the key of --group stand alone")
-        for reason, n in sorted(found.skipped.items()):
-            say(f"left out: {n:,} {reason}")
+            n = _count(self.n_ungrouped, "text")
+            say(f"{n} without the key of --group: each is a group")
+        for reason, times in sorted(found.skipped.items()):
+            say(f"left out: {times:,} {reason}")
         if not self.files:
             say("There is no text without a fault: nothing was written")
 
@@ -248,15 +250,18 @@ class Report:
     def line(self) -> str:
         """RETURNS (str): The summary on one line."""
         files = [
-            f"{x['path']}: {x['texts']:,} texts, {x['tokens']:,} tokens, "
-            f"{x['spans']:,} spans"
+            f"{x['path']}: {_count(x['texts'], 'text')}, "
+            f"{_count(x['tokens'], 'token')}, {_count(x['spans'], 'span')}"
             for x in self.files
         ]
         found = self.found
-        read = f"of {found.n_texts:,} texts, {found.n_spans:,} spans"
-        n = len(found.faults)
-        faults = f"{n:,} fault{'' if n == 1 else 's'}" if n else "no faults"
+        read = f"of {_count(found.n_texts, 'text')}, {_count(found.n_spans, 'span')}"
+        faults = _count(len(found.faults), "fault") if found.faults else "no faults"
         return f"{'; '.join(files) or 'nothing written'} ({read}; {faults})"
+
+
+def _count(n: int, name: str) -> str:
+    return f"{n:,} {name}{'' if n == 1 else 's'}"
 
 
 def _write(

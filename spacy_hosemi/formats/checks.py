@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
@@ -43,9 +44,10 @@ def check(text: AnnotatedText, offsets: Offsets) -> Checked:
     faults: list[Fault] = []
     good: list[LabeledSpan] = []
     n_trimmed = 0
+    starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
     for span in text.spans:
         try:
-            found = _in_characters(text, span, offsets)
+            found = _in_characters(text, span, offsets, starts)
         except ValueError as e:
             faults.append(Fault(text.path, span.line or text.line, str(e)))
             continue
@@ -76,22 +78,28 @@ def _fault_of_text(text: AnnotatedText) -> str | None:
 
 
 def _in_characters(
-    text: AnnotatedText, span: LabeledSpan, offsets: Offsets
+    text: AnnotatedText,
+    span: LabeledSpan,
+    offsets: Offsets,
+    starts: Sequence[int] | None,
 ) -> LabeledSpan:
-    """RAISES (ValueError): Says what is wrong with the span."""
+    """A span in characters, from one in tokens if there are starts of them.
+
+    RAISES (ValueError): Says what is wrong with the span.
+    """
     problem = _fault_of_label(span.label)
     if problem:
         raise ValueError(problem)
     raw = f"the span {_as_given(span)}"
     found = offsets.mend(text, span) if text.has_offsets else span
-    n = len(text.tokens) if text.in_tokens and text.tokens else len(text.text)
-    unit = "tokens" if text.in_tokens else "characters"
+    n = len(text.text) if starts is None else len(starts) - 1
+    unit = "characters" if starts is None else "tokens"
     if found.start == found.end and 0 <= found.start <= n:
         raise ValueError(f"{raw} is empty; expected its end after its start")
     if not 0 <= found.start < found.end <= n:
         raise ValueError(f"{raw} is not inside the {n} {unit} of the text")
-    if text.in_tokens and text.tokens:
-        found = _of_tokens(text.tokens, found)
+    if starts is not None:
+        found = found._replace(start=starts[found.start], end=starts[found.end] - 1)
     part = text.text[found.start : found.end]
     if all(map(UNSEEN.match, part)):
         raise ValueError(f"{raw} has white space alone; expected a word")
@@ -116,10 +124,9 @@ def _as_given(span: LabeledSpan) -> str:
     return f"[{span.start}, {span.end}, {shown(span.label)}]"
 
 
-def _of_tokens(tokens: tuple[str, ...], span: LabeledSpan) -> LabeledSpan:
-    starts = list(accumulate((len(token) + 1 for token in tokens), initial=0))
-    start, end = starts[span.start], starts[span.end] - 1
-    return span._replace(start=start, end=end)
+def _starts(tokens: Sequence[str]) -> list[int]:
+    """Where tokens begin that are joined by blanks, and where one more would."""
+    return list(accumulate((len(token) + 1 for token in tokens), initial=0))
 
 
 def trimmed(text: str, span: LabeledSpan) -> LabeledSpan:

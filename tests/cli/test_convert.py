@@ -112,8 +112,8 @@ def test_notes(tmp_path):
     args = "--format", "jsonl", "--config", config, "-f", "--shift", "0"
     _, said, docs = convert(tmp_path, text, *args)
     assert ents(docs[0]) == [(0, 5, "a"), (6, 10, "b")]
-    assert "1 spans: white space at their ends was left out" in said
-    assert "1 spans begin or end inside a token, which was cut" in said
+    assert "white space at the ends of 1 span was left out" in said
+    assert "tokens were cut at the borders of 1 span" in said
 
 
 @pytest.mark.parametrize(

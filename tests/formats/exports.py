@@ -237,6 +237,20 @@ def grobid(texts):
     )
 
 
+def span_rows(texts):
+    """As `hosemi parse` writes tables."""
+    rows = ["line,text,start,end,label,value,confidence,record_confidence"]
+    for i, x in enumerate(texts):
+        text = text_of(x)
+        quoted = '"' + text.replace('"', '""') + '"'
+        for s, e, label in spans_of(x):
+            value = '"' + text[s:e].replace('"', '""') + '"'
+            rows.append(f"{i},{quoted},{s},{e},{label},{value},0.9,0.8")
+        if not spans_of(x):
+            rows.append(f"{i},{quoted},,,,,,0.8")
+    return "\n".join(rows) + "\n"
+
+
 # By name: the reader, and what writes.
 WRITERS = {
     "jsonl": ("jsonl", jsonl),
@@ -254,6 +268,7 @@ WRITERS = {
     "columns, CoNLL-2003": ("columns", conll_2003),
     "csv": ("csv", table),
     "csv, tabs": ("csv", tsv),
+    "csv, row for each span": ("csv", span_rows),
     "xml, AnyStyle": ("xml", anystyle),
     "xml, GROBID": ("xml", grobid),
 }

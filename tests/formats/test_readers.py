@@ -169,6 +169,7 @@ DATE = {"start": 6, "end": 10, "labels": ["date"], "text": "1879"}
         ),
         (task(([], {"was_cancelled": True})), None, {"cancelled": 1}),
         (task(), None, {"without annotation": 1}),
+        ({**task(), "predictions": [{}]}, None, {"predicted, not annotated": 1}),
         (task(([AUTHOR, {"choices": ["x"]}], {})), ["author"], {}),
         (task(([AUTHOR], {}), reference="Frege 1879"), ["author"], {}),
     ],

@@ -1,4 +1,7 @@
-"""Our JSON lines: `{"text", "spans"}` in characters, or `{"tokens", "spans"}`."""
+"""Our JSON lines: `{"text", "spans"}` in characters, or `{"tokens", "spans"}`.
+
+A span is `[start, end, label]`, or an object with these keys, and `value` or not.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from ..json_records import (
 from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan, from_tokens, shown
 from .base import Reader, Settings, read_records
+from .prodigy import is_task
 
 
 def _recognizes(source: Source) -> bool:
@@ -24,19 +28,8 @@ def _recognizes(source: Source) -> bool:
 
 
 def _is_ours(record: dict[str, Any]) -> bool:
-    spans = record.get("spans")
-    is_list = isinstance(spans, list) and not any(isinstance(s, dict) for s in spans)
-    is_prodigy = any(key in record for key in ("answer", "_task_hash", "_input_hash"))
-    tokens = record.get("tokens")
-    if isinstance(tokens, list) and any(isinstance(token, dict) for token in tokens):
-        is_prodigy = True
-    is_shown = "text" in record or "tokens" in record
-    return is_shown and (is_parsed(record) or is_list and not is_prodigy)
-
-
-def is_parsed(record: dict[str, Any]) -> bool:
-    """RETURNS (bool): Whether `hosemi parse` has written it: its spans are objects."""
-    return "record_confidence" in record and "spans" in record
+    has_text = "text" in record or "tokens" in record
+    return has_text and isinstance(record.get("spans"), list) and not is_task(record)
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:

@@ -24,7 +24,9 @@ def _recognizes(source: Source) -> bool:
 
 
 def _is_task(record: dict[str, Any]) -> bool:
-    has_list = any(isinstance(record.get(key), list) for key in ANNOTATIONS)
+    # A task that was predicted, and not annotated yet, is a task as well.
+    keys = (*ANNOTATIONS, "predictions")
+    has_list = any(isinstance(record.get(key), list) for key in keys)
     return has_list and isinstance(record.get("data"), dict)
 
 
@@ -76,10 +78,11 @@ def _from_task(
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
     """The annotation of a task that counts: the ground truth, or the last one; and
     what does not."""
-    key = next(key for key in ANNOTATIONS if isinstance(record.get(key), list))
-    made = [x for x in record[key] if isinstance(x, dict)]
+    lists = (record[key] for key in ANNOTATIONS if isinstance(record.get(key), list))
+    made = [x for x in next(lists, []) if isinstance(x, dict)]
     if not made:
-        return None, [Skipped("without annotation")]
+        what = "predicted, not annotated" if record.get("predictions") else ""
+        return None, [Skipped(what or "without annotation")]
     kept = [x for x in made if not (x.get("was_cancelled") or x.get("skipped"))]
     skipped = [Skipped("cancelled")] * (len(made) - len(kept))
     if not kept:

@@ -13,22 +13,20 @@ from ..json_records import Record, meta_of, sample, spans_of_objects, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, Skipped, shown
 from .base import Reader, Settings, read_records
-from .jsonl import is_parsed
 
 ANSWERS = {"reject": "rejected", "ignore": "ignored"}
 MARKS = ("answer", "_task_hash", "_input_hash")
 
 
 def _recognizes(source: Source) -> bool:
-    return any(map(_is_task, sample(source)))
+    return any(map(is_task, sample(source)))
 
 
-def _is_task(record: dict[str, Any]) -> bool:
-    spans = record.get("spans", [])
-    if "text" not in record or not isinstance(spans, list) or is_parsed(record):
-        return False
-    has_objects = any(isinstance(x, dict) and "start" in x for x in spans)
-    return has_objects or any(mark in record for mark in MARKS)
+def is_task(record: dict[str, Any]) -> bool:
+    """RETURNS (bool): Whether an object has what only Prodigy writes."""
+    tokens = record.get("tokens")
+    has_objects = isinstance(tokens, list) and any(isinstance(x, dict) for x in tokens)
+    return "text" in record and (has_objects or any(x in record for x in MARKS))
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:

@@ -1,4 +1,5 @@
-"""CSV and TSV: a column with the text, and a column for each field with its value.
+"""CSV and TSV: a column with the text, and a column for each field with its value, or
+a row for each span.
 
 Values are found in the text; which occurrence is meant is not said, so that the longest
 value is placed first, each where the text is still free.
@@ -15,6 +16,7 @@ from ..align import Aligner
 from ..sources import Source
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
 from .base import Reader, Settings
+from .span_rows import has_span_rows, texts_of_rows
 
 SEPARATORS = ",;\t|"
 TEXT = ("text", "raw", "reference", "string", "line")
@@ -68,24 +70,34 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         return
     names = [name.strip() for name in rows[0][1]]
     at = _text_column(names, settings, source.path)
-    fields = _fields(names, at, settings, source.path)
     complete = [(line, row) for line, row in rows[1:] if len(row) == len(names)]
     for line, row in rows[1:]:
         if len(row) != len(names):
             message = f"has {len(row)} cells; expected {len(names)}, as the header has"
             yield Fault(source.path, line, message)
-    placed = [(line, row, _place(row, at, fields, names)) for line, row in complete]
+    if has_span_rows(names) and not settings.fields:
+        yield from texts_of_rows(names, complete, at, source.path)
+    else:
+        yield from _texts_of_fields(names, complete, at, source.path, settings)
+
+
+def _texts_of_fields(
+    names: list[str], rows: Table, at: int, path: str, settings: Settings
+) -> Iterator[Found]:
+    """Texts of a table with a column for each field."""
+    fields = _fields(names, at, settings, path)
+    placed = [(line, row, _place(row, at, fields, names)) for line, row in rows]
     silent = _never_found(placed, fields, names, settings)
     for name in sorted(silent):
         yield Skipped(f"column {shown(name)}, no value of which is in its text")
     for line, row, (spans, missed) in placed:
         missed = [(name, value) for name, value in missed if name not in silent]
         if missed:
-            yield from (_missed(source.path, line, *pair) for pair in missed)
+            yield from (_missed(path, line, *pair) for pair in missed)
             continue
         meta = {name: row[i] for i, name in enumerate(names) if i != at}
         yield AnnotatedText(
-            row[at], tuple(spans), source.path, line, has_offsets=False, meta=meta
+            row[at], tuple(spans), path, line, has_offsets=False, meta=meta
         )
 
 
