@@ -12,7 +12,6 @@ import typer
 
 from .common import CodePath, Overwrite, hosemi_cli, import_code, print_json
 from .streams import (
-    DONE,
     FAULTY,
     check_file,
     fail,
@@ -174,7 +173,7 @@ def convert_cli(
     code = print_faults(found.faults, faults, overwrite)
     report.say_notes()
     print_json(report.as_dict()) if as_json else print(report.line())
-    raise SystemExit(FAULTY if code != DONE else DONE)
+    raise SystemExit(code if report.files else FAULTY)
 
 
 def _outputs(
@@ -230,7 +229,7 @@ class Report:
         for reason, times in sorted(found.skipped.items()):
             say(f"left out: {times:,} {reason}")
         if not self.files:
-            say("There is no text without a fault: nothing was written")
+            say("No text is left: nothing was written")
 
     def as_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The summary as JSON has it."""

@@ -80,6 +80,13 @@ def test_nothing_good_writes_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
 
 
+def test_only_rejected_texts(tmp_path):
+    line = '{"text": "a", "spans": [], "answer": "reject"}\n'
+    printed, said, docs = convert(tmp_path, line * 2, code=1)
+    assert docs is None and "no faults" in printed
+    assert said == "left out: 2 rejected\nNo text is left: nothing was written\n"
+
+
 def test_parts_without_a_leak(tmp_path):
     records = [{"text": f"t{i}", "spans": [], "doc_id": i // 3} for i in range(60)]
     text = "".join(json.dumps(x) + "\n" for x in records)
