@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 hosemi_cli = typer.Typer(
     name="hosemi",
     cls=CommandGroup,
-    help="Look into hosemi components, what they learnt, their lists; make them "
-    "smaller; choose what to annotate next; say how far confidences can be trusted.",
+    help="Convert annotations, write a config, turn lines of text into records; look "
+    "into hosemi components and their lists; make them smaller; choose what to "
+    "annotate next; say how far confidences can be trusted.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
