@@ -54,8 +54,8 @@ _CACHE_SIZE, _CACHED_LENGTH = 100_000, 50
 
 
 def _run(kind: str) -> str:
-    """Characters of a kind, with what extends them and what is invisible between."""
-    one = rf"\p{{GCB=Prepend}}*+[{kind}--\p{{GCB=Prepend}}]{_EXTENDING}*+"
+    """Characters of a kind, and what is invisible between them."""
+    one = rf"(?=\p{{GCB=Prepend}}*+[{kind}--\p{{GCB=Prepend}}])\X"
     return rf"{one}(?:{INVISIBLE}*+{one})*+"
 
 
@@ -71,7 +71,7 @@ def _compile(split_digits: bool) -> regex.Pattern[str]:
     tokens = [
         *((name, f"{kind}++{end}") for name, kind in ascii_words.items()),
         ("CHARACTER", rf"[!-/:-@\[-`{{-~]{end}"),
-        ("CHARACTER", rf"[{_SINGLE}](?!{_EXTENDING})"),
+        ("CHARACTER", rf"[[{_SINGLE}]--\p{{M}}](?!{_EXTENDING})"),
         *((name, _run(kind)) for name, kind in words.items()),
         ("INVISIBLE", f"{INVISIBLE}++"),
         # \X would look at all flags before this one.
