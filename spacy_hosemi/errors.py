@@ -428,6 +428,12 @@ class Errors(metaclass=_Coded):
         "none of the {found} training documents has an entity, so there is nothing to "
         "fit. Check that the spans are in doc.ents (not in doc.spans) of the corpus."
     )
+    HS156 = (
+        "no span with the label {label!r} can be reached: all begin or end inside a "
+        "token, such as {text} (labels like it: {all}); expected spans of whole "
+        "tokens. Use a tokenizer that cuts there, such as "
+        "spacy_hosemi.FieldTokenizer.v1 in [nlp.tokenizer], or correct the spans."
+    )
     HS052 = (
         "training.max_epochs is -1, and then spaCy gives no more than 100 "
         "documents to initialize.components.{name}.fit. Set training.max_epochs = 0, "
@@ -578,8 +584,10 @@ class Errors(metaclass=_Coded):
 
 class Warnings(metaclass=_Coded):
     HSW01 = (
-        "{found} gold spans of {total} do not fall on the borders of tokens. Their "
-        "tokens are treated as missing; adapt the tokenizer to learn from them."
+        "{found} gold spans of {total} begin or end inside a token, so they can "
+        "neither be learnt nor predicted, and count as missed. {labels}. Use a "
+        "tokenizer that cuts there, such as spacy_hosemi.FieldTokenizer.v1 in "
+        "[nlp.tokenizer], or correct the spans."
     )
     HSW02 = (
         "{found} rows with {columns} columns are more than {limit} weights; the "
@@ -618,6 +626,13 @@ class Warnings(metaclass=_Coded):
         "spans_threshold = {threshold}: more than {limit} spans are above it in "
         "the document that begins with {text!r}. Only the {limit} most probable spans "
         "are listed. Raise spans_threshold to list all spans above it."
+    )
+    HSW12 = (
+        "the corpus gives tokens without a text, and {share:.0f}% of them are not what "
+        "the tokenizer of the pipeline makes of raw text: {given!r} becomes {made}. On "
+        "raw text the model will meet tokens that it has not learnt from. Predict "
+        "documents whose tokens you give, spacy.tokens.Doc(nlp.vocab, words=[..]); or "
+        "train on texts with character offsets, which the tokenizer cuts."
     )
     HSW07 = (
         '{found} gold spans of {total} cross a sentence start, and scope is "sents". '

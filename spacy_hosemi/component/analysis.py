@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 from ..core import Marginals
 from ..core.parallel.coroutines import finish
 from ..features import naming
+from ..features.clean_docs import are_clean, clean_doc
 from ..features.instances import instances
 from ..hierarchy.answers import LeafMarginals
 from ..labels.inventory import Span as SpanTriple
@@ -21,6 +22,7 @@ from ..prediction.answers import (
     posteriors,
     total_entropy,
 )
+from ..prediction.clean_decoder import CleanMarginals
 from ..prediction.corrections import read_corrections
 from ..prediction.decoder import Decoder, Prediction
 from ..prediction.posterior import Posterior
@@ -43,6 +45,9 @@ class Analyzing:
         @property
         def state(self) -> ModelState: ...
 
+        @property
+        def reads_clean(self) -> bool: ...
+
         def set_annotations(
             self, docs: Iterable[Doc], scores: list[Prediction]
         ) -> None: ...
@@ -53,16 +58,23 @@ class Analyzing:
         doc (Doc): n tokens.
         is_train (bool): Whether lists of names are read as in training: without the
             entries that come from this document alone, and with dropout.
-        RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the".
+        RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the"; empty for
+            whitespace, if clean_text is set.
         """
+        clean = None
+        if self.reads_clean and not are_clean([doc])[0]:
+            clean = clean_doc(doc)
         read, extractor = naming.token_features, self.state.weights.extractor
-        return [
+        found = [
             names
-            for instance in instances(doc, self.settings.scope)
+            for instance in instances(clean.doc if clean else doc, self.settings.scope)
             for names in read(extractor, instance.tokens, is_train)
         ]
+        return clean.by_token(found) if clean else found
 
-    def marginals(self, doc: Doc) -> Marginals | JointMarginals | LeafMarginals:
+    def marginals(
+        self, doc: Doc
+    ) -> Marginals | JointMarginals | LeafMarginals | CleanMarginals:
         """The distribution over segmentations of a document.
 
         doc (Doc): n tokens.

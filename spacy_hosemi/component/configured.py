@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar, cast
 
 from spacy.language import Language
+from thinc.api import Model
 
 from ..core import PatternAutomaton
 from ..errors import Errors
@@ -34,6 +35,10 @@ from .settings import (
 T = TypeVar("T")
 
 
+# Settings that saved models of version 0.1.0 do not have, as they were then.
+BEFORE_0_2 = {"clean_text": False}
+
+
 class _Attribute(Generic[T]):
     """A setting as an attribute of the component."""
 
@@ -56,6 +61,7 @@ class Configured:
     """
 
     name: str
+    model: Model[Any, Any]
     settings: Settings
     hierarchy: Hierarchy | None
     facts: TrainingFacts | None
@@ -67,6 +73,7 @@ class Configured:
     _features: FeatureSet
 
     scope = _Attribute[str]()
+    clean_text = _Attribute[bool]()
     encoding = _Attribute[str]()
     outside = _Attribute[str]()
     max_order = _Attribute[int]()
@@ -101,6 +108,11 @@ class Configured:
     @schema.setter
     def schema(self, schema: LabelSchema) -> None:
         self._trainer.schema = schema
+
+    @property
+    def reads_clean(self) -> bool:
+        """Whether features read documents of clean words; a tok2vec reads tokens."""
+        return self.settings.clean_text and not self.model.layers
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -214,7 +226,11 @@ class Configured:
         RAISES (ValueError): HS029, HS064, HS091 it does not go with the model.
         """
         before = self.settings.cfg
-        given = {**before, **{name: cfg[name] for name in NAMES if name in cfg}}
+        given = {
+            **before,
+            **BEFORE_0_2,
+            **{name: cfg[name] for name in NAMES if name in cfg},
+        }
         free = {k: value for k, value in changed.items() if k not in LEARNT}
         self.settings = Settings(**{**given, **free})
         self.facts, self._advice = read_facts(cfg.get("trained_on")), Advice()
@@ -264,4 +280,5 @@ def make_options(
         settings.confidence,
         hierarchy,
         number,
+        settings.clean_text,
     )

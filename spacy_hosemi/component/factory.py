@@ -77,6 +77,7 @@ def make_hosemi(
     model: Model[list[Doc], list[Potentials]],
     objective: Callable[..., Any],
     scope: str,
+    clean_text: bool,
     encoding: str,
     outside: str,
     max_order: int,

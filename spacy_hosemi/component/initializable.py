@@ -10,16 +10,17 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..hierarchy.projection import read_parents
-from ..labels.alignment import labels_of, read_annotations
+from ..labels.alignment import labels_of, read_annotations, with_clean_words
 from ..model.weights.storage import unread
 from ..prediction.thresholds import check_labels
 from ..training.corpus import annotate, read_corpus
 from ..training.data_checks import (
     check_corpus_ends,
     check_fit,
+    check_reach,
     is_init_labels,
     warn_crossing,
-    warn_misaligned,
+    warn_given_tokens,
     warn_unset,
 )
 from .advice import Advice
@@ -60,13 +61,18 @@ class Initializable(Optimizable):
             fit = None
         else:
             check_trainable(self.settings, self.name)
+            check_reach(examples, annotations)
+            warn_given_tokens(examples, nlp)
         if fit is not None:
             self._check_sparse("a fit")
             check_fit(examples, bool(found))
             if is_from_config:
                 check_corpus_ends(nlp, self.name)
-            warn_misaligned(examples, annotations)
         annotate(nlp, examples)
+        facts = training_facts([x.predicted for x in examples], annotations, self.name)
+        if self.reads_clean:
+            trims = self.settings.outside == "none"
+            examples, annotations = with_clean_words(examples, annotations, trims)
         docs = [eg.predicted for eg in examples]
         extractor = unread(self._training.state.extractor)
         warn_unset(extractor, docs)
@@ -81,8 +87,5 @@ class Initializable(Optimizable):
         warn_crossing(examples, annotations, scope)
         args = self.settings.cfg, self.objective, fit
         self._trainer.initialize(corpus, docs, *args)
-        self.facts, self._advice = (
-            training_facts(docs, annotations, self.name),
-            Advice(),
-        )
+        self.facts, self._advice = facts, Advice()
         return fit is not None

@@ -6,18 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from thinc.api import Model
 
 from ..core import Potentials
 from ..errors import Errors
 from ..hierarchy.weights import LevelState
-from ..labels.alignment import read_annotations
+from ..labels.alignment import read_annotations, with_clean_words
+from ..labels.partial import PartialLabels
 from ..model.state import ModelState, Published
 from ..model.weights.families import family_values
 from ..model.weights.shim import Weights
 from ..model.weights.state import Floats, WeightState
 from ..training.corpus import Corpus, read_corpus
+from ..training.data_checks import check_reach
 from .configured import Configured
 
 
@@ -109,10 +112,22 @@ class Optimizable(Configured):
         with self._published.change():
             self._trainer.prune(values, self.settings.cfg)
 
+    def _read(
+        self, examples: Sequence[Example], named: set[str] | None = None
+    ) -> tuple[list[Doc], list[PartialLabels]]:
+        """Documents as features read them, and what is known of each; named: as for
+        `check_reach`."""
+        known = read_annotations(examples, self.settings.incorrect_spans_key)
+        if named is not None:
+            check_reach(examples, known, named)
+        if self.reads_clean:
+            trims = self.settings.outside == "none"
+            examples, known = with_clean_words(examples, known, trims)
+        return [eg.predicted for eg in examples], known
+
     def _corpus(self, examples: Sequence[Example]) -> Corpus:
         """What is segmented, documents or sentences, and what is known of each."""
-        known = read_annotations(examples, self.settings.incorrect_spans_key)
-        docs = [eg.predicted for eg in examples]
+        docs, known = self._read(examples)
         return read_corpus(docs, known, self.schema, self.settings.scope, self.name)
 
     def _check_sparse(self, what: str) -> None:

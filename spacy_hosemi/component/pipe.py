@@ -23,7 +23,7 @@ from ..hierarchy.decoder import make_decoder
 from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
 from ..hierarchy.projection import scored_tree
 from ..hierarchy.tree_trainer import make_trainer
-from ..labels.alignment import labels_of, read_annotations
+from ..labels.alignment import labels_of
 from ..labels.label_schema import LabelSchema
 from ..model.state import Published
 from ..model.tok2vec import set_output
@@ -85,9 +85,9 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         self._configs, self.facts, self._advice = Configs(), None, Advice()
         self.use_labels(())
         self._id = uuid4().hex
-        # Of the last decoder, see `DecodingOptions`. A copy goes on from it.
-        self._number = 0
+        self._number = 0  # of the last decoder; a copy goes on from it
         # A copy of the model that `nlp.resume_training` makes.
+        self._named: set[str] = set()  # labels with spans out of reach
         self._rehearsal_model: Model[list[Doc], list[Potentials]] | None = None
 
     @property
@@ -180,12 +180,11 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
             return losses
         examples = list(examples)
         validate_examples(examples, "HighOrderSemiCRF.update")
-        docs, settings = [eg.predicted for eg in examples], self.settings
-        trainer = self._trainer
+        settings, trainer = self.settings, self._trainer
         with self._published.change():
             if not trainer.is_initialized:
                 raise ValueError(Errors.HS102.format(name=self.name))
-            known = read_annotations(examples, settings.incorrect_spans_key)
+            docs, known = self._read(examples, self._named)
             labels = trainer.schema.projection.labels
             for label in sorted(labels_of(known).difference(labels)):
                 self.add_label(label)
@@ -243,9 +242,10 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         if self._rehearsal_model is None:
             return losses
         scope = self.settings.scope
-        docs = [u.tokens for eg in examples for u in instances(eg.predicted, scope)]
+        docs, _ = self._read([*examples])
+        parts = [u.tokens for doc in docs for u in instances(doc, scope)]
         with self._published.change():
-            losses[self.name] += self._trainer.rehearse(docs, self._rehearsal_model)
+            losses[self.name] += self._trainer.rehearse(parts, self._rehearsal_model)
             if sgd not in (None, False):
                 self.finish_update(sgd)
         return losses

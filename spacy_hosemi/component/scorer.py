@@ -1,15 +1,15 @@
-"""Precision, recall and F1 of entities: as `ner` has them, and by level of a tree."""
+"""Precision, recall and F1 of entities, in all, by label, and by level of a tree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from spacy.scorer import PRFScore, get_ner_prf
+from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..hierarchy.tree import way_up
-from ..labels.alignment import scored_entities
+from ..labels.alignment import is_annotated, scored_entities
 
 
 def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
@@ -20,30 +20,51 @@ def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
 def score_entities(
     examples: Iterable[Example], tree: Mapping[str, str] | None = None, **kwargs: Any
 ) -> dict[str, Any]:
-    """Precision, recall and F1 of entities, exact span and label.
+    """Precision, recall and F1 of entities, exact start, end and label.
+
+    Spans are compared by characters, whatever the tokens of both documents are. An
+    entity of the reference that no tokens of the prediction can form counts as missed;
+    the scorer of `ner` widens predictions to tokens of the reference. Predictions where
+    annotation is missing are neither right nor wrong.
 
     examples (Iterable[Example]): Predicted and reference documents.
     tree (Optional[Mapping[str, str]]): The parent of each label that has one.
-    RETURNS (Dict[str, Any]): As the scorer of `ner`; of labels in a tree also:
+    RETURNS (Dict[str, Any]): As the scorer of `ner`: ents_p, ents_r, ents_f,
+        ents_per_type, None if there is nothing to score; of labels in a tree also:
         ents_by_level: for "1", the top, and each level below p, r and f of spans whose
         labels are the same down to there;
         ents_hierarchical_p, _r, _f: of pairs of a span and a name on the way to its
         label, so that a label that is nearly right counts for a part (Kiritchenko et
         al. 2006).
     """
-    examples = list(examples)
-    scores: dict[str, Any] = get_ner_prf(examples, **kwargs)
-    return {**scores, **_score_levels(examples, tree)} if tree else scores
+    pairs = [scored_entities(example) for example in examples if is_annotated(example)]
+    found, gold = (
+        {(k, *span) for k, of_doc in enumerate(of_docs) for span in of_doc}
+        for of_docs in (zip(*pairs) if pairs else ((), ()))
+    )
+    scores = _score_types(found, gold)
+    return {**scores, **_score_levels((found, gold), tree)} if tree else scores
+
+
+def _score_types(found: set[Any], gold: set[Any]) -> dict[str, Any]:
+    """All entities, and those of each label."""
+    if not found and not gold:
+        return dict.fromkeys(("ents_p", "ents_r", "ents_f", "ents_per_type"))
+    sides: dict[str, tuple[set[Any], set[Any]]] = {}
+    for k, side in enumerate((found, gold)):
+        for entity in side:
+            sides.setdefault(entity[-1], (set(), set()))[k].add(entity)
+    scores: dict[str, Any] = {
+        f"ents_{k}": value for k, value in _prf((found, gold)).items()
+    }
+    per_type = {label: _prf(sides[label]) for label in sorted(sides)}
+    return {**scores, "ents_per_type": per_type}
 
 
 def _score_levels(
-    examples: Iterable[Example], tree: Mapping[str, str]
+    entities: Iterable[set[Any]], tree: Mapping[str, str]
 ) -> dict[str, Any]:
-    pairs = [scored_entities(example) for example in examples]
-    sides = [
-        [(k, i, j, way_up(y, tree)[::-1]) for k, of_doc in side for i, j, y in of_doc]
-        for side in (enumerate(of_docs) for of_docs in zip(*pairs))
-    ]
+    sides = [[(*at, way_up(y, tree)[::-1]) for *at, y in side] for side in entities]
     n_levels = max((len(x) for side in sides for *_, x in side), default=0)
     levels = {
         str(level): _prf({(*at, x[:level][-1]) for *at, x in side} for side in sides)

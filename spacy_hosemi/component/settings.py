@@ -84,6 +84,14 @@ class Settings:
         "What one segmentation covers: the whole document, or one sentence.",
         is_learnt=True,
     )
+    clean_text: bool = _key(
+        Flag(),
+        True,
+        "Whether features read the clean form of each word (NFKC, without invisible "
+        "characters and hyphens at line ends) and step over whitespace. Not with a "
+        "tok2vec, which reads all tokens as they are.",
+        is_learnt=True,
+    )
     encoding: str = _key(
         Choice(ENCODINGS),
         "segments",

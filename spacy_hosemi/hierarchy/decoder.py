@@ -20,6 +20,7 @@ from ..model.span_scorer import NeuralScorer
 from ..model.state import ModelState
 from ..model.weights.potentials import DocScorer
 from ..prediction.answers import spans_above
+from ..prediction.clean_decoder import CleanDecoder
 from ..prediction.decoder import (
     Decoder,
     DecodingOptions,
@@ -56,6 +57,19 @@ def make_decoder(
     before (Optional[Decoder]): The decoder of the previous state; parts that do not
         depend on weights are used again.
     """
+    if not options.clean_text or model.layers:
+        return _make_decoder(state, options, model, before)
+    inner = before.decoder if isinstance(before, CleanDecoder) else None
+    return CleanDecoder(_make_decoder(state, options, model, inner))
+
+
+def _make_decoder(
+    state: ModelState,
+    options: DecodingOptions,
+    model: Model[list[Doc], Any],
+    before: Decoder | None,
+) -> Decoder:
+    """For documents as they are."""
     weights, settings = state.weights, options.hierarchy
     scorer: Scorer = DocScorer(weights)
     if model.layers:

@@ -3,15 +3,24 @@ reads gold."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import numpy as np
-from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
+from spacy.attrs import ENT_IOB, IS_SPACE  # type: ignore[import-not-found]
 from spacy.tokens import Doc
+from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
+from ..features.clean_docs import are_clean, clean_doc
 from .inventory import Span
 from .partial import PartialLabels
+from .whitespace import check_ends
+
+# Start and end in characters, and label.
+Characters = tuple[int, int, str]
+
+Borders = tuple[list[int], list[int]]
 
 
 def read_annotations(
@@ -64,52 +73,141 @@ def labels_of(annotations: Iterable[PartialLabels]) -> set[str]:
     return {label for a in annotations for *_, label in a.required}
 
 
-def count_misaligned(example: Example, annotation: PartialLabels) -> tuple[int, int]:
-    """RETURNS (Tuple[int, int]): The number of reference spans that are not aligned
-    with token borders, and of all."""
-    n_all = len(example.reference.ents)
-    return n_all - len(annotation.required), n_all
+def with_clean_words(
+    examples: Sequence[Example],
+    annotations: Sequence[PartialLabels],
+    trims: bool = False,
+) -> tuple[list[Example], list[PartialLabels]]:
+    """Examples and their annotations by words in a clean form, see `clean_doc`.
+
+    annotations (Sequence[PartialLabels]): From `read_annotations`.
+    trims (bool): Whether spans may begin or end with whitespace, which they lose.
+    RETURNS (Tuple[List[Example], List[PartialLabels]]): Those whose documents are clean
+        are as before. No border of a gold span is within a word.
+    RAISES (ValueError): HS103 a span begins or ends with whitespace.
+    """
+    pairs = [*zip(examples, annotations)]
+    for k, (example, known) in enumerate(pairs):
+        doc = example.predicted
+        if not are_clean([doc])[0]:
+            if not trims:
+                check_ends(known.required, doc)
+            spans = (*known.required, *known.excluded)
+            clean = clean_doc(doc, {i for *both, _ in spans for i in both})
+            other = Example(clean.doc, example.reference)
+            pairs[k] = other, known.of_words(clean)
+    return [x for x, _ in pairs], [known for _, known in pairs]
+
+
+def out_of_reach(example: Example, annotation: PartialLabels) -> list[DocSpan]:
+    """RETURNS (List[Span]): Reference entities that begin or end inside a token of the
+    predicted document.
+
+    annotation (PartialLabels): From `read_annotations`.
+    """
+    ents = example.reference.ents
+    if len(ents) == len(annotation.required):
+        return []
+    (starts, ends), of_reference = _places(example)
+    known = {(starts[i], ends[j - 1], y) for i, j, y in annotation.required}
+    starts, ends = of_reference
+    return [
+        ent
+        for ent in ents
+        if (starts[ent.start], ends[ent.end - 1], ent.label_) not in known
+    ]
+
+
+def given_tokens(example: Example) -> list[str] | None:
+    """RETURNS (Optional[List[str]]): The tokens of a document that came as tokens,
+    without a text: nobody knows the spaces between them."""
+    if not example.reference.has_unknown_spaces:
+        return None
+    return [token.text for token in example.reference]
+
+
+def _places(example: Example) -> tuple[Borders, Borders]:
+    """Where the tokens of the predicted and of the reference document start and end.
+
+    RETURNS (Tuple[Tuple[List[int], List[int]], ..]): For each document starts and ends
+        in characters. If the two texts differ, which they may do in whitespace,
+        whitespace is not counted.
+    """
+    predicted, reference = example.predicted, example.reference
+    if predicted.text == reference.text:
+        return _in_text(predicted), _in_text(reference)
+    return _without_whitespace(predicted), _without_whitespace(reference)
+
+
+def _in_text(doc: Doc) -> Borders:
+    starts = [token.idx for token in doc]
+    return starts, [token.idx + len(token) for token in doc]
+
+
+def _without_whitespace(doc: Doc) -> Borders:
+    sizes = [sum(not c.isspace() for c in token.text) for token in doc]
+    borders = [0, *accumulate(sizes)]
+    return borders[:-1], borders[1:]
+
+
+def compare(
+    example: Example, spans: Iterable[Span]
+) -> tuple[list[Characters | None], list[Characters]]:
+    """Predicted spans and the entities of the reference, character by character: equal
+    spans have the same start, end and label.
+
+    A span within a token of the reference, or across several, stays what it is.
+
+    example (Example): Predicted and reference document.
+    spans (Iterable[Tuple[int, int, str]]): Predicted spans, in tokens.
+    RETURNS (Tuple[List[Optional[Tuple[int, int, str]]], List[Tuple[int, int, str]]]):
+        Both in characters, see `_places`. None for predicted spans with a character
+        whose annotation is missing.
+    """
+    reference = example.reference
+    of_predicted, (starts, ends) = _places(example)
+    gold = [(starts[x.start], ends[x.end - 1], x.label_) for x in reference.ents]
+    missing = [i for i, token in enumerate(reference) if not token.ent_iob]
+    is_missing = np.zeros(ends[-1] + 1 if ends else 1, bool)
+    for i in missing:
+        is_missing[starts[i] : ends[i]] = True
+    starts, ends = of_predicted
+    found: list[Characters | None] = []
+    for i, j, label in spans:
+        start, end = starts[i], ends[j - 1]
+        is_unknown = is_missing[start:end].any() or len(missing) == len(reference)
+        found.append(None if is_unknown else (start, end, label))
+    return found, gold
 
 
 def judge(
     example: Example, spans: Iterable[Span]
 ) -> tuple[list[bool | None], list[str]]:
-    """Whether predicted spans are right, by the rules of spaCy's scorer of entities.
+    """Whether predicted spans are right, see `compare`.
 
     example (Example): Predicted and reference document.
-    spans (Iterable[Tuple[int, int, str]]): Predicted spans.
+    spans (Iterable[Tuple[int, int, str]]): Predicted spans, in tokens.
     RETURNS (Tuple[List[Optional[bool]], List[str]]): Whether each is an entity of the
         reference, None where annotation is missing; the labels of these entities.
     """
-    gold = {(ent.start, ent.end, ent.label_) for ent in example.reference.ents}
-    found = on_reference(example, spans)
-    verdicts = [None if span is None else span in gold for span in found]
-    return verdicts, [ent.label_ for ent in example.reference.ents]
+    found, gold = compare(example, spans)
+    right = {*gold}
+    verdicts = [None if span is None else span in right for span in found]
+    return verdicts, [label for *_, label in gold]
 
 
-def on_reference(example: Example, spans: Iterable[Span]) -> list[Span | None]:
-    """RETURNS (List[Optional[Tuple[int, int, str]]]): Spans of the predicted document
-    on the tokens of the reference; None where annotation is missing."""
-    reference, align = example.reference, example.alignment.x2y
-    found: list[Span | None] = []
-    for start, end, label in spans:
-        places = align[start:end]
-        known = len(places) and all(
-            token.ent_iob for token in reference[places[0] : places[-1] + 1]
-        )
-        found.append((places[0], places[-1] + 1, label) if known else None)
-    return found
-
-
-def scored_entities(example: Example) -> tuple[list[Span], list[Span]]:
+def scored_entities(example: Example) -> tuple[list[Characters], list[Characters]]:
     """RETURNS (Tuple[List[Tuple[int, int, str]], List[Tuple[int, int, str]]]):
-    Predicted entities where annotation is not missing, and reference entities; both in
-    tokens of the reference."""
-    found, gold = (
-        [(ent.start, ent.end, ent.label_) for ent in doc.ents]
-        for doc in (example.predicted, example.reference)
-    )
-    return [span for span in on_reference(example, found) if span is not None], gold
+    Predicted entities where annotation is not missing, and reference entities; see
+    `compare`."""
+    spans = [(ent.start, ent.end, ent.label_) for ent in example.predicted.ents]
+    found, gold = compare(example, spans)
+    return [span for span in found if span is not None], gold
+
+
+def is_annotated(example: Example) -> bool:
+    """Whether the reference has entities, or says that it has none."""
+    return bool(example.reference.has_annotation(ENT_IOB))
 
 
 def make_training_spans(

@@ -18,6 +18,7 @@ from ..errors import Errors
 from .constraints import to_constraints
 from .inventory import LabelInventory, Segment, Span
 from .partial import PartialLabels
+from .whitespace import check_ends
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def make_golds(
         if inventory.outside == "none":
             _check_covered(known, doc)
         else:
-            _check_ends(known.required, doc)
+            check_ends(known.required, doc)
     if inventory.outside == "none":
         annotations = [replace(known, blocked=None) for known in annotations]
     unknown = [known.unknown(len(doc)) for known, doc in zip(annotations, docs)]
@@ -99,13 +100,6 @@ def check_known(
         for start, end, label in {*known.required}.intersection(known.excluded):
             text = doc[start:end].text
             raise ValueError(Errors.HS094.format(text=text, label=label, name=name))
-
-
-def _check_ends(spans: Iterable[Span], doc: Doc) -> None:
-    for start, end, label in spans:
-        if doc[start].is_space or doc[end - 1].is_space:
-            text = doc[start:end].text
-            raise ValueError(Errors.HS103.format(text=text, label=label))
 
 
 def _check_covered(known: PartialLabels, doc: Doc) -> None:

@@ -11,6 +11,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from ..features.clean_docs import CleanDoc
 from .inventory import Span
 
 Bools = NDArray[np.bool_]
@@ -94,6 +95,25 @@ class PartialLabels:
             None if blocked is None else blocked[start:end],
             borders,
         )
+
+    def of_words(self, clean: CleanDoc) -> PartialLabels:
+        """RETURNS (PartialLabels): What is known of the words of a clean document, from
+        what is known of its tokens. A word is blocked if one of its tokens is."""
+        blocked = self.blocked
+        if blocked is not None:
+            pairs = zip(clean.starts, clean.ends)
+            of_words = [bool(blocked[i:j].any()) for i, j in pairs]
+            blocked = np.array(of_words, np.bool_)
+        borders = self.borders
+        if borders is not None:
+            ends = np.array(clean.ends, np.intp)
+            borders = np.unique(np.searchsorted(ends, borders, side="right"))
+            borders = borders[(borders > 0) & (borders < len(ends))]
+        required, excluded = (
+            tuple(span for one in some if (span := clean.to_words(one)))
+            for some in (self.required, self.excluded)
+        )
+        return PartialLabels(required, excluded, blocked, borders)
 
     @cached_property
     def _required_starts(self) -> list[int]:

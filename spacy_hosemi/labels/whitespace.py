@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
+from ..errors import Errors
 from .inventory import LabelInventory, Segment, Span
 
 
@@ -58,3 +59,11 @@ def before_trimming(span: Span, doc: Doc) -> Iterator[Span]:
     for start in range(first, span[0] + 1):
         for end in range(span[1], last + 1):
             yield start, end, label
+
+
+def check_ends(spans: Iterable[Span], doc: Doc) -> None:
+    """RAISES (ValueError): HS103 a span begins or ends with whitespace."""
+    for start, end, label in spans:
+        if doc[start].is_space or doc[end - 1].is_space:
+            text = doc[start:end].text
+            raise ValueError(Errors.HS103.format(text=text, label=label))

@@ -59,6 +59,7 @@ class DecodingOptions(NamedTuple):
     hierarchy (Any): Settings of a label tree.
     number (int): Of the state and of the options that probabilities depend on, as
         records have it.
+    clean_text (bool): Whether documents are read by their words in a clean form.
     """
 
     name: str
@@ -74,6 +75,7 @@ class DecodingOptions(NamedTuple):
     has_whole: bool = False
     hierarchy: Any = None
     number: int = 0
+    clean_text: bool = False
 
     def deciding(self) -> tuple[Any, ...]:
         """RETURNS (Tuple): The options that probabilities depend on."""

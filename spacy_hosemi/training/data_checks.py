@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import chain
+from itertools import accumulate, chain, islice
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
 from ..core import PatternAutomaton, Potentials, viterbi
@@ -17,10 +19,14 @@ from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.attributes import SET_BY_COMPONENTS
 from ..features.instances import instances
-from ..labels.alignment import count_misaligned
+from ..labels.alignment import given_tokens, out_of_reach
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
 from .objectives import breaks_rules
+
+# Of so many documents given tokens are compared with those of the tokenizer, and more
+# other ones than these are said: apostrophes and the like differ anywhere.
+N_COMPARED, MIN_OTHER, MAX_OTHER = 200, 50, 0.02
 
 
 def check_fit(examples: Sequence[Example], has_spans: bool) -> None:
@@ -38,14 +44,74 @@ def check_corpus_ends(nlp: Language | None, name: str) -> None:
         raise ValueError(Errors.HS052.format(name=name))
 
 
-def warn_misaligned(
-    examples: Iterable[Example], annotations: Iterable[PartialLabels]
+def check_reach(
+    examples: Sequence[Example],
+    annotations: Sequence[PartialLabels],
+    named: set[str] | None = None,
 ) -> None:
-    """WARNS (UserWarning): HSW01 spans are not aligned with token borders."""
-    counts = [count_misaligned(*pair) for pair in zip(examples, annotations)]
-    found, total = (sum(some) for some in zip(*counts))
-    if found > 0:
-        warnings.warn(Warnings.HSW01.format(found=found, total=total), stacklevel=3)
+    """Gold spans that begin or end inside a token: nothing can be learnt from them, nor
+    can they be predicted.
+
+    named (Optional[Set[str]]): Labels that were named before; new ones are added.
+        Given, there is no error.
+    WARNS (UserWarning): HSW01 by label, with their number and examples.
+    RAISES (ValueError): HS156 no span of a label can be reached.
+    """
+    missed: dict[str, list[DocSpan]] = {}
+    for pair in zip(examples, annotations):
+        for span in out_of_reach(*pair):
+            missed.setdefault(span.label_, []).append(span)
+    new = {*missed} - (named or set())
+    if not new:
+        return
+    within = Counter(y for known in annotations for *_, y in known.required)
+    lost = [label for label in missed if not within[label]]
+    if named is None and lost:
+        shown = _quoted(missed[lost[0]])
+        message = Errors.HS156.format(label=lost[0], text=shown, all=lost)
+        raise ValueError(message)
+    if named is not None:
+        named.update(new)
+    texts = [
+        f"{label}: {len(some)} of {len(some) + within[label]}, such as {_quoted(some)}"
+        for label, some in missed.items()
+    ]
+    found = sum(map(len, missed.values()))
+    message = Warnings.HSW01.format(
+        found=found, total=found + within.total(), labels="; ".join(texts)
+    )
+    warnings.warn(message, stacklevel=3)
+
+
+def _quoted(spans: Sequence[DocSpan]) -> str:
+    """Up to three spans, each with the token or tokens in which it lies."""
+    return ", ".join(repr(span.text[:40]) for span in spans[:3])
+
+
+def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None:
+    """WARNS (UserWarning): HSW12 the tokens of the corpus are not those that the
+    tokenizer of the pipeline makes of its texts."""
+    n_tokens = n_other = 0
+    shown = None
+    for example in islice(examples, N_COMPARED):
+        words = given_tokens(example)
+        if nlp is None or words is None:
+            continue
+        words = [word for word in words if not word.isspace()]
+        text = " ".join(words)
+        made = {(x.idx, x.text) for x in nlp.make_doc(text)}
+        starts = accumulate((len(word) + 1 for word in words), initial=0)
+        other = [pair for pair in zip(starts, words) if pair not in made]
+        n_tokens += len(words)
+        n_other += len(other)
+        if other and shown is None:
+            start, shown = other[0]
+            pieces = sorted(x for x in made if start <= x[0] < start + len(shown))
+            as_read = [text for _, text in pieces]
+    if shown is not None and n_other > max(MIN_OTHER, MAX_OTHER * n_tokens):
+        share = 100 * n_other / n_tokens
+        message = Warnings.HSW12.format(share=share, given=shown, made=as_read)
+        warnings.warn(message, stacklevel=3)
 
 
 def warn_crossing(

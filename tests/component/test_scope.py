@@ -151,7 +151,7 @@ def test_losses_and_gradients_are_those_of_the_sentences(config, sentences):
 
 
 def test_online_steps_are_those_of_the_sentences():
-    whole, alone = initialized()
+    whole, alone = initialized(clean_text=False)
     together = [joined(sentences, whole.vocab) for sentences in CORPUS]
     parts = [eg for sentences in CORPUS for eg in apart(sentences, alone.vocab)]
     for _ in range(3):
@@ -170,7 +170,7 @@ def test_online_steps_are_those_of_the_sentences():
 
 
 def test_marginals_are_those_of_the_sentences_together():
-    whole, alone = initialized(explicit_length=2)
+    whole, alone = initialized(explicit_length=2, clean_text=False)
     for sentences in (*CORPUS, [[("a", "")]], [[("b", ""), ("c", "")], [("a", "")]]):
         doc = joined(sentences, whole.vocab).predicted
         found = whole.marginals(doc)

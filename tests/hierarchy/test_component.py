@@ -542,9 +542,10 @@ def test_without_a_fit_nothing_is_predicted():
     assert pipe(make_doc(nlp, "Ada")).ents == ()
 
 
-def test_whitespace_where_nothing_is_outside():
-    """It counts as missing there, and is part of some span."""
-    nlp = make_nlp(hierarchy=TREE, outside="none")
+@pytest.mark.parametrize("clean_text", [False, True])
+def test_whitespace_where_nothing_is_outside(clean_text):
+    """It counts as missing there, and is part of some span if features read it."""
+    nlp = make_nlp(hierarchy=TREE, outside="none", clean_text=clean_text)
     words = ["Ada", "\n", "Mary", "Acme"]
     tags = ["B-PER/first", "O", "B-PER/last", "B-ORG"]
     doc, reference = make_doc(nlp, *words), make_doc(nlp, *words, ents=tags)
@@ -553,7 +554,7 @@ def test_whitespace_where_nothing_is_outside():
     pipe.initialize(lambda: [Example(doc, reference)], nlp=nlp, fit=fit)
     found = pipe(make_doc(nlp, *words)).ents
     assert [ent.label_ for ent in found if not ent[0].is_space][-1] == "ORG"
-    assert sum(map(len, found)) == len(words)
+    assert sum(map(len, found)) == len(words) - clean_text
 
 
 def test_run_twice(trained):

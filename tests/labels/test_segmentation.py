@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hosemi.core import PatternAutomaton, Potentials, log_partition
-from spacy_hosemi.labels.alignment import count_misaligned, read_annotations
+from spacy_hosemi.labels.alignment import out_of_reach, read_annotations
 from spacy_hosemi.labels.constraints import borders_of, to_constraints
 from spacy_hosemi.labels.gold import check_known, make_golds
 from spacy_hosemi.labels.inventory import ENCODINGS, LabelInventory
@@ -106,12 +106,13 @@ def test_missing_whitespace_stays_missing():
     assert read_biluo(words, ["O", "-", "-", "-"]) == ([], [1, 2, 3])
 
 
-def test_count_misaligned():
+def test_out_of_reach():
     reference = Doc(NLP.vocab, words=list("abcd"), spaces=[False] * 4)
     reference.set_ents([Span(reference, 0, 1, "A"), Span(reference, 2, 3, "A")])
     doc = Doc(NLP.vocab, words=["a", "b", "cd"], spaces=[False] * 3)
     example = Example(doc, reference)
-    assert count_misaligned(example, *read_annotations([example])) == (1, 2)
+    (missed,) = out_of_reach(example, *read_annotations([example]))
+    assert (missed.start, missed.text) == (2, "c")
 
 
 # --- gold -------------------------------------------------------------------------

@@ -1,0 +1,286 @@
+"""How much dirt in the text costs: what a PDF, a web page or a font leaves in it.
+
+    python benchmarks/dirty_text.py corpus
+    python benchmarks/dirty_text.py ../data/anystyle --only "no dirt" ligatures
+    python benchmarks/dirty_text.py corpus --tokenizer spacy --raw
+
+A component with the default settings is trained on clean texts, by `hosemi.fit`, and
+then reads test.jsonl (with --dev, dev.jsonl) as it is and with each kind of dirt. Where
+the data have tokens, the text is the tokens with a space between them. F1 is that of
+spans, records the share of documents in which all spans are right; both are compared
+with the gold character by character, in per cent. "glued" are references as Vancouver
+style has them, 1950;59(236):433-460, made of the corpus of this project: publications
+that no training document has.
+
+--raw trains with clean_text = false, --tokenizer spacy with spaCy's tokenizer: what
+both together give is what there was before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import harness
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.tokens import Span as DocSpan
+from spacy.training import Example
+
+from spacy_hosemi import use_field_tokenizer
+
+Span = tuple[int, int, str]
+Marked = tuple[str, list[Span]]
+
+# What stands before a character, the character itself, and what stands after it.
+Piece = tuple[str, str, str]
+
+
+def dirtied(
+    marked: Marked, dirt: Callable[[str, random.Random], list[Piece]]
+) -> Marked:
+    """A text with dirt. Spans move with their first and last character; what the dirt
+    puts before the first or after the last one is outside.
+
+    dirt (Callable): Gives the pieces of a text, one for each character.
+    """
+    text, spans = marked
+    pieces = dirt(text, random.Random(text))
+    starts, ends, parts, size = [], [], [], 0
+    for before, character, after in pieces:
+        starts.append(size + len(before))
+        ends.append(size + len(before) + len(character))
+        size += len(before) + len(character) + len(after)
+        parts.append(before + character + after)
+    # Of a ligature the later characters are empty: it ends where it began.
+    return "".join(parts), [(starts[i], ends[j - 1], y) for i, j, y in spans]
+
+
+def replacing(old: str, new: str) -> Callable[[str, random.Random], list[Piece]]:
+    """Another character in the place of one."""
+    return lambda text, _: [("", new if c == old else c, "") for c in text]
+
+
+def _new_lines(text: str, _: random.Random) -> list[Piece]:
+    """Lines of at most 60 characters, where there are spaces."""
+    found, size = [], 0
+    for word in text.split(" "):
+        if found:
+            is_long = size + 1 + len(word) > 60
+            found.append(("", "\n" if is_long else " ", ""))
+            size = 0 if is_long else size + 1
+        found += [("", c, "") for c in word]
+        size += len(word)
+    return found
+
+
+def _hyphens(text: str, _: random.Random) -> list[Piece]:
+    """A word divided after each 60 characters, the next one that has two lower-case
+    letters on each side."""
+    found, column = [], 0
+    for k, c in enumerate(text):
+        column += 1
+        around = text[max(k - 1, 0) : k + 3]
+        is_within = len(around) == 4 and around.isalpha() and around.islower()
+        is_end = column >= 60 and is_within
+        found.append(("", c, "-\n" if is_end else ""))
+        column = 0 if is_end else column
+    return found
+
+
+def _within_words(sign: str) -> Callable[[str, random.Random], list[Piece]]:
+    """A character that is not seen between every tenth pair of letters or so."""
+
+    def add(text: str, rng: random.Random) -> list[Piece]:
+        return [
+            ("", c, sign if text[k : k + 2].isalpha() and rng.random() < 0.1 else "")
+            if len(text[k : k + 2]) == 2
+            else ("", c, "")
+            for k, c in enumerate(text)
+        ]
+
+    return add
+
+
+def _around_words(
+    before: str, after: str
+) -> Callable[[str, random.Random], list[Piece]]:
+    """Characters that are not seen around every third word or so."""
+
+    def add(text: str, rng: random.Random) -> list[Piece]:
+        found = []
+        is_marked = False
+        for k, c in enumerate(text):
+            is_start = c != " " and (k == 0 or text[k - 1] == " ")
+            is_end = c != " " and text[k + 1 : k + 2] in (" ", "")
+            is_marked = rng.random() < 0.3 if is_start else is_marked
+            found.append(
+                (
+                    before if is_start and is_marked else "",
+                    c,
+                    after if is_end and is_marked else "",
+                )
+            )
+        return found
+
+    return add
+
+
+def _bom(text: str, _: random.Random) -> list[Piece]:
+    return [("\ufeff" if k == 0 else "", c, "") for k, c in enumerate(text)]
+
+
+def _ligatures(text: str, _: random.Random) -> list[Piece]:
+    found = [("", c, "") for c in text]
+    for letters, sign in (("ffi", "ﬃ"), ("ff", "ﬀ"), ("fi", "ﬁ"), ("fl", "ﬂ")):
+        start = text.find(letters)
+        while start >= 0:
+            if all(found[start + k][1] == c for k, c in enumerate(letters)):
+                found[start] = ("", sign, "")
+                for k in range(1, len(letters)):
+                    found[start + k] = ("", "", "")
+            start = text.find(letters, start + 1)
+    return found
+
+
+def _full_width(text: str, _: random.Random) -> list[Piece]:
+    return [("", chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c, "") for c in text]
+
+
+def _decomposed(text: str, _: random.Random) -> list[Piece]:
+    return [("", unicodedata.normalize("NFD", c), "") for c in text]
+
+
+DIRT: dict[str, Callable[[str, random.Random], list[Piece]]] = {
+    "no dirt": lambda text, _: [("", c, "") for c in text],
+    "double spaces": replacing(" ", "  "),
+    "lines of 60 characters": _new_lines,
+    "words divided at line ends": _hyphens,
+    "no-break spaces": replacing(" ", "\xa0"),
+    "tabs": replacing(" ", "\t"),
+    "soft hyphens": _within_words("\xad"),
+    "zero-width spaces": _within_words("\u200b"),
+    "marks of direction": _around_words("\u200e", "\u200f"),
+    "byte order mark": _bom,
+    "ligatures": _ligatures,
+    "full width": _full_width,
+    "decomposed accents": _decomposed,
+}
+
+
+def read_marked(path: Path) -> list[Marked]:
+    """RETURNS (List[Tuple[str, List[Span]]]): Texts with spans in characters."""
+    found = []
+    for line in harness.read_lines(path):
+        record = json.loads(line)
+        if "text" in record:
+            spans = [(i, j, label) for i, j, label in record["spans"]]
+            found.append((record["text"], spans))
+            continue
+        words = record["tokens"]
+        ends = []
+        for word in words:
+            ends.append((ends[-1] + 1 if ends else 0) + len(word))
+        starts = [end - len(word) for word, end in zip(words, ends)]
+        spans = [(starts[i], ends[j - 1], label) for i, j, label in record["spans"]]
+        found.append((" ".join(words), spans))
+    return found
+
+
+def glued(n_most: int = 150) -> list[Marked]:
+    """References to articles in Vancouver style, without spaces after the date."""
+    sys.path.insert(0, str(harness.ROOT / "corpus"))
+    import make
+
+    splits = make.divide(
+        make.read(harness.ROOT / "corpus" / "publications.jsonl"), random.Random(1)
+    )
+    known = {
+        json.loads(x)["publication"]
+        for x in harness.read_lines(harness.ROOT / "corpus" / "train.jsonl")
+    }
+    pubs = [pub for pubs in splits.values() for pub in pubs]
+    pubs = [pub for pub in pubs if pub["kind"] == "article" and pub["id"] not in known]
+    found = []
+    for pub in pubs[:n_most]:
+        record = make.render(pub, "vancouver", random.Random(pub["id"]))
+        found.append(_without_spaces(record["text"], record["spans"]))
+    return found
+
+
+def _without_spaces(text: str, spans: Iterable[Sequence[Any]]) -> Marked:
+    first = min(i for i, _, label in spans if label == "date")
+    pieces = [
+        ("", "" if c == " " and k > first and text[k - 1] in ";:" else c, "")
+        for k, c in enumerate(text)
+    ]
+    return dirtied((text, [(i, j, y) for i, j, y in spans]), lambda *_: pieces)
+
+
+def make_examples(nlp: Language, docs: Iterable[Marked]) -> list[Example]:
+    """RETURNS (List[Example]): The reference has its spans, whatever the tokenizer of
+    the pipeline does."""
+    found = []
+    for text, spans in docs:
+        reference = Doc(nlp.vocab, [*text], [False] * len(text))
+        reference.ents = [DocSpan(reference, *span) for span in spans]
+        found.append(Example(nlp.make_doc(text), reference))
+    return found
+
+
+def measure_texts(nlp: Language, docs: Sequence[Marked]) -> tuple[float, float]:
+    """RETURNS (Tuple[float, float]): F1 of spans and share of exact records."""
+    pairs = []
+    for doc, (_, spans) in zip(nlp.pipe(text for text, _ in docs), docs):
+        found = {(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents}
+        pairs.append((found, {*spans}))
+    f1 = harness.f1(*zip(*pairs))
+    return f1, 100 * sum(x == y for x, y in pairs) / len(pairs)
+
+
+def train(args: argparse.Namespace, docs: Sequence[Marked]) -> Language:
+    nlp = spacy.blank(args.lang)
+    if args.tokenizer == "field":
+        use_field_tokenizer(nlp)
+    pipe = nlp.add_pipe("hosemi", config={"clean_text": not args.raw})
+    pipe.fit(make_examples(nlp, docs), nlp=nlp, progress=False)
+    return nlp
+
+
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    nlp = train(args, read_marked(args.data / "train.jsonl"))
+    docs = read_marked(args.data / ("dev.jsonl" if args.dev else "test.jsonl"))
+    rows, clean = [], None
+    for name in args.only or DIRT:
+        found = measure_texts(nlp, [dirtied(doc, DIRT[name]) for doc in docs])
+        clean = clean or found
+        rows.append([name, *found, found[0] - clean[0]])
+    if args.data.resolve() == (harness.ROOT / "corpus").resolve():
+        more = glued()
+        rows.append([f"glued ({len(more)} others)", *measure_texts(nlp, more), 0.0])
+    columns = ["dirt", "F1|.2f", "records|.2f", "F1, difference|+.2f"]
+    about = f"Tokenizer: {args.tokenizer}; clean_text = {not args.raw}."
+    harness.report(
+        args, "Dirt in texts", about, harness.table(columns, rows), rows=rows
+    )
+
+
+def main() -> int:
+    parser = harness.make_parser(__doc__, "data", "--json")
+    parser.add_argument("--dev", action="store_true", help="read dev, not test")
+    parser.add_argument("--lang", default="en", help="of the pipeline")
+    parser.add_argument("--tokenizer", choices=("field", "spacy"), default="field")
+    parser.add_argument("--raw", action="store_true", help="clean_text = false")
+    parser.add_argument("--only", nargs="+", choices=DIRT, metavar="KIND")
+    return harness.run(parser.parse_args(), measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

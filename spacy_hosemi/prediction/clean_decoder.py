@@ -1,0 +1,209 @@
+"""Decodes documents by their words in a clean form, see `features.clean_docs`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..core.parallel.coroutines import Steps
+from ..features.clean_docs import CleanDoc, are_clean, clean_doc
+from ..features.instances import Instance
+from ..labels.inventory import OUTSIDE, Span
+from ..labels.partial import NOTHING, PartialLabels
+from .decoder import Decoder, Prediction
+from .existing_entities import read_existing
+from .posterior import InstancePosterior, Option, Path, Posterior
+
+
+class CleanDecoder(Decoder):
+    """Another decoder, which sees clean documents alone.
+
+    decoder (Decoder): Decodes them. A document that is clean is given to it as it is.
+    """
+
+    def __init__(self, decoder: Decoder) -> None:
+        self.state, self.options = decoder.state, decoder.options
+        self.decoder = decoder
+
+    def steps(
+        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
+    ) -> Steps[list[Prediction]]:
+        """See `Decoder`."""
+        is_clean = are_clean(docs)
+        if all(is_clean):
+            return (yield from self.decoder.steps(docs, corrections))
+        cleaned = [
+            None if known else self.clean(doc, corrections)
+            for doc, known in zip(docs, is_clean)
+        ]
+        read = [one.doc if one else doc for one, doc in zip(cleaned, docs)]
+        if corrections and cleaned[0]:
+            corrections = corrections.of_words(cleaned[0])
+        found = yield from self.decoder.steps(read, corrections)
+        return [
+            _in_tokens(prediction, one) if one else prediction
+            for prediction, one in zip(found, cleaned)
+        ]
+
+    def posterior(self, doc: Doc) -> Posterior:
+        """See `Decoder`."""
+        if are_clean([doc])[0]:
+            return self.decoder.posterior(doc)
+        clean = self.clean(doc)
+        return CleanPosterior(self.decoder.posterior(clean.doc), clean)
+
+    def clean(self, doc: Doc, corrections: PartialLabels | None = None) -> CleanDoc:
+        """RETURNS (CleanDoc): With existing entities; these and the spans of a user are
+        not within words."""
+        existing = read_existing(doc, self.options.name) or NOTHING
+        ents = list(existing.required)
+        if (blocked := existing.outside()) is not None:
+            # As entities that the model does not know.
+            ents += [(i, i + 1, OUTSIDE) for i in np.flatnonzero(blocked).tolist()]
+        spans = [*ents]
+        if corrections:
+            spans += [*corrections.required, *corrections.excluded]  # type: ignore[list-item]
+        borders = {i for start, end, _ in spans for i in (start, end)}
+        return clean_doc(doc, borders, sorted(ents))
+
+
+def _in_tokens(prediction: Prediction, clean: CleanDoc) -> Prediction:
+    """A prediction for words as one for tokens. Its confidences are computed at once:
+    what could compute them later knows the words alone."""
+    scores, paths, posterior = prediction.scores, prediction.paths, prediction.posterior
+    if scores is None and posterior is not None:
+        found = posterior.paths(prediction.spans)
+        paths = [path or () for path in found] if paths is not None else None
+        scores = [float(path[-1][1] or 0.0) if path else 0.0 for path in found]
+    listed = prediction.listed
+    if listed is not None:
+        listed = [(clean.to_tokens(span), p) for span, p in listed]
+    spans = [*map(clean.to_tokens, prediction.spans)]
+    return Prediction(spans, scores, listed, paths)
+
+
+@dataclass(frozen=True)
+class CleanPosterior:
+    """See `Posterior`; spans are in tokens, probabilities are of words.
+
+    posterior (Posterior): Of the clean document.
+    clean (CleanDoc): That document.
+    """
+
+    posterior: Posterior
+    clean: CleanDoc
+
+    def check(self) -> None:
+        """See `Posterior`."""
+        self.posterior.check()
+
+    def instances(self) -> list[CleanInstance]:
+        """See `Posterior`."""
+        return [CleanInstance(x, self.clean) for x in self.posterior.instances()]
+
+    def paths(self, spans: Sequence[Span]) -> list[Path | None]:
+        """See `Posterior`."""
+        words = [self.clean.to_words(span) for span in spans]
+        known = [span for span in words if span]
+        found = iter(self.posterior.paths(known))
+        return [next(found) if span else None for span in words]
+
+    def marginals(self) -> Any:
+        """See `Posterior`."""
+        return CleanMarginals(self.posterior.marginals(), self.clean)
+
+
+@dataclass(frozen=True)
+class CleanInstance:
+    """See `InstancePosterior`.
+
+    words (InstancePosterior): Of the words of a clean document.
+    clean (CleanDoc): That document.
+    """
+
+    words: InstancePosterior
+    clean: CleanDoc
+
+    @property
+    def instance(self) -> Instance:
+        """From its first to its last word, in tokens."""
+        instance, clean = self.words.instance, self.clean
+        start = clean.starts[instance.start]
+        n_tokens = clean.ends[instance.end - 1] - start
+        return Instance(cast(Doc, range(n_tokens)), start)
+
+    def most_probable(self, k: int) -> list[Option]:
+        """See `InstancePosterior`."""
+        return [
+            (log_prob, tuple(map(self.clean.to_tokens, spans)))
+            for log_prob, spans in self.words.most_probable(k)
+        ]
+
+    def entropy(self) -> float:
+        """See `InstancePosterior`."""
+        return self.words.entropy()
+
+    def spans_above(self, p: float) -> list[tuple[Span, float]]:
+        """See `InstancePosterior`."""
+        found = self.words.spans_above(p)
+        return [(self.clean.to_tokens(span), q) for span, q in found]
+
+    def confidences(self, spans: Sequence[Span]) -> list[float]:
+        """See `InstancePosterior`."""
+        words = [self.clean.to_words(span) for span in spans]
+        found = iter(self.words.confidences([span for span in words if span]))
+        return [next(found) if span else 0.0 for span in words]
+
+
+class CleanMarginals:
+    """The marginals of the words of a document, by its tokens.
+
+    A token between two words, such as whitespace, is covered by a segment that has
+    both; otherwise it is outside.
+
+    words (Marginals): Of W words, see `HighOrderSemiCRF.marginals`.
+    clean (CleanDoc): Of n tokens.
+
+    log_z (float), gradient (Potentials): Those of the words, see `Marginals`.
+    """
+
+    def __init__(self, words: Any, clean: CleanDoc) -> None:
+        self.words, self._clean = words, clean
+        self.log_z, self.gradient = words.log_z, words.gradient
+
+    @cached_property
+    def tokens(self) -> Any:
+        """RETURNS (float64 [n, L]): P(token covered by label)."""
+        of_words = self.words.tokens
+        found = np.zeros((self._clean.n_tokens, of_words.shape[1]))
+        ends = getattr(self.gradient, "end", of_words)
+        at = 0
+        for k, (start, end) in enumerate(zip(self._clean.starts, self._clean.ends)):
+            if k:
+                goes_on = np.maximum(of_words[k - 1] - ends[k - 1][: found.shape[1]], 0)
+                found[at:start] = goes_on
+            found[start:end] = of_words[k]
+            at = end
+        # P(label k at a word) - P(a segment of it ends there) = P(it goes on).
+        found[:, 0] += 1.0 - found.sum(axis=1)
+        return found
+
+    def segment(self, start: int, end: int, label: int) -> float:
+        """Probability of exactly this segment of tokens; 0 if it begins or ends between
+        words."""
+        words = self._clean.to_words((start, end, label))
+        if words is None or self._clean.to_tokens(words) != (start, end, label):
+            return 0.0
+        return float(self.words.segment(*words))
+
+    def segments_above(self, p: float) -> list[tuple[int, int, int, float]]:
+        """All segments with at least a given probability, in tokens."""
+        return [
+            (*self._clean.to_tokens((i, j, y)), q)
+            for i, j, y, q in self.words.segments_above(p)
+        ]

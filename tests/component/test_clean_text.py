@@ -1,0 +1,262 @@
+"""With clean_text predictions are those of the clean text, whatever the dirt."""
+
+import sys
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_hosemi import FieldTokenizer
+from spacy_hosemi.text.clean import clean_word
+
+from ..conftest import ROOT
+from ..helpers import lbfgs, make_nlp, triples
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from dirty_text import DIRT, dirtied
+
+NLP = spacy.blank("en")
+NLP.tokenizer = FieldTokenizer(NLP.vocab)
+TEXTS = [
+    "Ada Lovelace met Charles in official London 1843.",
+    "In Paris, Mary Shelley and Percy offered fiddles.",
+    "Charles (Ada 2) went to florid Paris and London.",
+]
+SPANS = [
+    [(0, 12, "PER"), (17, 24, "PER"), (37, 43, "LOC")],
+    [(3, 8, "LOC"), (10, 22, "PER"), (27, 32, "PER")],
+    [(0, 7, "PER"), (9, 12, "PER"), (31, 36, "LOC"), (41, 47, "LOC")],
+]
+PAIRS = [*zip(TEXTS, SPANS)]
+TREE = {"@misc": "spacy_hosemi.hierarchy.v1"}
+
+CONFIGS = [
+    {},
+    {"decoding": "mbr"},
+    {"encoding": "BIO"},
+    {"encoding": "IO"},
+    {"scope": "sents"},
+    {"collective": 0.5, "confidence": True},
+    {"hierarchy": TREE},
+    {"hierarchy": {**TREE, "exact_up_to": 0}},
+    {"spans_key": "all", "spans_threshold": 0.01},
+]
+
+
+def set_starts(doc):
+    """A sentence ends after each comma."""
+    for token in doc:
+        before = [x.text for x in doc[: token.i] if clean_word(x.text)]
+        token.is_sent_start = not before or before[-1] in ",，"
+    return doc
+
+
+def example(text, spans, scope="doc"):
+    doc = NLP.make_doc(text)
+    if scope == "sents":
+        set_starts(doc)
+    return Example.from_dict(doc, {"entities": spans})
+
+
+def make_pipe(**config):
+    nlp = make_nlp(max_order=1, **config)
+    pipe = nlp.get_pipe("hosemi")
+    scope = config.get("scope", "doc")
+    examples = [example(*pair, scope) for pair in PAIRS]
+    fit = spacy.registry.resolve({"fit": lbfgs(max_iter=15)})["fit"]
+    pipe.initialize(lambda: examples, nlp=nlp, fit=fit)
+    return pipe
+
+
+PIPES = {}
+
+
+@pytest.fixture(params=CONFIGS, ids=str)
+def pipe(request):
+    key = str(request.param)
+    if key not in PIPES:
+        PIPES[key] = make_pipe(**request.param)
+    return PIPES[key]
+
+
+def moved(pair, name):
+    """The characters of dirty text that each character of the clean one became."""
+    text, _ = pair
+    places = [(i, i + 1, "") for i in range(len(text))]
+    dirty, found = dirtied((text, places), DIRT[name])
+    return dirty, found
+
+
+def read(pipe, text):
+    doc = NLP.make_doc(text)
+    return set_starts(doc) if pipe.scope == "sents" else doc
+
+
+def in_characters(doc, spans):
+    return [(doc[i].idx, doc[j - 1].idx + len(doc[j - 1]), y) for i, j, y in spans]
+
+
+def ents(doc):
+    return [(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents]
+
+
+@pytest.mark.parametrize("name", DIRT)
+def test_predictions(pipe, name):
+    for pair in PAIRS:
+        dirty, places = moved(pair, name)
+        clean_doc, doc = pipe(read(pipe, pair[0])), pipe(read(pipe, dirty))
+        assert doc.text == dirty
+        assert ents(doc) == [
+            (places[i][0], places[j - 1][1], label) for i, j, label in ents(clean_doc)
+        ]
+        assert clean_doc.ents
+        p, q = ([x._.confidence for x in d.ents] for d in (clean_doc, doc))
+        assert q == pytest.approx(p, abs=1e-9)
+        p, q = ([x._.label_path for x in d.ents] for d in (clean_doc, doc))
+        assert [[x for x, _ in path] for path in q] == [
+            [x for x, _ in path] for path in p
+        ]
+        if pipe.spans_key:
+            groups = [d.spans[pipe.spans_key] for d in (clean_doc, doc)]
+            scores = [[*group.attrs["scores"]] for group in groups]
+            assert scores[1] == pytest.approx(scores[0], abs=1e-6)
+            assert len(groups[0]) > len(clean_doc.ents)
+
+
+@pytest.mark.parametrize("name", ["double spaces", "words divided at line ends"])
+def test_other_answers(pipe, name):
+    for pair in PAIRS:
+        dirty, places = moved(pair, name)
+        clean_doc, doc = read(pipe, pair[0]), read(pipe, dirty)
+        assert pipe.entropy(doc) == pytest.approx(pipe.entropy(clean_doc))
+        for one, other in zip(pipe.kbest(clean_doc, 3), pipe.kbest(doc, 3)):
+            assert other.log_probability == pytest.approx(one.log_probability)
+            assert in_characters(doc, other.spans) == [
+                (places[i][0], places[j - 1][1], y)
+                for i, j, y in in_characters(clean_doc, one.spans)
+            ]
+        rows, other_rows = pipe.to_rows(clean_doc, 2), pipe.to_rows(doc, 2)
+        for key in ("confidence", "probability"):
+            expected = [row[key] for row in rows]
+            assert [row[key] for row in other_rows] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("outside", ["run", "token"])
+def test_marginals(outside):
+    """As summed over all segmentations of the words; whitespace is covered by a segment
+    around it."""
+    pipe = make_pipe(outside=outside)
+    doc = NLP.make_doc("\nAda  met\nCharles\n")
+    found = pipe.marginals(doc)
+    expected = np.zeros((len(doc), 3))
+    everything = pipe.kbest(doc, 1000)
+    for one in everything:
+        covered = np.zeros(len(doc), int)
+        for start, end, label in one.spans:
+            covered[start:end] = 1 + pipe.labels.index(label)
+        expected[range(len(doc)), covered] += one.probability
+    np.testing.assert_allclose(found.tokens, expected, atol=1e-9)
+    assert found.log_z == pipe.marginals(NLP.make_doc("Ada met Charles")).log_z
+    for i in range(len(doc)):
+        for j in range(i + 1, len(doc) + 1):
+            span = (i, j, pipe.labels[0])
+            p = sum(one.probability for one in everything if span in one.spans)
+            assert found.segment(i, j, 1) == pytest.approx(p, abs=1e-9)
+    above = {(i, j, y): p for i, j, y, p in found.segments_above(0.05) if y}
+    assert above and all(found.segment(*x) == pytest.approx(above[x]) for x in above)
+
+
+def test_features(pipe):
+    clean_doc, doc = read(pipe, "Ada met Charles."), read(pipe, "Ada \n  met\nCharles.")
+    clean = iter(pipe.token_features(clean_doc))
+    for token, names in zip(doc, pipe.token_features(doc)):
+        assert names == ([] if token.is_space else next(clean))
+
+
+def test_corrections(pipe):
+    """Spans of a user hold in tokens, also within a divided word."""
+    doc = read(pipe, "Ada  Love-\nlace met   Char-\nles.")
+    keep = [(0, 4, pipe.labels[0])]
+    assert doc[0:4].text == "Ada  Love-"
+    forbid = [(8, 9, None)]
+    pipe.redecode(doc, keep=keep, forbid=forbid)
+    assert triples(doc.ents)[0] == keep[0]
+    assert doc.ents[0]._.confidence == 1.0
+    assert all(ent[:2] != (8, 9) for ent in triples(doc.ents))
+
+
+def test_existing_entities(pipe):
+    """They stay, and nothing covers them or what is blocked."""
+    doc = read(pipe, "Ada  met\n Charles in  Paris.")
+    place = next(token.i for token in doc if token.text == "Paris")
+    doc.set_ents(
+        [Span(doc, 0, 3, "OTHER")],
+        blocked=[doc[place : place + 1]],
+        default="unmodified",
+    )
+    pipe(doc)
+    assert triples(doc.ents)[0] == (0, 3, "OTHER")
+    assert all(ent.end <= place for ent in doc.ents)
+    clean = read(pipe, "Ada met Charles in Paris.")
+    clean.set_ents(
+        [Span(clean, 0, 2, "OTHER")], blocked=[clean[4:5]], default="unmodified"
+    )
+    assert [ent.text for ent in pipe(clean).ents[1:]] == [x.text for x in doc.ents[1:]]
+
+
+@pytest.mark.parametrize("name", DIRT)
+@pytest.mark.parametrize("scope", ["doc", "sents"])
+def test_training(name, scope):
+    """The same weights, batch and online, as with clean texts."""
+    clean, other = make_pipe(scope=scope), make_pipe(scope=scope)
+    dirty = [example(*dirtied(pair, DIRT[name]), scope) for pair in PAIRS]
+    examples = [example(*pair, scope) for pair in PAIRS]
+    value, gradient = clean.value_and_gradient(examples)
+    found, of_dirty = other.value_and_gradient(dirty)
+    assert found == pytest.approx(value)
+    np.testing.assert_allclose(of_dirty, gradient, atol=1e-9)
+    sgd = NLP.create_optimizer()
+    assert other.update(dirty, sgd=sgd) == pytest.approx(
+        clean.update(examples, sgd=NLP.create_optimizer())
+    )
+    np.testing.assert_allclose(other.get_weights(), clean.get_weights(), atol=1e-6)
+
+
+def test_gold_within_a_divided_word():
+    """Is reached: the word is not joined there."""
+    pipe = make_pipe()
+    text = "Ada Love-\nlace met Mary."
+    examples = [example(text, [(0, 8, "PER")])]
+    value, _ = pipe.value_and_gradient(examples)
+    assert np.isfinite(value)
+    (doc,) = [eg.reference for eg in examples]
+    assert [ent.text for ent in doc.ents] == ["Ada Love"]
+
+
+def test_raw():
+    """Without clean_text whitespace is a token like others."""
+    pipe = make_pipe(clean_text=False)
+    doc = NLP.make_doc("Ada  met")
+    assert pipe.marginals(doc).tokens.shape == (3, 3)
+    assert all(pipe.token_features(doc))
+    with pytest.raises(ValueError, match="HS150.*clean_text"):
+        pipe.clean_text = True
+
+
+def test_nothing_but_dirt(pipe):
+    for text in ("", " ", "\n\u200b", "\ufeff"):
+        doc = pipe(read(pipe, text))
+        assert doc.text == text and not doc.ents
+        assert pipe.kbest(doc, 2)[0].spans == []
+        assert pipe.entropy(doc) == 0.0
+
+
+def test_many_documents(pipe):
+    """Clean and dirty ones in one batch, in order."""
+    texts = [TEXTS[0], TEXTS[1].replace(" ", "  "), "", TEXTS[2], "\n"]
+    alone = [pipe(read(pipe, text)) for text in texts]
+    together = [*pipe.pipe(read(pipe, text) for text in texts)]
+    assert [ents(doc) for doc in together] == [ents(doc) for doc in alone]
+    assert isinstance(together[0], Doc)
