@@ -179,18 +179,17 @@ class CleanMarginals:
     @cached_property
     def tokens(self) -> Any:
         """RETURNS (float64 [n, L]): P(token covered by label)."""
-        of_words = self.words.tokens
-        found = np.zeros((self._clean.n_tokens, of_words.shape[1]))
-        ends = getattr(self.gradient, "end", of_words)
-        at = 0
-        for k, (start, end) in enumerate(zip(self._clean.starts, self._clean.ends)):
-            if k:
-                goes_on = np.maximum(of_words[k - 1] - ends[k - 1][: found.shape[1]], 0)
-                found[at:start] = goes_on
-            found[start:end] = of_words[k]
-            at = end
-        # P(label k at a word) - P(a segment of it ends there) = P(it goes on).
-        found[:, 0] += 1.0 - found.sum(axis=1)
+        of_words, clean = self.words.tokens, self._clean
+        found = np.zeros((clean.n_tokens, of_words.shape[1]))
+        found[:, 0] = 1.0
+        for start, end, of_word in zip(clean.starts, clean.ends, of_words):
+            found[start:end] = of_word
+        ends = getattr(self.gradient, "end", of_words)[:, : found.shape[1]]
+        # P(label at a word) - P(a segment of it ends there) = P(it goes on).
+        goes_on = np.maximum(of_words - ends, 0.0)
+        goes_on[:, 0] = 1.0 - goes_on[:, 1:].sum(axis=1)
+        for k, (end, start) in enumerate(zip(clean.ends, clean.starts[1:])):
+            found[end:start] = goes_on[k]
         return found
 
     def segment(self, start: int, end: int, label: int) -> float:
