@@ -73,18 +73,21 @@ class CleanDecoder(Decoder):
 
 
 def _in_tokens(prediction: Prediction, clean: CleanDoc) -> Prediction:
-    """A prediction for words as one for tokens. Its confidences are computed at once:
-    what could compute them later knows the words alone."""
-    scores, paths, posterior = prediction.scores, prediction.paths, prediction.posterior
-    if scores is None and posterior is not None:
-        found = posterior.paths(prediction.spans)
-        paths = [path or () for path in found] if paths is not None else None
-        scores = [float(path[-1][1] or 0.0) if path else 0.0 for path in found]
+    """A prediction for words as one for tokens. All its probabilities are computed at
+    once: what could compute them later knows the words alone."""
+    spans, scores, paths = prediction.spans, prediction.scores, prediction.paths
+    whole, left = prediction.whole, prediction.posterior
+    if left is not None:
+        if scores is None:
+            found = [path or () for path in left.paths(spans)]
+            paths = found if paths is not None else None
+            scores = [path[-1][1] or 0.0 if path else 0.0 for path in found]
+        whole = left.whole(spans) if whole is None else whole
     listed = prediction.listed
     if listed is not None:
         listed = [(clean.to_tokens(span), p) for span, p in listed]
-    spans = [*map(clean.to_tokens, prediction.spans)]
-    return Prediction(spans, scores, listed, paths)
+    moved = [*map(clean.to_tokens, spans)]
+    return Prediction(moved, scores, listed, paths, whole=whole)
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,12 @@ class CleanPosterior:
         known = [span for span in words if span]
         found = iter(self.posterior.paths(known))
         return [next(found) if span else None for span in words]
+
+    def whole(self, spans: Sequence[Span]) -> float:
+        """See `Posterior`."""
+        words = [self.clean.to_words(span) for span in spans]
+        known = [span for span in words if span]
+        return self.posterior.whole(known) if len(known) == len(words) else 0.0
 
     def marginals(self) -> Any:
         """See `Posterior`."""

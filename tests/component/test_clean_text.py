@@ -118,6 +118,8 @@ def test_predictions(pipe, name):
         assert [[x for x, _ in path] for path in q] == [
             [x for x, _ in path] for path in p
         ]
+        p, q = (d._.record_confidence for d in (clean_doc, doc))
+        assert q == pytest.approx(p, abs=1e-9)
         if pipe.spans_key:
             groups = [d.spans[pipe.spans_key] for d in (clean_doc, doc)]
             scores = [[*group.attrs["scores"]] for group in groups]
