@@ -37,11 +37,7 @@ def all_blocks() -> list[Block]:
     return [block for page in PAGES for block in read_blocks(page.read_text("utf8"))]
 
 
-pytestmark = [
-    pytest.mark.usefixtures("tokenizer_exceptions"),
-    # The configs that have spaCy's tokenizer do not reach all spans of the corpus.
-    pytest.mark.filterwarnings(r"ignore:\[HSW01\]"),
-]
+pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
 
 
 @pytest.fixture(scope="module")
