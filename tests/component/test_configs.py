@@ -75,7 +75,6 @@ def test_config_trains(path, corpus, chinese, tmp_path, capfd, monkeypatch):
 # Of `hosemi init`, and what the results of benchmarks were measured with.
 SAME = {
     "affiliations": "affiliations",
-    "addresses": "addresses",
     "names": "names",
     "references": "references",
     "characters": "chinese",
