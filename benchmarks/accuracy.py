@@ -9,7 +9,8 @@ The config is trained by `spacy train` in a process of its own, on one thread, a
 model is applied to test. Printed are:
 
 - precision, recall and F1 of entities, in per cent: a span counts where start, end and
-  label are right, by the scorer of the config, as `spacy benchmark accuracy` does;
+  label are right, by the scorer of the config, as `spacy benchmark accuracy` does; at
+  the end the share of documents all of whose entities are exact, with no other ones;
 - training, CPU s: user and system time of the whole process, imports and reading
   included; "fit" is the part that batch training reports;
 - peak memory: the largest resident size of that process. MB are 10^6 bytes;
@@ -47,6 +48,7 @@ from processes import shown_command, size_mb
 from spacy.util import load_model
 from tqdm import tqdm
 from training import (
+    WHOLE,
     accuracy,
     config_lang,
     entity_component,
@@ -126,13 +128,16 @@ def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
 def score_table(systems: dict[str, Any], gold: dict[str, int]) -> str:
     """Precision, recall and F1 by label, all labels last, the systems side by side."""
     found = {label for figures in systems.values() for label in figures["scores"]}
-    labels = sorted(found - {"micro"}, key=lambda x: (-gold.get(x, 0), x))
+    labels = sorted(found - {"micro", WHOLE}, key=lambda x: (-gold.get(x, 0), x))
     nothing = dict.fromkeys("prf", 0.0)
     rows = []
     for label in [*labels, "micro"]:
         scores = (x["scores"].get(label, nothing) for x in systems.values())
         figures = [100 * score[x] for score in scores for x in "prf"]
         rows.append([label, gold.get(label, 0), *figures])
+    wholes = [x["scores"].get(WHOLE, {}).get("f") for x in systems.values()]
+    exact = (None if x is None else 100 * x for x in wholes)
+    rows.append([WHOLE, None, *(y for x in exact for y in (None, None, x))])
     columns = [f"{name} {x}|.2f" for name in systems for x in ("P", "R", "F1")]
     return harness.table(["label", "gold|d", *columns], rows)
 

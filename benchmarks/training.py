@@ -150,11 +150,17 @@ def prediction_speed(nlp: Language, path: Path) -> float:
     return n_tokens / min(take_turns({name: timed})[name])
 
 
+WHOLE = "exact documents"
+
+
 def as_scores(found: dict[str, Any]) -> dict[str, dict[str, float]]:
     """RETURNS (dict): "p", "r" and "f", 0 to 1, by label and for all ("micro"), out of
-    what a spaCy scorer returns."""
+    what a spaCy scorer returns; "f" of WHOLE is the share of documents all of whose
+    entities are exact."""
     micro = {figure: found.get(f"ents_{figure}") or 0.0 for figure in "prf"}
-    return {**(found.get("ents_per_type") or {}), "micro": micro}
+    scores = {**(found.get("ents_per_type") or {}), "micro": micro}
+    whole = found.get("ents_record_accuracy")
+    return scores if whole is None else {**scores, WHOLE: {"f": whole}}
 
 
 def accuracy(nlp: Language, path: Path) -> dict[str, dict[str, float]]:

@@ -69,6 +69,7 @@ DEFAULT_CONFIG: dict[str, Any] = {
         "ents_p": 0.0,
         "ents_r": 0.0,
         "ents_per_type": None,
+        "ents_record_accuracy": 0.0,
     },
 )
 def make_hosemi(

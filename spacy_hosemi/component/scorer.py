@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..hierarchy.tree import way_up
-from ..labels.alignment import is_annotated, scored_entities
+from ..labels.alignment import is_annotated, is_complete, scored_entities
 
 
 def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
@@ -30,19 +30,25 @@ def score_entities(
     examples (Iterable[Example]): Predicted and reference documents.
     tree (Optional[Mapping[str, str]]): The parent of each label that has one.
     RETURNS (Dict[str, Any]): As the scorer of `ner`: ents_p, ents_r, ents_f,
-        ents_per_type, None if there is nothing to score; of labels in a tree also:
+        ents_per_type, None if there is nothing to score, and
+        ents_record_accuracy: the share of documents all of whose entities are exact,
+        with no other ones, among those without missing annotation; None if all have
+        some; of labels in a tree also:
         ents_by_level: for "1", the top, and each level below p, r and f of spans whose
         labels are the same down to there;
         ents_hierarchical_p, _r, _f: of pairs of a span and a name on the way to its
         label, so that a label that is nearly right counts for a part (Kiritchenko et
         al. 2006).
     """
-    pairs = [scored_entities(example) for example in examples if is_annotated(example)]
+    some = [example for example in examples if is_annotated(example)]
+    pairs = [*map(scored_entities, some)]
+    records = [pair for pair, one in zip(pairs, some) if is_complete(one)]
     found, gold = (
         {(k, *span) for k, of_doc in enumerate(of_docs) for span in of_doc}
         for of_docs in (zip(*pairs) if pairs else ((), ()))
     )
-    scores = _score_types(found, gold)
+    whole = {"ents_record_accuracy": _record_accuracy(records)}
+    scores = {**_score_types(found, gold), **whole}
     return {**scores, **_score_levels((found, gold), tree)} if tree else scores
 
 
@@ -59,6 +65,12 @@ def _score_types(found: set[Any], gold: set[Any]) -> dict[str, Any]:
     }
     per_type = {label: _prf(sides[label]) for label in sorted(sides)}
     return {**scores, "ents_per_type": per_type}
+
+
+def _record_accuracy(records: Sequence[tuple[list[Any], list[Any]]]) -> float | None:
+    """The share of documents whose predicted entities are those of the reference."""
+    is_exact = [{*found} == {*gold} for found, gold in records]
+    return sum(is_exact) / len(is_exact) if is_exact else None
 
 
 def _score_levels(

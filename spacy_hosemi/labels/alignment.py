@@ -210,6 +210,12 @@ def is_annotated(example: Example) -> bool:
     return bool(example.reference.has_annotation(ENT_IOB))
 
 
+def is_complete(example: Example) -> bool:
+    """Whether the reference has tokens, and annotation of all of them."""
+    reference = example.reference
+    return len(reference) > 0 and bool((reference.to_array(ENT_IOB) != 0).all())
+
+
 def make_training_spans(
     labels: list[str] | None = None,
 ) -> Callable[[Iterable[Example]], Iterator[tuple[str, Doc]]]:
