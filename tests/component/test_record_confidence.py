@@ -66,7 +66,8 @@ def test_tags_on_whitespace(encoding, words):
     """All sequences of tags that are read as the same spans count."""
     if encoding not in WITH_SPACES:
         marked = ["[A a b] a", "a [A a] b"]
-        pipe = make_pipe(encoding=encoding, size=0.3, marked=marked)
+        how = {"encoding": encoding, "clean_text": False, "size": 0.3}
+        pipe = make_pipe(marked=marked, **how)
         WITH_SPACES[encoding] = pipe
     pipe, doc = WITH_SPACES[encoding], make_doc(NLP, *words)
     expected = {}
