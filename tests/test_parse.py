@@ -113,6 +113,20 @@ def test_standard_input_and_several_files(model, lines):
     assert [one["text"] for one in found] == [text.strip(), *TEXTS]
 
 
+def test_a_file_that_is_given_twice(model, lines):
+    found = objects(model, lines, lines)
+    assert [one["text"] for one in found] == [*TEXTS, *TEXTS]
+    assert [one["line"] for one in found] == [*range(1, 9)]
+
+
+def test_two_files_are_not_one(model, lines, tmp_path):
+    out = tmp_path / "out.csv"
+    args = "--output", out, "--errors", tmp_path / "." / "out.csv"
+    _, said = run(model, lines, *args, code=2)
+    assert "--output and --errors are the same file" in said and not out.exists()
+    run(model, lines, "--output", "/dev/null", "--errors", "/dev/null", "--overwrite")
+
+
 def test_objects_and_tables(model, tmp_path):
     rows = [{"id": i, "text": "x", "body": text} for i, text in enumerate(TEXTS)]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))

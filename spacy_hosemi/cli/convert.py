@@ -13,6 +13,7 @@ import typer
 from .common import CodePath, Overwrite, hosemi_cli, import_code, print_json
 from .streams import (
     FAULTY,
+    check_different,
     check_file,
     fail,
     is_terminal,
@@ -158,13 +159,17 @@ def convert_cli(
 
     import_code(code_path)
     outputs = _outputs(output, dev, dev_out, overwrite)
+    names = dict(zip(("OUT.spacy", "--dev-out"), outputs))
+    check_different({**names, "--faults": faults})
+    if faults is not None:
+        check_file(faults, overwrite)
     if group is not None and dev is None:
         fail("--group needs --dev", "Give the share of the texts for the second file.")
     nlp = blank_pipeline(config, lang)
     if source == "-":
         _say_waiting()
-    names = tuple(name.strip() for name in fields.split(",") if name.strip())
-    settings = Settings(text_key, names, group, encoding)
+    columns = tuple(name.strip() for name in fields.split(",") if name.strip())
+    settings = Settings(text_key, columns, group, encoding)
     found = read_annotations(
         source, format, settings, ends=ends, unit=unit, shift=shift
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from .common import (
 from .streams import (
     FAULTY,
     FaultLog,
+    check_different,
     check_file,
     fail,
     log_faults,
@@ -149,7 +150,8 @@ def parse_cli(
     if k > 1 and not chosen.has_alternatives:
         others = ", ".join(x for x, one in WRITERS.items() if one.has_alternatives)
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {others}.")
-    readers = {path: _reader_of(path, column, text_key) for path in files}
+    readers = [(path, _reader_of(path, column, text_key)) for path in files]
+    check_different({"--output": output, "--errors": errors})
     if output != "-":
         check_file(output, overwrite)
     import_code(code_path)
@@ -215,7 +217,7 @@ def _export_fields(form: str, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
 
 
 def _read_all(
-    readers: Mapping[str, TextReader], max_chars: int, log: FaultLog
+    readers: Sequence[tuple[str, TextReader]], max_chars: int, log: FaultLog
 ) -> Iterator[Line]:
     """The lines of all files, numbered through; those that are bad go to the log. With
     a bar on a terminal."""
@@ -226,13 +228,13 @@ def _read_all(
     from ..formats.inputs import NoColumn
 
     csv.field_size_limit(min(max_chars, 2**31 - 1))
-    sizes = [Path(x).stat().st_size for x in readers if x != "-"]
+    sizes = [Path(x).stat().st_size for x, _ in readers if x != "-"]
     total = sum(sizes) if len(sizes) == len(readers) else None
     # disable=None: shown on a terminal only.
     look: dict[str, Any] = {"unit": "B", "unit_scale": True, "leave": False}
     with tqdm(total=total, disable=None, **look) as bar:
         before = 0
-        for path, read in readers.items():
+        for path, read in readers:
             try:
                 last = yield from _read_one(path, read, max_chars, before, log, bar)
             except NoColumn as e:

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
@@ -265,6 +265,23 @@ def check_file(path: str | Path, overwrite: bool) -> None:
         fail(f"{str(path)!r} is a folder", "Expected a file to write to.")
     if Path(path).is_file() and not overwrite:
         refuse_existing(path)
+
+
+def check_different(paths: Mapping[str, str | Path | None]) -> None:
+    """Exit with a message if two options name one file to write to.
+
+    paths: By option. None, "-" and what is no plain file, such as /dev/null, may be
+        named twice.
+    """
+    found: dict[Path, str] = {}
+    for name, path in paths.items():
+        if path is None or str(path) == "-":
+            continue
+        target = Path(path).resolve()
+        if target in found and (target.is_file() or not target.exists()):
+            title = f"{found[target]} and {name} are the same file, {str(path)!r}"
+            fail(title, "Expected two files.")
+        found[target] = name
 
 
 def refuse_existing(path: str | Path) -> NoReturn:

@@ -151,7 +151,8 @@ class Analyzing:
         schema = decoder.state.schema
         projection = schema.projection
         args = schema.inventory, decoder.options.scope, projection.names()
-        corrections = projection.lift(read_corrections(doc, keep, forbid, *args))
+        given = read_corrections(doc, keep, forbid, *args, self.reads_clean)
+        corrections = projection.lift(given)
         (prediction,) = finish(decoder.steps([doc], corrections or None))
         remove_excluded(doc, corrections)
         self.set_annotations([doc], [prediction])

@@ -8,7 +8,7 @@ words instead, and spans are moved from one to the other.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,7 +84,7 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
 
 
 def clean_doc(
-    doc: Doc, borders: Collection[int] = (), ents: Iterable[_AnySpan] = ()
+    doc: Doc, borders: Collection[int] = (), ents: Sequence[_AnySpan] = ()
 ) -> CleanDoc:
     """A document of clean words.
 
@@ -94,10 +94,11 @@ def clean_doc(
     doc (Doc): n tokens.
     borders (Collection[int]): Tokens with which a span may begin or end: words are not
         joined across them.
-    ents (Iterable[Tuple[int, int, str]]): Entities of the new document, in tokens.
+    ents (Sequence[Tuple[int, int, str]]): Entities of the new document, in tokens,
+        sorted. One that has no word gets one, as it is, where a span could cover it.
     RETURNS (CleanDoc): Its words.
     """
-    groups, words = _group(doc, borders)
+    groups, words = _hold(doc, _group(doc, borders), ents)
     starts, ends = [i for i, _ in groups], [j for _, j in groups]
     if doc.has_annotation(SENT_START):
         is_start = doc.to_array(SENT_START).astype(np.int64) == 1
@@ -135,9 +136,30 @@ def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
 _KINDS = WordCache(_kinds, 2**22)
 
 
-def _group(
-    doc: Doc, borders: Collection[int]
-) -> tuple[list[tuple[int, int]], list[str]]:
+_Words = tuple[list[tuple[int, int]], list[str]]
+
+
+def _hold(doc: Doc, found: _Words, ents: Sequence[_AnySpan]) -> _Words:
+    """Words, and a word for entities between two words of which neither is within an
+    entity."""
+    groups, words = found
+    starts, ends = [i for i, _ in groups], [j for _, j in groups]
+    taken: set[int] = set()
+    between: dict[int, int] = {}  # the word after it, and its first token
+    for start, end, _ in ents:
+        first, last = bisect_right(ends, start), bisect_left(starts, end)
+        taken.update(range(first, last))
+        if 0 < first == last < len(groups):
+            between.setdefault(first, start)
+    for k in sorted(between, reverse=True):
+        if not {k - 1, k} & taken:
+            i = between[k]
+            groups.insert(k, (i, i + 1))
+            words.insert(k, doc[i].text)
+    return found
+
+
+def _group(doc: Doc, borders: Collection[int]) -> _Words:
     """The tokens of each word, half-open, and the words."""
     groups: list[tuple[int, int]] = []
     words: list[str] = []

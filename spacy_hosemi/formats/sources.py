@@ -72,6 +72,8 @@ def read_source(path: str, encoding: str | None = None) -> Source | Fault:
     except UnicodeDecodeError as e:
         line = raw.count(b"\n", 0, e.start) + 1
         return Fault(name, line, _undecodable(raw, used, e, is_given=bool(encoding)))
+    except UnicodeError as e:  # of codecs that do not say where, such as idna
+        return Fault(name, None, f"is not {used}: {e}; give --encoding")
 
 
 def _read_stdin() -> bytes:
@@ -81,10 +83,13 @@ def _read_stdin() -> bytes:
 
 
 def check_encoding(encoding: str) -> None:
-    """RAISES (ValueError): HS161 Python does not know the encoding."""
+    """RAISES (ValueError): HS161 Python does not know the encoding, or it is none of
+    texts, such as base64."""
     try:
-        codecs.lookup(encoding)
-    except LookupError:
+        b" ".decode(encoding)
+    except UnicodeDecodeError:  # too short
+        pass
+    except (LookupError, ValueError):  # ValueError: a NUL in its name
         raise ValueError(Errors.HS161.format(found=encoding)) from None
 
 

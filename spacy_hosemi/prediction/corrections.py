@@ -15,6 +15,7 @@ from ..errors import Errors
 from ..features.instances import instances
 from ..labels.inventory import LabelInventory
 from ..labels.partial import AnySpan, PartialLabels
+from ..text.clean import clean_word
 
 Given = DocSpan | Sequence[Any]  # a span of the document, or (start, end, label)
 
@@ -26,6 +27,7 @@ def read_corrections(
     inventory: LabelInventory,
     scope: str,
     labels: Collection[str],
+    clean_text: bool = False,
 ) -> PartialLabels:
     """Check the arguments of `redecode`.
 
@@ -35,6 +37,7 @@ def read_corrections(
     inventory (LabelInventory): Its encoding and outside are read.
     scope (str): "doc" or "sents".
     labels (Collection[str]): Known ones.
+    clean_text (bool): Whether spans begin and end with words that can be seen.
     RETURNS (PartialLabels): In tokens.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
         spans of keep overlap; HS098 a span is in both.
@@ -52,6 +55,10 @@ def read_corrections(
             raise ValueError(Errors.HS098.format(found=span))
         if bisect_right(starts, span[0]) != bisect_right(starts, span[1] - 1):
             reason = 'which crosses a sentence start in the scope "sents"'
+            raise _no_span("keep", span, reason, doc)
+        ends = doc[span[0]], doc[span[1] - 1]
+        if clean_text and not all(clean_word(token.text) for token in ends):
+            reason = "which begins or ends with whitespace or what cannot be seen"
             raise _no_span("keep", span, reason, doc)
     return found
 

@@ -157,6 +157,24 @@ def test_an_existing_file_stays(tmp_path):
     assert len(read_docs(out)) == 3
 
 
+@pytest.mark.parametrize(
+    "args", [["--dev", 0.5, "--dev-out", "out.spacy"], ["--faults", "./out.spacy"]]
+)
+def test_two_files_are_not_one(tmp_path, args, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said, docs = convert(tmp_path, jsonl(REFERENCES), *args, "-f", code=2)[1:]
+    assert "are the same file" in said and docs is None
+
+
+def test_a_file_of_faults_stays(tmp_path):
+    """Refused before anything is written."""
+    faults = tmp_path / "faults.jsonl"
+    faults.write_text("mine")
+    args = "--faults", faults
+    *_, docs = convert(tmp_path, jsonl(REFERENCES), *args, code=2)
+    assert docs is None and faults.read_text() == "mine"
+
+
 def test_standard_input(tmp_path):
     """In a process of its own: bytes, a pipe, no terminal."""
     out = tmp_path / "out.spacy"

@@ -12,7 +12,7 @@ from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.text.clean import clean_word
 
 from ..conftest import ROOT
-from ..helpers import lbfgs, make_nlp, triples
+from ..helpers import MANY_EXISTING, lbfgs, make_nlp, triples
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 from dirty_text import DIRT, dirtied
@@ -206,6 +206,38 @@ def test_existing_entities(pipe):
         [Span(clean, 0, 2, "OTHER")], blocked=[clean[4:5]], default="unmodified"
     )
     assert [ent.text for ent in pipe(clean).ents[1:]] == [x.text for x in doc.ents[1:]]
+
+
+@pytest.mark.parametrize("dirt", ["\n", "\u200b", "\n \u2060\n"])
+@pytest.mark.parametrize("kind", ["entity", "blocked"])
+@MANY_EXISTING
+def test_existing_between_words(pipe, dirt, kind):
+    """No span covers an entity without words, or a line break that is blocked."""
+    for text in (f"met Ada {dirt} Lovelace", f"Ada{dirt}", f"{dirt}Ada"):
+        doc = read(pipe, text)
+        i = next(token.i for token in doc if not clean_word(token.text))
+        place, expected = doc[i : i + 1], []
+        everything = [x for one in pipe.kbest(doc, 50) for x in one.spans]
+        assert text[0] != "m" or any(x[0] < i < x[1] for x in everything)
+        if kind == "entity":
+            doc.set_ents([Span(doc, i, i + 1, "OTHER")], default="unmodified")
+            expected = [(i, i + 1, "OTHER")]
+        else:
+            doc.set_ents([], blocked=[place], default="unmodified")
+        everything = [x for one in pipe.kbest(doc, 50) for x in one.spans]
+        assert [x for x in everything if x[0] <= i < x[1] and x not in expected] == []
+        pipe(doc)
+        assert [x for x in triples(doc.ents) if x[0] <= i < x[1]] == expected
+        assert doc.text == text
+
+
+@pytest.mark.parametrize("text", ["Ada\u2060", "\u2060Ada", "Ada \u200b\u200b"])
+def test_invisible_ends_of_kept_spans(pipe, text):
+    doc = NLP.make_doc(text)
+    for token in doc:
+        token.is_sent_start = token.i == 0
+    with pytest.raises(ValueError, match="HS095.*what cannot be seen"):
+        pipe.redecode(doc, keep=[(0, len(doc), pipe.labels[0])])
 
 
 @pytest.mark.parametrize("name", DIRT)

@@ -263,12 +263,22 @@ def test_lines_of_brat(tmp_path, line, said):
         ({"format": "word"}, "HS164.*format is 'word'"),
         ({"ends": "open"}, "HS164.*ends is 'open'"),
         ({"unit": "bytes"}, "HS164.*offsets is 'bytes'"),
-        ({"settings": Settings(encoding="utf-9")}, "HS161.*'utf-9'"),
+        *(
+            ({"settings": Settings(encoding=name)}, f"HS161.*{name!r}")
+            for name in ("utf-9", "base64", "rot13", "undefined")
+        ),
     ],
 )
 def test_settings_are_checked(tmp_path, more, code):
     with pytest.raises(ValueError, match=code):
         read(tmp_path, GOOD, **more)
+
+
+def test_a_codec_that_does_not_say_where(tmp_path):
+    (tmp_path / "a.jsonl").write_text("xn--a\n")
+    found = read_annotations(tmp_path / "a.jsonl", settings=Settings(encoding="idna"))
+    (message,) = messages(found)
+    assert "is not idna: " in message and message.endswith("; give --encoding")
 
 
 def test_there_must_be_a_file(tmp_path, monkeypatch):
