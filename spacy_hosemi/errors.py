@@ -460,7 +460,7 @@ class Errors(metaclass=_Coded):
         "or look for features with extreme values."
     )
     HS180 = (
-        "examples are pairs of a text and its spans ({found}), and nlp is None; "
+        "examples are documents, or texts with spans ({found}), and nlp is None; "
         "expected the pipeline, whose tokenizer cuts the texts. Call "
         "hosemi.fit(examples, nlp=nlp)."
     )
@@ -472,7 +472,8 @@ class Errors(metaclass=_Coded):
     HS182 = (
         "{name} has {found}; expected a pair (text, [(start, end, label), ..]) with "
         "0 <= start < end <= len(text) in characters, no two spans overlapping. "
-        "Correct it."
+        "Correct it; spacy_hosemi.formats.read_annotations reads files of annotation "
+        "tools."
     )
     # scikit-learn
     HS183 = (

@@ -167,7 +167,8 @@ class Analyzing:
         doc (Doc): n tokens.
         k (int): How many, with the first one; fewer if no more are possible.
         RETURNS (List[Answer]): With `spans` in tokens, existing entities included, the
-            `confidences` of these spans, and the `probability` of the whole.
+            `confidences` of these spans (None: an existing one), and the `probability`
+            of the whole.
         RAISES (ValueError): As `kbest`.
         """
         return ranked(self.decoder, doc, k)
@@ -182,7 +183,8 @@ class Analyzing:
             segmentation from 1, which `doc.ents` has, and its "probability"; of the
             span "start" and "end" in tokens, "start_char" and "end_char", "label",
             "text", and as "confidence" the probability of the span itself, in whatever
-            segmentation. A segmentation without spans has no row.
+            segmentation; None for an entity of another component or a person. A
+            segmentation without spans has no row.
         RAISES (ValueError): As `kbest`.
         """
         return make_rows(doc, ranked(self.decoder, doc, k))

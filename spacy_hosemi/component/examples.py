@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
 from typing import Any
@@ -21,39 +21,64 @@ Annotated = tuple[str, Sequence[CharSpan]]
 
 
 def read_examples(
-    examples: Iterable[Example | Annotated], nlp: Language | None, component: Any
+    examples: Iterable[Example | Doc | Annotated],
+    nlp: Language | None,
+    component: Any,
 ) -> list[Example]:
-    """Examples as they are, and pairs of a text and its spans as examples.
+    """Examples as they are; documents, and pairs of a text and its spans, as examples.
 
     examples (Iterable[Union[Example, Tuple]]): See `Fitting.fit`.
-    nlp (Optional[Language]): For pairs.
+    nlp (Optional[Language]): For documents and pairs.
     component (Any): What is trained: the components before it annotate the texts.
     RETURNS (List[Example]): In their order.
-    RAISES (ValueError): HS180 pairs without nlp; HS182 what is neither, or spans that
-        do not fit their text.
+    RAISES (ValueError): HS180 one of these without nlp; HS182 what is none of them, or
+        spans that do not fit their text.
     """
     items = list(examples)
-    pairs = [(k, x) for k, x in enumerate(items) if not isinstance(x, Example)]
-    if not pairs:
+    others = [(k, x) for k, x in enumerate(items) if not isinstance(x, Example)]
+    if not others:
         return items  # type: ignore[return-value]
-    known = {k: check_pair(x, f"examples[{k}]") for k, x in pairs}
+    known = {
+        k: x if isinstance(x, Doc) else check_pair(x, f"examples[{k}]")
+        for k, x in others
+    }
     if nlp is None:
-        raise ValueError(Errors.HS180.format(found=f"examples[{pairs[0][0]}] is one"))
-    docs = annotated([text for text, _ in known.values()], nlp, component)
-    made = {k: make_example(doc, known[k][1], nlp) for k, doc in zip(known, docs)}
+        raise ValueError(Errors.HS180.format(found=f"examples[{others[0][0]}] is one"))
+    docs = annotated([_predicted(x, nlp) for x in known.values()], nlp, component)
+    made = {
+        k: Example(doc, x) if isinstance(x, Doc) else make_example(doc, x[1], nlp)
+        for (k, x), doc in zip(known.items(), docs)
+    }
     return [x if isinstance(x, Example) else made[k] for k, x in enumerate(items)]
 
 
-def annotated(texts: Iterable[str], nlp: Language, component: Any) -> list[Doc]:
-    """RETURNS (List[Doc]): Texts as the component will meet them: annotated by what is
-    before it, except for entities."""
-    docs = [nlp.make_doc(text) for text in texts]
+def _predicted(known: Doc | Annotated, nlp: Language) -> Doc:
+    """The document to predict: raw text, or given tokens as they are."""
+    if not isinstance(known, Doc):
+        return nlp.make_doc(known[0])
+    for ent in known.ents:  # of another vocabulary, perhaps
+        nlp.vocab.strings.add(ent.label_)
+    if known.has_unknown_spaces:
+        return Doc(nlp.vocab, words=[token.text for token in known])
+    return nlp.make_doc(known.text)
+
+
+def annotated(docs: list[Doc], nlp: Language, component: Any) -> list[Doc]:
+    """RETURNS (List[Doc]): Documents as the component will meet them: annotated by what
+    is before it, except for entities."""
     before = [name for name, proc in nlp.pipeline]
     places = [k for k, (_, proc) in enumerate(nlp.pipeline) if proc is component]
     for name in before[: places[0]] if places else ():
         if "doc.ents" not in nlp.get_pipe_meta(name).assigns:
             docs = [nlp.get_pipe(name)(doc) for doc in docs]
     return docs
+
+
+def _triple(span: Any) -> Any:
+    """A span as annotation tools and readers of files have it: start, end, label."""
+    if isinstance(span, Mapping):
+        return span.get("start"), span.get("end"), span.get("label")
+    return span[:3] if isinstance(span, LabeledSpan) else span
 
 
 def make_example(doc: Doc, spans: Sequence[CharSpan], nlp: Language) -> Example:
@@ -88,7 +113,7 @@ def check_pair(found: Any, name: str) -> Annotated:
         raise refuse(repr(found)[:80])
     spans = []
     try:
-        for start, end, label in given:
+        for start, end, label in map(_triple, given):
             is_whole = isinstance(start, Integral) and isinstance(end, Integral)
             is_named = isinstance(label, str) and bool(label)
             if not (is_whole and is_named and 0 <= start < end <= len(text)):

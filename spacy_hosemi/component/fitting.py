@@ -8,6 +8,7 @@ from typing import Any
 from weakref import WeakSet
 
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors
@@ -74,7 +75,7 @@ class Fitting(Initializable):
 
     def fit(
         self,
-        examples: Iterable[Example | Annotated],
+        examples: Iterable[Example | Doc | Annotated],
         *,
         nlp: Language | None = None,
         labels: list[str] | None = None,
@@ -90,11 +91,13 @@ class Fitting(Initializable):
         Other components of the pipeline stay as they are. `update` trains on from the
         weights that are found.
 
-        examples (Iterable[Union[Example, Tuple[str, List[Tuple[int, int, str]]]]]): All
-            training documents, as spaCy's examples, or as pairs of a text and its spans
-            (start and end in characters, label). Pairs need `nlp`: its tokenizer cuts
-            the texts, and the components before this one annotate them, except for
-            those that set entities. Text outside the spans is in no entity.
+        examples (Iterable[Union[Example, Doc, Tuple[str, List[Tuple]]]]): All training
+            documents, as spaCy's examples, as documents with entities, such as
+            `read_docs` makes, or as pairs of a text and its spans (start and end in
+            characters, label). The last two need `nlp`: its tokenizer cuts the texts
+            (tokens of documents without a text stay), and the components before this
+            one annotate them, except for those that set entities. Text outside the
+            spans of a pair is in no entity.
         nlp (Optional[Language]): The pipeline of the component.
         labels (Optional[List[str]]): All labels; by default those of the examples.
         gazetteers, tables, hierarchy: As for `initialize`.
@@ -103,7 +106,7 @@ class Fitting(Initializable):
         settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
             progress, nonnegative.
         RETURNS (FitResult): What the fit says of itself.
-        RAISES (ValueError): HS180 pairs without nlp; HS181 settings; HS182 an example;
+        RAISES (ValueError): HS180 no nlp; HS181 settings; HS182 an example;
             HS050, HS051 nothing to fit; HS053 the component has a tok2vec; what
             `initialize` raises. The component is as it was then, if it was the examples
             or the settings.

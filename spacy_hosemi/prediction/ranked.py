@@ -22,12 +22,13 @@ class Answer(NamedTuple):
 
     spans (List[Tuple[int, int, str]]): Tokens and label, from left to right, existing
         entities included.
-    confidences (List[float]): The probability of each span; 1 if it existed before.
+    confidences (List[Optional[float]]): The probability of each span; None for an
+        existing entity, which the component did not find.
     probability (float): Of the whole segmentation.
     """
 
     spans: list[Span]
-    confidences: list[float]
+    confidences: list[float | None]
     probability: float
 
 
@@ -75,7 +76,7 @@ def _answer(
     chosen = PartialLabels(tuple(sorted(spans)))
     others = [span for span in existing.required if chosen.permits(span)]
     shown = sorted({*spans, *others})
-    return Answer(shown, [confidences.get(x, 1.0) for x in shown], probability)
+    return Answer(shown, [confidences.get(x) for x in shown], probability)
 
 
 def _confidences(instances: Posteriors, spans: set[Span]) -> dict[Span, float]:

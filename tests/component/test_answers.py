@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 import spacy
 from hypothesis import assume, given, settings
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_hosemi.prediction import posterior
 
@@ -291,6 +291,20 @@ def test_a_trained_pipeline():
         assert (ent.start_char, ent.end_char) == (row["start_char"], row["end_char"])
     confidences = [row["confidence"] for row in rows[: len(doc.ents)]]
     assert confidences == pytest.approx([ent._.confidence for ent in doc.ents])
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_rows_of_entities_of_others_have_no_confidence(is_before):
+    nlp = make_trained()
+    pipe, text = nlp.get_pipe("hosemi"), "Ada Lovelace wrote to Łukasz in London."
+    doc = nlp.make_doc(text) if is_before else nlp(text)
+    doc.set_ents([Span(doc, 2, 3, "VERB")], default="unmodified")
+    doc = pipe(doc) if is_before else doc
+    shown = {(ent.start, ent.end): ent._.confidence for ent in doc.ents}
+    assert shown[2, 3] is None and len(shown) > 1
+    for row in pipe.to_rows(doc, 3):
+        is_verb = row["label"] == "VERB"
+        assert (row["confidence"] is None) == is_verb == (row["start"] == 2)
 
 
 @pytest.mark.parametrize("name", [x for x in CONFIGS if "encoding" not in CONFIGS[x]])

@@ -5,9 +5,12 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 
-from spacy_hosemi.component.examples import check_pair, make_example
+from spacy_hosemi.component.examples import check_pair, make_example, read_examples
+from spacy_hosemi.formats.texts import LabeledSpan
 from spacy_hosemi.training.averaged import make_averaged
 
 from ..helpers import (
@@ -145,6 +148,44 @@ def test_pairs_are_annotated_by_what_stands_before():
     assert "inside:TAG=N" in nlp.get_pipe("hosemi").weights.names
 
 
+def with_dicts():
+    keys = "start", "end", "label"
+    return [(text, [dict(zip(keys, x)) for x in spans]) for text, spans in PAIRS]
+
+
+def with_labeled_spans():
+    return [(text, [LabeledSpan(*x) for x in spans]) for text, spans in PAIRS]
+
+
+def as_docs():
+    return [eg.reference for eg in make_examples(spacy.blank("en"))]
+
+
+def as_tokens():
+    return [Doc(x.vocab, words=[t.text for t in x], ents=tags(x)) for x in as_docs()]
+
+
+def tags(doc):
+    return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type_ else "O" for t in doc]
+
+
+@pytest.mark.parametrize("make", [with_dicts, with_labeled_spans, as_docs, as_tokens])
+def test_what_readers_of_files_give(make):
+    expected, nlp = make_nlp(), make_nlp()
+    fit(expected)
+    assert fit(nlp, make()).n_spans == 10
+    assert weights(nlp) == weights(expected)
+
+
+def test_given_tokens_stay():
+    doc = Doc(Vocab(), words=["Ada-Eve", "left"], ents=["B-PER", "O"])
+    nlp = make_nlp()
+    (eg,) = read_examples([doc], nlp, nlp.get_pipe("hosemi"))
+    assert [t.text for t in eg.predicted] == ["Ada-Eve", "left"]
+    assert not eg.predicted.ents
+    assert [t.text for t in nlp.make_doc("Ada-Eve left")] != ["Ada-Eve", "left"]
+
+
 def test_pairs_of_sentences():
     nlp = spacy.blank("en")
     nlp.add_pipe("sentencizer")
@@ -188,6 +229,8 @@ def test_an_endless_corpus_of_the_config_does_not_matter():
         ([("Ada", [(0, 2, "")])], {}, "HS182"),
         ([("Ada", [(0, 2)])], {}, "HS182"),
         ([("Ada", 3)], {}, "HS182"),
+        ([("Ada", [{"start": 0, "label": "A"}])], {}, "HS182.*read_annotations"),
+        (as_docs(), {"nlp": None}, "HS180"),
         ([("Ada", [(0, 2, "A"), (1, 3, "B")])], {}, "HS182.*overlap"),
     ],
 )

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..sources import Source
-from ..texts import Fault, Found, from_tokens, shown
+from ..texts import Fault, Found, Skipped, from_tokens, shown
 from .base import Reader, Settings
 from .tags import TagError, find_scheme, spans_of
 
 TAG = re.compile(r"(?:O|[BILUESM][-_].+)$")
 N_SAMPLED = 200
 DOCSTART = "-DOCSTART-"
+UNREAD = "column(s) between token and tag, such as parts of speech"
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,12 @@ def _recognizes(source: Source) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    blocks = list(_blocks(source))
+    separator = _separator(source.text)
+    n_columns = _usual_columns(source.text, separator)
+    blocks = list(_blocks(source, separator, n_columns))
     tags = [row.tag for block in blocks if isinstance(block, Block) for row in block]
     scheme = find_scheme(tags)
+    yield from [Skipped(UNREAD)] * (n_columns - 2)
     for block in blocks:
         if isinstance(block, Fault):
             yield block
@@ -64,10 +68,14 @@ class Block(list[Row]):
         self.meta = meta
 
 
-def _blocks(source: Source) -> Iterator[Block | Fault]:
+def _separator(text: str) -> re.Pattern[str]:
+    return re.compile(r"\t" if "\t" in text else "[ ]+")
+
+
+def _blocks(
+    source: Source, separator: re.Pattern[str], n_columns: int
+) -> Iterator[Block | Fault]:
     """The texts of a file; one with a faulty line is a fault for each such line."""
-    separator = re.compile(r"\t" if "\t" in source.text else "[ ]+")
-    n_columns = _usual_columns(source.text, separator)
     rows: list[Row] = []
     faults: list[Fault] = []
     comments: dict[str, str] = {}
