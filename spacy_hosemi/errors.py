@@ -640,6 +640,12 @@ class Warnings(metaclass=_Coded):
         "Their tokens are treated as missing; set sentence starts that no span "
         'crosses, or scope = "doc".'
     )
+    HSW95 = (
+        "{found} gold spans of {total} cross a sentence start, such as {text!r}: a "
+        "component before {name} sets sentence starts, and no predicted span crosses "
+        "one. Put {name} in front of that component (a parser, a senter or a "
+        "sentencizer), or leave it out."
+    )
     HSW10 = (
         "{name} was trained with {found}, which this version loads and predicts with, "
         'but cannot train. Before you initialize it again, set "{key}" to {expected}.'

@@ -84,7 +84,7 @@ class Initializable(Optimizable):
         self._training.read_with(extractor)
         scope = self.settings.scope
         corpus = read_corpus(docs, annotations, self.schema, scope, self.name)
-        warn_crossing(examples, annotations, scope)
+        warn_crossing(examples, annotations, scope, self.name)
         args = self.settings.cfg, self.objective, fit
         self._trainer.initialize(corpus, docs, *args)
         self.facts, self._advice = facts, Advice()

@@ -18,7 +18,7 @@ from ..core import PatternAutomaton, Potentials, viterbi
 from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.attributes import SET_BY_COMPONENTS
-from ..features.instances import instances
+from ..features.instances import instances, sentence_starts
 from ..labels.alignment import given_tokens, out_of_reach
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
@@ -115,9 +115,16 @@ def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None
 
 
 def warn_crossing(
-    examples: Iterable[Example], annotations: Iterable[PartialLabels], scope: str
+    examples: Sequence[Example],
+    annotations: Sequence[PartialLabels],
+    scope: str,
+    name: str,
 ) -> None:
-    """WARNS (UserWarning): HSW07 spans cross the border of an instance."""
+    """WARNS (UserWarning): HSW07 spans cross the border of an instance; HSW95 or, in
+    the scope "doc", a sentence start."""
+    if scope == "doc":
+        _warn_starts(examples, annotations, name)
+        return
     found = total = 0
     for eg, known in zip(examples, annotations):
         parts = [known.part(u.start, u.end) for u in instances(eg.predicted, scope)]
@@ -125,6 +132,24 @@ def warn_crossing(
         total += len(known.required)
     if found:
         warnings.warn(Warnings.HSW07.format(found=found, total=total), stacklevel=3)
+
+
+def _warn_starts(
+    examples: Sequence[Example], annotations: Sequence[PartialLabels], name: str
+) -> None:
+    crossing = [
+        (eg.predicted, span)
+        for eg, known in zip(examples, annotations)
+        if len(starts := sentence_starts(eg.predicted))
+        for span in known.required
+        if np.any((starts > span[0]) & (starts < span[1]))
+    ]
+    if crossing:
+        doc, (start, end, _) = crossing[0]
+        total = sum(len(known.required) for known in annotations)
+        values = {"found": len(crossing), "total": total, "name": name}
+        message = Warnings.HSW95.format(text=doc[start:end].text[:80], **values)
+        warnings.warn(message, stacklevel=4)
 
 
 def warn_rules(automaton: PatternAutomaton, golds: Sequence[Gold]) -> None:

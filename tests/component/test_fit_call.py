@@ -200,6 +200,20 @@ def test_pairs_of_sentences():
         fit(alone)
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_sentence_starts_that_spans_cross(is_first):
+    nlp = make_nlp()
+    nlp.add_pipe("sentencizer", first=not is_first)
+    pairs = [*PAIRS, ("Ada. Lovelace left.", [(0, 13, "PER")])]
+    if is_first:
+        assert fit(nlp, pairs).n_spans == 11
+    else:
+        with pytest.warns(UserWarning, match=r"HSW95\] 1 gold spans of 11 .*'Ada. L"):
+            fit(nlp, pairs)
+    found = [ent.text for ent in nlp(pairs[-1][0]).ents]
+    assert ("Ada. Lovelace" in found) == is_first
+
+
 def test_spans_within_tokens_are_unknown():
     nlp = make_nlp()
     pairs = [*PAIRS, ("Bob-Ada left.", [(0, 5, "PER")])]
