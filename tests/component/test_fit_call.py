@@ -203,7 +203,7 @@ def test_pairs_of_sentences():
 @pytest.mark.parametrize("is_first", [True, False])
 def test_sentence_starts_that_spans_cross(is_first):
     nlp = make_nlp()
-    nlp.add_pipe("sentencizer", first=not is_first)
+    nlp.add_pipe("sentencizer", **({"last": True} if is_first else {"first": True}))
     pairs = [*PAIRS, ("Ada. Lovelace left.", [(0, 13, "PER")])]
     if is_first:
         assert fit(nlp, pairs).n_spans == 11

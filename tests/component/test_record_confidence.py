@@ -134,7 +134,7 @@ def test_existing_entities_are_given(label):
     assert answers[0].spans == triples(doc.ents)
     for answer in answers:
         place = answer.spans.index((1, 2, label))
-        assert answer.confidences[place] == 1.0
+        assert answer.confidences[place] is None
     assert len({tuple(answer.spans) for answer in answers}) == 4
 
 
