@@ -13,6 +13,7 @@ from spacy.language import Language
 from .component.examples import Annotated, CharSpan, check_pair
 from .component.fitting import FitResult
 from .errors import Errors
+from .formats.texts import has_half
 from .text.tokenizer import use_field_tokenizer
 
 try:
@@ -88,7 +89,7 @@ class SpanExtractor(BaseEstimator):
         """
         pairs = _read_pairs(texts, spans)
         nlp = self._make_pipeline()
-        settings = {name: getattr(self, name) for name in _OF_FIT}
+        settings = {name: _plain(getattr(self, name)) for name in _OF_FIT}
         hosemi: Any = nlp.get_pipe("hosemi")
         self.result_: FitResult = hosemi.fit(pairs, nlp=nlp, progress=False, **settings)
         self.pipeline_ = nlp
@@ -133,13 +134,13 @@ class SpanExtractor(BaseEstimator):
 
     def _make_pipeline(self) -> Language:
         """RETURNS (Language): Untrained, with all settings. RAISES: HS186; others."""
-        config = dict(self.config or {})
+        config = dict(_plain(self.config or {}))
         model = dict(config.pop("model", {}))
         features = dict(model.pop("features", {}))
         for block, names in ((config, _OF_COMPONENT), (features, _OF_FEATURES)):
             if double := [name for name in names if name in block]:
                 raise ValueError(Errors.HS186.format(found=double))
-            block.update((name, getattr(self, name)) for name in names)
+            block.update((name, _plain(getattr(self, name))) for name in names)
         nlp = use_field_tokenizer(spacy.blank(self.lang))
         config["model"] = {**model, "features": features}
         nlp.add_pipe("hosemi", config=config)
@@ -172,6 +173,15 @@ class SpanExtractor(BaseEstimator):
         return tags
 
 
+def _plain(value: Any) -> Any:
+    """A setting as a config can have it: grids of parameters have numpy's numbers."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [*map(_plain, value)] if isinstance(value, (list, tuple)) else value
+
+
 def _read_texts(texts: Any) -> list[str]:
     """RETURNS (List[str]): As plain strings. RAISES (ValueError): HS183."""
     is_flat = getattr(texts, "ndim", 1) == 1
@@ -184,6 +194,9 @@ def _read_texts(texts: Any) -> list[str]:
     for k, item in enumerate(items):
         if not isinstance(item, str):
             found = f"a sequence with {item!r:.60} at {k}"
+            raise ValueError(Errors.HS183.format(found=found))
+        if has_half(item):
+            found = f"a sequence with half a surrogate pair at {k}"
             raise ValueError(Errors.HS183.format(found=found))
     return [*map(str, items)]
 

@@ -195,6 +195,20 @@ def test_selection_of_models():
     assert search.predict(TEXTS[:1])[0] == SPANS[0]
 
 
+def test_numbers_of_numpy():
+    """As a grid of parameters has them."""
+    grid = {"max_order": np.arange(2), "min_confidence": np.float32([0.5])}
+    search = GridSearchCV(make(), grid, cv=2, error_score="raise")
+    search.fit(TEXTS, SPANS)
+    assert search.best_estimator_.predict(TEXTS[:1]).tolist() == [SPANS[0]]
+    other = SpanExtractor(
+        threads=np.int64(2),
+        l2={"inside": np.float32(0.5)},
+        config={"max_length": np.int32(9)},
+    )
+    assert other.fit(TEXTS, SPANS).pipeline_.get_pipe("hosemi").threads == 2
+
+
 @pytest.mark.parametrize(
     "texts, spans, settings, code",
     [
@@ -203,6 +217,7 @@ def test_selection_of_models():
         ({"text": "Ada"}, [[]], {}, "HS183.*dict"),
         (3, [[]], {}, "HS183.*int"),
         (["Ada", None], [[], []], {}, "HS183.*None at 1"),
+        (["Ada", "\ud83d"], [[], []], {}, "HS183.*half a surrogate pair at 1"),
         (["Ada"], [[], []], {}, "HS184.*for 2 texts and texts has 1"),
         (["Ada"], [3], {}, "HS184"),
         (["Ada"], 3, {}, "HS184"),

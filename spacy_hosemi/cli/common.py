@@ -11,6 +11,7 @@ import typer
 from spacy.cli._util import app
 
 from .streams import (
+    ESCAPED,
     CommandGroup,
     as_file,
     check_file,
@@ -192,7 +193,9 @@ def print_json(report: dict[str, Any]) -> None:
 
 def _plain(found: Any) -> Any:
     if is_dataclass(found) and not isinstance(found, type):
-        return asdict(found)
+        return _plain(asdict(found))
+    if isinstance(found, str):
+        return found.encode("utf8", ESCAPED).decode("utf8")
     if isinstance(found, dict):
         return {key: _plain(value) for key, value in found.items()}
     return [*map(_plain, found)] if isinstance(found, list) else found

@@ -115,14 +115,17 @@ def _check_language(lang: str) -> None:
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
     """The lists of a folder; exit if it has none."""
-    from ..configs.lists import NO_DOLLAR, find_lists
+    from ..configs.lists import find_lists, unfit_for_config
 
     if folder is None:
         return [], {}
     if not folder.is_dir():
         fail(f"There is no folder {str(folder)!r}", "Expected one as --lists.")
-    if "$" in str(folder):
-        fail(f"Cannot name {str(folder)!r} in a config", f"{NO_DOLLAR.capitalize()}.")
+    if wrong := unfit_for_config(folder.as_posix()):
+        fail(
+            f"Cannot name {str(folder)!r} in a config",
+            f"{wrong[0].upper()}{wrong[1:]}.",
+        )
     found, unread = find_lists(folder)
     for name, message in unread.items():
         say(f"{folder / name}: left out: {message}")

@@ -24,6 +24,8 @@ FAULTY = 1  # done, but the data have faults
 FAILED = 2  # could not run
 STOPPED = 130  # by Ctrl-C: 128 + SIGINT, as of other programs
 UNREAD = 141  # nobody reads standard output any more: 128 + SIGPIPE
+# Names of files need not be UTF-8: \udcff for a byte, which JSON, too, can have.
+ESCAPED = "backslashreplace"
 # So many faults are shown; the rest is counted.
 MAX_SHOWN = 20
 
@@ -84,8 +86,9 @@ def _write_utf8() -> None:
     if sys.stdout is None:  # Python would print to nowhere
         sys.stdout = ClosedOutput()
     out = sys.stdout
-    if isinstance(out, io.TextIOWrapper) and not is_terminal(out):
-        out.reconfigure(encoding="utf8")
+    if isinstance(out, io.TextIOWrapper):
+        encoding = None if is_terminal(out) else "utf8"
+        out.reconfigure(encoding=encoding, errors=ESCAPED)
 
 
 def _forget_output() -> None:
@@ -295,7 +298,7 @@ def _opened(path: Path, name: str | Path, binary: bool) -> IO[Any]:
         path.parent.mkdir(parents=True, exist_ok=True)
         if binary:
             return path.open("wb")
-        return path.open("w", encoding="utf8", newline="")
+        return path.open("w", encoding="utf8", errors=ESCAPED, newline="")
     except OSError as e:
         fail(f"Cannot write {str(name)!r}", reason(e))
 

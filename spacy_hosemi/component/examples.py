@@ -14,7 +14,7 @@ from spacy.training import Example
 from ..errors import Errors
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
-from ..formats.texts import AnnotatedText, LabeledSpan
+from ..formats.texts import AnnotatedText, LabeledSpan, has_half
 
 CharSpan = tuple[int, int, str]
 Annotated = tuple[str, Sequence[CharSpan]]
@@ -111,11 +111,13 @@ def check_pair(found: Any, name: str) -> Annotated:
     text, given = found
     if not isinstance(text, str) or isinstance(given, str):
         raise refuse(repr(found)[:80])
+    if has_half(text):
+        raise refuse("half a surrogate pair in its text")
     spans = []
     try:
         for start, end, label in map(_triple, given):
             is_whole = isinstance(start, Integral) and isinstance(end, Integral)
-            is_named = isinstance(label, str) and bool(label)
+            is_named = isinstance(label, str) and label != "" and not has_half(label)
             if not (is_whole and is_named and 0 <= start < end <= len(text)):
                 raise refuse(f"the span {(start, end, label)}")
             span = trimmed(text, LabeledSpan(int(start), int(end), str(label)))

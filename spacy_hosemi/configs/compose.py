@@ -85,7 +85,8 @@ def make_config(
         own = f"[nlp.tokenizer]\n{CHARACTER_TOKENIZERS[lang]}"
         merge(config, parse(f"# A token for each character.\n{own}"))
     if folder is not None and any(one.file for one in lists):
-        paths = f"[paths]\n# The folder of the lists.\nlists = {_value(str(folder))}"
+        value = _value(Path(folder).as_posix())
+        paths = f"[paths]\n# The folder of the lists.\nlists = {value}"
         merge(config, parse(paths))
     merge(config, parse("\n".join(_list_lines(lists))))
     merge(config, parse("\n".join(_table_lines(tables))))

@@ -40,7 +40,9 @@ _ABOUT = re.compile(r"licen[cs]e|read.?me|copying|notice|authors|sources", re.I)
 # From the first entries one sees whether a list has codes, such as CA, or words.
 _N_READ = 1_000
 _MAX_CODE = 4
-NO_DOLLAR = "a path in a config must not have the character $; rename it"
+# In a config $ begins a reference, and what a string escapes does not survive being
+# referred to.
+_NO_PATH = re.compile(r'[$"\\\x00-\x1f\ud800-\udfff]')
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
         stem = _stem(path)
         if stem is None or _ABOUT.search(stem):
             continue
-        if "$" in path.name:
-            unread[path.name] = NO_DOLLAR
+        if wrong := unfit_for_config(path.name):
+            unread[path.name] = wrong
             continue
         try:
             some = [*islice(make_gazetteer_reader(path)(), _N_READ)]
@@ -91,6 +93,13 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
         attr = "ORTH" if are_codes(some) else "ALNUM"
         lists[name] = NamedList(name, attr, path.name)
     return list(lists.values()), unread
+
+
+def unfit_for_config(path: str) -> str:
+    """RETURNS (str): Why a config cannot name a path; "" if it can."""
+    found = _NO_PATH.search(path)
+    what = f"a path in a config must not have the character {found and found[0]!a}"
+    return f"{what}; rename it" if found else ""
 
 
 def _stem(path: Path) -> str | None:

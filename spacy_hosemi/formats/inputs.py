@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .lines import Line
-from .texts import Fault, shown
+from .texts import Fault, has_half, shown
 
 Lines = Iterable[Line | Fault]
 # Makes texts of the lines of one file.
@@ -57,7 +57,7 @@ def _read_object(line: Line, key: str) -> Line | Fault:
         return _bad(line, f"its keys are {names}; {expected}")
     if not isinstance(found[key], str):
         return _bad(line, f"{key!r} is {shown(found[key])}; expected a text")
-    if any("\ud800" <= character <= "\udfff" for character in found[key]):
+    if has_half(found[key]):
         return _bad(line, f"{key!r} has half a surrogate pair; expected a text")
     return line._replace(text=found[key])
 

@@ -86,6 +86,11 @@ def from_tokens(
     )
 
 
+def has_half(text: str) -> bool:
+    """RETURNS (bool): Whether a text has half of a surrogate pair: spaCy refuses it."""
+    return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def shown(value: Any, limit: int = 60) -> str:
     """RETURNS (str): A value for a message, on one line and not longer than a limit."""
     text = value if isinstance(value, str) else repr(value)

@@ -166,6 +166,23 @@ def test_two_files_are_not_one(tmp_path, args, monkeypatch):
     assert "are the same file" in said and docs is None
 
 
+@pytest.mark.parametrize("args", [[], ["--json"]])
+def test_names_of_files_that_are_no_utf8(tmp_path, args):
+    name, faults = "\udcff.jsonl", tmp_path / "\udcfe.jsonl"
+    out = tmp_path / "\udcfd.spacy"
+    try:
+        (tmp_path / name).write_text(jsonl(REFERENCES) + "{\n", "utf-8")
+    except OSError:
+        pytest.skip("No such name on this system")
+    result = invoke("convert", tmp_path / name, out, "--faults", faults, *args)
+    assert result.exit_code == 1 and len(read_docs(out)) == 3
+    assert r"\udcfd.spacy" in result.stdout
+    assert json.loads(faults.read_text("utf-8"))["path"] == str(tmp_path / name)
+    config = tmp_path / "\udcff.cfg"
+    assert invoke("init", config).exit_code == 0
+    assert r"\udcff.cfg" in config.read_text("utf-8")
+
+
 def test_a_file_of_faults_stays(tmp_path):
     """Refused before anything is written."""
     faults = tmp_path / "faults.jsonl"

@@ -1,6 +1,7 @@
 """`hosemi init`: what it writes trains as it is, and names the lists that there are."""
 
 import gzip
+import string
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,7 @@ def test_files_that_cannot_be_read_are_left_out(folder, tmp_path):
         (["--lists", "nowhere"], "no folder 'nowhere'"),
         (["--lists", "a", "--lists", "b"], "2 folders"),
         (["--lists", "."], "No list in '.'"),
-        (["--lists", "$"], "must not have the character $"),
+        (["--lists", "$"], "must not have the character '$'"),
     ],
 )
 def test_what_is_refused(args, said, tmp_path, monkeypatch):
@@ -142,6 +143,29 @@ def test_what_is_refused(args, said, tmp_path, monkeypatch):
     Path("$").mkdir()
     result = init("a.cfg", *args, code=2)
     assert said in result.stderr and result.stdout == "" and not Path("a.cfg").exists()
+
+
+@pytest.mark.parametrize("character", [*string.punctuation, *" \t\n\x01ä\xa0\udcff"])
+@pytest.mark.parametrize("place", ["folder", "file"])
+def test_characters_of_paths(tmp_path, monkeypatch, character, place):
+    """The config finds the file, or the path is refused."""
+    monkeypatch.chdir(tmp_path)
+    folder = Path(f"a{character}b" if place == "folder" else "lists")
+    path = folder / (f"a{character}b.txt" if place == "file" else "cities.txt")
+    try:
+        path.parent.mkdir(parents=True)
+        path.write_text("Rome")
+    except OSError:
+        pytest.skip("No such name on this system")
+    args = ["init", "a.cfg", "--lists", str(folder)]
+    result = CliRunner().invoke(spacy.cli.app, ["hosemi", *args])
+    if result.exit_code == 2:
+        assert character in '$"\\\t\n\x01\udcff/' and not Path("a.cfg").exists()
+    else:
+        config = load_config("a.cfg", interpolate=True)
+        readers = config["initialize"]["components"]["hosemi"]["gazetteers"]
+        (reader,) = readers.values()
+        assert Path(reader["path"]) == path and path.is_file()
 
 
 def test_an_existing_config_stays(tmp_path):

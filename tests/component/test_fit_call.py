@@ -241,6 +241,8 @@ def test_an_endless_corpus_of_the_config_does_not_matter():
         ([("Ada", [(2, 2, "PER")])], {}, "HS182"),
         ([("Ada", [(0.0, 2, "PER")])], {}, "HS182"),
         ([("Ada", [(0, 2, "")])], {}, "HS182"),
+        ([("Ada", [(0, 2, "\udcff")])], {}, "HS182"),
+        ([("Ada \udcff", [(0, 2, "A")])], {}, "HS182.*half a surrogate pair"),
         ([("Ada", [(0, 2)])], {}, "HS182"),
         ([("Ada", 3)], {}, "HS182"),
         ([("Ada", [{"start": 0, "label": "A"}])], {}, "HS182.*read_annotations"),
