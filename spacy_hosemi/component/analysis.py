@@ -28,7 +28,7 @@ from ..prediction.decoder import Decoder, Prediction
 from ..prediction.posterior import Posterior
 from ..prediction.problem import JointMarginals
 from ..prediction.ranked import Answer, make_rows, ranked
-from .annotations import remove_excluded
+from .annotations import as_predicted, remove_excluded
 from .settings import Settings
 
 
@@ -36,6 +36,7 @@ class Analyzing:
     """The part of the component that answers questions about single documents."""
 
     settings: Settings
+    name: str
 
     if TYPE_CHECKING:
 
@@ -162,7 +163,8 @@ class Analyzing:
         """The segmentation that `doc.ents` gets, then the other most probable ones.
 
         The first one is as `decoding` and `min_confidence` say, and need not be the
-        most probable one. Corrections of `redecode` are not remembered.
+        most probable one. Corrections of `redecode` are not remembered. Sentence starts
+        and entities that came after the prediction have no influence on it.
 
         doc (Doc): n tokens.
         k (int): How many, with the first one; fewer if no more are possible.
@@ -171,7 +173,7 @@ class Analyzing:
             of the whole.
         RAISES (ValueError): As `kbest`.
         """
-        return ranked(self.decoder, doc, k)
+        return ranked(self.decoder, *as_predicted(doc, self.name), k)
 
     def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:
         """The spans of `doc.ents`, and of the other most probable segmentations, as
@@ -187,4 +189,4 @@ class Analyzing:
             segmentation without spans has no row.
         RAISES (ValueError): As `kbest`.
         """
-        return make_rows(doc, ranked(self.decoder, doc, k))
+        return make_rows(doc, self.ranked(doc, k))

@@ -30,7 +30,7 @@ from ..prediction.existing_entities import (
 )
 from ..prediction.memo import MEMO
 from ..prediction.posterior import FlatPosterior
-from ..prediction.records import MARK, NAME, Record, find_records
+from ..prediction.records import MARK, NAME, Record, find_records, own_entities
 from .token_labels import cover
 
 # The attributes in the columns that `entity_columns` makes.
@@ -60,8 +60,7 @@ def write_predictions(
         spans, scores = prediction.spans, prediction.scores
         new = dict(record)
         has_ents = doc.has_annotation(ENT_IOB)
-        if scores is None or prediction.whole is None:
-            new["given"] = _remember_given(doc, name, has_ents)
+        new["given"] = _remember_given(doc, name, has_ents)
         if has_ents:
             _add_entities(doc, [DocSpan(doc, *span) for span in spans], name)
         else:
@@ -163,6 +162,28 @@ def before_prediction(doc: Doc, name: str, given: dict[str, Any] | None) -> Doc 
     ents = [span for span in preset if span.label]
     found.set_ents(ents, blocked=[span for span in preset if not span.label])
     return found
+
+
+def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
+    """A document as a component has met it, if it still has all entities of the
+    component; else as it is.
+
+    doc (Doc): The document now.
+    name (str): Of the component.
+    RETURNS (Tuple[Doc, List[Tuple[int, int, str]]]): With the sentence starts and
+        entities of then; the entities that came later.
+    """
+    runs = [x for x in find_records(doc) if name in x.by_name] if doc.user_data else []
+    if not runs or runs[-1].start != 0 or runs[-1].end != len(doc.text):
+        return doc, []
+    record = runs[-1].by_name[name]
+    own = {(x.start, x.end, x.label_) for x in own_entities(doc, name)}
+    before = before_prediction(doc, name, record.get("given"))
+    if before is None or before is doc or len(own) != len(record["spans"]):
+        return doc, []
+    preset = {(x.start, x.end, x.label_) for x in before.ents}
+    now = [(x.start, x.end, x.label_) for x in doc.ents]
+    return before, [span for span in now if span not in own | preset]
 
 
 def _remember_given(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:

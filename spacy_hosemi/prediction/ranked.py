@@ -32,27 +32,29 @@ class Answer(NamedTuple):
     probability: float
 
 
-def ranked(decoder: Decoder, doc: Doc, k: int) -> list[Answer]:
+def ranked(decoder: Decoder, doc: Doc, later: Sequence[Span], k: int) -> list[Answer]:
     """The predicted segmentation, and the most probable other ones.
 
     decoder (Decoder): Of a component.
-    doc (Doc): n tokens.
+    doc (Doc): n tokens, as they are predicted.
+    later (Sequence[Tuple[int, int, str]]): Entities that came after the prediction.
     k (int): How many together; fewer if no more are possible.
     RETURNS (List[Answer]): The predicted one first.
     RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
     """
     k = read("k", Whole(1), k)
     existing = read_existing(doc, decoder.options.name) or NOTHING
+    shown = [*existing.required, *later]
     (predicted,) = decoder.predict([doc])
     spans, scores, whole = predicted.spans, predicted.scores, predicted.whole
     if not decoder.state.weights.is_trained:
-        return [_answer(spans, dict.fromkeys(spans, 1.0), 1.0, existing)]
+        return [_answer(spans, dict.fromkeys(spans, 1.0), 1.0, shown)]
     posterior = predicted.posterior or decoder.posterior(doc)
     whole = posterior.whole(spans) if whole is None else whole
     if scores is None:
         paths = posterior.paths(spans)
         scores = [path[-1][1] or 0.0 if path else 0.0 for path in paths]
-    found = [_answer(spans, dict(zip(spans, scores)), whole, existing)]
+    found = [_answer(spans, dict(zip(spans, scores)), whole, shown)]
     if k == 1:
         return found
     instances = posterior.instances()
@@ -62,7 +64,7 @@ def ranked(decoder: Decoder, doc: Doc, k: int) -> list[Answer]:
         others[free] = others.get(free, 0.0) + one.probability
     others.pop(tuple(spans), None)
     confidences = _confidences(instances, {span for some in others for span in some})
-    found += [_answer(some, confidences, p, existing) for some, p in others.items()]
+    found += [_answer(some, confidences, p, shown) for some, p in others.items()]
     return found[:k]
 
 
@@ -70,11 +72,11 @@ def _answer(
     spans: Sequence[Span],
     confidences: dict[Span, float],
     probability: float,
-    existing: PartialLabels,
+    existing: Sequence[Span],
 ) -> Answer:
     """With the existing entities that no span overlaps."""
     chosen = PartialLabels(tuple(sorted(spans)))
-    others = [span for span in existing.required if chosen.permits(span)]
+    others = [span for span in existing if chosen.permits(span)]
     shown = sorted({*spans, *others})
     return Answer(shown, [confidences.get(x) for x in shown], probability)
 

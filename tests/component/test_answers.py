@@ -293,6 +293,28 @@ def test_a_trained_pipeline():
     assert confidences == pytest.approx([ent._.confidence for ent in doc.ents])
 
 
+@pytest.mark.parametrize("is_saved", [True, False])
+@pytest.mark.parametrize("name", CONFIGS)
+@settings(max_examples=8)
+@given(parts=UNITS, data=st.data())
+def test_what_came_later_changes_no_row(name, is_saved, parts, data):
+    pipe, doc = pipe_of(name), doc_of(name, parts)
+    pipe.confidence = is_saved
+    before = doc.copy()
+    rows = pipe.to_rows(before, 3)
+    doc = pipe(doc)
+    pipe.confidence = False
+    for token in doc[1:]:
+        token.is_sent_start = data.draw(st.booleans())
+    free = [token.i for token in doc if token.ent_iob_ == "O"]
+    spans = [Span(doc, i, i + 1, "VERB") for i in free[:1]]
+    doc.set_ents(spans, default="unmodified")
+    again = [row for row in pipe.to_rows(doc, 3) if row["label"] != "VERB"]
+    assert [{**row, "rank": 0} for row in again] == [{**row, "rank": 0} for row in rows]
+    first = [row for row in pipe.to_rows(doc)]
+    assert [(x["start"], x["end"], x["label"]) for x in first] == triples(doc.ents)
+
+
 @pytest.mark.parametrize("is_before", [True, False])
 def test_rows_of_entities_of_others_have_no_confidence(is_before):
     nlp = make_trained()
