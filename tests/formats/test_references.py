@@ -126,6 +126,7 @@ def test_kinds(fields, expected):
         ("volume", "12", {"volume": "12"}),
         ("pages", "pp. 3-5", {"pages": "3-5"}),
         ("doi", "https://doi.org/10.1000/a.b(c).", {"doi": "10.1000/a.b(c)"}),
+        ("doi", "http://example.org:80/422/", {"url": "http://example.org:80/422/"}),
         ("title:m", "The whole book", {"title": "The whole book"}),
         ("unknown", "x", {}),
         ("title", " .,", {}),

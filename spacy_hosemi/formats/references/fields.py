@@ -119,6 +119,8 @@ def reference_of(
         found["pages"] = _PAGES.sub("", found["pages"]) or found["pages"]
     if match := _DOI.search(found.get("doi", "")):
         found["doi"] = match[0].rstrip(".,;")
+    elif "://" in found.get("doi", "") and "url" not in found:  # an address, no DOI
+        found["url"] = found.pop("doi")
     return {key: found[key] for key in KEYS if key in found}
 
 
