@@ -115,13 +115,13 @@ def _check_language(lang: str) -> None:
 
 def _read_folder(folder: Path | None) -> tuple[list[NamedList], dict[str, str]]:
     """The lists of a folder; exit if it has none."""
-    from ..configs.lists import find_lists, unfit_for_config
+    from ..configs.lists import NO_FOLDER, find_lists, unfit_for_config
 
     if folder is None:
         return [], {}
     if not folder.is_dir():
         fail(f"There is no folder {str(folder)!r}", "Expected one as --lists.")
-    if wrong := unfit_for_config(folder.as_posix()):
+    if wrong := unfit_for_config(folder.as_posix(), NO_FOLDER):
         fail(
             f"Cannot name {str(folder)!r} in a config",
             f"{wrong[0].upper()}{wrong[1:]}.",

@@ -40,9 +40,10 @@ _ABOUT = re.compile(r"licen[cs]e|read.?me|copying|notice|authors|sources", re.I)
 # From the first entries one sees whether a list has codes, such as CA, or words.
 _N_READ = 1_000
 _MAX_CODE = 4
-# In a config $ begins a reference, and what a string escapes does not survive being
-# referred to.
-_NO_PATH = re.compile(r'[$"\\\x00-\x1f\ud800-\udfff]')
+# In a config $ begins a reference. The folder of the lists is referred to, which what a
+# string escapes does not survive.
+_NO_FILE = re.compile(r"\$")
+NO_FOLDER = re.compile(r'[$"\\\x00-\x1f\ud800-\udfff]')
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
         stem = _stem(path)
         if stem is None or _ABOUT.search(stem):
             continue
-        if wrong := unfit_for_config(path.name):
+        if wrong := unfit_for_config(path.name, _NO_FILE):
             unread[path.name] = wrong
             continue
         try:
@@ -95,9 +96,9 @@ def find_lists(folder: str | Path) -> tuple[list[NamedList], dict[str, str]]:
     return list(lists.values()), unread
 
 
-def unfit_for_config(path: str) -> str:
+def unfit_for_config(path: str, wrong: re.Pattern[str]) -> str:
     """RETURNS (str): Why a config cannot name a path; "" if it can."""
-    found = _NO_PATH.search(path)
+    found = wrong.search(path)
     what = f"a path in a config must not have the character {found and found[0]!a}"
     return f"{what}; rename it" if found else ""
 

@@ -145,7 +145,9 @@ def test_what_is_refused(args, said, tmp_path, monkeypatch):
     assert said in result.stderr and result.stdout == "" and not Path("a.cfg").exists()
 
 
-@pytest.mark.parametrize("character", [*string.punctuation, *" \t\n\x01ä\xa0\udcff"])
+@pytest.mark.parametrize(
+    "character", [*string.punctuation.replace("/", ""), *" \t\n\x01ä\xa0\udcff"]
+)
 @pytest.mark.parametrize("place", ["folder", "file"])
 def test_characters_of_paths(tmp_path, monkeypatch, character, place):
     """The config finds the file, or the path is refused."""
@@ -160,7 +162,8 @@ def test_characters_of_paths(tmp_path, monkeypatch, character, place):
     args = ["init", "a.cfg", "--lists", str(folder)]
     result = CliRunner().invoke(spacy.cli.app, ["hosemi", *args])
     if result.exit_code == 2:
-        assert character in '$"\\\t\n\x01\udcff/' and not Path("a.cfg").exists()
+        wrong = '$"\\\t\n\x01\udcff' if place == "folder" else "$"
+        assert character in wrong and not Path("a.cfg").exists()
     else:
         config = load_config("a.cfg", interpolate=True)
         readers = config["initialize"]["components"]["hosemi"]["gazetteers"]
