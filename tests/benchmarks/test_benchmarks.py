@@ -43,6 +43,8 @@ RUNS = [
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
     f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
+    "dirty_text DATA --only ligatures",
+    "tokenizers DATA --passes 1",
     f"throughput DATA --systems hosemi --passes 1 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",
@@ -65,6 +67,7 @@ SMALL = [
     ("harness", "N_PASSES", 1),
     ("harness", "spacy", SimpleNamespace(blank=cache(spacy.blank))),
     ("neural", "EVERY", 5),
+    ("tokenizers", "N_TIMES", 100),
 ]
 
 
