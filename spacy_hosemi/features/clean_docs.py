@@ -10,11 +10,18 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import NORM, ORTH, SENT_START  # type: ignore[import-not-found]
+from spacy.attrs import (  # type: ignore[import-not-found]
+    MORPH,
+    NORM,
+    ORTH,
+    SENT_START,
+    SPACY,
+)
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -26,8 +33,8 @@ _AnySpan = tuple[int, int, Any]
 # Attributes that components set.
 _COPIED = ("lemma_", "pos_", "tag_", "dep_")
 
-# Kinds of words: as they are; with another clean form; with an empty one.
-_PLAIN, _DIRTY, _EMPTY = 0, 1, 2
+# Kinds of words: as they are; with another clean form; with none, unseen or whitespace.
+_PLAIN, _DIRTY, _UNSEEN, _SPACE = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -74,9 +81,7 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
     parts = [doc.to_array(ORTH) for doc in docs]
     if not sum(map(len, parts)):
         return [True] * len(docs)
-    orths = np.concatenate(parts).astype(np.uint64, copy=False)
-    numbers, kinds = _KINDS.find(docs[0].vocab, orths)
-    is_other = kinds[numbers] != _PLAIN
+    is_other = _kinds_of(docs[0].vocab, np.concatenate(parts)) != _PLAIN
     if not is_other.any():
         return [True] * len(docs)
     borders = np.cumsum([0, *map(len, parts)])
@@ -98,8 +103,10 @@ def clean_doc(
         sorted. One that has no word gets one, as it is, where a span could cover it.
     RETURNS (CleanDoc): Its words.
     """
-    groups, words = _hold(doc, _group(doc, borders), ents)
+    tokens = _Tokens(doc)
+    groups, words = _hold(doc, _group(tokens, borders), ents)
     starts, ends = [i for i, _ in groups], [j for _, j in groups]
+    sents = None
     if doc.has_annotation(SENT_START):
         is_start = doc.to_array(SENT_START).astype(np.int64) == 1
         before = [0, *ends[:-1]]
@@ -111,9 +118,9 @@ def clean_doc(
         tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
     clean = Doc(
         doc.vocab,
-        words=words,
-        spaces=_spaces(doc, groups),
-        sent_starts=sents if doc.has_annotation(SENT_START) else None,  # type: ignore[arg-type]
+        words=words,  # type: ignore[arg-type]
+        spaces=_spaces(tokens, starts, ends),
+        sent_starts=sents,  # type: ignore[arg-type]
         ents=tags if moved else None,
     )
     _copy_attributes(doc, starts, clean)
@@ -121,22 +128,55 @@ def clean_doc(
 
 
 def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
-    strings = vocab.strings
-    words = [strings[orth] for orth in orths.tolist()]
-    cleaned = [clean_word(word) for word in words]
-    return np.array(
-        [
-            _PLAIN if word == clean else _DIRTY if clean else _EMPTY
-            for word, clean in zip(words, cleaned)
-        ],
-        np.uint8,
-    )
+    words = [vocab.strings[orth] for orth in orths.tolist()]
+    return np.array([*map(_kind, words)], np.uint8)
+
+
+def _kind(word: str) -> int:
+    clean = clean_word(word)
+    if clean:
+        return _PLAIN if word == clean else _DIRTY
+    return _SPACE if any(c.isspace() for c in word) else _UNSEEN
 
 
 _KINDS = WordCache(_kinds, 2**22)
 
 
-_Words = tuple[list[tuple[int, int]], list[str]]
+def _kinds_of(vocab: Vocab, orths: NDArray[Any]) -> NDArray[np.uint8]:
+    """RETURNS (uint8 [n]): The kind of each word."""
+    numbers, kinds = _KINDS.find(vocab, np.ascontiguousarray(orths, np.uint64))
+    found: NDArray[np.uint8] = kinds[numbers]
+    return found
+
+
+class _Tokens:
+    """What is read of the tokens of a document: arrays, since a `Token` takes a
+    microsecond."""
+
+    def __init__(self, doc: Doc) -> None:
+        orths, spaces = doc.to_array(_READ).reshape(-1, 2).T
+        self.orths = orths.tolist()
+        self.kinds = _kinds_of(doc.vocab, orths).tolist() if len(doc) else []
+        self.texts = [doc.vocab.strings[orth] for orth in self.orths]
+        # Whether there is whitespace in, or after, each token.
+        self.has_space = [
+            bool(space) or kind == _SPACE
+            for space, kind in zip(spaces.tolist(), self.kinds)
+        ]
+        self.parts = [
+            text + " " if space else text
+            for text, space in zip(self.texts, spaces.tolist())
+        ]
+
+    def text(self, start: int, end: int) -> str:
+        """RETURNS (str): The text of some tokens."""
+        return "".join([*self.parts[start : end - 1], self.texts[end - 1]])
+
+
+_READ: Any = (ORTH, SPACY)
+
+
+_Words = tuple[list[tuple[int, int]], list[int | str]]
 
 
 def _hold(doc: Doc, found: _Words, ents: Sequence[_AnySpan]) -> _Words:
@@ -159,28 +199,33 @@ def _hold(doc: Doc, found: _Words, ents: Sequence[_AnySpan]) -> _Words:
     return found
 
 
-def _group(doc: Doc, borders: Collection[int]) -> _Words:
-    """The tokens of each word, half-open, and the words."""
+def _group(tokens: _Tokens, borders: Collection[int]) -> _Words:
+    """The tokens of each word, half-open, and the words, or their numbers in the
+    vocabulary."""
+    joined = _joined(tokens, borders)
     groups: list[tuple[int, int]] = []
-    words: list[str] = []
-    joined = _joined(doc, borders)
-    i = 0
-    while i < len(doc):
-        j = joined.get(i, i + 1)
-        text = doc[i].text if j == i + 1 else doc[i:j].text
-        if word := clean_word(text) if j == i + 1 else clean_joined(text):
-            groups.append((i, j))
-            words.append(word)
-        i = j
+    words: list[int | str] = []
+    end = 0
+    for i, kind in enumerate(tokens.kinds):
+        if i in joined:
+            end = joined[i]
+            groups.append((i, end))
+            words.append(clean_joined(tokens.text(i, end)))
+        elif i >= end and kind in (_PLAIN, _DIRTY):
+            groups.append((i, i + 1))
+            word = tokens.orths[i]
+            words.append(word if kind == _PLAIN else clean_word(tokens.texts[i]))
     return groups, words
 
 
-def _joined(doc: Doc, borders: Collection[int]) -> dict[int, int]:
+def _joined(tokens: _Tokens, borders: Collection[int]) -> dict[int, int]:
     """First and last token, exclusive, of words with hyphens at the ends of lines."""
+    if _SPACE not in tokens.kinds:
+        return {}
     found: dict[int, int] = {}
-    starts = [token.idx for token in doc]
+    starts = [0, *accumulate(map(len, tokens.parts))]
     first = -1  # of the last word
-    for match in LINE_END.finditer(doc.text):
+    for match in LINE_END.finditer("".join(tokens.parts)):
         i = bisect_right(starts, match.start() - 1) - 1
         j = bisect_right(starts, match.end())
         i = first if found.get(first, -1) > i else i
@@ -189,40 +234,44 @@ def _joined(doc: Doc, borders: Collection[int]) -> dict[int, int]:
     return found
 
 
-def _spaces(doc: Doc, groups: Sequence[tuple[int, int]]) -> list[bool]:
+def _spaces(tokens: _Tokens, starts: Sequence[int], ends: Sequence[int]) -> list[bool]:
     """Whether there is whitespace between each word and the next one."""
-    text, found = doc.text, []
-    after = [*(doc[i].idx for i, _ in groups[1:]), len(text)]
-    for (_, end), next_start in zip(groups, after):
-        last = doc[end - 1]
-        between = text[last.idx + len(last) : next_start]
-        found.append(any(c.isspace() for c in between))
-    return found
+    n_before = [0, *accumulate(tokens.has_space)]
+    after = [*starts[1:], len(tokens.kinds)]
+    return [n_before[j] > n_before[end - 1] for end, j in zip(ends, after)]
 
 
 def _copy_attributes(doc: Doc, starts: Sequence[int], clean: Doc) -> None:
     """What components and people have set of the tokens."""
-    copied = [x for x in _COPIED if doc.has_annotation(x.rstrip("_").upper())]
-    norms = doc.to_array(NORM).tolist()
-    for token, i in zip(clean, starts):
-        of_doc = doc[i]
-        if token.orth == of_doc.orth and token.norm != norms[i]:
-            token.norm_ = of_doc.norm_
-        for name in copied:
-            setattr(token, name, getattr(of_doc, name))
-        if of_doc.has_morph():  # none is not the same as an empty one
-            token.morph = of_doc.morph
+    at = np.array(starts, np.intp)
+    read: Any = (ORTH, NORM)
+    before, after = (x.to_array(read).reshape(-1, 2) for x in (doc, clean))
+    orth, norm = (before[at] == after).T
+    for k in np.flatnonzero(orth & ~norm).tolist():
+        clean[k].norm_ = doc[starts[k]].norm_
+    for name in _COPIED:
+        if doc.has_annotation(name.rstrip("_").upper()):
+            for token, i in zip(clean, starts):
+                setattr(token, name, getattr(doc[i], name))
+    if doc.has_annotation(MORPH):
+        for token, i in zip(clean, starts):
+            if doc[i].has_morph():  # none is not the same as an empty one
+                token.morph = doc[i].morph
     if len(doc.tensor) == len(doc):
-        clean.tensor = doc.tensor[np.array(starts, np.intp)]
+        clean.tensor = doc.tensor[at]
     if doc.user_data:
-        places = {doc[i].idx: token.idx for i, token in zip(starts, clean)}
-        for key, value in doc.user_data.items():
-            # Extension attributes of tokens, which have a start and no end.
-            if isinstance(key, tuple) and len(key) == 4 and key[0] == "._.":
-                if key[2] is not None and key[3] is None and key[2] in places:
-                    moved = (*key[:2], places[key[2]], None)
-                    clean.user_data[moved] = value
-                elif key[2] is None:
-                    clean.user_data[key] = value
-            elif not isinstance(key, tuple):
-                clean.user_data[key] = value
+        _copy_user_data(doc, starts, clean)
+
+
+def _copy_user_data(doc: Doc, starts: Sequence[int], clean: Doc) -> None:
+    """All but what is of spans, which a clean document does not have."""
+    places = {doc[i].idx: token.idx for i, token in zip(starts, clean)}
+    for key, value in doc.user_data.items():
+        if not isinstance(key, tuple) or len(key) != 4 or key[0] != "._.":
+            clean.user_data[key] = value
+            continue
+        mark, name, start, end = key
+        if start is None:
+            clean.user_data[key] = value
+        elif end is None and start in places:
+            clean.user_data[(mark, name, places[start], None)] = value
