@@ -46,6 +46,16 @@ labels = st.sampled_from(["author", "title", "date"])
 segments = st.lists(st.tuples(phrases, st.none() | labels), min_size=1, max_size=6)
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_backslashes(tmp_path, name):
+    """What looks like an escaped line break is text, as in LaTeX."""
+    segments = [("Of \\nu and", "author"), (r"C:\new \n", "title"), ("1879", "date")]
+    found = read(tmp_path, WRITERS[name][1]([segments]), format=WRITERS[name][0])
+    assert messages(found) == []
+    assert found.texts[0].text.strip() == text_of(segments)
+    assert spans(found.texts[0]) == spans_of(segments)
+
+
 def once(found):
     """Each label once, each field other words: what a table can say."""
     seen, texts = set(), []

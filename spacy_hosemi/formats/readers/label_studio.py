@@ -70,9 +70,10 @@ def _from_task(
         raise ValueError(f'expected a list as "result", found {shown(results)}')
     key = settings.text_key or _text_key(data, results)
     regions = [x for x in results if _is_span_result(x)]
-    spans = tuple(span for x in regions for span in _spans(x.get("value"), line))
+    text = string_of(data, key)
+    spans = tuple(span for x in regions for span in _spans(x["value"], line, text))
     meta = {**meta_of(record, "data", *ANNOTATIONS), **meta_of(data, key)}
-    yield AnnotatedText(string_of(data, key), spans, source.path, line, meta=meta)
+    yield AnnotatedText(text, spans, source.path, line, meta=meta)
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
@@ -100,7 +101,7 @@ def _is_span_result(result: Any) -> bool:
     return isinstance(value, dict) and "start" in value
 
 
-def _spans(value: Any, line: int) -> Iterator[LabeledSpan]:
+def _spans(value: Any, line: int, text: str) -> Iterator[LabeledSpan]:
     kind = value.get("labels", value.get("hypertextlabels"))
     if "startOffset" in value:
         raise ValueError(
@@ -111,10 +112,13 @@ def _spans(value: Any, line: int) -> Iterator[LabeledSpan]:
         raise ValueError(f"a region has no label: {shown(value)}")
     if len(kind) > 1:
         raise ValueError(f"a region has {len(kind)} labels: {shown(kind)}; expected 1")
-    text = value.get("text")
-    # Older versions write a line break as the two characters \n.
-    text = text.replace("\\n", "\n") if isinstance(text, str) else None
-    yield make_span(value["start"], value.get("end"), kind[0], text, line)
+    part = value.get("text")
+    if not isinstance(part, str):
+        part = None
+    elif part not in text:
+        # Older versions write a line break as the two characters \n.
+        part = part.replace("\\n", "\n")
+    yield make_span(value["start"], value.get("end"), kind[0], part, line)
 
 
 def _text_key(data: dict[str, Any], results: list[Any]) -> str:
@@ -143,7 +147,7 @@ def _from_minimal(
     text = string_of(record, key)
     control = _control_of(record)
     regions = record[control] if control else []
-    spans = tuple(span for value in regions for span in _spans(value, line))
+    spans = tuple(span for value in regions for span in _spans(value, line, text))
     meta = meta_of(record, key, *([control] if control else []))
     return AnnotatedText(text, spans, source.path, line, meta=meta)
 
