@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -285,10 +286,16 @@ def _write(
     if group is not None:
         report.n_ungrouped = count_without(texts, group)
     made = [_as_bytes(part, nlp, report) for part in parts]
-    for path, (content, counts) in zip(outputs, made):
-        with open_output(path, overwrite, binary=True) as file:
+    with ExitStack() as stack:  # both files or none
+        opened = [
+            stack.enter_context(open_output(path, overwrite, binary=True))
+            for path in outputs
+        ]
+        for file, (content, _) in zip(opened, made):
             file.write(content)
-        report.files.append({"path": str(path), **counts})
+    report.files += [
+        {"path": str(path), **counts} for path, (_, counts) in zip(outputs, made)
+    ]
 
 
 def _as_bytes(

@@ -183,6 +183,14 @@ def test_names_of_files_that_are_no_utf8(tmp_path, args):
     assert r"\udcff.cfg" in config.read_text("utf-8")
 
 
+def test_both_files_or_none(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    args = "--dev", 0.5, "--dev-out", tmp_path / "file" / "dev.spacy"
+    _, said, docs = convert(tmp_path, jsonl(REFERENCES), *args, code=2)
+    assert "Cannot write" in said and docs is None
+    assert {x.name for x in tmp_path.iterdir()} == {"file", "in.jsonl"}
+
+
 def test_a_file_of_faults_stays(tmp_path):
     """Refused before anything is written."""
     faults = tmp_path / "faults.jsonl"
