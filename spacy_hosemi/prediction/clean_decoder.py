@@ -19,6 +19,9 @@ from .decoder import Decoder, Prediction
 from .existing_entities import read_existing
 from .posterior import InstancePosterior, Option, Path, Posterior
 
+# Segments that are less probable are not added up.
+_LEAST = 1e-12
+
 
 class CleanDecoder(Decoder):
     """Another decoder, which sees clean documents alone.
@@ -178,12 +181,18 @@ class CleanMarginals:
     words (Marginals): Of W words, see `HighOrderSemiCRF.marginals`.
     clean (CleanDoc): Of n tokens.
 
-    log_z (float), gradient (Potentials): Those of the words, see `Marginals`.
+    log_z (float), gradient (Potentials): Those of the words, see `Marginals`; with
+        labels in a tree there is no gradient, as there.
     """
 
     def __init__(self, words: Any, clean: CleanDoc) -> None:
         self.words, self._clean = words, clean
-        self.log_z, self.gradient = words.log_z, words.gradient
+        self.log_z = words.log_z
+
+    @property
+    def gradient(self) -> Any:
+        """RETURNS (Potentials): Of the words."""
+        return self.words.gradient
 
     @cached_property
     def tokens(self) -> Any:
@@ -193,12 +202,21 @@ class CleanMarginals:
         found[:, 0] = 1.0
         for start, end, of_word in zip(clean.starts, clean.ends, of_words):
             found[start:end] = of_word
-        ends = getattr(self.gradient, "end", of_words)[:, : found.shape[1]]
+        ends = self._ends()[:, : found.shape[1]]
         # P(label at a word) - P(a segment of it ends there) = P(it goes on).
         goes_on = np.maximum(of_words - ends, 0.0)
         goes_on[:, 0] = 1.0 - goes_on[:, 1:].sum(axis=1)
         for k, (end, start) in enumerate(zip(clean.ends, clean.starts[1:])):
             found[end:start] = goes_on[k]
+        return found
+
+    def _ends(self) -> Any:
+        """RETURNS (float64 [W, L]): P(a segment with the label ends with the word)."""
+        if hasattr(self.words, "gradient"):
+            return self.words.gradient.end
+        found = np.zeros_like(self.words.tokens)
+        for _, end, label, p in self.words.segments_above(_LEAST):
+            found[end - 1, label] += p
         return found
 
     def segment(self, start: int, end: int, label: int) -> float:
