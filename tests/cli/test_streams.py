@@ -185,7 +185,12 @@ def refuse():
 
 
 def hit_ctrl_c():
-    signal.raise_signal(signal.SIGINT)
+    # A shell starts processes in the background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def find_a_broken_pipe():
