@@ -17,10 +17,10 @@ from .streams import (
     check_different,
     check_file,
     fail,
-    is_terminal,
     open_output,
     print_faults,
     say,
+    say_waiting,
     with_progress,
 )
 
@@ -168,7 +168,7 @@ def convert_cli(
         fail("--group needs --dev", "Give the share of the texts for the second file.")
     nlp = blank_pipeline(config, lang)
     if source == "-":
-        _say_waiting()
+        say_waiting()
     columns = tuple(name.strip() for name in fields.split(",") if name.strip())
     settings = Settings(text_key, columns, group, encoding)
     found = read_annotations(
@@ -195,13 +195,6 @@ def _outputs(
             fail(f"{str(path)!r} is no .spacy file", "Expected one: train.spacy.")
         check_file(path, overwrite)
     return found
-
-
-def _say_waiting() -> None:
-    import sys
-
-    if sys.stdin is not None and is_terminal(sys.stdin):
-        say("Reading standard input; Ctrl-D ends it.")
 
 
 @dataclass

@@ -26,7 +26,7 @@ STOPPED = 130  # by Ctrl-C: 128 + SIGINT, as of other programs
 UNREAD = 141  # nobody reads standard output any more: 128 + SIGPIPE
 # Names of files need not be UTF-8: \udcff for a byte, which JSON, too, can have.
 ESCAPED = "backslashreplace"
-# So many faults are shown; the rest is counted.
+# At most this many faults are shown; the rest is counted.
 MAX_SHOWN = 20
 
 
@@ -213,9 +213,14 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
     elif sys.stdin is None or sys.stdin.closed:
         fail("Cannot read standard input", "It is closed; expected a file or a pipe.")
     else:
-        if is_terminal(sys.stdin):
-            say("Reading standard input; Ctrl-D ends it.")
+        say_waiting()
         yield cast(BinaryIO, sys.stdin.buffer)
+
+
+def say_waiting() -> None:
+    """Say that standard input is read, if a person has to type it."""
+    if sys.stdin is not None and is_terminal(sys.stdin):
+        say("Reading standard input; Ctrl-D ends it.")
 
 
 def as_file(path: Path, suffix: str) -> Path:

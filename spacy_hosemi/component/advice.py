@@ -20,7 +20,7 @@ from .facts import TrainingFacts
 # Entities that other components have set are counted in this many documents.
 LAST = 100
 
-# So many documents are counted before anything is said: a few may be exceptions.
+# Nothing is said before this many documents: a few may be exceptions.
 FIRST = 10
 
 # The share of tokens that is worth a warning, and how much larger than in the training

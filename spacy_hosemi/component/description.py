@@ -11,7 +11,7 @@ from ..model.weights.state import WeightState
 from .facts import TrainingFacts
 from .settings import Settings
 
-# So many labels are shown one by one, those with most spans.
+# At most this many labels are shown one by one: those with most spans.
 MOST_LABELS = 20
 
 # Colours that are seen on white and on black; everything else has those of the page.

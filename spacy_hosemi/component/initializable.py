@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..hierarchy.projection import read_parents
-from ..labels.alignment import labels_of, read_annotations, with_clean_words
+from ..labels.alignment import labels_of, read_annotations
 from ..model.weights.storage import unread
 from ..prediction.thresholds import check_labels
 from ..training.corpus import annotate, read_corpus
@@ -70,9 +70,8 @@ class Initializable(Optimizable):
                 check_corpus_ends(nlp, self.name)
         annotate(nlp, examples)
         facts = training_facts([x.predicted for x in examples], annotations, self.name)
-        if self.reads_clean:
-            trims = self.settings.outside == "none"
-            examples, annotations = with_clean_words(examples, annotations, trims)
+        clean, annotations = self._clean(examples, annotations)
+        examples = [*clean]
         docs = [eg.predicted for eg in examples]
         extractor = unread(self._training.state.extractor)
         warn_unset(extractor, docs)

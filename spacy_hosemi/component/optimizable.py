@@ -120,10 +120,16 @@ class Optimizable(Configured):
         known = read_annotations(examples, self.settings.incorrect_spans_key)
         if named is not None:
             check_reach(examples, known, named)
-        if self.reads_clean:
-            trims = self.settings.outside == "none"
-            examples, known = with_clean_words(examples, known, trims)
+        examples, known = self._clean(examples, known)
         return [eg.predicted for eg in examples], known
+
+    def _clean(
+        self, examples: Sequence[Example], known: list[PartialLabels]
+    ) -> tuple[Sequence[Example], list[PartialLabels]]:
+        """By clean words, if features read those."""
+        if not self.reads_clean:
+            return examples, known
+        return with_clean_words(examples, known, self.settings.outside == "none")
 
     def _corpus(self, examples: Sequence[Example]) -> Corpus:
         """What is segmented, documents or sentences, and what is known of each."""

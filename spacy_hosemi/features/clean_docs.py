@@ -60,8 +60,7 @@ class CleanDoc:
     def to_words(self, span: _AnySpan) -> _AnySpan | None:
         """RETURNS (Optional[Tuple[int, int, Any]]): The words of a span of tokens; None
         if it has none."""
-        start = bisect_right(self.ends, span[0])
-        end = bisect_left(self.starts, span[1])
+        start, end = _touched(self.starts, self.ends, span)
         return (start, end, span[2]) if start < end else None
 
     def by_token(self, of_words: Sequence[list[Any]]) -> list[list[Any]]:
@@ -71,6 +70,13 @@ class CleanDoc:
         for start, end, of_word in zip(self.starts, self.ends, of_words):
             found[start:end] = [of_word] * (end - start)
         return found
+
+
+def _touched(
+    starts: Sequence[int], ends: Sequence[int], span: _AnySpan
+) -> tuple[int, int]:
+    """The words with a token of a span, half-open; equal if there are none."""
+    return bisect_right(ends, span[0]), bisect_left(starts, span[1])
 
 
 def are_clean(docs: Sequence[Doc]) -> list[bool]:
@@ -112,16 +118,17 @@ def clean_doc(
         before = [0, *ends[:-1]]
         sents = [bool(is_start[i : j + 1].any()) for i, j in zip(before, starts)]
     tags = ["O"] * len(words)
-    found = CleanDoc(doc, starts, ends, len(doc))
-    moved = [span for ent in ents if (span := found.to_words(ent))]
-    for start, end, label in moved:
-        tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    for ent in ents:
+        start, end = _touched(starts, ends, ent)
+        tags[start:end] = [
+            f"{'I' if i > start else 'B'}-{ent[2]}" for i in range(start, end)
+        ]
     clean = Doc(
         doc.vocab,
         words=words,  # type: ignore[arg-type]
         spaces=_spaces(tokens, starts, ends),
         sent_starts=sents,  # type: ignore[arg-type]
-        ents=tags if moved else None,
+        ents=tags if any(tag != "O" for tag in tags) else None,
     )
     _copy_attributes(doc, starts, clean)
     return CleanDoc(clean, starts, ends, len(doc))
@@ -180,23 +187,29 @@ _Words = tuple[list[tuple[int, int]], list[int | str]]
 
 
 def _hold(doc: Doc, found: _Words, ents: Sequence[_AnySpan]) -> _Words:
-    """Words, and a word for entities between two words of which neither is within an
-    entity."""
+    """Words, and one more for entities between two words if no entity has either of
+    the two."""
     groups, words = found
     starts, ends = [i for i, _ in groups], [j for _, j in groups]
     taken: set[int] = set()
     between: dict[int, int] = {}  # the word after it, and its first token
-    for start, end, _ in ents:
-        first, last = bisect_right(ends, start), bisect_left(starts, end)
+    for ent in ents:
+        first, last = _touched(starts, ends, ent)
         taken.update(range(first, last))
         if 0 < first == last < len(groups):
-            between.setdefault(first, start)
-    for k in sorted(between, reverse=True):
-        if not {k - 1, k} & taken:
-            i = between[k]
-            groups.insert(k, (i, i + 1))
-            words.insert(k, doc[i].text)
-    return found
+            between.setdefault(first, ent[0])
+    added = {k: i for k, i in between.items() if not {k - 1, k} & taken}
+    if not added:
+        return found
+    more: _Words = [], []
+    for k, pair in enumerate(zip(groups, words)):
+        if k in added:
+            i = added[k]
+            more[0].append((i, i + 1))
+            more[1].append(doc[i].text)
+        more[0].append(pair[0])
+        more[1].append(pair[1])
+    return more
 
 
 def _group(tokens: _Tokens, borders: Collection[int]) -> _Words:
@@ -223,13 +236,14 @@ def _joined(tokens: _Tokens, borders: Collection[int]) -> dict[int, int]:
     if _SPACE not in tokens.kinds:
         return {}
     found: dict[int, int] = {}
+    kept = sorted(borders)
     starts = [0, *accumulate(map(len, tokens.parts))]
     first = -1  # of the last word
     for match in LINE_END.finditer("".join(tokens.parts)):
         i = bisect_right(starts, match.start() - 1) - 1
         j = bisect_right(starts, match.end())
         i = first if found.get(first, -1) > i else i
-        if not any(i < border < j for border in borders):
+        if bisect_right(kept, i) == bisect_left(kept, j):  # none is between
             found[i], first = j, i
     return found
 

@@ -43,19 +43,21 @@ def sample(source: Source) -> list[dict[str, Any]]:
     return [found[1] for found in first if not isinstance(found, Fault)]
 
 
-def spans_of_objects(
-    values: Any, names: tuple[str, str], line: int
-) -> tuple[LabeledSpan, ...]:
-    """RETURNS (Tuple[LabeledSpan, ...]): Spans that are objects with a "label".
+def spans_of(values: Any, names: tuple[str, str], line: int) -> tuple[LabeledSpan, ...]:
+    """Spans that are `[start, end, label]`, or objects with a "label".
 
     values (Any): What should be a list of them.
-    names (Tuple[str, str]): The keys of start and end.
+    names (Tuple[str, str]): The keys of start and end in objects.
     line (int): Where they stand.
+    RETURNS (Tuple[LabeledSpan, ...]): In their order.
     RAISES (ValueError): Something else was found.
     """
     if not isinstance(values, list):
         raise ValueError(f"expected a list of spans, found {shown(values)}")
-    return tuple(_span_of_object(value, names, line) for value in values)
+    has_objects = any(isinstance(value, dict) for value in values)
+    if has_objects:
+        return tuple(_span_of_object(value, names, line) for value in values)
+    return tuple(_span_of_list(value, line) for value in values)
 
 
 def _span_of_object(value: Any, names: tuple[str, str], line: int) -> LabeledSpan:
@@ -69,20 +71,11 @@ def _span_of_object(value: Any, names: tuple[str, str], line: int) -> LabeledSpa
     return make_span(start, end, label, text if isinstance(text, str) else None, line)
 
 
-def spans_of_lists(values: Any, line: int) -> tuple[LabeledSpan, ...]:
-    """RETURNS (Tuple[LabeledSpan, ...]): Spans that are `[start, end, label]`.
-
-    RAISES (ValueError): Something else was found.
-    """
-    if not isinstance(values, list):
-        raise ValueError(f"expected a list of spans, found {shown(values)}")
-    found = []
-    for value in values:
-        if not isinstance(value, list) or len(value) != 3:
-            raise ValueError(f"expected [start, end, label], found {shown(value)}")
-        start, end, label = value
-        found.append(make_span(start, end, label, None, line))
-    return tuple(found)
+def _span_of_list(value: Any, line: int) -> LabeledSpan:
+    if not isinstance(value, list) or len(value) != 3:
+        raise ValueError(f"expected [start, end, label], found {shown(value)}")
+    start, end, label = value
+    return make_span(start, end, label, None, line)
 
 
 def make_span(

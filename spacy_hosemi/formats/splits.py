@@ -1,4 +1,4 @@
-"""Divides texts in two, no group of which is in both."""
+"""Divides texts in two parts; each group is in one of them."""
 
 from __future__ import annotations
 

@@ -180,11 +180,7 @@ class FieldTokenizer:
     def _add(self, piece: str) -> Tokens | None:
         """The tokens of a piece, as numbers of strings, and spaces; None if it begins
         with what extends the space before it, or has other whitespace."""
-        if (
-            _EXTENDED.match(piece)
-            or len(piece.split()) != 1
-            or piece.split()[0] != piece
-        ):
+        if _EXTENDED.match(piece) or piece.split() != [piece]:
             return None
         # At the end of a memory zone the strings may be gone.
         if self.vocab.in_memory_zone:  # type: ignore[attr-defined]

@@ -24,8 +24,9 @@ from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
 from .objectives import breaks_rules
 
-# Of so many documents given tokens are compared with those of the tokenizer, and more
-# other ones than these are said: apostrophes and the like differ anywhere.
+# Given tokens of the first N_COMPARED documents are compared with those of the
+# tokenizer. A few differences, such as apostrophes, are in any corpus: there is a
+# warning if more than MIN_OTHER tokens, and more than this share, differ.
 N_COMPARED, MIN_OTHER, MAX_OTHER = 200, 50, 0.02
 
 
@@ -52,6 +53,8 @@ def check_reach(
     """Gold spans that begin or end inside a token: nothing can be learnt from them, nor
     can they be predicted.
 
+    examples (Sequence[Example]), annotations (Sequence[PartialLabels]): From
+        `read_annotations`.
     named (Optional[Set[str]]): Labels that were named before; new ones are added.
         Given, there is no error.
     WARNS (UserWarning): HSW01 by label, with their number and examples.
@@ -84,7 +87,7 @@ def check_reach(
 
 
 def _quoted(spans: Sequence[DocSpan]) -> str:
-    """Up to three spans, each with the token or tokens in which it lies."""
+    """The texts of up to three spans."""
     return ", ".join(repr(span.text[:40]) for span in spans[:3])
 
 

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 Item = TypeVar("Item")
 
-# So many seconds pass before there is a bar: most training data are read in less.
+# Seconds before there is a bar: most training data are read in less.
 DELAY = 2.0
 
 

@@ -63,8 +63,20 @@ def list_alternatives(pipe, n_tokens):
     assert len(pipe.kbest(make_long(pipe.vocab, n_tokens), 3)) == 3
 
 
+def read_dirt(pipe, n_tokens):
+    """Each second word is divided at the end of a line, beside entities."""
+    words = ["Ada", "-", "\n", "met", "in"]
+    n = n_tokens // len(words)
+    spaces = [False, False, False, True, True] * n
+    starts = [i % len(words) == 0 for i in range(len(words) * n)]
+    doc = Doc(pipe.vocab, words * n, spaces, sent_starts=starts)
+    doc.set_ents([Span(doc, i, i + 1, "PER") for i in range(4, len(doc), len(words))])
+    assert len(pipe(doc).ents) >= n
+
+
 @pytest.mark.parametrize(
-    "ask", [read_confidences, predict_beside_entities, correct, list_alternatives]
+    "ask",
+    [read_dirt, read_confidences, predict_beside_entities, correct, list_alternatives],
 )
 @pytest.mark.parametrize("encoding", ["segments", "BIO"])
 @pytest.mark.parametrize("scope", ["doc", "sents"])

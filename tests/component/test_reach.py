@@ -168,7 +168,7 @@ def test_updates_name_each_label_once():
     assert len(caught) == 1
 
 
-def given(nlp, words, n):
+def of_given_tokens(nlp, words, n):
     doc = Doc(nlp.vocab, words * n)
     reference = doc.copy()
     reference.ents = [Span(reference, 0, 1, "A")]
@@ -178,10 +178,10 @@ def given(nlp, words, n):
 def test_given_tokens_that_raw_text_does_not_have():
     nlp = make_nlp()
     with pytest.warns(UserWarning, match=r"HSW12.*50% .*'b,' becomes \['b', ','\]"):
-        nlp.initialize(lambda: given(nlp, ["a", "b,"], 60))
+        nlp.initialize(lambda: of_given_tokens(nlp, ["a", "b,"], 60))
 
 
 @pytest.mark.parametrize("words, n", [(["a", "b"], 60), (["a", "b,"], 20)])
 def test_given_tokens_that_are_much_the_same(words, n):
     nlp = make_nlp()
-    nlp.initialize(lambda: given(nlp, words, n))
+    nlp.initialize(lambda: of_given_tokens(nlp, words, n))

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..json_records import (
-    Record,
-    meta_of,
-    sample,
-    spans_of_lists,
-    spans_of_objects,
-    string_of,
-)
+from ..json_records import Record, meta_of, sample, spans_of, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan
 from .base import Reader, Settings, read_records
@@ -58,10 +51,7 @@ def _spans(record: dict[str, Any], line: int) -> tuple[LabeledSpan, ...]:
     key = next((key for key in reversed(KEYS) if key in record), None)
     if key is None:
         raise ValueError('none of the keys "label", "labels" and "entities" is there')
-    values = record[key]
-    if isinstance(values, list) and any(isinstance(value, dict) for value in values):
-        return spans_of_objects(values, ("start_offset", "end_offset"), line)
-    return spans_of_lists(values, line)
+    return spans_of(record[key], ("start_offset", "end_offset"), line)
 
 
 READER = Reader("doccano", _recognizes, _read)

@@ -9,16 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..json_records import (
-    Record,
-    meta_of,
-    sample,
-    spans_of_lists,
-    spans_of_objects,
-    string_of,
-)
+from ..json_records import Record, meta_of, sample, spans_of, string_of
 from ..sources import Source
-from ..texts import AnnotatedText, Found, LabeledSpan, from_tokens, shown
+from ..texts import AnnotatedText, Found, from_tokens, shown
 from .base import Reader, Settings, read_records
 from .prodigy import is_task
 
@@ -37,7 +30,7 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         line, record = found
         if "spans" not in record:
             raise ValueError('the key "spans" is missing')
-        spans = _spans(record["spans"], line)
+        spans = spans_of(record["spans"], ("start", "end"), line)
         key = settings.text_key or "text"
         if key not in record and "tokens" in record:
             text = from_tokens(_tokens(record["tokens"]), spans, source.path, line)
@@ -46,12 +39,6 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         yield replace(text, meta=meta_of(record, key, "tokens", "spans"))
 
     return read_records(source, make)
-
-
-def _spans(values: Any, line: int) -> tuple[LabeledSpan, ...]:
-    if isinstance(values, list) and any(isinstance(value, dict) for value in values):
-        return spans_of_objects(values, ("start", "end"), line)
-    return spans_of_lists(values, line)
 
 
 def _tokens(values: Any) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Exports of Prodigy (`db-out`): tasks with `spans`, of which the accepted are read.
+"""Exports of Prodigy (`db-out`): tasks with `spans`. The accepted tasks are read.
 
 The text is read anew, not from the tokens of Prodigy, which those of a pipeline may
 differ from.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..json_records import Record, meta_of, sample, spans_of_objects, string_of
+from ..json_records import Record, meta_of, sample, spans_of, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, Skipped, shown
 from .base import Reader, Settings, read_records
@@ -42,7 +42,7 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         key = settings.text_key or "text"
         text = string_of(record, key)
         # A task without spans was accepted with none in it.
-        spans = spans_of_objects(record.get("spans") or [], ("start", "end"), line)
+        spans = spans_of(record.get("spans") or [], ("start", "end"), line)
         meta = meta_of(record, key, "spans", "tokens")
         yield AnnotatedText(text, spans, source.path, line, meta=meta)
 

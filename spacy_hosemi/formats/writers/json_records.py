@@ -9,7 +9,7 @@ from typing import IO, Any
 from ..records import ExtractedRecord, Segmentation
 from .options import WriterOptions
 
-# Probabilities are written with so many digits.
+# Digits of a probability.
 DIGITS = 6
 
 
