@@ -32,6 +32,7 @@ from ..values import ByName, Flag, Number, Setting, Whole, read_all
 from .batch import Batch, check_batch
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
+from .progress import bar_of
 
 Floats = NDArray[np.float64]
 
@@ -116,7 +117,7 @@ def descend(
     rows = [batch.rows(k) for k in range(len(batch))]
     began = time.process_time()
     total = n_passes * len(batch)
-    with tqdm(total=total, desc="Averaging", unit="doc", disable=not progress) as bar:
+    with bar_of(total, "Averaging", "doc", progress) as bar:
         for n_begun in range(1, n_passes + 1):
             n_steps, loss = 0, 0.0
             for k in rng.permutation(len(batch)).tolist():
@@ -129,7 +130,8 @@ def descend(
                     n_steps += 1
                 bar.update()
             if not np.isfinite(loss):
-                raise ValueError(Errors.HS057.format(found=loss, steps=bar.n))
+                n_taken = n_begun * len(batch)
+                raise ValueError(Errors.HS057.format(found=loss, steps=n_taken))
             bar.set_postfix(loss=f"{loss:.1f}", steps=n_steps, refresh=False)
             if n_steps == 0:  # nor would there be a step in any pass to come
                 steps.stay((n_passes - n_begun) * len(batch))

@@ -18,6 +18,7 @@ from ..model.weights.families import family_values
 from ..values import ByName, Flag, Number, Setting, Whole, read_all
 from .batch import Batch, Floats, Trainable, Trained
 from .objectives import is_smooth
+from .progress import bar_of
 
 
 @dataclass(frozen=True)
@@ -155,12 +156,13 @@ def minimize(
     # The vectors are added up in less time than threads need to meet, and while these
     # wait for each other they take all cores: a fit took 2 to 3 times as long.
     one_thread = threadpool_limits(limits=1, user_api="blas")
-    with (
-        one_thread,
-        tqdm(
-            total=max_iter, desc="L-BFGS", unit="iteration", disable=not progress
-        ) as bar,
-    ):
+    n_steps = 0
+    with one_thread, bar_of(max_iter, "L-BFGS", "iteration", progress) as bar:
+
+        def count(_: Floats) -> None:
+            nonlocal n_steps
+            n_steps += 1
+            bar.update()
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x
@@ -168,7 +170,7 @@ def minimize(
             value, gradient = batch.value_and_gradient()
             value += add_penalty(penalty, w, gradient)
             if not np.isfinite(value):
-                raise ValueError(Errors.HS057.format(found=value, steps=bar.n))
+                raise ValueError(Errors.HS057.format(found=value, steps=n_steps))
             bar.set_postfix(loss=f"{value:.1f}", refresh=False)
             if l1:
                 return value + l1 * x.sum(), np.concatenate([gradient, -gradient]) + l1
@@ -184,7 +186,7 @@ def minimize(
             jac=True,
             method="L-BFGS-B",
             bounds=bounds,
-            callback=lambda _: bar.update(),
+            callback=count,
             options={
                 "maxiter": max_iter,
                 "maxfun": 2 * max_iter,

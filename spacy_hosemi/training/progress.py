@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tqdm import tqdm
 
@@ -11,6 +11,18 @@ Item = TypeVar("Item")
 
 # Seconds before there is a bar: most training data are read in less.
 DELAY = 2.0
+
+
+def bar_of(total: int, what: str, unit: str, is_shown: bool) -> Any:
+    """A bar for the steps of a fit, on a terminal only.
+
+    total (int): The most steps.
+    what (str), unit (str): What is done, and what is counted.
+    is_shown (bool): False: there is none anywhere.
+    RETURNS (tqdm): A context manager. It counts nothing where it is not shown.
+    """
+    disable = None if is_shown else True
+    return tqdm(total=total, desc=what, unit=unit, disable=disable)
 
 
 def watched(documents: Collection[Item], what: str) -> Iterable[Item]:

@@ -22,3 +22,16 @@ def test_what_takes_less_has_no_bar(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     list(progress.watched("abc", "Reading"))
     assert "Reading" not in capsys.readouterr().err
+
+
+def test_a_fit_has_a_bar_on_a_terminal_only(capsys, monkeypatch):
+    def steps(is_shown):
+        with progress.bar_of(3, "Fit", "step", is_shown) as bar:
+            for _ in range(3):
+                bar.update()
+        return capsys.readouterr().err
+
+    assert steps(True) == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert "Fit: 100%" in steps(True)
+    assert steps(False) == ""
