@@ -29,7 +29,7 @@ from ..prediction.existing_entities import (
     preset_entities,
 )
 from ..prediction.memo import MEMO
-from ..prediction.posterior import FlatPosterior
+from ..prediction.posterior import StoredPosterior
 from ..prediction.records import MARK, NAME, Record, find_records, own_entities
 from .token_labels import cover
 
@@ -101,7 +101,7 @@ def _remember(
 ) -> None:
     """Keep what gives the probabilities that are not known yet."""
     known: list[Doc] = []
-    left: dict[Any, list[tuple[Doc, FlatPosterior, Sequence[Span]]]] = {}
+    left: dict[Any, list[tuple[Doc, StoredPosterior, Sequence[Span]]]] = {}
     for doc, prediction in zip(docs, predictions):
         posterior = prediction.posterior
         if posterior is None:

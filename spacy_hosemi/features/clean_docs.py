@@ -10,17 +10,22 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import (  # type: ignore[import-not-found]
+    DEP,
+    LEMMA,
     MORPH,
     NORM,
     ORTH,
+    POS,
     SENT_START,
     SPACY,
+    TAG,
 )
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -30,25 +35,27 @@ from .word_cache import Keys, WordCache
 
 _AnySpan = tuple[int, int, Any]
 
-# Attributes that components set.
-_COPIED = ("lemma_", "pos_", "tag_", "dep_")
+# What is read of each token, all at once: a `Token` takes a microsecond. The last ones
+# are what components set.
+_READ: Any = (ORTH, SPACY, NORM, LEMMA, POS, TAG, DEP, MORPH)
+_COPIED = ("lemma_", "pos_", "tag_", "dep_", "morph")
 
 # Kinds of words: as they are; with another clean form; with none, unseen or whitespace.
-_PLAIN, _DIRTY, _UNSEEN, _SPACE = 0, 1, 2, 3
+# The number of a word with a line break is higher by _BREAK.
+_PLAIN, _DIRTY, _UNSEEN, _SPACE, _BREAK = 0, 1, 2, 3, 4
 
 
-@dataclass(frozen=True)
-class CleanDoc:
-    """The words of a document in their clean form.
+# Not frozen, as `CleanDoc`: one is made for each document.
+@dataclass(slots=True)
+class WordPlaces:
+    """Where the words of a clean document stand in the original one.
 
-    doc (Doc): Of W words.
     starts, ends (List[int] [W]): The tokens of the original document that are each
         word: several where a hyphen at the end of a line divides it. Tokens between
         words are whitespace, or not seen.
     n_tokens (int): Of the original document.
     """
 
-    doc: Doc
     starts: list[int]
     ends: list[int]
     n_tokens: int
@@ -70,6 +77,21 @@ class CleanDoc:
         for start, end, of_word in zip(self.starts, self.ends, of_words):
             found[start:end] = [of_word] * (end - start)
         return found
+
+
+@dataclass(slots=True)
+class CleanDoc(WordPlaces):
+    """The words of a document in their clean form.
+
+    doc (Doc): Of W words.
+    """
+
+    doc: Doc
+
+    @property
+    def places(self) -> WordPlaces:
+        """RETURNS (WordPlaces): Without the words."""
+        return WordPlaces(self.starts, self.ends, self.n_tokens)
 
 
 def _touched(
@@ -110,14 +132,14 @@ def clean_doc(
     RETURNS (CleanDoc): Its words.
     """
     tokens = _Tokens(doc)
-    groups, words = _hold(doc, _group(tokens, borders), ents)
-    starts, ends = [i for i, _ in groups], [j for _, j in groups]
+    words = _hold(tokens, _group(tokens, borders), ents)
+    starts, ends = words.starts, words.ends
     sents = None
     if doc.has_annotation(SENT_START):
         is_start = doc.to_array(SENT_START).astype(np.int64) == 1
         before = [0, *ends[:-1]]
         sents = [bool(is_start[i : j + 1].any()) for i, j in zip(before, starts)]
-    tags = ["O"] * len(words)
+    tags = ["O"] * len(starts) if ents else []
     for ent in ents:
         start, end = _touched(starts, ends, ent)
         tags[start:end] = [
@@ -125,13 +147,13 @@ def clean_doc(
         ]
     clean = Doc(
         doc.vocab,
-        words=words,  # type: ignore[arg-type]
-        spaces=_spaces(tokens, starts, ends),
+        words=words.words,  # type: ignore[arg-type]
+        spaces=_spaces(tokens, words),
         sent_starts=sents,  # type: ignore[arg-type]
         ents=tags if any(tag != "O" for tag in tags) else None,
     )
-    _copy_attributes(doc, starts, clean)
-    return CleanDoc(clean, starts, ends, len(doc))
+    _copy_attributes(doc, tokens, words, clean)
+    return CleanDoc(starts, ends, len(doc), clean)
 
 
 def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
@@ -140,10 +162,21 @@ def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
 
 
 def _kind(word: str) -> int:
-    clean = clean_word(word)
+    clean = _clean(word)
     if clean:
-        return _PLAIN if word == clean else _DIRTY
-    return _SPACE if any(c.isspace() for c in word) else _UNSEEN
+        kind = _PLAIN if word == clean else _DIRTY
+    else:
+        kind = _SPACE if any(c.isspace() for c in word) else _UNSEEN
+    return kind + (_BREAK if any(c in word for c in "\r\n\u2028") else 0)
+
+
+def _clean(word: str) -> str:
+    """RETURNS (str): `clean_word`; long words are not cached."""
+    return _clean_cached(word) if len(word) <= 50 else clean_word(word)
+
+
+# About 5 MB.
+_clean_cached = lru_cache(2**14)(clean_word)
 
 
 _KINDS = WordCache(_kinds, 2**22)
@@ -157,124 +190,139 @@ def _kinds_of(vocab: Vocab, orths: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 class _Tokens:
-    """What is read of the tokens of a document: arrays, since a `Token` takes a
-    microsecond."""
+    """What is read of the tokens of a document.
+
+    orths (uint64 [n]), kinds (uint8 [n]), has_break (bool [n]): Of each token its word,
+        its kind, and whether there is a line break in it.
+    has_space (bool [n]): Whether there is whitespace in, or after, each token; within
+        words, as they are joined, that does not count.
+    norms (uint64 [n]), others (uint64 [n, 5]): The other attributes of `_READ`.
+    """
 
     def __init__(self, doc: Doc) -> None:
-        orths, spaces = doc.to_array(_READ).reshape(-1, 2).T
-        self.orths = orths.tolist()
-        self.kinds = _kinds_of(doc.vocab, orths).tolist() if len(doc) else []
-        self.texts = [doc.vocab.strings[orth] for orth in self.orths]
-        # Whether there is whitespace in, or after, each token.
-        self.has_space = [
-            bool(space) or kind == _SPACE
-            for space, kind in zip(spaces.tolist(), self.kinds)
+        self.strings = doc.vocab.strings
+        rows = doc.to_array(_READ).reshape(-1, len(_READ))
+        self.orths, self._spaces, self.norms = rows[:, 0], rows[:, 1], rows[:, 2]
+        self.others = rows[:, 3:]
+        kinds = _kinds_of(doc.vocab, self.orths) if len(doc) else np.zeros(0, np.uint8)
+        self.kinds, self.has_break = kinds % _BREAK, kinds >= _BREAK
+        self.has_space = (self._spaces != 0) | (self.kinds == _SPACE)
+
+    def text(self, i: int) -> str:
+        """RETURNS (str): Of a token."""
+        return self.strings[int(self.orths[i])]
+
+    def parts(self) -> list[str]:
+        """RETURNS (List[str]): The text of each token, with the space after it."""
+        strings = self.strings
+        return [
+            strings[orth] + " " if space else strings[orth]
+            for orth, space in zip(self.orths.tolist(), self._spaces.tolist())
         ]
-        self.parts = [
-            text + " " if space else text
-            for text, space in zip(self.texts, spaces.tolist())
-        ]
-
-    def text(self, start: int, end: int) -> str:
-        """RETURNS (str): The text of some tokens."""
-        return "".join([*self.parts[start : end - 1], self.texts[end - 1]])
 
 
-_READ: Any = (ORTH, SPACY)
+@dataclass
+class _Words:
+    """Words, or their numbers in the vocabulary, and the tokens of each, half-open."""
+
+    starts: list[int]
+    ends: list[int]
+    words: list[int | str]
+
+    def insert(self, k: int, i: int, word: str) -> None:
+        """Put a word of token i before word k."""
+        self.starts.insert(k, i)
+        self.ends.insert(k, i + 1)
+        self.words.insert(k, word)
 
 
-_Words = tuple[list[tuple[int, int]], list[int | str]]
-
-
-def _hold(doc: Doc, found: _Words, ents: Sequence[_AnySpan]) -> _Words:
+def _hold(tokens: _Tokens, words: _Words, ents: Sequence[_AnySpan]) -> _Words:
     """Words, and one more for entities between two words if no entity has either of
     the two."""
-    groups, words = found
-    starts, ends = [i for i, _ in groups], [j for _, j in groups]
     taken: set[int] = set()
     between: dict[int, int] = {}  # the word after it, and its first token
     for ent in ents:
-        first, last = _touched(starts, ends, ent)
+        first, last = _touched(words.starts, words.ends, ent)
         taken.update(range(first, last))
-        if 0 < first == last < len(groups):
+        if 0 < first == last < len(words.starts):
             between.setdefault(first, ent[0])
-    added = {k: i for k, i in between.items() if not {k - 1, k} & taken}
-    if not added:
-        return found
-    more: _Words = [], []
-    for k, pair in enumerate(zip(groups, words)):
-        if k in added:
-            i = added[k]
-            more[0].append((i, i + 1))
-            more[1].append(doc[i].text)
-        more[0].append(pair[0])
-        more[1].append(pair[1])
-    return more
+    for k in sorted(between, reverse=True):
+        if not {k - 1, k} & taken:
+            words.insert(k, between[k], tokens.text(between[k]))
+    return words
 
 
 def _group(tokens: _Tokens, borders: Collection[int]) -> _Words:
-    """The tokens of each word, half-open, and the words, or their numbers in the
-    vocabulary."""
+    """The words of a document."""
     joined = _joined(tokens, borders)
-    groups: list[tuple[int, int]] = []
-    words: list[int | str] = []
-    end = 0
-    for i, kind in enumerate(tokens.kinds):
-        if i in joined:
-            end = joined[i]
-            groups.append((i, end))
-            words.append(clean_joined(tokens.text(i, end)))
-        elif i >= end and kind in (_PLAIN, _DIRTY):
-            groups.append((i, i + 1))
-            word = tokens.orths[i]
-            words.append(word if kind == _PLAIN else clean_word(tokens.texts[i]))
-    return groups, words
+    is_word = tokens.kinds <= _DIRTY
+    for i, (j, _) in joined.items():
+        is_word[i + 1 : j] = False
+        is_word[i] = True
+        tokens.has_space[i : j - 1] = False
+    at = np.flatnonzero(is_word)
+    starts = at.tolist()
+    words: list[int | str] = tokens.orths[at].tolist()
+    for k in np.flatnonzero(tokens.kinds[at] == _DIRTY).tolist():
+        words[k] = _clean(tokens.strings[words[k]])
+    ends = [i + 1 for i in starts]
+    for i, (j, text) in joined.items():
+        k = bisect_left(starts, i)
+        ends[k], words[k] = j, clean_joined(text)
+    return _Words(starts, ends, words)
 
 
-def _joined(tokens: _Tokens, borders: Collection[int]) -> dict[int, int]:
-    """First and last token, exclusive, of words with hyphens at the ends of lines."""
-    if _SPACE not in tokens.kinds:
+def _joined(tokens: _Tokens, borders: Collection[int]) -> dict[int, tuple[int, str]]:
+    """First and last token, exclusive, and text of words with hyphens at the ends of
+    lines."""
+    if not tokens.has_break.any() or _SPACE not in tokens.kinds:
         return {}
+    parts = tokens.parts()
+    text = "".join(parts)
+    kept: list[int] = []
+    starts: list[int] = []
     found: dict[int, int] = {}
-    kept = sorted(borders)
-    starts = [0, *accumulate(map(len, tokens.parts))]
     first = -1  # of the last word
-    for match in LINE_END.finditer("".join(tokens.parts)):
+    for match in LINE_END.finditer(text):
+        if not starts:
+            kept, starts = sorted(borders), [0, *accumulate(map(len, parts))]
         i = bisect_right(starts, match.start() - 1) - 1
         j = bisect_right(starts, match.end())
         i = first if found.get(first, -1) > i else i
         if bisect_right(kept, i) == bisect_left(kept, j):  # none is between
             found[i], first = j, i
+    return {
+        i: (j, "".join([*parts[i : j - 1], tokens.text(j - 1)]))
+        for i, j in found.items()
+    }
+
+
+def _spaces(tokens: _Tokens, words: _Words) -> list[bool]:
+    """Whether there is whitespace between each word and the next one."""
+    last = np.array(words.ends, np.intp) - 1
+    found: list[bool] = np.logical_or.reduceat(tokens.has_space, last).tolist()
     return found
 
 
-def _spaces(tokens: _Tokens, starts: Sequence[int], ends: Sequence[int]) -> list[bool]:
-    """Whether there is whitespace between each word and the next one."""
-    n_before = [0, *accumulate(tokens.has_space)]
-    after = [*starts[1:], len(tokens.kinds)]
-    return [n_before[j] > n_before[end - 1] for end, j in zip(ends, after)]
-
-
-def _copy_attributes(doc: Doc, starts: Sequence[int], clean: Doc) -> None:
+def _copy_attributes(doc: Doc, tokens: _Tokens, words: _Words, clean: Doc) -> None:
     """What components and people have set of the tokens."""
-    at = np.array(starts, np.intp)
-    read: Any = (ORTH, NORM)
-    before, after = (x.to_array(read).reshape(-1, 2) for x in (doc, clean))
-    orth, norm = (before[at] == after).T
-    for k in np.flatnonzero(orth & ~norm).tolist():
-        clean[k].norm_ = doc[starts[k]].norm_
-    for name in _COPIED:
-        if doc.has_annotation(name.rstrip("_").upper()):
-            for token, i in zip(clean, starts):
-                setattr(token, name, getattr(doc[i], name))
-    if doc.has_annotation(MORPH):
-        for token, i in zip(clean, starts):
-            if doc[i].has_morph():  # none is not the same as an empty one
-                token.morph = doc[i].morph
+    at = np.array(words.starts, np.intp)
+    is_other = tokens.norms[at] != clean.to_array(NORM)
+    if is_other.any():
+        # Of another word the norm is another one, too.
+        is_other &= tokens.orths[at] == clean.to_array(ORTH)
+        for k in np.flatnonzero(is_other).tolist():
+            clean[k].norm_ = doc[words.starts[k]].norm_
+    if tokens.others.any():
+        is_set: Any = tokens.others.any(axis=0)
+        for name in (name for name, is_there in zip(_COPIED, is_set) if is_there):
+            for token, i in zip(clean, words.starts):
+                if name != "morph" or doc[i].has_morph():  # none is not an empty one
+                    setattr(token, name, getattr(doc[i], name))
     if len(doc.tensor) == len(doc):
         clean.tensor = doc.tensor[at]
     if doc.user_data:
-        _copy_user_data(doc, starts, clean)
+        _copy_user_data(doc, words.starts, clean)
 
 
 def _copy_user_data(doc: Doc, starts: Sequence[int], clean: Doc) -> None:

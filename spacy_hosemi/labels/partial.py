@@ -11,7 +11,7 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from ..features.clean_docs import CleanDoc
+from ..features.clean_docs import WordPlaces
 from .inventory import Span
 
 Bools = NDArray[np.bool_]
@@ -96,7 +96,7 @@ class PartialLabels:
             borders,
         )
 
-    def of_words(self, clean: CleanDoc) -> PartialLabels:
+    def of_words(self, clean: WordPlaces) -> PartialLabels:
         """RETURNS (PartialLabels): What is known of the words of a clean document, from
         what is known of its tokens. A word is blocked if one of its tokens is."""
         blocked = self.blocked

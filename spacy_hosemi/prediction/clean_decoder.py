@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -11,16 +11,20 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import Steps
-from ..features.clean_docs import CleanDoc, are_clean, clean_doc
+from ..features.clean_docs import CleanDoc, WordPlaces, are_clean, clean_doc
 from ..features.instances import Instance
 from ..labels.inventory import OUTSIDE, Span
 from ..labels.partial import NOTHING, PartialLabels
-from .decoder import Decoder, Prediction
+from .decoder import Decoder, FlatDecoder, Prediction
 from .existing_entities import read_existing
-from .posterior import InstancePosterior, Option, Path, Posterior
+from .posterior import InstancePosterior, Option, Path, Posterior, StoredPosterior
+from .problem import Problem
 
 # Segments that are less probable are not added up.
 _LEAST = 1e-12
+
+# Of the two numbers of a word in two lists.
+_WORD_BYTES = 2 * (8 + 28)
 
 
 class CleanDecoder(Decoder):
@@ -41,7 +45,7 @@ class CleanDecoder(Decoder):
         if all(is_clean):
             return (yield from self.decoder.steps(docs, corrections))
         cleaned = [
-            None if known else self.clean(doc, corrections)
+            None if known else _clean(doc, self.options.name, corrections)
             for doc, known in zip(docs, is_clean)
         ]
         read = [one.doc if one else doc for one, doc in zip(cleaned, docs)]
@@ -57,52 +61,52 @@ class CleanDecoder(Decoder):
         """See `Decoder`."""
         if are_clean([doc])[0]:
             return self.decoder.posterior(doc)
-        clean = self.clean(doc)
-        return CleanPosterior(self.decoder.posterior(clean.doc), clean)
+        clean = _clean(doc, self.options.name)
+        return CleanPosterior(self.decoder.posterior(clean.doc), clean.places)
 
-    def clean(self, doc: Doc, corrections: PartialLabels | None = None) -> CleanDoc:
-        """RETURNS (CleanDoc): With existing entities; these and the spans of a user are
-        not within words."""
-        existing = read_existing(doc, self.options.name) or NOTHING
-        ents = list(existing.required)
-        if (blocked := existing.outside()) is not None:
-            # As entities that the model does not know.
-            ents += [(i, i + 1, OUTSIDE) for i in np.flatnonzero(blocked).tolist()]
-        spans = [*ents]
-        if corrections:
-            spans += [*corrections.required, *corrections.excluded]  # type: ignore[list-item]
-        borders = {i for start, end, _ in spans for i in (start, end)}
-        return clean_doc(doc, borders, sorted(ents))
+
+def _clean(doc: Doc, name: str, corrections: PartialLabels | None = None) -> CleanDoc:
+    """RETURNS (CleanDoc): With existing entities, which the component of that name has
+    not written; these and the spans of a user are not within words."""
+    existing = read_existing(doc, name)
+    if existing is None and corrections is None:  # as of most documents
+        return clean_doc(doc)
+    existing = existing or NOTHING
+    ents = list(existing.required)
+    if (blocked := existing.outside()) is not None:
+        # As entities that the model does not know.
+        ents += [(i, i + 1, OUTSIDE) for i in np.flatnonzero(blocked).tolist()]
+    spans = [*ents]
+    if corrections:
+        spans += [*corrections.required, *corrections.excluded]  # type: ignore[list-item]
+    borders = {i for start, end, _ in spans for i in (start, end)}
+    return clean_doc(doc, borders, sorted(ents))
 
 
 def _in_tokens(prediction: Prediction, clean: CleanDoc) -> Prediction:
-    """A prediction for words as one for tokens. All its probabilities are computed at
-    once: what could compute them later knows the words alone."""
-    spans, scores, paths = prediction.spans, prediction.scores, prediction.paths
-    whole, left = prediction.whole, prediction.posterior
-    if left is not None:
-        if scores is None:
-            found = [path or () for path in left.paths(spans)]
-            paths = found if paths is not None else None
-            scores = [path[-1][1] or 0.0 if path else 0.0 for path in found]
-        whole = left.whole(spans) if whole is None else whole
-    listed = prediction.listed
+    """A prediction for words as one for tokens."""
+    left, listed = prediction.posterior, prediction.listed
     if listed is not None:
         listed = [(clean.to_tokens(span), p) for span, p in listed]
-    moved = [*map(clean.to_tokens, spans)]
-    return Prediction(moved, scores, listed, paths, whole=whole)
+    return replace(
+        prediction,
+        spans=[*map(clean.to_tokens, prediction.spans)],
+        listed=listed,
+        posterior=left and StoredCleanPosterior(left, clean.places),
+    )
 
 
-@dataclass(frozen=True)
+# Not frozen, as what follows: one is made for each document.
+@dataclass(slots=True)
 class CleanPosterior:
     """See `Posterior`; spans are in tokens, probabilities are of words.
 
     posterior (Posterior): Of the clean document.
-    clean (CleanDoc): That document.
+    clean (WordPlaces): Where its words stand.
     """
 
     posterior: Posterior
-    clean: CleanDoc
+    clean: WordPlaces
 
     def check(self) -> None:
         """See `Posterior`."""
@@ -130,16 +134,51 @@ class CleanPosterior:
         return CleanMarginals(self.posterior.marginals(), self.clean)
 
 
+@dataclass(slots=True)
+class StoredCleanPosterior(CleanPosterior):
+    """See `CleanPosterior` and `StoredPosterior`.
+
+    posterior (StoredPosterior): Of the clean document.
+    """
+
+    posterior: StoredPosterior
+
+    @property
+    def decoder(self) -> FlatDecoder:
+        """See `StoredPosterior`."""
+        return self.posterior.decoder
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """See `StoredPosterior`; of words."""
+        return self.posterior.problems
+
+    @property
+    def n_bytes(self) -> int:
+        """See `StoredPosterior`."""
+        return _WORD_BYTES * len(self.clean.starts)
+
+    def recompute(self) -> Callable[[Doc], StoredCleanPosterior]:
+        """See `StoredPosterior`."""
+        of_words, name = self.posterior.recompute(), self.decoder.options.name
+
+        def make(doc: Doc) -> StoredCleanPosterior:
+            clean = _clean(doc, name)
+            return StoredCleanPosterior(of_words(clean.doc), clean.places)
+
+        return make
+
+
 @dataclass(frozen=True)
 class CleanInstance:
     """See `InstancePosterior`.
 
     words (InstancePosterior): Of the words of a clean document.
-    clean (CleanDoc): That document.
+    clean (WordPlaces): Where its words stand.
     """
 
     words: InstancePosterior
-    clean: CleanDoc
+    clean: WordPlaces
 
     @property
     def instance(self) -> Instance:
@@ -179,13 +218,13 @@ class CleanMarginals:
     both; otherwise it is outside.
 
     words (Marginals): Of W words, see `HighOrderSemiCRF.marginals`.
-    clean (CleanDoc): Of n tokens.
+    clean (WordPlaces): Of n tokens.
 
     log_z (float), gradient (Potentials): Those of the words, see `Marginals`; with
         labels in a tree there is no gradient, as there.
     """
 
-    def __init__(self, words: Any, clean: CleanDoc) -> None:
+    def __init__(self, words: Any, clean: WordPlaces) -> None:
         self.words, self._clean = words, clean
         self.log_z = words.log_z
 

@@ -33,7 +33,13 @@ from .collective import agree
 from .existing_entities import read_existing
 from .limits import impossible, make_problem
 from .permitted_tags import best_permitted
-from .posterior import FlatPosterior, Path, Posterior, confidence_steps
+from .posterior import (
+    FlatPosterior,
+    Path,
+    Posterior,
+    StoredPosterior,
+    confidence_steps,
+)
 from .problem import Problem
 from .thresholds import Thresholds, least_of
 
@@ -93,7 +99,7 @@ class Prediction:
         the spans.
     paths (Optional[Sequence[Path]]): With labels in a tree, for each span the names
         from the top; with probabilities if they were needed.
-    posterior (Optional[FlatPosterior]): What gives the probabilities that were not
+    posterior (Optional[StoredPosterior]): What gives the probabilities that were not
         needed.
     whole (Optional[float]): The probability of the segmentation with exactly these
         spans, if it was needed.
@@ -103,7 +109,7 @@ class Prediction:
     scores: list[float] | None
     listed: list[tuple[Span, float]] | None = None
     paths: Sequence[Path] | None = None
-    posterior: FlatPosterior | None = None
+    posterior: StoredPosterior | None = None
     whole: float | None = None
 
 

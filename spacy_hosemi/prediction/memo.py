@@ -11,7 +11,6 @@ them is gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import replace
 from threading import RLock
 from typing import NamedTuple, cast
 from weakref import ref
@@ -21,7 +20,7 @@ from spacy.tokens import Doc
 from ..features.instances import Instance
 from ..labels.inventory import Span
 from ..labels.whitespace import whitespace
-from .posterior import FlatPosterior
+from .posterior import StoredPosterior
 from .problem import Problem
 
 # Of all documents and components together: 64 MB hold about 10,000 documents of 25
@@ -32,20 +31,19 @@ MAX_BYTES = 64 * 2**20
 class _Batch:
     """What documents that were predicted together have left.
 
-    posteriors (Optional[Sequence[FlatPosterior]]): Of each document; None once the
+    posteriors (Optional[Sequence[StoredPosterior]]): Of each document; None once the
         arrays are dropped.
-    bare (FlatPosterior): One of them without arrays: what differs between them.
     """
 
-    def __init__(self, posteriors: Sequence[FlatPosterior]) -> None:
-        self.posteriors: Sequence[FlatPosterior] | None = posteriors
-        self.bare = replace(posteriors[0], problems=())
+    def __init__(self, posteriors: Sequence[StoredPosterior]) -> None:
+        self.posteriors: Sequence[StoredPosterior] | None = posteriors
 
 
 class _Entry(NamedTuple):
     batch: _Batch
     place: int
     spans: Sequence[Span]
+    recompute: Callable[[Doc], StoredPosterior]
 
 
 class Memo:
@@ -71,26 +69,29 @@ class Memo:
         self,
         name: str,
         docs: Sequence[Doc],
-        posteriors: Sequence[FlatPosterior],
+        posteriors: Sequence[StoredPosterior],
         spans: Sequence[Sequence[Span]],
     ) -> None:
         """Replace the predictions of a component for documents.
 
         name (str): Of the component.
         docs (Sequence[Doc]): One or more, which were predicted together.
-        posteriors (Sequence[FlatPosterior]): Of each; they differ in their arrays
-            alone, and are detached from the documents.
+        posteriors (Sequence[StoredPosterior]): Of each, by one decoder; those of a
+            class differ in their arrays alone. They are detached from the documents.
         spans (Sequence[Sequence[Tuple[int, int, str]]]): Predicted in each.
         """
         has_tags = posteriors[0].decoder.inventory.on_tokens
         problems = [problem for x in posteriors for problem in x.problems]
         n_bytes = sum([_detach(problem, has_tags) for problem in problems])
+        n_bytes += sum([x.n_bytes for x in posteriors])
         batch = _Batch(posteriors)
+        classes = {type(x): x for x in posteriors}
+        again = {kind: x.recompute() for kind, x in classes.items()}
         entries = self._by_name.setdefault(name, {})
         # The entry of a document goes with it, and the batch with its last entry.
         remove = entries.pop
-        for place, (doc, some) in enumerate(zip(docs, spans)):
-            entries[ref(doc, remove)] = _Entry(batch, place, some)
+        for place, (doc, x, some) in enumerate(zip(docs, posteriors, spans)):
+            entries[ref(doc, remove)] = _Entry(batch, place, some, again[type(x)])
         with self._lock:
             self._sizes[ref(batch, self._subtract)] = n_bytes
             self.n_bytes += n_bytes
@@ -108,13 +109,13 @@ class Memo:
 
     def read(
         self, name: str, doc: Doc, as_predicted: Callable[[], Doc | None]
-    ) -> tuple[Sequence[Span], FlatPosterior] | None:
+    ) -> tuple[Sequence[Span], StoredPosterior] | None:
         """The predicted spans of a document and what gives their probabilities.
 
         name (str), doc (Doc): The component and the document.
         as_predicted (Callable): Gives the document as it was before prediction, or None
             if it has other tokens; it is asked if the arrays were dropped.
-        RETURNS (Optional[Tuple[Sequence[Span], FlatPosterior]]): None if there is no
+        RETURNS (Optional[Tuple[Sequence[Span], StoredPosterior]]): None if there is no
             prediction, or no way to compute it again.
         """
         entry = self._by_name.get(name, {}).get(ref(doc))
@@ -122,11 +123,8 @@ class Memo:
             return None
         if (posteriors := entry.batch.posteriors) is not None:
             return entry.spans, posteriors[entry.place]
-        before, bare = as_predicted(), entry.batch.bare
-        if before is None:
-            return None
-        problems = bare.decoder.posterior(before).problems
-        return entry.spans, replace(bare, problems=problems)
+        before = as_predicted()
+        return None if before is None else (entry.spans, entry.recompute(before))
 
     def _subtract(self, batch: ref[_Batch]) -> None:
         """The arrays of a batch are gone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -98,10 +98,34 @@ class Posterior(Protocol):
         ...
 
 
+class StoredPosterior(Posterior, Protocol):
+    """What a prediction leaves, so that probabilities can be computed later."""
+
+    @property
+    def decoder(self) -> FlatDecoder:
+        """What decoded the document."""
+        ...
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """The instances of the document."""
+        ...
+
+    @property
+    def n_bytes(self) -> int:
+        """RETURNS (int): The memory that it takes beside its problems."""
+        ...
+
+    def recompute(self) -> Callable[[Doc], StoredPosterior]:
+        """RETURNS (Callable): From the document, as it was before its prediction, to
+        what this is; it holds no arrays."""
+        ...
+
+
 # Not frozen: one is made for each document.
 @dataclass(slots=True)
 class FlatPosterior:
-    """See `Posterior`; of labels that segments have themselves.
+    """See `StoredPosterior`; of labels that segments have themselves.
 
     decoder (FlatDecoder): What decoded the document.
     problems (Sequence[Problem]): Its instances.
@@ -109,6 +133,20 @@ class FlatPosterior:
 
     decoder: FlatDecoder
     problems: Sequence[Problem]
+
+    @property
+    def n_bytes(self) -> int:
+        """See `StoredPosterior`."""
+        return 0
+
+    def recompute(self) -> Callable[[Doc], FlatPosterior]:
+        """See `StoredPosterior`."""
+        bare = replace(self, problems=())
+
+        def make(doc: Doc) -> FlatPosterior:
+            return replace(bare, problems=bare.decoder.posterior(doc).problems)
+
+        return make
 
     def instances(self) -> list[SegmentPosterior]:
         """See `Posterior`."""

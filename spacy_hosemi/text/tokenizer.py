@@ -195,15 +195,21 @@ class FieldTokenizer:
             self._cache[piece] = found
         return found
 
-    def _read(self, text: str) -> tuple[list[str], list[bool]]:
-        """Tokens and spaces of any text."""
-        words: list[str] = []
+    def _read(self, text: str) -> tuple[list[int | str], list[bool]]:
+        """Tokens, or their numbers, and spaces of any text."""
+        cache = self._cache
+        words: list[int | str] = []
         spaces: list[bool] = []
         pieces = [*_SPACES.split(text), ""]
         for piece, space in zip(pieces[::2], pieces[1::2]):
-            found = [match.group() for match in self._token.finditer(piece)]
-            words += found
-            spaces += [False] * len(found)
+            if cached := cache.get(piece) or self._add(piece):
+                words += cached[0]
+                spaces += cached[1]
+                spaces[-1] = False
+            else:
+                found = [match.group() for match in self._token.finditer(piece)]
+                words += found
+                spaces += [False] * len(found)
             if words and space[:1] == " ":
                 spaces[-1], space = True, space[1:]
             if space:

@@ -9,6 +9,8 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hosemi import FieldTokenizer
+from spacy_hosemi.prediction.memo import MEMO
+from spacy_hosemi.prediction.records import find_records
 from spacy_hosemi.text.clean import clean_word
 
 from ..conftest import ROOT
@@ -281,6 +283,35 @@ def test_raw():
     assert all(pipe.token_features(doc))
     with pytest.raises(ValueError, match="HS150.*clean_text"):
         pipe.clean_text = True
+
+
+@pytest.mark.parametrize("is_dropped", [False, True])
+@pytest.mark.parametrize("config", [{}, {"hierarchy": TREE}, {"encoding": "BIO"}])
+def test_confidences_are_computed_when_they_are_read(config, is_dropped, monkeypatch):
+    """Also of a document with dirt: from what the prediction left of its words, or
+    anew, with the weights of then; the same bits as with the prediction."""
+    pipe = make_pipe(**config)
+    texts = [TEXTS[0].replace(" ", "\n "), TEXTS[1], TEXTS[2].replace(" ", "\xa0")]
+
+    def answers(docs):
+        paths = [[ent._.label_path for ent in doc.ents] for doc in docs]
+        return paths, [doc._.record_confidence for doc in docs]
+
+    pipe.confidence = True
+    expected = answers([*pipe.pipe(map(NLP.make_doc, texts))])
+    pipe.confidence = False
+    if is_dropped:
+        monkeypatch.setattr(MEMO, "max_bytes", 0)
+    docs = [*pipe.pipe(map(NLP.make_doc, texts))]
+    assert all(record["whole"] is None for record in map(record_of, docs))
+    pipe.set_weights(pipe.get_weights() * 0.5)
+    assert answers(docs) == expected
+    assert all(expected[0])
+
+
+def record_of(doc):
+    ((_, _, by_name),) = find_records(doc)
+    return by_name["hosemi"]
 
 
 def test_nothing_but_dirt(pipe):

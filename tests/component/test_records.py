@@ -218,6 +218,10 @@ class Left:
 
     decoder: Decoder
     problems: Sequence[Problem]
+    n_bytes = 0
+
+    def recompute(self):
+        return self.decoder.posterior
 
     def paths(self, spans):
         (problem,) = self.problems
@@ -256,6 +260,14 @@ def test_the_oldest_go_first():
     memo.drop("x", docs[:1])
     memo.drop("x", docs[:1])
     assert memo.n_bytes == 80
+
+
+def test_memory_beside_arrays_counts(monkeypatch):
+    monkeypatch.setattr(Left, "n_bytes", 7)
+    memo = Memo(max_bytes=100)
+    doc = Doc(Vocab(), words=["a"])
+    store(memo, doc, 40)
+    assert memo.n_bytes == 47
 
 
 def test_documents_that_were_predicted_together():
