@@ -45,16 +45,19 @@ from typing import Any
 import harness
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
+from spacy.language import Language
 from spacy.util import load_model
 from tqdm import tqdm
 from training import (
     WHOLE,
+    Splits,
     accuracy,
     config_lang,
     entity_component,
     fit_seconds,
     gold_counts,
     make_splits,
+    n_out_of_reach,
     prediction_speed,
     train,
 )
@@ -92,6 +95,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         f"{x} ({splits.n_tokens[y]}) {y}" for y, x in splits.n_docs.items()
     )
     settings = [f"{name}: {figures['settings']}" for name, figures in systems.items()]
+    settings += unreached(nlp, splits)
     harness.report(
         args,
         f"{args.data.resolve().name}: docs (tokens) {sizes}",
@@ -106,12 +110,22 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     )
 
 
+def unreached(nlp: Language, splits: Splits) -> list[str]:
+    """Say how many gold spans no system can find; nothing, if there are none."""
+    n = {name: n_out_of_reach(nlp, getattr(splits, name)) for name in ("train", "test")}
+    counts = ", ".join(f"{count} of {name}" for name, count in n.items())
+    said = f"gold spans with a border inside a token, missed by all systems: {counts}"
+    return [said] if any(n.values()) else []
+
+
 def peer_figures(chain: Peer, test: Path, n_tokens: int) -> dict[str, Any]:
     """The same figures of a peer."""
     speed, speed_ready = chain.speeds(test, n_tokens)
     settings = f"c1 {chain.c1:g}, c2 {chain.c2:g}, {chain.source}"
-    if chain.cost["n_left_out"]:
-        settings += f"; {chain.cost['n_left_out']} docs with unknown tags left out"
+    n_docs, n_cut = (int(chain.cost[x]) for x in ("n_docs", "n_cut"))
+    settings += f"; trained on {n_docs} docs"
+    if n_cut:
+        settings += f", {n_cut} of them in parts, before and behind unknown tags"
     return {
         "scores": chain.scores(test),
         "training, CPU s": chain.usage.cpu_s,

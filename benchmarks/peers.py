@@ -3,6 +3,12 @@
 crfsuite            the token features of a trained hosemi, those of lists included
 crfsuite-no-lists   the same without those of lists
 crfsuite-plain      what one would write by hand, see `plain_features.py`
+
+They learn from the documents that hosemi learns from, all of them, on the same tokens
+but for whitespace. CRFsuite must know the tag of each token: where one is not known, be
+it that annotation is missing or that a gold span begins or ends inside the token, a
+document is learnt from in parts, before and behind such tokens. The features of a part
+are those of the whole document.
 """
 
 from __future__ import annotations
@@ -27,7 +33,15 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import load_model
 from tqdm import tqdm
-from training import Splits, as_scores, entity_component, fresh_docs
+from training import (
+    Splits,
+    as_scores,
+    entity_component,
+    fresh_docs,
+    fresh_examples,
+)
+
+from spacy_hosemi.labels.alignment import read_annotations
 
 PEERS = ("crfsuite", "crfsuite-no-lists", "crfsuite-plain")
 C1S, C2S = (0.0, 0.05, 0.2), (0.03, 0.1, 0.3)
@@ -67,11 +81,45 @@ def is_of_list(feature: str) -> bool:
     return re.search(":(?!VALUE|PREFIX)", feature.partition("=")[0]) is not None
 
 
-def bio_tags(doc: Doc) -> Tags | None:
-    """Write the entities of a doc as BIO tags; None where some token's is not known."""
-    if any(token.ent_iob == 0 for token in doc):
-        return None
-    return [f"{t.ent_iob_}-{t.ent_type_}" if t.ent_type else "O" for t in doc]
+def read_tags(example: Example) -> list[str | None]:
+    """Read the gold of all tokens as BIO tags.
+
+    RETURNS (List[Optional[str]]): None where it is not known: annotation is missing, or
+        a gold span begins or ends inside a token.
+    """
+    n_tokens = len(example.predicted)
+    (known,) = read_annotations([example])
+    unknown = known.unknown(n_tokens).tolist()
+    tags: list[str | None] = [None if x else "O" for x in unknown]
+    for start, end, label in known.required:
+        tags[start:end] = [f"B-{label}", *[f"I-{label}"] * (end - start - 1)]
+    return tags
+
+
+def words_of(doc: Doc) -> list[int]:
+    """The tokens that a chain reads: all but whitespace, over which hosemi steps."""
+    return [token.i for token in doc if not token.is_space]
+
+
+def parts_of(doc: Doc, tags: Sequence[str | None]) -> list[tuple[list[int], Tags]]:
+    """Cut a document at words of unknown tags.
+
+    RETURNS (List[Tuple[List[int], List[str]]]): Tokens and tags of each part; none is
+        empty.
+    """
+    parts: list[tuple[list[int], Tags]] = []
+    is_new = True
+    for i in words_of(doc):
+        tag = tags[i]
+        if tag is None:
+            is_new = True
+            continue
+        if is_new:
+            parts.append(([], []))
+        is_new = False
+        parts[-1][0].append(i)
+        parts[-1][1].append(tag)
+    return parts
 
 
 def spans_of_tags(tags: Sequence[str]) -> Spans:
@@ -90,11 +138,12 @@ def spans_of_tags(tags: Sequence[str]) -> Spans:
 
 @dataclass
 class PeerData:
-    """Documents as CRFsuite reads them; those with unknown tags are left out."""
+    """Documents as CRFsuite reads them, see `parts_of`."""
 
-    items: list[Any]  # one pycrfsuite.ItemSequence a document
+    items: list[Any]  # one pycrfsuite.ItemSequence a part
     tags: list[Tags]
-    n_left_out: int
+    n_docs: int  # all documents that were read
+    n_cut: int  # those with words of unknown tags
 
 
 def peer_data(
@@ -109,20 +158,17 @@ def peer_data(
     import pycrfsuite
 
     read = feature_reader(nlp, peer)
-    docs, references = fresh_docs(nlp, entity_component(nlp), path)
-    pairs = list(zip(docs, references, strict=True))
-    if sample is not None and sample < len(pairs):
-        pairs = random.Random(SEED).sample(pairs, sample)
-    data = PeerData([], [], 0)
-    for doc, reference in pairs:
-        if [t.text for t in doc] != [t.text for t in reference]:
-            sys.exit("the peer needs the tokens of the data; this config has others")
-        tags = bio_tags(reference)
-        if tags is None:
-            data.n_left_out += 1
-            continue
-        data.items.append(pycrfsuite.ItemSequence(read(doc, is_train)))
-        data.tags.append(tags)
+    examples = fresh_examples(nlp, entity_component(nlp), path)
+    if sample is not None and sample < len(examples):
+        examples = random.Random(SEED).sample(examples, sample)
+    data = PeerData([], [], len(examples), 0)
+    for example in examples:
+        doc, tags = example.predicted, read_tags(example)
+        features = read(doc, is_train)
+        for tokens, of_part in parts_of(doc, tags):
+            data.items.append(pycrfsuite.ItemSequence([features[i] for i in tokens]))
+            data.tags.append(of_part)
+        data.n_cut += any(tags[i] is None for i in words_of(doc))
     return data
 
 
@@ -192,7 +238,7 @@ def fit(
     """Read features and train the chain on all of train (in a process of its own).
 
     path (str): Where CRFsuite writes its model.
-    RETURNS (Dict[str, float]): CPU seconds, and documents left out.
+    RETURNS (Dict[str, float]): CPU seconds, and numbers of documents as in `PeerData`.
     """
     nlp = load_model(model)
     began = time.process_time()
@@ -200,7 +246,7 @@ def fit(
     read = time.process_time()
     train_crfsuite(data.items, data.tags, c1, c2, path)
     seconds = {"features": read - began, "fit": time.process_time() - read}
-    return {**seconds, "n_left_out": data.n_left_out}
+    return {**seconds, "n_docs": data.n_docs, "n_cut": data.n_cut}
 
 
 @dataclass
@@ -227,10 +273,19 @@ class Peer:
 
     def annotate(self, doc: Doc, items: Any = None) -> Sequence[Span]:
         """Set the entities of a doc; items: its features, where they are ready."""
-        tags = self.tagger.tag(self.read(doc, False) if items is None else items)
-        spans = spans_of_tags(tags)
-        doc.set_ents([Span(doc, start, end, label) for start, end, label in spans])
+        words = words_of(doc)
+        tags = self.tagger.tag(self.items(doc) if items is None else items)
+        spans = [
+            Span(doc, words[start], words[end - 1] + 1, label)
+            for start, end, label in spans_of_tags(tags)
+        ]
+        doc.set_ents(spans)
         return doc.ents
+
+    def items(self, doc: Doc) -> Features:
+        """The features of the words of a doc."""
+        found = self.read(doc, False)
+        return [found[i] for i in words_of(doc)]
 
     def __post_init__(self) -> None:
         self.tagger = open_crfsuite(self.path)
@@ -240,10 +295,10 @@ class Peer:
         """Scores on a .spacy file, by the scorer of the component."""
         name = entity_component(self.nlp)
         component: Any = self.nlp.get_pipe(name)
-        docs, references = fresh_docs(self.nlp, name, test)
-        for doc in docs:
-            self.annotate(doc)
-        return as_scores(component.score(list(map(Example, docs, references))))
+        examples = fresh_examples(self.nlp, name, test)
+        for example in examples:
+            self.annotate(example.predicted)
+        return as_scores(component.score(examples))
 
     def timed(self, test: Path, first: str) -> tuple[Timed, Timed]:
         """What can be timed: reading features included, and with features ready.
@@ -257,7 +312,7 @@ class Peer:
 
         def ready() -> list[tuple[Doc, Any]]:
             docs = fresh()
-            items = (pycrfsuite.ItemSequence(self.read(doc, False)) for doc in docs)
+            items = (pycrfsuite.ItemSequence(self.items(doc)) for doc in docs)
             return list(zip(docs, items))
 
         return (

@@ -14,8 +14,10 @@ from harness import Lines, Timed, convert, shuffled, take_turns
 from processes import Usage, measured
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.training import Corpus
+from spacy.training import Corpus, Example
 from thinc.api import Config
+
+from spacy_hosemi.labels.alignment import out_of_reach, read_annotations
 
 
 @dataclass
@@ -124,17 +126,32 @@ def fresh_docs(nlp: Language, name: str, path: Path) -> tuple[list[Doc], list[Do
     path (Path): A .spacy file.
     RETURNS (Tuple[List[Doc], List[Doc]]): Docs without entities, and those of the file.
     """
+    examples = fresh_examples(nlp, name, path)
+    return [x.predicted for x in examples], [x.reference for x in examples]
+
+
+def fresh_examples(nlp: Language, name: str, path: Path) -> list[Example]:
+    """The same as examples. The tokens of both documents differ where a gold span
+    begins or ends inside a token that the pipeline makes."""
     examples = list(Corpus(path)(nlp))
     names = nlp.pipe_names
     with nlp.select_pipes(enable=names[: names.index(name)]):
         docs = list(nlp.pipe(example.predicted for example in examples))
-    return docs, [example.reference for example in examples]
+    return [Example(doc, x.reference) for doc, x in zip(docs, examples)]
 
 
 def gold_counts(nlp: Language, path: Path) -> Counter[str]:
     """Count the entities of a .spacy file by label."""
     references = (example.reference for example in Corpus(path)(nlp))
     return Counter(ent.label_ for doc in references for ent in doc.ents)
+
+
+def n_out_of_reach(nlp: Language, path: Path) -> int:
+    """Count the entities of a .spacy file that begin or end inside a token of the
+    pipeline: they count as missed, whatever the system."""
+    examples = list(Corpus(path)(nlp))
+    pairs = zip(examples, read_annotations(examples))
+    return sum(len(out_of_reach(*pair)) for pair in pairs)
 
 
 def prediction_speed(nlp: Language, path: Path) -> float:
