@@ -9,8 +9,8 @@ The config is trained by `spacy train` in a process of its own, on one thread, a
 model is applied to test. Printed are:
 
 - precision, recall and F1 of entities, in per cent: a span counts where start, end and
-  label are right, by the scorer of the config, as `spacy benchmark accuracy` does; at
-  the end the share of documents all of whose entities are exact, with no other ones;
+  label are right, by the scorer of hosemi, as in `spacy benchmark accuracy`;
+- records: the share of documents all of whose entities are exact, with no other ones;
 - training, CPU s: user and system time of the whole process, imports and reading
   included; "fit" is the part that batch training reports;
 - peak memory: the largest resident size of that process. MB are 10^6 bytes;
@@ -19,11 +19,15 @@ model is applied to test. Printed are:
 - model on disk: the saved pipeline.
 
 `--peer crfsuite` does the same with a linear chain of python-crfsuite: BIO tags, the
-same features of each token, the same scorer. `crfsuite-no-lists` leaves out features of
-lists of names, `crfsuite-plain` reads what one would write by hand. c1 and c2 are those
-with the highest micro-F1 on dev, or by 3-fold cross-validation on train where there is
-no dev (on a part of train with --peer-sample). The peer's features are strings, made in
-Python; "features ready" leaves out making them and CRFsuite's items.
+same features of each token, the same documents, the same scorer. `crfsuite-no-lists`
+leaves out features of lists of names, `crfsuite-plain` reads what one would write by
+hand. c1 and c2 are those with the highest micro-F1 on dev, or by 3-fold
+cross-validation on train where there is no dev (on a part of train with --peer-sample).
+The peer's features are strings, made in Python; "features ready" leaves out making them
+and CRFsuite's items.
+
+A gold span that begins or ends inside a token of the config's tokenizer is missed by
+all systems; how many there are is said. All learn from the rest of such a document.
 
 `--cv K` cuts train into K parts, each tested on once, and does not read test: for
 choosing settings. The peer is trained and tested on the same folds; its c1 and c2,
@@ -43,13 +47,13 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from exactness import WHOLE, exactness_of
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
 from spacy.language import Language
 from spacy.util import load_model
 from tqdm import tqdm
 from training import (
-    WHOLE,
     Splits,
     accuracy,
     config_lang,
@@ -149,9 +153,8 @@ def score_table(systems: dict[str, Any], gold: dict[str, int]) -> str:
         scores = (x["scores"].get(label, nothing) for x in systems.values())
         figures = [100 * score[x] for score in scores for x in "prf"]
         rows.append([label, gold.get(label, 0), *figures])
-    wholes = [x["scores"].get(WHOLE, {}).get("f") for x in systems.values()]
-    exact = (None if x is None else 100 * x for x in wholes)
-    rows.append([WHOLE, None, *(y for x in exact for y in (None, None, x))])
+    records = (exactness_of(x["scores"]).records for x in systems.values())
+    rows.append([WHOLE, None, *(y for x in records for y in (None, None, x))])
     columns = [f"{name} {x}|.2f" for name in systems for x in ("P", "R", "F1")]
     return harness.table(["label", "gold|d", *columns], rows)
 
@@ -197,9 +200,10 @@ def cross_validate(args: argparse.Namespace, folder: Path) -> None:
             found.append({"repeat": repeat, "fold": fold, **figures})
             progress.update()
     progress.close()
-    columns = ["repeat|d", "fold|d", "P|.2f", "R|.2f", "F1|.2f", "CPU s|.1f"]
+    columns = ["repeat|d", "fold|d", "P|.2f", "R|.2f", "F1|.2f", "records|.2f"]
+    columns += ["CPU s|.1f"]
     for peer in args.peer:
-        columns += [f"{peer}|.2f", "CPU s|.1f", "difference|+.2f"]
+        columns += [f"{peer} F1|.2f", "records|.2f", "CPU s|.1f", "difference|+.2f"]
     harness.report(
         args,
         f"{args.data.resolve().name}, {len(lines)} docs of "
@@ -226,15 +230,17 @@ def measure_fold(
     """
     splits = make_splits(folder, config_lang(args.config), rest, None, held_out)
     model, usage, _ = train(args.config, splits, args.overrides)
-    score = accuracy(load_model(model), splits.test)["micro"]
-    found = {key: 100 * score[key] for key in "prf"} | {"cpu_s": usage.cpu_s}
+    scores = accuracy(load_model(model), splits.test)
+    found = {key: 100 * scores["micro"][key] for key in "prf"}
+    found |= {"records": exactness_of(scores).records, "cpu_s": usage.cpu_s}
     for name in args.peer:
         given = settings.get(name)
         peer = fit_peer(model, splits, name, given, args.peer_sample)
         settings[name] = peer.c1, peer.c2
-        of_peer = 100 * peer.scores(splits.test)["micro"]["f"]
-        found[f"{name}_f"], found[f"{name}_cpu_s"] = of_peer, peer.usage.cpu_s
-        found[f"{name}_difference"] = found["f"] - of_peer
+        of_peer = exactness_of(peer.scores(splits.test))
+        found[f"{name}_f"], found[f"{name}_records"] = of_peer
+        found[f"{name}_cpu_s"] = peer.usage.cpu_s
+        found[f"{name}_difference"] = found["f"] - of_peer.f1
     if not args.runs:
         shutil.rmtree(folder)
     return found
@@ -248,10 +254,13 @@ def fold_means(
     """What all folds say together, a paragraph for each system."""
 
     def means(key: str) -> str:
-        f1s, cpu_s = ([x[f"{key}{y}"] for x in found] for y in ("f", "cpu_s"))
+        f1s, records, cpu_s = (
+            [x[f"{key}{y}"] for x in found] for y in ("f", "records", "cpu_s")
+        )
         return (
             f"mean micro-F1 {harness.with_spread(f1s)} (±: standard deviation of a "
-            f"fold), {harness.with_spread(cpu_s, '.1f')} CPU s a training"
+            f"fold), records {harness.with_spread(records)}, "
+            f"{harness.with_spread(cpu_s, '.1f')} CPU s a training"
         )
 
     said = [means("")]

@@ -11,7 +11,8 @@ chosen on the other half, so that nothing is judged by what it was chosen on; wi
 What is printed, at temperature 1 ("before"), at the one chosen ("after") and, where
 decoding = "mbr", with the expected_f1 chosen then, too:
 
-- entities predicted, and their F1, in per cent: it changes only where decoding = "mbr";
+- entities predicted, their F1, and records, documents all of whose entities are exact,
+  with no other ones, in per cent: they change only where decoding = "mbr";
 - error: the expected calibration error, in ten bins of equal width: the mean difference
   between the confidence of entities and the share of them that is right; a few hundred
   entities have .01 to .03 by chance;
@@ -24,12 +25,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from exactness import exactness_of, scores_of
 from harness import draw, make_parser, read_lines, report, run, table
 from spacy.training import Example
 from spacy.util import load_model
@@ -51,8 +53,8 @@ from spacy_hosemi.explain.operating_points import (
 
 Settings = dict[str, Any]  # of the component
 COLUMNS = (
-    *("part", "temperature", "expected_f1", "entities|,d", "F1|.2f", "error|.4f"),
-    *("log loss|.4f", "% left|.1f", "precision|.2f"),
+    *("part", "temperature", "expected_f1", "entities|,d", "F1|.2f", "records|.2f"),
+    *("error|.4f", "log loss|.4f", "% left|.1f", "precision|.2f"),
 )
 
 
@@ -66,8 +68,33 @@ def joined(parts: Sequence[Judged]) -> Judged:
     )
 
 
+def exact_records(
+    pipe: HighOrderSemiCRF, parts: Iterable[tuple[Sequence[Example], Settings]]
+) -> float:
+    """The share of documents all of whose entities are exact, with no other ones, in
+    per cent, each part with its settings."""
+    found = []
+    for examples, settings in parts:
+        own = {name: getattr(pipe, name) for name in settings}
+        use(pipe, settings)
+        docs = pipe.pipe([example.predicted.copy() for example in examples])
+        found += [Example(doc, x.reference) for doc, x in zip(docs, examples)]
+        use(pipe, own)
+    return exactness_of(scores_of(found)).records
+
+
+def use(pipe: HighOrderSemiCRF, settings: Settings) -> None:
+    """Change settings of a component."""
+    for name, value in settings.items():
+        setattr(pipe, name, value)
+
+
 def figures(
-    part: str, judged: Judged, settings: Sequence[Settings], threshold: float
+    part: str,
+    judged: Judged,
+    records: float,
+    settings: Sequence[Settings],
+    threshold: float,
 ) -> list[Any]:
     """A row of the table."""
     reliability = measure_reliability(judged, 1.0)
@@ -79,6 +106,7 @@ def figures(
         ", ".join(str(one["expected_f1"]) for one in settings),
         n,
         100 * try_thresholds(judged, 0.0).f1,
+        records,
         reliability.error,
         reliability.log_loss,
         100 * left.n / max(n, 1),
@@ -113,19 +141,18 @@ def compare(
     """
     halves = parts["dev"][::2], parts["dev"][1::2]
     others = [chosen(pipe, half) for half in reversed(halves)]
-    pairs = {"dev": list(zip(halves, others))}
+    asked = {"dev": list(zip(halves, others))}
     if "test" in parts:
-        pairs["test"] = [(parts["test"], chosen(pipe, parts["dev"]))]
+        asked["test"] = [(parts["test"], chosen(pipe, parts["dev"]))]
     found = []
-    for part, of_part in tqdm(pairs.items(), disable=None):
+    for part, of_part in tqdm(asked.items(), disable=None):
         stages = zip(*(settings for _, settings in of_part))
         for name, settings in zip(("before", "after", "expected F1"), stages):
-            judged = [
-                judge_all(pipe, some, **one)
-                for (some, _), one in zip(of_part, settings)
-            ]
-            row = figures(f"{part}, {name}", joined(judged), settings, threshold)
-            found.append(row)
+            pairs = [(some, one) for (some, _), one in zip(of_part, settings)]
+            judged = joined([judge_all(pipe, some, **one) for some, one in pairs])
+            records = exact_records(pipe, pairs)
+            title = f"{part}, {name}"
+            found.append(figures(title, judged, records, settings, threshold))
     return found
 
 

@@ -29,6 +29,7 @@ from typing import Any
 
 import harness
 import spacy
+from exactness import Exactness, exactness
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
@@ -235,14 +236,13 @@ def make_examples(nlp: Language, docs: Iterable[Marked]) -> list[Example]:
     return found
 
 
-def measure_texts(nlp: Language, docs: Sequence[Marked]) -> tuple[float, float]:
-    """RETURNS (Tuple[float, float]): F1 of spans and share of exact records."""
-    pairs = []
-    for doc, (_, spans) in zip(nlp.pipe(text for text, _ in docs), docs):
-        found = {(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents}
-        pairs.append((found, {*spans}))
-    f1 = harness.f1(*zip(*pairs))
-    return f1, 100 * sum(x == y for x, y in pairs) / len(pairs)
+def measure_texts(nlp: Language, docs: Sequence[Marked]) -> Exactness:
+    """How exact spans are, in characters."""
+    found = (
+        {(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents}
+        for doc in nlp.pipe(text for text, _ in docs)
+    )
+    return exactness(found, ({*spans} for _, spans in docs))
 
 
 def train(args: argparse.Namespace, docs: Sequence[Marked]) -> Language:
@@ -261,7 +261,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     for name in args.only or DIRT:
         found = measure_texts(nlp, [dirtied(doc, DIRT[name]) for doc in docs])
         clean = clean or found
-        rows.append([name, *found, found[0] - clean[0]])
+        rows.append([name, *found, found.f1 - clean.f1])
     if args.data.resolve() == (harness.ROOT / "corpus").resolve():
         more = glued()
         rows.append([f"glued ({len(more)} others)", *measure_texts(nlp, more), 0.0])

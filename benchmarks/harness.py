@@ -35,7 +35,6 @@ N_PASSES = 3
 sys.path.insert(0, str(ROOT / "corpus"))
 
 import spacy  # noqa: E402
-from spacy.scorer import PRFScore  # noqa: E402
 from spacy.tokens import Doc  # noqa: E402
 
 from spacy_hosemi.formats import read_docs, write_docs  # noqa: E402
@@ -284,14 +283,6 @@ def take_turns(
 
 
 # ------------------------------------------------------------------- figures and tables
-
-
-def f1(found: Iterable[set[Any]], gold: Iterable[set[Any]]) -> float:
-    """Micro-averaged F1 of sets, in per cent."""
-    score = PRFScore()
-    for pair in zip(found, gold):
-        score.score_set(*pair)
-    return 100 * score.fscore
 
 
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:

@@ -21,6 +21,8 @@ configs/hierarchical.cfg, but for what is given here. Printed are:
 
 - F1 of entities, exact span and label, in per cent: of all; the mean over labels; of
   labels with fewer than 50, and than 10, spans in training, as if there were no other;
+- records: sentences all of whose spans are exact, with no other ones, in per cent; not
+  with --every-token;
 - tokens: F1 of the labels of tokens, outside not counted;
 - label, given the span: of those gold spans that were predicted with any label the
   share with the right one, NONE etc. left out; beside it what the most frequent label
@@ -41,8 +43,8 @@ synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other 
 `--growth` keeps the spans with the N most frequent labels, and prints what training and
 tagging cost by N. `--draws N` with --max-train and --held-out shuffles train in N ways,
 and prints F1 of both systems for each, of all labels and of those with fewer than 50
-spans, at each --expected-f1, and the means over the draws, of the differences with
-their standard errors.
+spans, and records, at each --expected-f1, and the means over the draws, of the
+differences with their standard errors.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ from spacy.vocab import Vocab
 from thinc.api import Adam, Config
 from tqdm import tqdm
 from tree_data import Record, Spans, on_every_token, read, read_tree, with_labels
-from tree_figures import RARE, figures, label_f1, rare_f1
+from tree_figures import RARE, exact_records, figures, label_f1, rare_f1
 
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
@@ -260,7 +262,7 @@ def compare(
 
 def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list[str]:
     """Both systems on several draws of train, at each expected F1."""
-    names = ["F1 flat", "tree", "< 50 flat", "tree"]
+    names = ["F1 flat", "tree", "records flat", "tree", "< 50 flat", "tree"]
     rows: list[list[Any]] = []
     for k in range(args.draws):
         train, test = corpora(args, harness.SEED + k)
@@ -268,15 +270,17 @@ def compare_draws(args: argparse.Namespace, tree: dict[str, str] | None) -> list
         for expected in args.expected_f1:
             found = [predicted_for(expected, x, test) for x in both]
             rare = [rare_f1(x, train, test, RARE[0]) for x in found]
-            scores = [label_f1(x, test) for x in found] + [score for score, _ in rare]
+            scores = [label_f1(x, test) for x in found]
+            scores += [exact_records(x, test) for x in found]
+            scores += [score for score, _ in rare]
             rows.append([str(k), str(expected), *scores, f"{rare[0][1]} spans"])
     means = []
     for expected in map(str, args.expected_f1):
-        columns = list(zip(*(row[2:6] for row in rows if row[1] == expected)))
-        gains = ([y - x for x, y in zip(*columns[i : i + 2])] for i in (0, 2))
+        columns = list(zip(*(row[2:8] for row in rows if row[1] == expected)))
+        gains = ([y - x for x, y in zip(*columns[i : i + 2])] for i in (0, 2, 4))
         means.append([expected, *map(mean, columns), *map(harness.difference, gains)])
     shown = [f"{name}|.2f" for name in names]
-    gained = ["F1 tree - flat", "< 50 tree - flat"]
+    gained = [f"{x} tree - flat" for x in ("F1", "records", "< 50")]
     return [
         harness.table(["draw", "expected F1", *shown, ""], rows),
         "Means over draws, and of the differences, with their standard errors:",

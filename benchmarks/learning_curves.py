@@ -20,10 +20,11 @@ by a fixed seed, the smaller subsets within the larger; each repeat draws others
 tenth of them is dev, which alone `spacy train` sees scores of, and no system is trained
 on it: batch training and CRFsuite, which need no dev, could use a tenth more.
 
-F1 is that of all entities, in per cent, on test.jsonl, by the scorer of the config, as
-in `accuracy.py`. With --dev it is on dev.jsonl; where there is none, on a fifth of
-train, which then is not drawn from. With repeats, "±" is the standard deviation of one
-training, not of the mean. CPU s is user and system time of the process that trains;
+F1 is that of all entities, records the share of documents all of whose entities are
+exact, with no other ones, both in per cent, on test.jsonl, as in `accuracy.py`. With
+--dev they are on dev.jsonl; where there is none, on a fifth of train, which then is not
+drawn from. With repeats, "±" is the standard deviation of one training, not of the
+mean; records are means. CPU s is user and system time of the process that trains;
 choosing c1 and c2 is not in it. learning-curves-DATA.{md,png,svg} are written to
 --output; with --dev the names end in -dev.
 """
@@ -36,8 +37,10 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import mean
 
 import harness
+from exactness import exactness_of
 from peers import fit_peer
 from pictures import picture
 from spacy.util import load_model
@@ -47,7 +50,7 @@ from training import (
     config_lang,
     last_step,
     make_splits,
-    micro_f1,
+    tested,
     train,
     write_ner_config,
 )
@@ -63,6 +66,7 @@ class Trained:
     size: int
     repeat: int
     f1: float  # in per cent
+    records: float  # in per cent
     cpu_s: float
     note: str = ""  # what was chosen, or where training ended
 
@@ -77,18 +81,18 @@ def subset_splits(
 
 def train_systems(
     args: argparse.Namespace, splits: Splits
-) -> Iterator[tuple[str, float, float, str]]:
+) -> Iterator[tuple[str, float, float, float, str]]:
     """Train and test all systems on the same documents.
 
-    YIELDS (Tuple): System, F1, CPU s, note.
+    YIELDS (Tuple): System, F1, records, CPU s, note.
     """
     if {"hosemi", "crfsuite"} & set(args.systems):
         model, usage, _ = train(args.config, splits, args.overrides)
-        yield "hosemi", micro_f1(load_model(model), splits.test), usage.cpu_s, ""
+        yield "hosemi", *tested(load_model(model), splits.test), usage.cpu_s, ""
     if "crfsuite" in args.systems:  # dev is too small to choose c1 and c2 by
         peer = fit_peer(model, splits, given=args.peer_settings, use_dev=False)
-        score = 100 * peer.scores(splits.test)["micro"]["f"]
-        yield "crfsuite", score, peer.usage.cpu_s, f"c1 {peer.c1:g}, c2 {peer.c2:g}"
+        found, note = peer.scores(splits.test), f"c1 {peer.c1:g}, c2 {peer.c2:g}"
+        yield "crfsuite", *exactness_of(found), peer.usage.cpu_s, note
     if "ner" in args.systems:
         config, steps = splits.folder / "ner.cfg", args.max_steps
         write_ner_config(config, config_lang(args.config))
@@ -97,7 +101,7 @@ def train_systems(
         model, usage, _ = train(config, splits, overrides)
         last = last_step(usage.output)
         note = f"{last} steps" + (", the most" if last >= steps else "")
-        yield "ner", micro_f1(load_model(model), splits.test), usage.cpu_s, note
+        yield "ner", *tested(load_model(model), splits.test), usage.cpu_s, note
 
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
@@ -135,19 +139,19 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 
 
 def curve_table(found: list[Trained], systems: list[str], sizes: list[int]) -> str:
-    """F1 and CPU seconds by size and system, and what is to be known of the peers."""
+    """Figures by size and system, and what is to be known of the peers."""
     rows = []
     for size in sizes:
         groups = [
             [x for x in found if (x.system, x.size) == (y, size)] for y in systems
         ]
         f1s = [harness.with_spread([x.f1 for x in group]) for group in groups]
-        seconds = [
-            harness.mean_and_spread([x.cpu_s for x in group])[0] for group in groups
-        ]
+        records = [mean(x.records for x in group) for group in groups]
+        seconds = [mean(x.cpu_s for x in group) for group in groups]
         notes = dict.fromkeys(x.note for group in groups for x in group if x.note)
-        rows.append([str(size), *f1s, *seconds, "; ".join(notes)])
-    columns = [f"F1, {x}" for x in systems] + [f"CPU s, {x}|.1f" for x in systems]
+        rows.append([str(size), *f1s, *records, *seconds, "; ".join(notes)])
+    columns = [f"F1, {x}" for x in systems] + [f"records, {x}|.2f" for x in systems]
+    columns += [f"CPU s, {x}|.1f" for x in systems]
     return harness.table(["documents", *columns, "notes"], rows)
 
 

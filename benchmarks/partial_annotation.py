@@ -15,7 +15,8 @@ twice on the same spans:
 
 The first row is full annotation. P, R and F1 are those of exact spans with exact
 labels, all labels together, in per cent, on the full annotation of test.jsonl; with
---dev on dev.jsonl, or on a fifth of train where there is none. CPU s is user and system
+--dev on dev.jsonl, or on a fifth of train where there is none. Records are documents
+all of whose spans are exact, with no other ones, in per cent. CPU s is user and system
 time of `spacy train`. Each repeat takes other spans away; then all figures are means,
 and "±" is the standard deviation of one F1.
 """
@@ -32,6 +33,7 @@ from statistics import mean
 
 import harness
 import spacy
+from exactness import exactness_of
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
 from tqdm import tqdm
@@ -86,20 +88,21 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         for repeat in range(args.repeats if share else 1):
             part = partial(splits, lang, share, read_as, repeat) if share else splits
             model, usage, _ = train(args.config, part, args.overrides)
-            score = accuracy(load_model(model), splits.test)["micro"]
-            figures = {key: 100 * score[key] for key in "prf"}
-            trained.append({**figures, "cpu_s": usage.cpu_s})
+            scores = accuracy(load_model(model), splits.test)
+            figures = {key: 100 * scores["micro"][key] for key in "prf"}
+            records = exactness_of(scores).records
+            trained.append({**figures, "records": records, "cpu_s": usage.cpu_s})
     rows = []
     for (share, read_as), trained in found.items():
-        p, r, f, cpu_s = ([one[key] for one in trained] for key in trained[0])
-        row = [mean(p), mean(r), harness.with_spread(f), mean(cpu_s)]
+        p, r, f, *others = ([one[key] for one in trained] for key in trained[0])
+        row = [mean(p), mean(r), harness.with_spread(f), *map(mean, others)]
         rows.append([f"{100 * share:g} %", read_as, *row])
-    columns = ["taken away", "read as", "P|.2f", "R|.2f", "F1", "CPU s|.1f"]
+    columns = ["taken away", "read as", "P|.2f", "R|.2f", "F1", "records|.2f"]
     harness.report(
         args,
         f"{args.data.resolve().name}: {len(drawn)} training documents, partial "
         f"annotation, tested on {tested_on} ({len(test)} documents)",
-        harness.table(columns, rows),
+        harness.table([*columns, "CPU s|.1f"], rows),
         found={f"{share:g} {read_as}": x for (share, read_as), x in found.items()},
     )
 

@@ -14,6 +14,7 @@ Settings are compared on dev.jsonl or, with --cv K, on K parts of train.jsonl, e
 tested on once; test.jsonl is read only with --test. Printed are means over folds:
 
 - F1 of entities, exact span and label, in per cent ("±": standard deviation of a fold);
+- records: documents all of whose spans are exact, with no other ones, in per cent;
 - longer: patterns of three or more labels; states of the automaton with all patterns;
 - CPU s: user and system time of `spacy train`, everything included;
 - tokens/s: from a `Doc` to its `doc.ents`, CPU time; the best of three passes;
@@ -40,8 +41,8 @@ from training import (
     config_lang,
     entity_component,
     make_splits,
-    micro_f1,
     prediction_speed,
+    tested,
     train,
 )
 
@@ -70,8 +71,10 @@ def measure_one(
     nlp = load_model(model)
     name = entity_component(nlp)
     automaton = nlp.get_pipe(name).automaton
+    found = tested(nlp, splits.test)
     return {
-        "F1": micro_f1(nlp, splits.test),
+        "F1": found.f1,
+        "records": found.records,
         "longer": sum(len(pattern) > 2 for pattern in automaton.patterns),
         "states": automaton.n_states,
         "CPU s": usage.cpu_s,
@@ -108,11 +111,12 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     for name, of_folds in found.items():
         f1s, *others = ([one[key] for one in of_folds] for key in of_folds[0])
         rows.append([name, harness.with_spread(f1s), *map(mean, others)])
-    forms = ["longer|,.0f", "states|,.0f", "CPU s|.1f", "tokens/s|,.0f", "MB|.2f"]
-    tested = f"{args.cv} folds of train" if args.cv else args.tested
+    forms = ["records|.2f", "longer|,.0f", "states|,.0f", "CPU s|.1f"]
+    forms += ["tokens/s|,.0f", "MB|.2f"]
+    tested_on = f"{args.cv} folds of train" if args.cv else args.tested
     harness.report(
         args,
-        f"{args.data.resolve().name}: label patterns, tested on {tested}",
+        f"{args.data.resolve().name}: label patterns, tested on {tested_on}",
         harness.table(["patterns", "F1", *forms], rows),
         settings=found,
     )

@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import SEED, Timed, f1, folds, take_turns
+from exactness import f1, scores_of
+from harness import SEED, Timed, folds, take_turns
 from plain_features import plain_features
 from processes import Usage, in_process
 from spacy.language import Language
@@ -35,7 +36,6 @@ from spacy.util import load_model
 from tqdm import tqdm
 from training import (
     Splits,
-    as_scores,
     entity_component,
     fresh_docs,
     fresh_examples,
@@ -292,13 +292,11 @@ class Peer:
         self.read = feature_reader(self.nlp, self.name)
 
     def scores(self, test: Path) -> dict[str, dict[str, float]]:
-        """Scores on a .spacy file, by the scorer of the component."""
-        name = entity_component(self.nlp)
-        component: Any = self.nlp.get_pipe(name)
-        examples = fresh_examples(self.nlp, name, test)
+        """Scores on a .spacy file, see `scores_of`."""
+        examples = fresh_examples(self.nlp, entity_component(self.nlp), test)
         for example in examples:
             self.annotate(example.predicted)
-        return as_scores(component.score(examples))
+        return scores_of(examples)
 
     def timed(self, test: Path, first: str) -> tuple[Timed, Timed]:
         """What can be timed: reading features included, and with features ready.

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from exactness import Exactness, exactness_of, scores_of
 from harness import Lines, Timed, convert, shuffled, take_turns
 from processes import Usage, measured
 from spacy.language import Language
@@ -167,27 +167,16 @@ def prediction_speed(nlp: Language, path: Path) -> float:
     return n_tokens / min(take_turns({name: timed})[name])
 
 
-WHOLE = "exact documents"
-
-
-def as_scores(found: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """RETURNS (dict): "p", "r" and "f", 0 to 1, by label and for all ("micro"), out of
-    what a spaCy scorer returns; "f" of WHOLE is the share of documents all of whose
-    entities are exact."""
-    micro = {figure: found.get(f"ents_{figure}") or 0.0 for figure in "prf"}
-    scores = {**(found.get("ents_per_type") or {}), "micro": micro}
-    whole = found.get("ents_record_accuracy")
-    return scores if whole is None else {**scores, WHOLE: {"f": whole}}
-
-
 def accuracy(nlp: Language, path: Path) -> dict[str, dict[str, float]]:
-    """Score a pipeline on a .spacy file; `as_scores` says how."""
-    return as_scores(nlp.evaluate(list(Corpus(path)(nlp))))
+    """Score a pipeline on a .spacy file; `scores_of` says how."""
+    examples = list(Corpus(path)(nlp))
+    docs = nlp.pipe(example.predicted for example in examples)
+    return scores_of([Example(doc, x.reference) for doc, x in zip(docs, examples)])
 
 
-def micro_f1(nlp: Language, path: Path) -> float:
-    """F1 of all entities of a .spacy file, in per cent."""
-    return 100 * accuracy(nlp, path)["micro"]["f"]
+def tested(nlp: Language, path: Path) -> Exactness:
+    """F1 of all entities of a .spacy file, and exact records."""
+    return exactness_of(accuracy(nlp, path))
 
 
 def write_ner_config(path: Path, lang: str) -> None:

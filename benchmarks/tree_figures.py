@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import mean
 
-from harness import f1
+from exactness import exactness, f1
 from tree_data import EASY, Record, Spans
 
 RARE = (50, 10)
@@ -21,6 +21,11 @@ def label_f1(
         return {span for span in spans if labels is None or span[2] in labels}
 
     return f1(map(some, predicted), (some(record.spans) for record in test))
+
+
+def exact_records(predicted: Iterable[Spans], test: Iterable[Record]) -> float:
+    """Sentences all of whose spans are exact, with no other ones, in per cent."""
+    return exactness(map(set, predicted), (set(x.spans) for x in test)).records
 
 
 def on_tokens(spans: Spans) -> set[tuple[int, str]]:
@@ -50,20 +55,18 @@ def figures(
     """How right a system is, as a row of the table."""
     labels = {label for record in test for *_, label in record.spans}
     by_label = [label_f1(predicted, test, {label}) for label in labels]
-    row = {
-        "F1": f"{label_f1(predicted, test):.2f}",
-        "mean over labels": f"{mean(by_label or [0.0]):.2f}",
-    }
+    row = {"F1": f"{label_f1(predicted, test):.2f}"}
+    if EASY.isdisjoint(labels):
+        row["records"] = f"{exact_records(predicted, test):.2f}"
+    row["mean over labels"] = f"{mean(by_label or [0.0]):.2f}"
     for limit in RARE:
         score, n_spans = rare_f1(predicted, train, test, limit)
         row[f"< {limit}"] = f"{score:.2f} ({n_spans} spans)" if n_spans else "-"
     gold = (on_tokens(record.spans) for record in test)
     row["tokens"] = f"{f1(map(on_tokens, predicted), gold):.2f}"
     if not EASY.isdisjoint(labels):
-        found = {label for spans in predicted for *_, label in spans}
-        row["but for NONE etc."] = (
-            f"{label_f1(predicted, test, (labels | found) - EASY):.2f}"
-        )
+        both = labels | {label for spans in predicted for *_, label in spans}
+        row["but for NONE etc."] = f"{label_f1(predicted, test, both - EASY):.2f}"
     shares = given_the_span(predicted, train, test)
     row["label, given the span"] = "{:.1f} / {:.1f}".format(*shares)
     return row

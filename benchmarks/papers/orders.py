@@ -7,6 +7,8 @@ to order 7, parts of references less. Here all is the same but the data and the 
 
 - F1: micro-averaged, exact span and label; on letters and parts of speech that is the
   share of tokens with the right label, on punctuation of words with a mark.
+- records: documents all of whose spans are exact, with no other ones, in per cent;
+  not where labels are on tokens.
 - bits: what a label of test takes to tell if only the labels before it are known, up to
   the order: cross-entropy of a smoothed n-gram model of the labels of train.
 """
@@ -25,6 +27,7 @@ from typing import Any
 import letters
 import numpy as np
 import punctuation
+from exactness import exactness
 from fitting import (
     Bools,
     Fitted,
@@ -41,7 +44,7 @@ from fitting import (
     run_script,
     tell,
 )
-from harness import Timed, f1, shuffled, table
+from harness import Timed, shuffled, table
 from pictures import picture
 from spacy.tokens import Doc
 
@@ -80,6 +83,11 @@ class Task:
     spans: Callable[[Record], Spans] = spans_of
     counted: Callable[[Doc], set[Any]] = entities
 
+    @property
+    def has_records(self) -> bool:
+        """Whether a document is a record of spans, not of tokens with labels."""
+        return self.counted is entities and self.settings.get("max_length") != 1
+
 
 COVERED = {"outside": "none"}
 LABELS = {"outside": "none", "max_length": 1}
@@ -115,6 +123,7 @@ class Measured:
     fit (Fitted): Trained on train.
     bits (float): Of a label of test, given the labels before it.
     f1 (float): Of test, in per cent.
+    records (Optional[float]): Likewise; None where labels are on tokens.
     is_right (bool [cases]): What is to be found in test, case by case.
     component_us, decoding_us (float): CPU us a token of test: of all that the component
         does, and of the search for the best segmentation alone.
@@ -124,6 +133,7 @@ class Measured:
     fit: Fitted
     bits: float
     f1: float
+    records: float | None
     is_right: Bools
     component_us: float = math.nan
     decoding_us: float = math.nan
@@ -228,7 +238,10 @@ def measure_one(
     is_right = [case in x for cases, x in zip(gold, own) for case in sorted(cases)]
     known, asked = (label_sequences(fit.component, docs) for docs in (train, test))
     bits = History(known, order).bits(asked)
-    return Measured(order, fit, bits, f1(own, gold), np.array(is_right, bool))
+    found = exactness(own, gold)
+    records = found.records if task.has_records else None
+    right = np.array(is_right, bool)
+    return Measured(order, fit, bits, found.f1, records, right)
 
 
 def measure_times(found: Sequence[Measured], test: Sequence[Doc]) -> None:
@@ -249,8 +262,8 @@ def measure_times(found: Sequence[Measured], test: Sequence[Doc]) -> None:
 # ------------------------------------------------------------------------------- tables
 
 COLUMNS = (
-    *("data", "order|d", "F1|.2f", "p", "bits|.3f", "patterns|,d", "training|.1f"),
-    *("component|.2f", "decoding|.2f"),
+    *("data", "order|d", "F1|.2f", "p", "records|.2f", "bits|.3f", "patterns|,d"),
+    *("training|.1f", "component|.2f", "decoding|.2f"),
 )
 
 
@@ -264,7 +277,7 @@ def rows(name: str, found: Sequence[Measured]) -> list[list[Any]]:
     """Of the table: one data set."""
     ps = [None, *(p_value(*pair) for pair in zip(found, found[1:]))]
     return [
-        [name, x.order, x.f1, p, x.bits, x.n_patterns]
+        [name, x.order, x.f1, p, x.records, x.bits, x.n_patterns]
         + [x.fit.cpu_s, x.component_us, x.decoding_us]
         for p, x in zip(ps, found)
     ]

@@ -32,6 +32,7 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from exactness import Exactness, exactness
 from fitting import (
     QUICK_DOCS,
     QUICK_ITERATIONS,
@@ -45,7 +46,7 @@ from fitting import (
     run_script,
     tell,
 )
-from harness import f1, shuffled, table
+from harness import shuffled, table
 from peers import open_crfsuite, train_crfsuite
 from pictures import picture
 from spacy.tokens import Doc
@@ -69,7 +70,7 @@ class Measured:
     data (str), size (int): The data set, and how many of its documents.
     model (str): One of `models`, or CRFsuite.
     cpu_s (float): Of training.
-    f1 (float): Of spans of test, in per cent.
+    exact (Exactness): Of spans and documents of test.
     cost (Optional[Cost]): Of the fit, where it is known.
     n_weights (Optional[int]): How many it has, likewise.
     """
@@ -78,7 +79,7 @@ class Measured:
     size: int
     model: str
     cpu_s: float
-    f1: float
+    exact: Exactness
     cost: Cost | None = None
     n_weights: int | None = None
 
@@ -118,27 +119,28 @@ def compare(name: str, args: argparse.Namespace) -> Iterator[Measured]:
         for model, (settings, features) in models(longest).items():
             fit = fitted(docs, {**common, **settings}, features, FIT, args.quick)
             chain = chain or fit.component
-            right = f1(map(entities, predicted(fit.nlp, test)), map(entities, test))
+            own = map(entities, predicted(fit.nlp, test))
+            right = exactness(own, map(entities, test))
             n_weights = size_of(fit.component.weights)["weights"]
-            tell(f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right:.2f}")
+            tell(f"{name} {size} {model}: {fit.cpu_s:.2f} CPU s, F1 {right.f1:.2f}")
             yield Measured(name, size, model, fit.cpu_s, right, fit.cost, n_weights)
         if find_spec("pycrfsuite"):
             n_iterations = QUICK_ITERATIONS if args.quick else FIT["max_iter"]
-            figures = train_peer(chain, docs, test, n_iterations)
-            tell(f"{name} {size} {PEER}: {figures[0]:.2f} CPU s, F1 {figures[1]:.2f}")
-            yield Measured(name, size, PEER, *figures)
+            cpu_s, right = train_peer(chain, docs, test, n_iterations)
+            tell(f"{name} {size} {PEER}: {cpu_s:.2f} CPU s, F1 {right.f1:.2f}")
+            yield Measured(name, size, PEER, cpu_s, right)
 
 
 def train_peer(
     component: Any, train: Sequence[Doc], test: Sequence[Doc], n_iterations: int
-) -> tuple[float, float]:
+) -> tuple[float, Exactness]:
     """Train CRFsuite as the same chain: features that train has twice, all weights.
 
     component (HighOrderSemiCRF): The chain, whose features and tags it reads.
     train, test (Sequence[Doc]): With entities.
     n_iterations (int): Of L-BFGS.
-    RETURNS (Tuple[float, float]): CPU s of training, without that of reading features,
-        and F1.
+    RETURNS (Tuple[float, Exactness]): CPU s of training, without that of reading
+        features, and how exact it is on test.
     """
     from pycrfsuite import ItemSequence
 
@@ -166,12 +168,12 @@ def train_peer(
         names = map(inventory.names.index, tagger.tag(read(doc)))
         return set(inventory.decode((i, i + 1, y) for i, y in enumerate(names)))
 
-    return cpu_s, f1(map(found, fresh(test)), map(entities, test))
+    return cpu_s, exactness(map(found, fresh(test)), map(entities, test))
 
 
 COLUMNS = (
     *("data", "documents|,d", "model", "CPU s|.2f", "ratio|.2f", "inference|.2f"),
-    *("ratio|.2f", "values|d", "weights|,d", "F1|.2f"),
+    *("ratio|.2f", "values|d", "weights|,d", "F1|.2f", "records|.2f"),
 )
 
 
@@ -179,10 +181,10 @@ def row(x: Measured, chain: Measured) -> list[Any]:
     """Of the table; chain is that of BILUO tags, of the same size."""
     cells = [x.data, x.size, x.model, x.cpu_s, x.cpu_s / chain.cpu_s]
     if x.cost is None or chain.cost is None:
-        return [*cells, None, None, None, None, x.f1]
+        return [*cells, None, None, None, None, *x.exact]
     seconds = x.cost.inference_s
     inference = [seconds, seconds / chain.cost.inference_s]
-    return [*cells, *inference, x.cost.n_values, x.n_weights, x.f1]
+    return [*cells, *inference, x.cost.n_values, x.n_weights, *x.exact]
 
 
 def ratios(found: Sequence[Measured]) -> list[list[Any]]:

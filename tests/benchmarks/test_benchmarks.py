@@ -158,6 +158,11 @@ def in_this_process(monkeypatch):
     monkeypatch.setattr(import_module("processes"), "subprocess", fake)
 
 
+# Scripts that print how exact spans of documents are.
+EXACT = {"accuracy", "ablation", "calibration", "hierarchy", "learning_curves"}
+EXACT |= {"neural", "partial_annotation", "patterns", "dirty_text"}
+EXACT |= {"fields", "running_time", "orders"}
+
 # What the extra "bench" has and "dev" has not, by a word of the lines that need it.
 NEEDED = {"crfsuite": "pycrfsuite", "PAPERS": "pycrfsuite", "gazetteers": "psutil"}
 
@@ -184,7 +189,9 @@ def test_script_runs(line, folders, in_this_process, monkeypatch, capsys):
     else:
         status = module.main()
     assert status == 0
-    assert " | " in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert " | " in said
+    assert ("records" in said) == (script in EXACT and "--growth" not in line)
 
 
 @pytest.mark.parametrize("script", ["against", "characters", "spacy_tests"])

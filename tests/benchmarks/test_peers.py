@@ -119,3 +119,25 @@ def test_all_documents_are_learnt_from(data):
     assert (found.n_docs, found.n_cut) == (3, 1)
     assert found.tags == [["B-author", "B-date"], ["B-author"], ["B-author", "B-date"]]
     assert list(map(len, found.items)) == [2, 1, 2]
+
+
+@pytest.mark.filterwarnings("ignore:.HSW01")
+def test_spans_out_of_reach_are_missed(data, tmp_path):
+    """One of six, which no system finds; two of three documents can be exact."""
+    pytest.importorskip("pycrfsuite")
+    from exactness import exactness_of
+    from peers import Peer, peer_data, train_crfsuite
+    from processes import Usage
+    from training import n_out_of_reach
+
+    nlp, path = data
+    found = peer_data(nlp, "crfsuite", path, True)
+    model = tmp_path / "model"
+    train_crfsuite(found.items, found.tags, 0.0, 0.01, str(model))
+    usage = Usage(0.0, 0.0, "")
+    peer = Peer("crfsuite", nlp, model, usage, {}, 0.0, 0.01, "as given")
+    assert n_out_of_reach(nlp, path) == 1
+    scores = peer.scores(path)
+    assert exactness_of(scores).records == pytest.approx(200 / 3)
+    assert scores["author"]["f"] == 1
+    assert scores["date"]["r"] == pytest.approx(2 / 3)
