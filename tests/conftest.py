@@ -89,12 +89,19 @@ def corpus(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def script():
-    """RETURNS (Callable): Imports a script of benchmarks/papers as if it ran."""
+@contextmanager
+def scripts_on_path():
+    """Scripts can be imported as if they ran."""
     with pytest.MonkeyPatch.context() as patch:
         for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             patch.setenv(variable, "1")  # a script that is imported changes them
         for folder in ("corpus", "benchmarks", "benchmarks/papers"):
             patch.syspath_prepend(str(ROOT / folder))
+        yield
+
+
+@pytest.fixture(scope="module")
+def script():
+    """RETURNS (Callable): Imports a script of benchmarks/papers as if it ran."""
+    with scripts_on_path():
         yield import_module

@@ -24,7 +24,7 @@ from spacy.vocab import Vocab
 
 from spacy_hosemi.features import make_features
 
-from ..conftest import ROOT
+from ..conftest import ROOT, scripts_on_path
 
 FIT = "--overrides initialize.components.hosemi.fit.max_iter=1"
 RUNS = [
@@ -73,12 +73,7 @@ SMALL = [
 
 @pytest.fixture(scope="module", autouse=True)
 def on_path():
-    """Import the scripts as one that runs would."""
-    with pytest.MonkeyPatch.context() as patch:
-        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            patch.setenv(variable, "1")  # a script that is imported changes them
-        for folder in ("corpus", "benchmarks", "benchmarks/papers"):
-            patch.syspath_prepend(str(ROOT / folder))
+    with scripts_on_path():
         yield
 
 

@@ -1,7 +1,5 @@
 """With clean_text predictions are those of the clean text, whatever the dirt."""
 
-import sys
-
 import numpy as np
 import pytest
 import spacy
@@ -13,11 +11,11 @@ from spacy_hosemi.prediction.memo import MEMO
 from spacy_hosemi.prediction.records import find_records
 from spacy_hosemi.text.clean import clean_word
 
-from ..conftest import ROOT
+from ..conftest import scripts_on_path
 from ..helpers import MANY_EXISTING, lbfgs, make_nlp, triples
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
-from dirty_text import DIRT, dirtied
+with scripts_on_path():
+    from dirty_text import DIRT, dirtied
 
 NLP = spacy.blank("en")
 NLP.tokenizer = FieldTokenizer(NLP.vocab)

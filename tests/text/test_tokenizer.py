@@ -67,7 +67,10 @@ def test_tokens_are_of_one_kind(text, split_digits):
 
 
 def kind(c):
+    # Of what stands before or after it.
     if regex.match(r"[\p{M}\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]", c):
+        return "extends"
+    if regex.match(r"[\p{GCB=Prepend}&&\p{L}]", c, regex.V1):
         return "extends"
     if regex.match(r"\p{C}", c):
         return "invisible"
