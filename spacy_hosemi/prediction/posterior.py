@@ -294,7 +294,7 @@ def confidence_steps(
         asked = [k for k, some in enumerate(moved) if some]
 
         def answer(k: int, posterior: Marginals) -> list[float]:
-            doc = problems[k].instance.tokens
+            doc, problems[k].log_z = problems[k].instance.tokens, posterior.log_z
             return [_of_tags(posterior, span, inventory, doc) for span in moved[k]]
 
         answers = yield from marginal_steps(automaton, *given, asked, answer)
@@ -303,7 +303,10 @@ def confidence_steps(
     else:
         index = inventory.index
         segments = [[(i, j, index[label]) for i, j, label in some] for some in moved]
-        found = yield from probability_steps(automaton, given[0], segments, given[1])
+        args = automaton, given[0], segments, given[1]
+        found, log_z = yield from probability_steps(*args)
+        for problem, one in zip(problems, log_z):
+            problem.log_z = problem.log_z if one is None else one
     for problem, some, probs in zip(problems, moved, found):
         # Kept spans have 1 up to rounding, which min_confidence = 1 would notice.
         if kept := {*problem.corrections.required}:

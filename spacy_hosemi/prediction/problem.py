@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +17,17 @@ from ..labels.partial import NOTHING, PartialLabels
 # Not frozen, as `Instance`.
 @dataclass(slots=True)
 class Problem:
-    """All that decides how an instance is segmented."""
+    """All that decides how an instance is segmented.
+
+    log_z (Optional[float]): Once it is known.
+    """
 
     instance: Instance
     potentials: Potentials
     constraints: Constraints | None
     existing: PartialLabels | None = None
     corrections: PartialLabels = NOTHING
+    log_z: float | None = field(default=None, init=False)
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this instance."""

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core import Constraints, PatternAutomaton, log_partition, score
+from ..core.algorithms.segment_probabilities import log_partition_as_asked
 from ..features.instances import shift
 from ..labels.constraints import permits, restrict
 from ..labels.exact import exact_names, joining_names
@@ -60,7 +61,10 @@ def log_probability(
         found = _log_sum(problem, spans, automaton, inventory, names, is_space)
     if found == -math.inf:
         return found
-    return min(found - log_partition(automaton, problem.potentials, limits), 0.0)
+    if problem.log_z is None:
+        log_z = log_partition if inventory.on_tokens else log_partition_as_asked
+        problem.log_z = log_z(automaton, problem.potentials, limits)
+    return min(found - problem.log_z, 0.0)
 
 
 def _log_sum(

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hosemi.labels.whitespace import trim_whitespace
+from spacy_hosemi.prediction import whole
 
 from ..helpers import initialize, make_doc, make_nlp, make_trained, triples
 from ..hierarchy.test_answers import is_below, listed, uncertain
@@ -57,6 +58,25 @@ def test_equals_enumeration(name, change, parts):
     answer = pipe.ranked(doc)[0]
     assert answer.spans == triples(doc.ents)
     assert answer.probability == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("config", [{}, {"encoding": "BIO"}, {"observed_order": 1}])
+def test_log_z_is_computed_once(config, monkeypatch):
+    """The bits are the same whatever is asked first; confidences leave log Z."""
+    nlp = make_trained(**config)
+    docs = [nlp(TEXT), nlp(TEXT)]
+    assert docs[0].ents
+    first = docs[0]._.record_confidence
+    assert [ent._.confidence for ent in docs[1].ents]
+
+    def fail(*args):
+        raise AssertionError("computed twice")
+
+    for name in ("log_partition", "log_partition_as_asked"):
+        monkeypatch.setattr(whole, name, fail)
+    assert docs[1]._.record_confidence == first
+    nlp.get_pipe("hosemi").confidence = True
+    assert nlp(TEXT)._.record_confidence == first
 
 
 @pytest.mark.parametrize("encoding", ["IO", "BIO", "BILUO"])

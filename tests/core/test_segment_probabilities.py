@@ -10,6 +10,8 @@ import pytest
 from spacy_hosemi import core
 from spacy_hosemi.core.algorithms.mbr import mbr_steps
 from spacy_hosemi.core.algorithms.segment_probabilities import (
+    log_partition_as_asked,
+    probability_steps,
     probable_segments,
     segment_probabilities,
 )
@@ -117,6 +119,36 @@ def test_documents_that_stand_alone():
     given = automaton, potentials, segments, limits
     assert segment_probabilities(*given) == by_marginals(*given)
     assert segment_probabilities(automaton, [], [], []) == []
+
+
+@pytest.mark.parametrize("kinds", [("small",), ("small", "huge"), ("spikes",)])
+@pytest.mark.parametrize("observed", [(), OBSERVED])
+def test_log_z(kinds, observed):
+    """The same bits with and without segments that are asked for; that of others, such
+    as those with cells, is that of `log_partition`."""
+    for seed in range(6):
+        sizes = [5, 9, 3, 9, 12, 1, 30, 0, 7]
+        given = documents(seed, sizes, kinds, observed)
+        automaton, potentials, segments, limits = given
+        potentials[3].cells = make_cells([(0, 2, 1, 1.5)])
+        potentials[4].inside[2] = -INF  # impossible
+        _, found = finish(probability_steps(*given))
+        alone = [
+            log_partition_as_asked(automaton, *pair) for pair in zip(potentials, limits)
+        ]
+        expected = [
+            core.log_partition(automaton, *pair) for pair in zip(potentials, limits)
+        ]
+        assert found == [x if some else None for x, some in zip(alone, segments)]
+        assert alone == pytest.approx(expected, rel=1e-12, abs=1e-9)
+        assert alone[4] == -INF
+
+
+def test_log_z_of_numbers_that_are_none():
+    automaton, potentials = zeros(3, 2, tail=0.0)
+    potentials.inside[1, 1] = np.nan
+    with raises("HS011"):
+        log_partition_as_asked(automaton, potentials, None)
 
 
 def test_scores_that_do_not_fit_into_one_weight():

@@ -18,7 +18,12 @@ def probability_steps(
     potentials: list[Potentials],
     segments: list[list[tuple[int, int, int]]],
     constraints: list[Constraints | None],
-) -> Steps[list[list[float]]]: ...
+) -> Steps[tuple[list[list[float]], list[float | None]]]: ...
+def log_partition_as_asked(
+    automaton: PatternAutomaton,
+    potentials: Potentials,
+    constraints: Constraints | None,
+) -> float: ...
 def probable_segments(
     automaton: PatternAutomaton,
     potentials: list[Potentials],

@@ -20,7 +20,7 @@ from ..parallel.tasks cimport Task
 from ..parallel.coroutines import finish
 from ..simd.simd cimport N_LANES
 from ..sweeps.scaled_x4 cimport ScaledX4
-from .marginals import check_segment, marginal_steps, marginals
+from .marginals import check_segment, log_partition, marginal_steps, marginals
 
 # Documents for which there would have to be more numbers are done by `marginals`.
 LARGE = 4_000_000
@@ -38,27 +38,46 @@ def segment_probabilities(automaton, potentials, segments, constraints):
     RETURNS (List[List[float]]): In [0, 1].
     RAISES (ValueError): HS021, HS024 segments; and as `marginals`.
     """
-    return finish(probability_steps(automaton, potentials, segments, constraints))
+    return finish(probability_steps(automaton, potentials, segments, constraints))[0]
 
 
 def probability_steps(automaton, potentials, segments, constraints):
-    """`segment_probabilities`, in steps.
+    """`segment_probabilities`, in steps, with log Z.
 
     YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (List[List[float]]): In [0, 1].
+    RETURNS (Tuple[List[List[float]], List[Optional[float]]]): In [0, 1]; log Z of each
+        document, None where no segments are asked for.
     """
     asked = [k for k in range(len(potentials)) if segments[k]]
+    log_z = [None] * len(potentials)
     args = automaton, potentials, segments, constraints, asked
-    found = yield from _side_by_side(*args, None)
-    alone = [k for k in asked if not found[k]]
+    found = yield from _side_by_side(*args, None, log_z)
+    alone = [k for k in asked if log_z[k] is None]
     args = automaton, potentials, constraints, alone, partial(_probabilities, segments)
-    for k, probs in zip(alone, (yield from marginal_steps(*args))):
-        found[k] = probs
-    return [probs or [] for probs in found]
+    for k, answer in zip(alone, (yield from marginal_steps(*args))):
+        found[k], log_z[k] = answer
+    return [probs or [] for probs in found], log_z
 
 
 def _probabilities(segments, k, posterior):
-    return [posterior.segment(*segment) for segment in segments[k]]
+    return [posterior.segment(*x) for x in segments[k]], posterior.log_z
+
+
+def log_partition_as_asked(automaton, potentials, constraints):
+    """Log Z of a document, the same bits as `probability_steps` finds it with.
+
+    automaton (PatternAutomaton), potentials (Potentials), constraints
+        (Optional[Constraints]): As of `log_partition`.
+    RETURNS (float): In nats; -inf if no segmentation is possible.
+    RAISES: As `log_partition`.
+    """
+    log_z = [None]
+    finish(
+        _side_by_side(automaton, [potentials], [()], [constraints], [0], None, log_z)
+    )
+    if log_z[0] is None:
+        return log_partition(automaton, potentials, constraints)
+    return log_z[0]
 
 
 def probable_segments(automaton, potentials, segments, constraints, double p):
@@ -109,11 +128,12 @@ def decision_steps(automaton, potentials, constraints, double p, decide):
 
 
 def _side_by_side(
-    automaton, potentials, segments, constraints, asked, SpanLists listing
+    automaton, potentials, segments, constraints, asked, SpanLists listing, log_z=None
 ):
     """YIELDS: tasks. RETURNS: For each document that `BatchOfFour` can do, what it has
     found, in a list of one where something was to be decided; [] for one that has to be
-    done alone; None for one that is not asked for."""
+    done alone; None for one that is not asked for. Where there is a list for them, it
+    is given log Z of those that were done."""
     cdef BatchOfFour batch = None
     cdef Layout layout
     cdef list found = [None] * len(potentials)
@@ -129,12 +149,12 @@ def _side_by_side(
         if not batch.add(k, potentials[k], constraints[k], segments[k]):
             if batch.set_up(-1):
                 yield batch
-            batch.write_down(found)
+            batch.write_down(found, log_z)
             batch.add(k, potentials[k], constraints[k], segments[k])
     if batch is not None:
         if batch.set_up(-1):
             yield batch
-        batch.write_down(found)
+        batch.write_down(found, log_z)
         batch.listing = None
         layout = automaton.layout
         size = batch.sweep.room.shape[0] + batch.asked.room
@@ -207,8 +227,8 @@ cdef class BatchOfFour(Task):
         self.first_asked[lane + 1] = self.asked.n
         return True
 
-    cdef write_down(self, list found):
-        """Write what was found into the list, and let go of the documents. Nothing is
+    cdef write_down(self, list found, list log_z):
+        """Write what was found into the lists, and let go of the documents. Nothing is
         written for one that has to be done by `marginals`."""
         cdef Py_ssize_t lane, k
         cdef bint together = self.trusted
@@ -219,6 +239,8 @@ cdef class BatchOfFour(Task):
                 self.do()
                 if not self.trusted:
                     continue
+            if log_z is not None:
+                log_z[self.numbers[lane]] = self.sweep.log_z(lane)
             if self.listing is None:
                 found[self.numbers[lane]] = [
                     self.asked.rows[k].score

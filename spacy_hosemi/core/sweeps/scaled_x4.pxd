@@ -55,6 +55,7 @@ cdef class ScaledX4:
     cdef void _finish(self, Py_ssize_t a) noexcept nogil
     cdef void _open(self, Py_ssize_t j) noexcept nogil
     cdef bint _backward(self) noexcept nogil
+    cdef double log_z(self, Py_ssize_t a) noexcept nogil
     cdef double start_probability(
         self, Py_ssize_t a, Py_ssize_t u, Py_ssize_t g
     ) noexcept nogil

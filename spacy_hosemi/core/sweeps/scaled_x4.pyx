@@ -298,6 +298,10 @@ cdef class ScaledX4:
                 memcpy(&self.closing[j, 0, 0], &self.back_node[0, 0], size)
         return True
 
+    cdef double log_z(self, Py_ssize_t a) noexcept nogil:
+        """Log Z of a lane; -inf if no segmentation is possible."""
+        return self.scale[self.n_tokens[a] + 1, a] + self.z_rest[a]
+
     cdef double start_probability(
         self, Py_ssize_t a, Py_ssize_t u, Py_ssize_t g
     ) noexcept nogil:
