@@ -12,6 +12,7 @@ from spacy.language import Language
 
 from .component.examples import Annotated, CharSpan, check_pair
 from .component.fitting import FitResult
+from .component.scorer import score_spans
 from .errors import Errors
 from .formats.texts import has_half
 from .text.tokenizer import use_field_tokenizer
@@ -127,10 +128,9 @@ class SpanExtractor(BaseEstimator):
         """
         pairs = _read_pairs(texts, spans)
         found = self.predict([text for text, _ in pairs])
-        both = [({*one}, {*gold}) for one, (_, gold) in zip(found, pairs)]
-        n_right = sum(len(one & gold) for one, gold in both)
-        n_all = sum(len(one) + len(gold) for one, gold in both)
-        return 2 * n_right / n_all if n_all else 1.0
+        both = [(one, gold) for one, (_, gold) in zip(found, pairs)]
+        f1: float | None = score_spans(both)["ents_f"]
+        return 1.0 if f1 is None else f1
 
     def _make_pipeline(self) -> Language:
         """RETURNS (Language): Untrained, with all settings. RAISES: HS186; others."""

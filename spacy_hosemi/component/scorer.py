@@ -9,7 +9,7 @@ from spacy.scorer import PRFScore
 from spacy.training import Example
 
 from ..hierarchy.tree import way_up
-from ..labels.alignment import is_annotated, is_complete, scored_entities
+from ..labels.alignment import Characters, is_annotated, is_complete, scored_entities
 
 
 def make_hosemi_scorer() -> Callable[..., dict[str, Any]]:
@@ -43,17 +43,24 @@ def score_entities(
     some = [example for example in examples if is_annotated(example)]
     pairs = [*map(scored_entities, some)]
     records = [pair for pair, one in zip(pairs, some) if is_complete(one)]
-    found, gold = (
-        {(k, *span) for k, of_doc in enumerate(of_docs) for span in of_doc}
-        for of_docs in (zip(*pairs) if pairs else ((), ()))
-    )
     whole = {"ents_record_accuracy": _record_accuracy(records)}
-    scores = {**_score_types(found, gold), **whole}
-    return {**scores, **_score_levels((found, gold), tree)} if tree else scores
+    scores = {**score_spans(pairs), **whole}
+    return {**scores, **_score_levels(_sides(pairs), tree)} if tree else scores
 
 
-def _score_types(found: set[Any], gold: set[Any]) -> dict[str, Any]:
-    """All entities, and those of each label."""
+# The spans of each document that are predicted, and those that are right.
+_Pairs = Iterable[tuple[Iterable[Characters], Iterable[Characters]]]
+
+
+def score_spans(pairs: _Pairs) -> dict[str, Any]:
+    """Precision, recall and F1 of spans in characters, in all and by label.
+
+    pairs (Iterable[Tuple]): Of each document the predicted spans, (start, end, label),
+        and the right ones.
+    RETURNS (Dict[str, Any]): ents_p, ents_r, ents_f, ents_per_type; None if there is
+        nothing to find and nothing found.
+    """
+    found, gold = _sides(pairs)
     if not found and not gold:
         return dict.fromkeys(("ents_p", "ents_r", "ents_f", "ents_per_type"))
     sides: dict[str, tuple[set[Any], set[Any]]] = {}
@@ -65,6 +72,15 @@ def _score_types(found: set[Any], gold: set[Any]) -> dict[str, Any]:
     }
     per_type = {label: _prf(sides[label]) for label in sorted(sides)}
     return {**scores, "ents_per_type": per_type}
+
+
+def _sides(pairs: _Pairs) -> tuple[set[Any], set[Any]]:
+    """Predicted and right spans of all documents, each with the number of its own."""
+    found, gold = (
+        {(k, *span) for k, of_doc in enumerate(of_docs) for span in of_doc}
+        for of_docs in (tuple(zip(*pairs)) or ((), ()))
+    )
+    return found, gold
 
 
 def _record_accuracy(records: Sequence[tuple[list[Any], list[Any]]]) -> float | None:
