@@ -456,8 +456,25 @@ class Errors(metaclass=_Coded):
         "possible under the model: {reason}."
     )
     HS057 = (
-        "the loss is {found} after {steps} steps, not a number. Raise fit.l2, "
+        "the loss is {found} after {steps} steps, not a number.{extreme} Raise fit.l2, "
         "or look for features with extreme values."
+    )
+    HS270 = (
+        "{name} is {path!r}, and {folder!r} is no folder to write a file to; expected "
+        "a file in a folder that exists. Make the folder, or give another path."
+    )
+    HS271 = (
+        "fit.resume names {path!r}, which is no file of a fit: {reason}. Expected one "
+        "that a fit with this setting wrote, or none. Remove it, or give another path."
+    )
+    HS272 = (
+        "fit.resume names {path!r}, whose weights belong to another model. "
+        "{differences}. Expected the features, labels and patterns that it was written "
+        "with. Train as then to go on, or remove the file to begin anew."
+    )
+    HS273 = (
+        "line {line} of {path!r} is {text!r}; expected lines of JSON with the keys "
+        "event, part and iteration, as a fit with fit.log writes them."
     )
     HS180 = (
         "examples are documents, or texts with spans ({found}), and nlp is None; "
@@ -584,6 +601,25 @@ class Errors(metaclass=_Coded):
 
 
 class Warnings(metaclass=_Coded):
+    HSW60 = (
+        "the fit was interrupted after {n} {unit}, at a loss of {loss:.2f}. The best "
+        "weights so far are kept, and training goes on with them; another Ctrl-C stops "
+        "it.{advice}"
+    )
+    HSW61 = (
+        "the fit has not converged: it stopped after {n} iterations, fit.max_iter, the "
+        "last of which lowered the loss ({loss:.2f}) by {change:.1e} of it; "
+        "fit.tolerance is {tolerance:g}. Set fit.max_iter = {more}.{advice}"
+    )
+    HSW62 = (
+        "fit.resume: {path!r} cannot be written ({reason}). The fit goes on; if it is "
+        "stopped, it can go on from the last file that was written, if any. Make room, "
+        "or name another place."
+    )
+    HSW63 = (
+        "fit.log: {path!r} cannot be written ({reason}). The fit goes on without a "
+        "log. Make room, or name another place."
+    )
     HSW01 = (
         "{found} gold spans of {total} begin or end inside a token, so they can "
         "neither be learnt nor predicted, and count as missed. {labels}. Use a "

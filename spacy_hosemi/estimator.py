@@ -61,7 +61,7 @@ class SpanExtractor(BaseEstimator):
         decoding: str = "viterbi",
         min_confidence: float | dict[str, float] = 0.0,
         preset: str = "default",
-        max_iter: int = 200,
+        max_iter: int = 1000,
         threads: int = 1,
         lang: str = "en",
         config: dict[str, Any] | None = None,

@@ -4,7 +4,17 @@ spaCy imports this package before each of its own commands, so that only typer a
 spacy.cli are imported at the top of its modules; all else is imported where it is used.
 """
 
-from . import calibrate, convert, gazetteers, init, parse, prune, select, weights
+from . import (
+    calibrate,
+    convert,
+    gazetteers,
+    init,
+    parse,
+    plot_fit,
+    prune,
+    select,
+    weights,
+)
 from .common import hosemi_cli
 
 __all__ = [
@@ -14,6 +24,7 @@ __all__ = [
     "hosemi_cli",
     "init",
     "parse",
+    "plot_fit",
     "prune",
     "select",
     "weights",

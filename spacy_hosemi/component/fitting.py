@@ -61,7 +61,7 @@ class FitResult:
 
     @property
     def is_converged(self) -> bool:
-        """Whether no minimization was stopped by max_iter."""
+        """Whether no minimization was stopped by max_iter or Ctrl-C."""
         return all(report.is_converged for report in self.reports)
 
     @property
@@ -104,8 +104,10 @@ class Fitting(Initializable):
         fit (Optional[Callable]): A fit function, such as `spacy_hosemi.averaged.v1`
             makes, instead of L-BFGS.
         settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
-            progress, nonnegative.
-        RETURNS (FitResult): What the fit says of itself.
+            progress, nonnegative, log, resume, resume_every.
+        RETURNS (FitResult): What the fit says of itself. Ctrl-C ends a fit as max_iter
+            does, with the best weights so far and the reason "interrupted"; before the
+            first iteration, and at the second time, it raises KeyboardInterrupt.
         RAISES (ValueError): HS180 no nlp; HS181 settings; HS182 an example;
             HS050, HS051 nothing to fit; HS053 the component has a tok2vec; what
             `initialize` raises. The component is as it was then, if it was the examples

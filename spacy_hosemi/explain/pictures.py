@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,57 @@ def draw_calibration(path: str | Path, found: Calibration) -> None:
     found (Calibration): What was measured.
     RAISES (ImportError): HS100 matplotlib is not installed.
     """
+    with _picture(path, 2) as (left, right):
+        _draw_reliability(left, found.reliability)
+        _draw_thresholds(right, found)
+
+
+def draw_fit(path: str | Path, events: Sequence[Mapping[str, Any]]) -> None:
+    """Draw the course of a fit by iteration: the objective; the share by which each
+    iteration lowered it, and the tolerance; scores on other documents, if it has any.
+
+    path (Path): See `draw_calibration`.
+    events (Sequence[Dict[str, Any]]): Of a log, see `training.fit_log.read_log`.
+    RAISES (ImportError): HS100 matplotlib is not installed.
+    """
+    scores = [name for event in events for name in event.get("dev", ())]
+    names = [*dict.fromkeys(scores)]
+    with _picture(path, 3 if names else 2) as panels:
+        for part in sorted({event["part"] for event in events}):
+            steps = [x for x in events if x["part"] == part]
+            label = f"level {part + 1}" if events[-1]["part"] else None
+            _draw_part(panels, steps, f"C{part}", label)
+        for name in names:
+            found = [x for x in events if (x.get("dev") or {}).get(name) is not None]
+            x, y = [x["iteration"] for x in found], [x["dev"][name] for x in found]
+            panels[2].plot(x, y, marker="o", markersize=3, label=name)
+        titles = "objective", "share by which it fell", "on other documents"
+        for panel, title in zip(panels, titles):
+            panel.set(xlabel="iteration", title=title)
+            if panel.get_legend_handles_labels()[0]:
+                panel.legend(frameon=False)
+
+
+def _draw_part(
+    panels: Sequence[Any],
+    events: Sequence[Mapping[str, Any]],
+    colour: str,
+    label: str | None,
+) -> None:
+    """One minimization."""
+    steps = [x for x in events if x["event"] == "iteration"]
+    x = [step["iteration"] for step in steps]
+    panels[0].plot(x, [s["objective"] for s in steps], color=colour, label=label)
+    panels[1].plot(x, [s["change"] for s in steps], color=colour, label=label)
+    for panel in panels[:2]:
+        panel.set_yscale("log", nonpositive="mask")
+    if tolerance := events[0].get("tolerance"):
+        panels[1].axhline(tolerance, color="#999999", linestyle=":", linewidth=0.8)
+
+
+@contextmanager
+def _picture(path: str | Path, n_panels: int) -> Iterator[Any]:
+    """Panels side by side, which are written to a file when they are drawn."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
@@ -29,10 +81,8 @@ def draw_calibration(path: str | Path, found: Calibration) -> None:
         raise ImportError(Errors.HS100) from None
     # Without a random salt and the date the same numbers give the same bytes.
     with matplotlib.rc_context({"svg.hashsalt": "calibration", "font.size": 9}):
-        figure = Figure(figsize=(8.0, 3.8), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        _draw_reliability(left, found.reliability)
-        _draw_thresholds(right, found)
+        figure = Figure(figsize=(4.0 * n_panels, 3.8), layout="constrained")
+        yield figure.subplots(1, n_panels)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
         ending = Path(path).suffix.lower()
         figure.savefig(path, dpi=150, metadata=metadata.get(ending))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.shim import Weights
+from ..training.checkpoint import digest
 from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
 from .hierarchy import Hierarchy
@@ -57,6 +58,17 @@ class LevelBatch:
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """RETURNS (uint8 [N]): All weights are free."""
         return np.full(len(self.weights.vector()), Freedom.FREE, np.uint8)
+
+    def identity(self) -> dict[str, str]:
+        """RETURNS (Dict[str, str]): See `Batch.identity`."""
+        pairs, state = self.weights.pairs, self._levels.state
+        patterns = state.patterns[self.weights.index]
+        return {
+            "labels": ", ".join(state.tree.names),
+            "features": f"{len(pairs.sizes)} ({digest(pairs.first, pairs.columns)})",
+            "label patterns": f"{len(patterns)} ({digest(repr(patterns))})",
+            "weights": f"{len(self.weights.vector())}",
+        }
 
     def value_and_gradient(self) -> tuple[float, Floats]:
         """RETURNS (Tuple[float, float64 [N]]): The summed loss at the present weights,

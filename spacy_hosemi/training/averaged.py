@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from ..core import Potentials
-from ..errors import Errors
+from ..errors import Warnings
 from ..model.active_features import Rows
 from ..model.kernels.sparse_steps import Freedom, step_entries, step_rows, touched_rows
 from ..model.weights.families import family_values
@@ -29,7 +30,7 @@ from ..model.weights.vector import (
     write_dense_gradient,
 )
 from ..values import ByName, Flag, Number, Setting, Whole, read_all
-from .batch import Batch, check_batch
+from .batch import Batch, check_batch, check_finite, naming_features
 from .lbfgs import Fit, size_of
 from .objectives import is_zero
 from .progress import bar_of
@@ -88,7 +89,8 @@ def make_averaged(
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0, at any time: decoding is faster.
     progress (bool): Show a progress bar on stderr.
-    RETURNS (Callable[[Batch], None]): Leaves the average in place.
+    RETURNS (Callable[[Batch], None]): Leaves the average in place; Ctrl-C ends it with
+        the average so far.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
@@ -110,32 +112,44 @@ def descend(
     progress: bool,
 ) -> None:
     """Take steps from the present weights and leave the average of all iterates, one
-    for each document in each pass; see `make_averaged`."""
+    for each document in each pass; see `make_averaged`.
+
+    Ctrl-C after the first step leaves the average of the iterates so far.
+
+    WARNS (UserWarning): HSW60 it was interrupted.
+    """
     freedom = batch.freedom(nonnegative)
     steps = UniformAverage(batch.weights, freedom, batch.weights.vector_values(rates))
     rng = np.random.default_rng(seed)
     rows = [batch.rows(k) for k in range(len(batch))]
     began = time.process_time()
     total = n_passes * len(batch)
-    with bar_of(total, "Averaging", "doc", progress) as bar:
-        for n_begun in range(1, n_passes + 1):
-            n_steps, loss = 0, 0.0
-            for k in rng.permutation(len(batch)).tolist():
-                value, gradient = batch.loss(k, rows[k])
-                loss += value
-                if is_zero(gradient):
-                    steps.stay()
-                else:
-                    steps.take(rows[k], gradient)
-                    n_steps += 1
-                bar.update()
-            if not np.isfinite(loss):
-                n_taken = n_begun * len(batch)
-                raise ValueError(Errors.HS057.format(found=loss, steps=n_taken))
-            bar.set_postfix(loss=f"{loss:.1f}", steps=n_steps, refresh=False)
-            if n_steps == 0:  # nor would there be a step in any pass to come
-                steps.stay((n_passes - n_begun) * len(batch))
-                break
+    n_begun, n_steps, loss = 0, 0, 0.0
+    try:
+        with bar_of(total, "Averaging", "doc", progress) as bar:
+            for n_begun in range(1, n_passes + 1):
+                n_steps, loss = 0, 0.0
+                for k in rng.permutation(len(batch)).tolist():
+                    with naming_features(batch, steps.n_iterates):
+                        value, gradient = batch.loss(k, rows[k])
+                    loss += value
+                    if is_zero(gradient):
+                        steps.stay()
+                    else:
+                        steps.take(rows[k], gradient)
+                        n_steps += 1
+                    bar.update()
+                check_finite(batch, loss, n_begun * len(batch))
+                bar.set_postfix(loss=f"{loss:.1f}", steps=n_steps, refresh=False)
+                if n_steps == 0:  # nor would there be a step in any pass to come
+                    steps.stay((n_passes - n_begun) * len(batch))
+                    break
+    except KeyboardInterrupt:
+        if not steps.n_iterates:
+            raise
+        n = steps.n_iterates
+        values = {"n": n, "unit": f"steps of {total}", "loss": loss, "advice": ""}
+        warnings.warn(Warnings.HSW60.format(**values), stacklevel=3)
     batch.weights.set_vector(steps.average(), copy=False)
     batch.weights.round()  # a saved model predicts the same
     if progress:
@@ -155,6 +169,8 @@ class UniformAverage:
     weights (Weights): Changed by each step.
     freedom (uint8 [N]): How each weight may change: see `core.rows`.
     rate (float64 [N]): By how many times its derivative each weight changes.
+
+    n_iterates (int): Steps so far, with those that changed nothing.
     """
 
     def __init__(
@@ -172,11 +188,11 @@ class UniformAverage:
         last = vector[at], gradient[at], moved[at], freedom[at], rate[at]
         self._last: _Arrays = last
         self._rows_of_last = np.arange(len(vector[at]), dtype=np.int32)
-        self._n_iterates = 0
+        self.n_iterates = 0
 
     def stay(self, n: int = 1) -> None:
         """Count n iterates that equal the last one."""
-        self._n_iterates += n
+        self.n_iterates += n
 
     def take(self, rows: Rows, gradient: Potentials) -> None:
         """One step.
@@ -184,7 +200,7 @@ class UniformAverage:
         rows (Rows): Features of a document.
         gradient (Potentials): Of the loss, by its potentials.
         """
-        state, n = self._weights.state, self._n_iterates
+        state, n = self._weights.state, self.n_iterates
         add_gradients(state, rows, [gradient], self._d_matrix)
         whole = self._arrays[1]
         write_dense_gradient(state, whole, gradient.pattern, gradient.length)
@@ -201,12 +217,12 @@ class UniformAverage:
             step_entries(rows.places.row, first, gradient.entries, *self._arrays, n)
         step_rows(self._rows_of_last, _NO_PAIRS, 1, *self._last, n)
         self._weights.replace(with_learnt(state, self._last[0]))
-        self._n_iterates += 1
+        self.n_iterates += 1
 
     def average(self) -> Floats:
         """RETURNS (float64 [N]): Of all iterates; of none, the weights."""
         vector, _, moved, freedom, _ = self._arrays
-        average: Floats = vector - moved / max(self._n_iterates, 1)
+        average: Floats = vector - moved / max(self.n_iterates, 1)
         # what is 0 but for rounding
         np.maximum(average, 0.0, out=average, where=freedom == Freedom.NONNEGATIVE)
         return average

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +14,13 @@ from spacy.tokens import Doc
 from ..core import PatternAutomaton, Potentials
 from ..errors import Errors
 from ..labels.gold import Gold
-from ..model.active_features import Rows, join_rows, read_docs
+from ..model.active_features import (
+    RoleRows,
+    Rows,
+    SegmentRows,
+    join_rows,
+    read_docs,
+)
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.potentials import (
     add_cell_gradient,
@@ -29,6 +37,7 @@ from ..model.weights.vector import (
     of_long_patterns,
     write_dense_gradient,
 )
+from .checkpoint import digest
 from .objectives import Objective
 from .progress import watched
 
@@ -59,6 +68,12 @@ class Trainable(Protocol):
 
     def value_and_gradient(self) -> tuple[float, Floats]: ...
 
+    def identity(self) -> dict[str, str]: ...
+
+
+# Of weights that are being trained: names and numbers for the log of a fit.
+Watch = Callable[[Any], dict[str, Any]]
+
 
 class Batch:
     """A corpus with its features read: value and gradient for any weights.
@@ -69,6 +84,9 @@ class Batch:
     docs (Sequence[Doc]): Documents.
     golds (Sequence[Gold]): What is known of each.
     has_levels (bool): Whether the same fit trains levels of a tree below, after it.
+
+    watch (Optional[Callable]): Called with the weights every few iterations of a fit
+        that writes a log, such as for scores on other documents.
     """
 
     def __init__(
@@ -81,6 +99,7 @@ class Batch:
         has_levels: bool = False,
     ) -> None:
         self.weights = weights
+        self.watch: Watch | None = None
         self.has_levels = has_levels
         self._automaton = automaton
         self.objective = objective
@@ -128,6 +147,44 @@ class Batch:
             is_long & nonnegative, Freedom.NONNEGATIVE, Freedom.FREE
         ).astype(np.uint8)
 
+    def identity(self) -> dict[str, str]:
+        """RETURNS (Dict[str, str]): What tells whether weights mean the same: labels,
+        features and label patterns."""
+        state, automaton = self.weights.state, self._automaton
+        keys = [state.table.keys]
+        if state.pairs is not None:
+            keys += [state.pairs.first, state.pairs.columns]
+        patterns = [*automaton.patterns, *automaton.observed]
+        of_patterns = digest(repr(patterns), repr(state.length.shape))
+        return {
+            "labels": ", ".join(automaton.labels),
+            "features": f"{len(state.names)} ({digest(*keys)})",
+            "label patterns": f"{len(patterns)} ({of_patterns})",
+            "weights": f"{len(self.weights.vector())}",
+        }
+
+    def extreme(self) -> str:
+        """RETURNS (str): The feature with the largest value in a document, as part of a
+        message; if all values are 1, that with the largest weight; or nothing."""
+        found = 1.0, ""
+        names, matrix = self.weights.state.names, self.weights.state.matrix
+        all_rows: Iterable[RoleRows | SegmentRows]
+        all_rows = chain(self._rows.values(), self._segments)
+        for rows in all_rows:
+            if rows.strength is not None and len(rows.strength):
+                values = np.nan_to_num(np.abs(rows.strength), nan=np.inf, posinf=np.inf)
+                k = int(values.argmax())
+                if values[k] > found[0]:
+                    text = f"the value {rows.strength[k]:g} in a document"
+                    found = values[k], f"{names[rows.row[k]]!r} has {text}"
+        if not found[1] and matrix.size:
+            k = int(np.nan_to_num(np.abs(matrix.ravel()), nan=np.inf).argmax())
+            pairs, row = self.weights.state.pairs, k // matrix.shape[1]
+            if pairs is not None:
+                row = int(np.searchsorted(pairs.first, row, side="right")) - 1
+            found = 1.0, f"{names[row]!r} has the weight {matrix.ravel()[k]:g}"
+        return f" The feature {found[1]}, the largest of all." if found[1] else ""
+
     def value_and_gradient(self) -> tuple[float, Floats]:
         """Summed loss at the present weights.
 
@@ -162,6 +219,34 @@ class Batch:
             add_gradient(state, rows, scores[role], d_matrix)
         write_dense_gradient(state, vector, pattern, length)
         return total, vector
+
+
+def check_finite(batch: Trainable, value: float, steps: int) -> None:
+    """RAISES (ValueError): HS057 the loss is not a number.
+
+    steps (int): That were taken before."""
+    if not np.isfinite(value):
+        raise ValueError(_not_a_number(batch, value, steps))
+
+
+@contextmanager
+def naming_features(batch: Trainable, steps: int) -> Iterator[None]:
+    """Where losses are computed: scores that inference refuses are an error that names
+    a feature.
+
+    RAISES (ValueError): HS057 scores are too large, or not a number.
+    """
+    try:
+        yield
+    except ValueError as e:
+        if not str(e).startswith(("[HS011]", "[HS124]")):
+            raise
+        raise ValueError(_not_a_number(batch, np.nan, steps)) from e
+
+
+def _not_a_number(batch: Trainable, value: float, steps: int) -> str:
+    extreme = batch.extreme() if isinstance(batch, Batch) else ""
+    return Errors.HS057.format(found=value, steps=steps, extreme=extreme)
 
 
 def check_batch(batch: Batch, name: str) -> None:

@@ -15,8 +15,9 @@ from tqdm import tqdm
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.families import family_values
-from ..values import ByName, Flag, Number, Setting, Whole, read_all
+from ..values import ByName, Flag, Number, OrNull, Setting, Text, Whole, read_all
 from .batch import Batch, Floats, Trainable, Trained
+from .course import Records
 from .objectives import is_smooth
 from .progress import bar_of
 
@@ -28,9 +29,9 @@ class FitReport:
     n_iterations (int): Iterations that were made.
     loss (float): The objective at the end, with its penalties, in nats.
     n_weights (int): Weights that were fitted.
-    is_converged (bool): Whether it stopped because nothing was left to gain, and not at
-        max_iter.
-    reason (str): Why it stopped, in the words of the optimizer.
+    is_converged (bool): Whether it stopped because nothing was left to gain: neither at
+        max_iter nor by Ctrl-C.
+    reason (str): Why it stopped, in the words of the optimizer; "interrupted": Ctrl-C.
     seconds (float): Of CPU.
     """
 
@@ -61,7 +62,7 @@ SETTINGS = (
         "a role such as inside, or transition, pattern, length.",
     ),
     Setting("l1", Number(least=0.0), 0.0, "Weight of the sum of absolute values."),
-    Setting("max_iter", Whole(1), 200, "At most this many iterations."),
+    Setting("max_iter", Whole(1), 1000, "At most this many iterations."),
     Setting(
         "tolerance",
         Number(least=0.0),
@@ -76,16 +77,39 @@ SETTINGS = (
         "No weight of a label pattern of three or more labels, nor of its features, is "
         "below 0: decoding is faster.",
     ),
+    Setting(
+        "log",
+        OrNull(Text()),
+        None,
+        "A file for the course of the fit, as lines of JSON; one that is there goes.",
+    ),
+    Setting(
+        "resume",
+        OrNull(Text()),
+        None,
+        "A file (.npz) in which the fit keeps its best weights, and from which it goes "
+        "on if the file is there.",
+    ),
+    Setting(
+        "resume_every",
+        Number(least=0.0),
+        60.0,
+        "Seconds between two writings of the file resume; it is written at the end and "
+        "at Ctrl-C, too.",
+    ),
 )
 
 
 def make_lbfgs(
     l2: float | dict[str, float] = 0.1,
     l1: float = 0.0,
-    max_iter: int = 200,
+    max_iter: int = 1000,
     tolerance: float = 1e-4,
     progress: bool = True,
     nonnegative: bool = False,
+    log: str | None = None,
+    resume: str | None = None,
+    resume_every: float = 60.0,
 ) -> Fit:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -98,17 +122,24 @@ def make_lbfgs(
     progress (bool): Show a progress bar on stderr.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0: decoding is faster.
+    log (Optional[str]): A file for lines of JSON, see `FitLog`.
+    resume (Optional[str]): A file to go on from, see `Checkpoint`.
+    resume_every (float): Seconds between two writings of it.
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
-        place; raises HS121 (ValueError) if the objective is not smooth.
-    RAISES (ValueError): HS043 a number out of range; HS054 unknown family.
+        place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
+        objective is not smooth, HS271 and HS272 if the file `resume` does not fit.
+    RAISES (ValueError): HS043 a number out of range; HS054 unknown family; HS270 the
+        folder of a file does not exist.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
     penalty = family_values("l2", given["l2"])
+    records = Records(given["log"], given["resume"], given["resume_every"])
 
     def fit(batch: Trainable) -> FitReport:
         if isinstance(batch, Batch) and not is_smooth(batch.objective):
             raise ValueError(Errors.HS121)
-        return minimize(batch, penalty, l1, max_iter, tolerance, progress, nonnegative)
+        args = l1, max_iter, tolerance, progress, nonnegative, records
+        return minimize(batch, penalty, *args)
 
     return fit
 
@@ -133,6 +164,7 @@ def minimize(
     tolerance: float,
     progress: bool,
     nonnegative: bool = False,
+    records: Records | None = None,
 ) -> FitReport:
     """Minimise the loss with both penalties, from the present weights.
 
@@ -140,13 +172,20 @@ def minimize(
 
     With l1, w is the difference of two vectors that are bounded below by 0, so that
     the objective is smooth. Where w must be 0 or more, the second one is 0.
+
+    Ctrl-C ends it, from the first iteration on, as max_iter does.
+
+    records (Optional[Records]): Files that it writes.
+    WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
     """
     from scipy.optimize import Bounds
     from scipy.optimize import minimize as scipy_minimize
 
     weights = batch.weights
     penalty = weights.vector_values(l2)
-    start = weights.vector()
+    settings = {"l2": dict(l2), "l1": l1, "nonnegative": nonnegative}
+    course = (records or Records()).begin(batch, settings, max_iter, tolerance)
+    start = course.start
     n = len(start)
     bounds = None
     if l1 or nonnegative:
@@ -156,51 +195,42 @@ def minimize(
     # The vectors are added up in less time than threads need to meet, and while these
     # wait for each other they take all cores: a fit took 2 to 3 times as long.
     one_thread = threadpool_limits(limits=1, user_api="blas")
-    n_steps = 0
-    with one_thread, bar_of(max_iter, "L-BFGS", "iteration", progress) as bar:
-
-        def count(_: Floats) -> None:
-            nonlocal n_steps
-            n_steps += 1
-            bar.update()
+    bar = bar_of(None, "L-BFGS", "iteration", progress)
+    with one_thread, bar, course.running(bar):
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x
             weights.set_vector(w, copy=False)
-            value, gradient = batch.value_and_gradient()
+            value, gradient = course.evaluate()
             value += add_penalty(penalty, w, gradient)
-            if not np.isfinite(value):
-                raise ValueError(Errors.HS057.format(found=value, steps=n_steps))
-            bar.set_postfix(loss=f"{value:.1f}", refresh=False)
             if l1:
-                return value + l1 * x.sum(), np.concatenate([gradient, -gradient]) + l1
+                value += l1 * x.sum()
+                gradient = np.concatenate([gradient, -gradient]) + l1
+            course.evaluated(value, gradient)
             return value, gradient
 
         if l1:
             start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
             most = np.concatenate([np.full(n, np.inf), np.where(is_bounded, 0, np.inf)])
             bounds = Bounds(np.zeros(2 * n), most)
-        result = scipy_minimize(
-            value_and_gradient,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            callback=count,
-            options={
-                "maxiter": max_iter,
-                "maxfun": 2 * max_iter,
-                "ftol": tolerance,
+        course.best = start
+        if not course.is_over:
+            options = {
+                "maxiter": max_iter - course.n_steps,
+                "maxfun": 2 * (max_iter - course.n_steps),
+                "ftol": course.tolerance,
                 "gtol": 0.0,
                 "maxcor": _HISTORY,
-            },
-        )
-    best = result.x[:n] - result.x[n:] if l1 else result.x
-    weights.set_vector(best, copy=False)
+            }
+            given: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds}
+            given |= {"callback": course.step, "options": options}
+            course.end(scipy_minimize(value_and_gradient, start, **given))
+    weights.set_vector(course.to_weights(course.best), copy=False)
     weights.round()  # a saved model predicts the same
     seconds = time.process_time() - began
-    found = int(result.nit), float(result.fun), n, result.status == 0
-    report = FitReport(*found, str(result.message), seconds)
+    found = course.n_steps, course.loss, n, course.is_converged
+    report = FitReport(*found, course.reason, seconds)
+    course.warn()
     if progress:
         tqdm.write(
             f"L-BFGS stopped after {report.n_iterations} iterations, {seconds:.1f} CPU "

@@ -13,10 +13,10 @@ Item = TypeVar("Item")
 DELAY = 2.0
 
 
-def bar_of(total: int, what: str, unit: str, is_shown: bool) -> Any:
+def bar_of(total: int | None, what: str, unit: str, is_shown: bool) -> Any:
     """A bar for the steps of a fit, on a terminal only.
 
-    total (int): The most steps.
+    total (Optional[int]): The steps; None: nobody knows how many there will be.
     what (str), unit (str): What is done, and what is counted.
     is_shown (bool): False: there is none anywhere.
     RETURNS (tqdm): A context manager. It counts nothing where it is not shown.

@@ -1,0 +1,275 @@
+"""One minimization while it goes on: best weights so far, log, and how it ends."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Warnings
+from .batch import Batch, Trainable, check_finite, naming_features
+from .checkpoint import Checkpoint, Part
+from .fit_log import FitLog, iterations_left
+
+Floats = NDArray[np.float64]
+
+# Iterations between two calls of `Batch.watch`, which may decode a corpus.
+WATCH_EVERY = 10
+
+# A fit that goes on has lost the curvature. Its first iterations may lower the
+# objective by less than the tolerance without being near the optimum.
+GRACE = 10
+
+
+class _Settled(Exception):
+    """A minimization that went on has converged."""
+
+
+class Records:
+    """What the minimizations of a training write.
+
+    log (Optional[str]), resume (Optional[str]): Files, see `FitLog`, `Checkpoint`.
+    resume_every (float): Seconds between two states of the file `resume`.
+    RAISES (ValueError): HS270 the folder of a file does not exist.
+    """
+
+    def __init__(
+        self,
+        log: str | None = None,
+        resume: str | None = None,
+        resume_every: float = 60.0,
+    ) -> None:
+        self.log = None if log is None else FitLog(log)
+        self.checkpoint = None if resume is None else Checkpoint(resume)
+        self.every = resume_every
+        self._part = 0
+
+    def begin(
+        self,
+        batch: Trainable,
+        settings: Mapping[str, Any],
+        max_iter: int,
+        tolerance: float,
+    ) -> Course:
+        """RETURNS (Course): That of the next minimization.
+
+        batch (Trainable): What is minimized. A `Batch` begins a training, whatever is
+            no `Batch` belongs to the one before.
+        settings (Dict[str, Any]): The penalties.
+        max_iter (int), tolerance (float): Where it ends.
+        RAISES (ValueError): HS271, HS272 the file `resume`.
+        """
+        is_first = isinstance(batch, Batch)
+        self._part = 0 if is_first else self._part + 1
+        found = None
+        if self.checkpoint is not None:
+            if is_first:
+                self.checkpoint.read()
+            found = self.checkpoint.part(self._part, batch.identity())
+        if self.log is not None and is_first and found is None:
+            self.log.begin()
+        settings = {**settings, "tolerance": tolerance}
+        return Course(self, self._part, batch, settings, max_iter, found)
+
+
+class Course:
+    """One minimization, from its first iteration to its last.
+
+    records (Records): What is written, and where.
+    part (int): Which minimization of its training this is, from 0.
+    batch (Trainable): What is minimized.
+    settings (Dict[str, Any]): Penalties and "tolerance".
+    max_iter (int): The most iterations.
+    found (Optional[Part]): Where an earlier run of it was.
+
+    best (float64): The best weights so far, as the optimizer has them.
+    n_steps (int): Iterations so far, with those of earlier runs.
+    loss (float): The objective at the best weights, in nats.
+    is_converged (bool), reason (str): How it ended.
+    is_over (bool): Whether an earlier run has left nothing to do: it has converged with
+        the same settings, or made all iterations.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        part: int,
+        batch: Trainable,
+        settings: dict[str, Any],
+        max_iter: int,
+        found: Part | None,
+    ) -> None:
+        self._records, self._part, self._batch = records, part, batch
+        self._settings, self.max_iter, self._found = settings, max_iter, found
+        start = batch.weights.vector() if found is None else found.weights
+        self._n_weights = len(start)
+        self.start = self.best = start
+        self.n_steps = self._n_before = 0 if found is None else found.n_iterations
+        self.is_resumed = found is not None
+        self.loss = np.inf
+        self.is_converged, self.reason = False, ""
+        self._changes: list[float] = []
+        self._value = self._norm = np.inf
+        self._began = self._written = time.monotonic()
+        self._bar: Any = None
+        self.is_over = False
+        if found is not None:
+            is_same = found.is_done and found.settings == settings
+            self.is_over = is_same or self.n_steps >= max_iter
+            self.loss = np.inf if found.loss is None else found.loss
+
+    @property
+    def tolerance(self) -> float:
+        """The tolerance for the optimizer, which knows no grace after a start."""
+        return 0.0 if self.is_resumed else float(self._settings["tolerance"])
+
+    @contextmanager
+    def running(self, bar: Any) -> Iterator[None]:
+        """What runs the optimizer, which Ctrl-C ends as if it had reached max_iter.
+
+        bar (tqdm): Counts iterations.
+        RAISES (KeyboardInterrupt): There has been no iteration yet.
+        """
+        self._bar = bar
+        bar.update(self.n_steps)
+        settings = {"max_iter": self.max_iter, **self._settings}
+        self._log("start", n_weights=self._n_weights, **settings)
+        if self.is_over and self._found is not None:
+            self.is_converged = self._found.is_done
+            self.reason = f"as in {self._path}"
+        try:
+            yield
+        except _Settled:
+            self.is_converged, self.reason = True, "the change is below the tolerance"
+        except KeyboardInterrupt:
+            if not self.n_steps:
+                raise
+            self.reason = "interrupted"
+        if not self.is_over:
+            self._keep()
+        seconds = time.monotonic() - self._began
+        ended = {"is_converged": self.is_converged, "reason": self.reason}
+        self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
+        dev = self._watched(is_last=True)
+        self._log("end", objective=self.loss, **ended, seconds=seconds, **dev)
+
+    def end(self, result: Any) -> None:
+        """Note how the optimizer ended by itself.
+
+        result (OptimizeResult): What SciPy gives.
+        """
+        self.best, self.loss = result.x, float(result.fun)
+        self.is_converged, self.reason = result.status == 0, str(result.message)
+
+    def evaluate(self) -> tuple[float, Floats]:
+        """RETURNS (Tuple[float, float64 [N]]): The loss at the present weights, and its
+        gradient.
+
+        RAISES (ValueError): HS057 not a number.
+        """
+        with naming_features(self._batch, self.n_steps):
+            value, gradient = self._batch.value_and_gradient()
+        check_finite(self._batch, value, self.n_steps)
+        return value, gradient
+
+    def evaluated(self, value: float, gradient: Floats) -> None:
+        """Note what the optimizer was given: the objective, with all penalties."""
+        check_finite(self._batch, value, self.n_steps)
+        self._value = value
+        with np.errstate(over="ignore"):
+            self._norm = float(np.sqrt(gradient @ gradient))
+        if not np.isfinite(self.loss):  # at the start
+            self.loss = value
+
+    def step(self, x: Floats) -> None:
+        """Note the end of one iteration, at the weights that were evaluated last."""
+        value, before = self._value, self.loss
+        change = (before - value) / max(abs(before), abs(value), 1.0)
+        self._changes.append(change)
+        self.best, self.loss, self.n_steps = x, value, self.n_steps + 1
+        left = self._seconds_left()
+        shown = {"loss": f"{value:.1f}", "gradient": f"{self._norm:.2g}"}
+        if left is not None:
+            shown["left"] = f"~{left:.0f}s"
+        self._bar.set_postfix(shown, refresh=False)
+        self._bar.update()
+        self._log(
+            "iteration",
+            objective=value,
+            gradient_norm=self._norm,
+            change=change,
+            seconds=time.monotonic() - self._began,
+            seconds_left=left,
+            **self._watched(),
+        )
+        if time.monotonic() - self._written >= self._records.every:
+            self._keep()
+        n_here = self.n_steps - self._n_before
+        if self.is_resumed and n_here >= GRACE:
+            if change <= self._settings["tolerance"]:
+                raise _Settled
+
+    def warn(self) -> None:
+        """WARNS (UserWarning): HSW60 the fit was interrupted; HSW61 it ended because of
+        its limit of iterations."""
+        advice = ""
+        if self._records.checkpoint is not None:
+            advice = f" The same fit.resume goes on from {self._path}."
+        values = {"n": self.n_steps, "loss": self.loss, "advice": advice}
+        if self.reason == "interrupted":
+            values["unit"] = "iterations"
+            warnings.warn(Warnings.HSW60.format(**values), stacklevel=4)
+        elif not self.is_converged and self.n_steps >= self.max_iter:
+            change = self._changes[-1] if self._changes else np.nan
+            values |= {"change": change, "more": 2 * self.max_iter}
+            values |= {"tolerance": self._settings["tolerance"]}
+            warnings.warn(Warnings.HSW61.format(**values), stacklevel=4)
+
+    def to_weights(self, x: Floats) -> Floats:
+        """RETURNS (float64 [N]): The weights, of which x may have both signs apart."""
+        n = self._n_weights
+        return x[:n] - x[n:] if len(x) > n else x
+
+    @property
+    def _path(self) -> str:
+        checkpoint = self._records.checkpoint
+        return "" if checkpoint is None else str(checkpoint.path)
+
+    def _seconds_left(self) -> float | None:
+        """An estimate of the seconds until the fit has converged."""
+        n_left = iterations_left(self._changes, self._settings["tolerance"])
+        n_here = self.n_steps - self._n_before
+        if n_left is None or not n_here:
+            return None
+        by_iteration = (time.monotonic() - self._began) / n_here
+        return by_iteration * min(n_left, self.max_iter - self.n_steps)
+
+    def _watched(self, is_last: bool = False) -> dict[str, Any]:
+        """What `Batch.watch` says of the present weights, every WATCH_EVERY steps and
+        at the last."""
+        watch = getattr(self._batch, "watch", None)
+        if watch is None or self._records.log is None:
+            return {}
+        if self.n_steps % WATCH_EVERY and not is_last:
+            return {}
+        return {"dev": watch(self._batch.weights)}
+
+    def _log(self, event: str, **values: Any) -> None:
+        if self._records.log is not None:
+            where = {"part": self._part, "iteration": self.n_steps}
+            self._records.log.add(event, **where, **values)
+
+    def _keep(self) -> None:
+        """Write where the minimization is."""
+        checkpoint = self._records.checkpoint
+        if checkpoint is not None:
+            loss = self.loss if np.isfinite(self.loss) else None
+            args = self.to_weights(self.best), self.n_steps, loss, self.is_converged
+            part = Part(*args, self._settings, self._batch.identity())
+            checkpoint.write(self._part, part)
+        self._written = time.monotonic()

@@ -1,0 +1,123 @@
+"""The log of a fit, as lines of JSON: `fit.log`.
+
+Each line is one event of one minimization:
+
+    {"event": "start", "part": 0, "iteration": 0, "n_weights": 9000, "max_iter": 1000,
+     "tolerance": 0.0001, "l1": 0.0, ..}
+    {"event": "iteration", "part": 0, "iteration": 1, "objective": 812.4,
+     "gradient_norm": 95.2, "change": 0.21, "seconds": 0.4, "seconds_left": null,
+     "dev": {"ents_f": 0.61}}
+    {"event": "end", "part": 0, "iteration": 61, "objective": 203.9,
+     "is_converged": true, "reason": "..", "seconds": 22.8,
+     "dev": {"ents_f": 0.84}}
+
+`part` counts the levels of a label tree from 0, the top; it is 0 without a tree.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+from ..errors import Errors, Warnings
+
+# The trend of the changes is that between the last iterations and those before them.
+_WINDOW = 10
+
+
+class FitLog:
+    """A file of lines.
+
+    path (str): Of the file; its folder must exist.
+    RAISES (ValueError): HS270 no such folder.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+        if not self._path.parent.is_dir() or self._path.is_dir():
+            name, folder = "fit.log", str(self._path.parent)
+            found = Errors.HS270.format(name=name, path=path, folder=folder)
+            raise ValueError(found)
+        self._is_broken = False
+
+    def begin(self) -> None:
+        """Forget the lines of an earlier training."""
+        self._is_broken = False
+        self._write("", "w")
+
+    def add(self, event: str, **values: Any) -> None:
+        """Add one line.
+
+        WARNS (UserWarning): HSW63 the file cannot be written; no more lines are.
+        """
+        plain = {key: _plain(value) for key, value in values.items()}
+        self._write(json.dumps({"event": event, **plain}) + "\n", "a")
+
+    def _write(self, text: str, mode: str) -> None:
+        if self._is_broken:
+            return
+        try:
+            with self._path.open(mode, encoding="utf8") as file:
+                file.write(text)
+        except OSError as e:
+            self._is_broken = True
+            message = Warnings.HSW63.format(path=str(self._path), reason=e)
+            warnings.warn(message, stacklevel=3)
+
+
+def read_log(path: str | Path) -> list[dict[str, Any]]:
+    """RETURNS (List[Dict[str, Any]]): The events of a log, in their order. A last line
+    that is not complete, as after a crash, is left out.
+
+    RAISES (ValueError): HS273 it is no log of a fit.
+    """
+    with Path(path).open(encoding="utf8") as file:
+        lines = file.read().split("\n")
+    found: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line:
+            continue
+        try:
+            event = json.loads(line)
+            event["event"], event["part"], event["iteration"]
+        except (ValueError, KeyError, TypeError):
+            if number == len(lines) and found:
+                break
+            message = Errors.HS273.format(path=str(path), line=number, text=line[:80])
+            raise ValueError(message) from None
+        found.append(event)
+    if not any(event["event"] == "iteration" for event in found):
+        raise ValueError(Errors.HS273.format(path=str(path), line=1, text=""))
+    return found
+
+
+def iterations_left(changes: list[float], tolerance: float) -> float | None:
+    """How many iterations are left until one changes the objective by no more than the
+    tolerance, if changes go on to shrink as they do.
+
+    changes (List[float]): By iteration, the share by which it lowered the objective.
+    RETURNS (Optional[float]): None: too few iterations, or no trend.
+    """
+    last = [math.log(max(x, 1e-300)) for x in changes[-2 * _WINDOW :]]
+    if len(last) < 2 * _WINDOW or tolerance <= 0.0:
+        return None
+    before, now = (sum(x) / _WINDOW for x in (last[:_WINDOW], last[_WINDOW:]))
+    by_iteration = (now - before) / _WINDOW
+    if by_iteration >= 0.0:
+        return None
+    # `now` is the mean of changes, half a window ago.
+    left = (math.log(tolerance) - now) / by_iteration - (_WINDOW - 1) / 2
+    return max(left, 1.0)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON has: neither NaN nor infinity."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (bool, str, int)) or value is None:
+        return value
+    number = float(value)
+    return number if math.isfinite(number) else None

@@ -1,0 +1,339 @@
+"""Ctrl-C in a fit: the best weights are kept, and training goes on from them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+
+from spacy_hosemi.training.averaged import make_averaged
+from spacy_hosemi.training.checkpoint import Checkpoint
+from spacy_hosemi.training.lbfgs import make_lbfgs
+
+from ..helpers import TRAIN, find, lbfgs, make_examples, make_nlp, parse
+
+PAIRS = [parse(line) for line in TRAIN]
+NEW = "Ada Lovelace lived in Paris."
+TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
+
+
+def hit_ctrl_c():
+    # A shell starts processes in the background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt_at(pipe, n):
+    """Hit Ctrl-C at the n-th time that the loss of a document is asked for."""
+    objective, n_calls = pipe.objective, 0
+
+    def interrupted(*args):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == n:
+            hit_ctrl_c()
+        return objective(*args)
+
+    pipe.objective = interrupted
+
+
+def fit(nlp, pairs=PAIRS, **settings):
+    return nlp.get_pipe("hosemi").fit(pairs, nlp=nlp, progress=False, **settings)
+
+
+def loss_at(nlp, l2=0.1):
+    hosemi = nlp.get_pipe("hosemi")
+    value, _ = hosemi.value_and_gradient(make_examples(nlp))
+    return value + l2 / 2 * (hosemi.get_weights() ** 2).sum()
+
+
+@pytest.fixture(scope="module")
+def whole():
+    nlp = make_nlp()
+    return fit(nlp), find(nlp, NEW)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ten_random_moments(seed, tmp_path, whole):
+    result, expected = whole
+    n = int(np.random.default_rng(seed).integers(4, 3 * result.n_iterations))
+    n = n * len(TRAIN) // 3 + len(TRAIN) + seed % len(TRAIN)
+    nlp, path = make_nlp(), tmp_path / "fit.npz"
+    interrupt_at(nlp.get_pipe("hosemi"), n)
+    with pytest.warns(UserWarning, match=rf"HSW60.*resume goes on from {path}"):
+        first = fit(nlp, resume=str(path))
+    assert first.reason == "interrupted" and not first.is_converged
+    assert first.n_iterations > 0
+    assert first.loss == pytest.approx(loss_at(nlp), rel=1e-4)
+    nlp.to_disk(tmp_path / "saved")
+    saved = spacy.load(tmp_path / "saved")
+    assert find(saved, NEW) == find(nlp, NEW)
+    # in another process it would be another component
+    nlp = make_nlp()
+    second = fit(nlp, resume=str(path))
+    assert second.is_converged and second.n_iterations > first.n_iterations
+    assert second.loss == pytest.approx(result.loss, rel=1e-3)
+    assert find(nlp, NEW) == expected
+
+
+def test_without_a_file_the_best_weights_are_kept(whole):
+    nlp = make_nlp()
+    interrupt_at(nlp.get_pipe("hosemi"), 12 * len(TRAIN))
+    with pytest.warns(UserWarning, match=r"HSW60.*iterations, at a loss of [\d.]+\. "):
+        result = fit(nlp)
+    assert whole[0].loss < result.loss == pytest.approx(loss_at(nlp), rel=1e-4)
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.05])
+def test_the_kept_weights_are_those_of_the_last_iteration(l1):
+    longer, shorter = make_nlp(), make_nlp()
+    interrupt_at(longer.get_pipe("hosemi"), 12 * len(TRAIN))
+    with pytest.warns(UserWarning, match="HSW60"):
+        n = fit(longer, l1=l1).n_iterations
+    fit(shorter, l1=l1, max_iter=n)
+    found, expected = (x.get_pipe("hosemi").get_weights() for x in (longer, shorter))
+    assert found.tolist() == expected.tolist()
+
+
+def test_before_the_first_iteration_there_is_nothing_to_keep(tmp_path):
+    nlp = make_nlp()
+    interrupt_at(nlp.get_pipe("hosemi"), 2)
+    with pytest.raises(KeyboardInterrupt):
+        fit(nlp, resume=str(tmp_path / "fit.npz"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_while_the_file_is_written(tmp_path, monkeypatch, whole):
+    """The file is as it was before, and no other is left."""
+    path, n_written = tmp_path / "fit.npz", 0
+    replace = os.replace
+
+    def interrupted(*args):
+        nonlocal n_written
+        n_written += 1
+        if n_written == 3:
+            hit_ctrl_c()
+        replace(*args)
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    nlp = make_nlp()
+    with pytest.warns(UserWarning, match="HSW60"):
+        first = fit(nlp, resume=str(path), resume_every=0.0)
+    assert first.n_iterations == 3 and [*tmp_path.iterdir()] == [path]
+    nlp = make_nlp()
+    assert fit(nlp, resume=str(path)).loss == pytest.approx(whole[0].loss, rel=1e-3)
+
+
+def test_a_converged_fit_is_not_made_again(tmp_path, whole):
+    settings = {"resume": str(tmp_path / "fit.npz")}
+    nlp, again = make_nlp(), make_nlp()
+    first, second = fit(nlp, **settings), fit(again, **settings)
+    assert first.is_converged and second.is_converged
+    assert second.n_iterations == first.n_iterations == whole[0].n_iterations
+    assert second.loss == first.loss and "fit.npz" in second.reason
+    assert (
+        nlp.get_pipe("hosemi").get_weights().tolist()
+        == again.get_pipe("hosemi").get_weights().tolist()
+    )
+
+
+def test_more_iterations_than_before(tmp_path, whole):
+    path = str(tmp_path / "fit.npz")
+    with pytest.warns(UserWarning, match=r"HSW61.* 6 iterations.*max_iter = 12"):
+        fit(make_nlp(), resume=path, max_iter=6)
+    with pytest.warns(UserWarning, match="HSW61"):
+        assert fit(make_nlp(), resume=path, max_iter=6).n_iterations == 6
+    result = fit(make_nlp(), resume=path)
+    assert result.is_converged
+    assert result.loss == pytest.approx(whole[0].loss, rel=1e-3)
+
+
+def test_other_penalties_start_from_the_weights(tmp_path):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(), resume=path)
+    nlp, expected = make_nlp(), fit(make_nlp(), l2=0.5)
+    result = fit(nlp, resume=path, l2=0.5)
+    assert result.loss == pytest.approx(expected.loss, rel=1e-3)
+
+
+def in_a_tree(pairs=PAIRS):
+    return [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in pairs]
+
+
+def test_each_level_of_a_tree_is_a_part(tmp_path):
+    path = str(tmp_path / "fit.npz")
+    expected = fit(make_nlp(**TREE), in_a_tree())
+    nlp = make_nlp(**TREE)
+    interrupt_at(nlp.get_pipe("hosemi"), 8 * len(TRAIN))
+    with pytest.warns(UserWarning, match="HSW60"):
+        first = fit(nlp, in_a_tree(), resume=path)
+    assert [x.reason == "interrupted" for x in first.reports] == [True, False]
+    nlp = make_nlp(**TREE)
+    # the weights at the top are others, but the weights below have the same meaning
+    second = fit(nlp, in_a_tree(), resume=path)
+    assert second.loss == pytest.approx(expected.loss, rel=1e-3)
+    assert find(nlp, NEW) == [("Ada Lovelace", "N/PER"), ("Paris", "N/LOC")]
+    third = fit(make_nlp(**TREE), in_a_tree(), resume=path)
+    assert third.loss == second.loss
+
+
+# --- files that do not fit ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config, pairs, what",
+    [
+        ({}, [(x, [(i, j, "X") for i, j, _ in s]) for x, s in PAIRS], "labels"),
+        ({}, PAIRS[:-1], "features"),
+        ({"max_order": 2}, PAIRS, "label patterns"),
+    ],
+)
+def test_weights_of_another_model(tmp_path, config, pairs, what):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(max_order=1), resume=path, max_iter=5)
+    with pytest.raises(ValueError, match=rf"HS272.*{what}: .* in the file, .* now"):
+        fit(make_nlp(**{"max_order": 1, **config}), pairs, resume=path)
+
+
+def npz(path, **arrays):
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_text("no weights"),
+        lambda path: npz(path, a=np.zeros(3)),
+        lambda path: npz(path, about=np.array("{}")),
+        lambda path: npz(path, about=np.array('{"format": 2, "parts": []}')),
+        lambda path: npz(path, about=np.array('{"format": 1, "parts": [{}]}')),
+    ],
+)
+def test_another_file(tmp_path, write):
+    path = tmp_path / "fit.npz"
+    write(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"HS271.*fit\.npz"):
+        fit(make_nlp(), resume=str(path))
+    assert path.read_bytes() == before
+
+
+def test_half_a_file(tmp_path):
+    path = tmp_path / "fit.npz"
+    fit(make_nlp(), resume=str(path), max_iter=5)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="HS271"):
+        fit(make_nlp(), resume=str(path))
+
+
+@pytest.mark.parametrize("name", ["log", "resume"])
+def test_no_such_folder(tmp_path, name):
+    for path in (tmp_path / "none" / "file", tmp_path):
+        with pytest.raises(ValueError, match=rf"HS270.*fit\.{name}"):
+            make_lbfgs(**{name: str(path)})
+
+
+@pytest.mark.parametrize("name, code", [("resume", "HSW62"), ("log", "HSW63")])
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full disk here")
+def test_a_full_disk(tmp_path, monkeypatch, whole, name, code):
+    path = tmp_path / "file"
+    if name == "log":
+        path.symlink_to("/dev/full")
+    else:
+        beside = tmp_path / f".file.{os.getpid()}"
+        beside.symlink_to("/dev/full")
+    with pytest.warns(UserWarning, match=rf"{code}.*No space left"):
+        result = fit(make_nlp(), **{name: str(path)})
+    assert result.loss == whole[0].loss
+
+
+def test_an_earlier_file_stays_on_a_full_disk(tmp_path):
+    path = tmp_path / "fit.npz"
+    fit(make_nlp(), resume=str(path), max_iter=5)
+    before = path.read_bytes()
+    checkpoint = Checkpoint(str(path))
+    checkpoint.read()
+    identity = json.loads(str(np.load(path)["about"]))["parts"][0]["identity"]
+    part = checkpoint.part(0, identity)
+    os.symlink(tmp_path / "none" / "x", tmp_path / f".fit.npz.{os.getpid()}")
+    with pytest.warns(UserWarning, match="HSW62"):
+        checkpoint.write(0, part)
+    assert path.read_bytes() == before
+
+
+# --- the averaged perceptron ---------------------------------------------------------
+
+
+def test_the_average_so_far():
+    config = {"objective": {"@misc": "spacy_hosemi.perceptron.v1"}}
+    nlp, expected = make_nlp(**config), make_nlp(**config)
+    interrupt_at(nlp.get_pipe("hosemi"), 2 * len(TRAIN) + 1)
+    with pytest.warns(UserWarning, match="HSW60.* 10 steps of 50"):
+        fit_averaged(nlp, 10)
+    fit_averaged(expected, 2)
+    found = [x.get_pipe("hosemi").get_weights().tolist() for x in (nlp, expected)]
+    assert found[0] == found[1]
+    nlp = make_nlp(**config)
+    interrupt_at(nlp.get_pipe("hosemi"), 1)
+    with pytest.raises(KeyboardInterrupt):
+        fit_averaged(nlp, 10)
+
+
+def fit_averaged(nlp, n_passes):
+    function = make_averaged(n_passes, progress=False)
+    nlp.get_pipe("hosemi").fit(PAIRS, nlp=nlp, fit=function)
+
+
+# --- spacy train ---------------------------------------------------------------------
+
+
+def test_spacy_train_saves_what_was_interrupted(tmp_path):
+    nlp = make_nlp()
+    docs = 200 * [eg.reference for eg in make_examples(nlp)]
+    DocBin(docs=docs).to_disk(tmp_path / "train.spacy")
+    log, resume = tmp_path / "log.jsonl", tmp_path / "fit.npz"
+    # It would go on for minutes.
+    long = {"tolerance": 0.0, "l2": 0.001}
+    block = lbfgs(**long, log=str(log), resume=str(resume))
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": block}
+    corpus = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
+    nlp.config["corpora"] = {"train": corpus, "dev": corpus}
+    nlp.config["training"] |= {"max_steps": 1, "eval_frequency": 1}
+    nlp.config.to_disk(tmp_path / "config.cfg")
+    args = ["train", tmp_path / "config.cfg", "--output", tmp_path / "out"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spacy", *map(str, args)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        for _ in range(600):
+            if log.exists() and log.read_text().count("\n") > 8:
+                break
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert "HSW60" in err
+    saved = spacy.load(tmp_path / "out" / "model-last")
+    assert find(saved, NEW) == [("Ada Lovelace", "PER"), ("Paris", "LOC")]
+    last = json.loads(log.read_text().split("\n")[-2])
+    assert last["event"] == "end" and last["reason"] == "interrupted"
+    again = fit(make_nlp(), 200 * PAIRS, resume=str(resume), max_iter=1000, l2=0.001)
+    assert again.is_converged and again.n_iterations > last["iteration"]
