@@ -492,6 +492,20 @@ class Errors(metaclass=_Coded):
         "Correct it; spacy_hosemi.formats.read_annotations reads files of annotation "
         "tools."
     )
+    HS230 = (
+        "doc is {found}; expected a spaCy Doc. nlp.make_doc(text), or nlp(text), makes "
+        "one of a text."
+    )
+    HS231 = "examples is {found}; expected {expected}. Pass all of them in one list."
+    HS232 = (
+        "nlp is {found}; expected a pipeline, as spacy.blank or spacy.load makes it. "
+        "Pass the one that has the component."
+    )
+    HS233 = (
+        "{name}{key} is {found}; expected {expected}. In a config, this is {name} in "
+        "the block [initialize.components] has for the component, and functions are "
+        "named by @readers or @misc."
+    )
     # scikit-learn
     HS183 = (
         "texts is {found}; expected a sequence of strings, one for each document, such "
@@ -509,6 +523,14 @@ class Errors(metaclass=_Coded):
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."
+    )
+    HS234 = (
+        "{name} is {found}; expected a block of settings by name, as the config has "
+        'them, such as config={{"max_length": 50, "model": {{"features": {{..}}}}}}.'
+    )
+    HS235 = (
+        "lang is {found}; expected the code of a language that spaCy has, such as "
+        '"en", "de" or "zh"; "xx" is for all others.'
     )
     # prediction and persistence
     HS060 = (

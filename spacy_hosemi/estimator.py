@@ -13,9 +13,13 @@ from spacy.language import Language
 from .component.examples import Annotated, CharSpan, check_pair
 from .component.fitting import FitResult
 from .component.scorer import score_spans
+from .component.settings import list_settings
+from .core.arguments import shown
 from .errors import Errors
+from .features.config.config import SETTINGS as FEATURES
 from .formats.texts import has_half
 from .text.tokenizer import use_field_tokenizer
+from .values import read_all
 
 try:
     from sklearn.base import BaseEstimator
@@ -85,8 +89,9 @@ class SpanExtractor(BaseEstimator):
         spans (Iterable[Iterable[Tuple[int, int, str]]]): Of each text, not overlapping.
         RETURNS (SpanExtractor): Itself.
         RAISES (ValueError): HS183 texts; HS184 another number of spans; HS182 spans
-            that do not fit their text; HS186 config; HS051 there are no spans; what
-            the component says of its settings.
+            that do not fit their text; HS042, HS043 a parameter; HS186, HS234 config;
+            HS235 lang; HS051 there are no spans; what the component says of its
+            settings.
         """
         pairs = _read_pairs(texts, spans)
         nlp = self._make_pipeline()
@@ -134,14 +139,19 @@ class SpanExtractor(BaseEstimator):
 
     def _make_pipeline(self) -> Language:
         """RETURNS (Language): Untrained, with all settings. RAISES: HS186; others."""
-        config = dict(_plain(self.config or {}))
-        model = dict(config.pop("model", {}))
-        features = dict(model.pop("features", {}))
-        for block, names in ((config, _OF_COMPONENT), (features, _OF_FEATURES)):
+        config = _block("config", {} if self.config is None else self.config)
+        model = _block("config['model']", config.pop("model", {}))
+        features = _block("config['model']['features']", model.pop("features", {}))
+        for block, settings, names in (
+            (config, list_settings(), _OF_COMPONENT),
+            (features, FEATURES, _OF_FEATURES),
+        ):
             if double := [name for name in names if name in block]:
                 raise ValueError(Errors.HS186.format(found=double))
-            block.update((name, _plain(getattr(self, name))) for name in names)
-        nlp = use_field_tokenizer(spacy.blank(self.lang))
+            given = {name: _plain(getattr(self, name)) for name in names}
+            read_all([x for x in settings if x.name in names], given)
+            block.update(given)
+        nlp = use_field_tokenizer(_blank(self.lang))
         config["model"] = {**model, "features": features}
         nlp.add_pipe("hosemi", config=config)
         return nlp
@@ -171,6 +181,25 @@ class SpanExtractor(BaseEstimator):
         tags.target_tags.required = True
         tags.no_validation = True
         return tags
+
+
+def _block(name: str, value: Any) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): A copy of a block. RAISES (ValueError): HS234."""
+    is_block = isinstance(value, Mapping) and all(isinstance(x, str) for x in value)
+    if not is_block:
+        raise ValueError(Errors.HS234.format(name=name, found=shown(value)))
+    return dict(_plain(value))
+
+
+def _blank(lang: Any) -> Language:
+    """RETURNS (Language): Without components. RAISES (ValueError): HS235."""
+    if isinstance(lang, str):
+        try:
+            return spacy.blank(lang)
+        except ImportError as error:
+            if "[E048]" not in str(error):  # what the language needs is not installed
+                raise
+    raise ValueError(Errors.HS235.format(found=shown(lang)))
 
 
 def _plain(value: Any) -> Any:

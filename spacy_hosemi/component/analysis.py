@@ -11,7 +11,7 @@ from ..core import Marginals
 from ..core.parallel.coroutines import finish
 from ..features import naming
 from ..features.clean_docs import are_clean, clean_doc
-from ..features.instances import instances
+from ..features.instances import check_doc, instances
 from ..hierarchy.answers import LeafMarginals
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
@@ -33,7 +33,8 @@ from .settings import Settings
 
 
 class Analyzing:
-    """The part of the component that answers questions about single documents."""
+    """The part of the component that answers questions about single documents; HS230
+    says of what is none."""
 
     settings: Settings
     name: str
@@ -62,6 +63,7 @@ class Analyzing:
         RETURNS (List[List[str]]): n lists of names such as "LOWER[-1]=the"; empty for
             whitespace, if clean_text is set.
         """
+        check_doc(doc)
         clean = None
         if self.reads_clean and not are_clean([doc])[0]:
             clean = clean_doc(doc)
@@ -84,6 +86,7 @@ class Analyzing:
             labels in a tree that of the leaves, level by level without a gradient, else
             with one that for label patterns of the same weight is right in sum.
         """
+        check_doc(doc)
         return self.decoder.posterior(doc).marginals()
 
     def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
@@ -112,6 +115,7 @@ class Analyzing:
             first. Of an untrained model no spans, with probability 1.
         RAISES (ValueError): HS043 k; HS060 if no segmentation is possible.
         """
+        check_doc(doc)
         return most_probable(posteriors(self.decoder, doc), k)
 
     def entropy(self, doc: Doc) -> float:
@@ -123,6 +127,7 @@ class Analyzing:
             sum over the sentences; 0 for an untrained model.
         RAISES (ValueError): HS060 if no segmentation is possible.
         """
+        check_doc(doc)
         return total_entropy(posteriors(self.decoder, doc))
 
     def redecode(
@@ -148,6 +153,7 @@ class Analyzing:
         RAISES (ValueError): HS095 to HS098 keep or forbid; HS060 if no segmentation is
             possible; the document is as it was then.
         """
+        check_doc(doc)
         decoder = self.decoder
         schema = decoder.state.schema
         projection = schema.projection
@@ -173,6 +179,7 @@ class Analyzing:
             of the whole.
         RAISES (ValueError): As `kbest`.
         """
+        check_doc(doc)
         return ranked(self.decoder, *as_predicted(doc, self.name), k)
 
     def to_rows(self, doc: Doc, k: int = 1) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from ..prediction.decoder import DecodingOptions
 from ..prediction.thresholds import Thresholds, check_labels
 from ..training.objectives import Objective, is_smooth
 from ..training.trainer import Trainer
-from ..values import read
+from ..values import Choice, read
 from .advice import Advice
 from .facts import TrainingFacts, read_facts
 from .serialization import FORMAT, Configs, check_shapes
@@ -163,10 +163,11 @@ class Configured:
 
         name (str): Of the setting.
         value (Any): As the config has it.
-        RAISES (ValueError): As `Settings`; HS090, HS091, HS118 the features, labels or
-            label tree do not allow it; HS150 the weights depend on it. The component is
-            as it was then.
+        RAISES (ValueError): As `Settings`; HS042 name; HS090, HS091, HS118 the
+            features, labels or label tree do not allow it; HS150 the weights depend on
+            it. The component is as it was then.
         """
+        read("the name of a setting", Choice(tuple(NAMES)), name)
         settings, old = self.settings.changed(name, value), getattr(self, name)
         self._check(settings, self._objective)
         new = getattr(settings, name)

@@ -15,6 +15,12 @@ from ..errors import Errors
 from ..formats.checks import trimmed
 from ..formats.documents import make_doc
 from ..formats.texts import AnnotatedText, LabeledSpan, has_half
+from .arguments import list_examples
+
+_EXPECTED = (
+    "a list of spaCy's examples, of documents with entities, or of pairs "
+    "(text, [(start, end, label), ..])"
+)
 
 CharSpan = tuple[int, int, str]
 Annotated = tuple[str, Sequence[CharSpan]]
@@ -33,11 +39,12 @@ def read_examples(
     RETURNS (List[Example]): In their order.
     RAISES (ValueError): HS180 one of these without nlp; HS182 what is none of them, or
         spans that do not fit their text.
+    RAISES (TypeError): HS231 examples.
     """
-    items = list(examples)
+    items = list_examples(examples, _EXPECTED)
     others = [(k, x) for k, x in enumerate(items) if not isinstance(x, Example)]
     if not others:
-        return items  # type: ignore[return-value]
+        return items
     known = {
         k: x if isinstance(x, Doc) else check_pair(x, f"examples[{k}]")
         for k, x in others

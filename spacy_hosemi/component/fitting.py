@@ -16,6 +16,7 @@ from ..labels.alignment import labels_of, read_annotations
 from ..model.weights.storage import size_of
 from ..training import lbfgs
 from ..training.lbfgs import Fit, FitReport
+from .arguments import check_initialization
 from .description import (
     Description,
     changed_settings,
@@ -112,8 +113,11 @@ class Fitting(Initializable):
             HS050, HS051 nothing to fit; HS053 the component has a tok2vec; what
             `initialize` raises. The component is as it was then, if it was the examples
             or the settings.
+        RAISES (TypeError): HS231 examples; HS232, HS233 another argument.
         """
         function = choose_fit(fit, settings)
+        given = labels, gazetteers, tables, fit, hierarchy
+        readers = check_initialization(nlp, *given)
         self._check_sparse("a fit")
         known = read_examples(examples, nlp, self)
         annotations = read_annotations(known, self.settings.incorrect_spans_key)
@@ -127,7 +131,6 @@ class Fitting(Initializable):
             if isinstance(report, FitReport):
                 reports.append(report)
 
-        readers = gazetteers or {}, tables or {}
         with self._published.change(is_long=True):
             fitted.discard(self)
             args = known, nlp, labels, readers, fit_and_note, hierarchy

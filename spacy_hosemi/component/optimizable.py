@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples
+from spacy.training import Example
 from thinc.api import Model
 
 from ..core import Potentials
@@ -21,7 +22,33 @@ from ..model.weights.shim import Weights
 from ..model.weights.state import Floats, WeightState
 from ..training.corpus import Corpus, read_corpus
 from ..training.data_checks import check_reach
+from ..values import ByName, Unfit, read
+from .arguments import check_examples
 from .configured import Configured
+
+
+class _Vector:
+    """Numbers."""
+
+    expected = "an array of numbers, as get_weights gives it"
+
+    def read(self, found: Any) -> Floats:
+        try:
+            return np.asarray(found, np.float64)
+        except (TypeError, ValueError):
+            raise Unfit from None
+
+
+class _Least:
+    """A number from 0 to infinity."""
+
+    expected = "a number at least 0"
+
+    def read(self, found: Any) -> float:
+        is_number = isinstance(found, Real) and not isinstance(found, bool)
+        if not is_number or not found >= 0.0:
+            raise Unfit
+        return float(found)
 
 
 class Optimizable(Configured):
@@ -61,8 +88,7 @@ class Optimizable(Configured):
         scores (Sequence[Potentials]): Of each document; by sentence in that scope.
         RETURNS (Tuple[float, List[Potentials]]): The summed loss, the derivatives.
         """
-        examples = list(examples)
-        validate_examples(examples, "HighOrderSemiCRF.get_loss")
+        examples = check_examples(examples, "get_loss")
         golds = self._corpus(examples).golds
         return self._trainer.losses(golds, scores, self.objective)
 
@@ -75,7 +101,8 @@ class Optimizable(Configured):
         RAISES (ValueError): HS053 the model has a tok2vec; HS056 impossible gold.
         """
         self._check_sparse("value_and_gradient")
-        corpus = self._corpus(list(examples))
+        examples = check_examples(examples, "value_and_gradient")
+        corpus = self._corpus(examples)
         return self._trainer.batch(corpus, self.objective).value_and_gradient()
 
     def get_weights(self) -> Floats:
@@ -87,10 +114,10 @@ class Optimizable(Configured):
         """Replace all weights.
 
         weights (float64 [N]): In the order of `get_weights`.
-        RAISES (ValueError): HS055 wrong length.
+        RAISES (ValueError): HS043 no numbers; HS055 wrong length.
         """
         with self._published.change():
-            self._training.set_vector(np.asarray(weights, np.float64))
+            self._training.set_vector(read("weights", _Vector(), weights))
 
     def prune(self, below: float | Mapping[str, float] = 0.0) -> None:
         """Forget weights near 0, features and label patterns that have none left.
@@ -104,11 +131,7 @@ class Optimizable(Configured):
         RAISES (ValueError): HS043 below 0; HS054 unknown family; HS118 labels in a
             tree.
         """
-        values = family_values("below", below)
-        if not all(value >= 0.0 for value in values.values()):
-            raise ValueError(
-                Errors.HS043.format(name="below", found=below, expected=">= 0")
-            )
+        values = family_values("below", read("below", ByName(_Least()), below))
         with self._published.change():
             self._trainer.prune(values, self.settings.cfg)
 

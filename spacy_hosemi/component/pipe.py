@@ -11,7 +11,7 @@ from uuid import uuid4
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.training import Example, validate_get_examples
 from spacy.vocab import Vocab
 from thinc.api import Model
 
@@ -34,6 +34,7 @@ from ..training.objectives import Objective
 from .advice import Advice
 from .analysis import Analyzing
 from .annotations import write_predictions
+from .arguments import check_examples, check_initialization
 from .confidence import register_extension
 from .configured import make_options
 from .fitting import Fitting, fitted
@@ -144,11 +145,12 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
             spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
             pattern_selection; HS091 min_confidence; HS112 observed_patterns; HS050 to
-            HS053 nothing to fit, or no fit is possible.
+            HS053 nothing to fit, or no fit is possible; HS232, HS233 other types.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
+        given = labels, gazetteers, tables, fit, hierarchy
+        readers = check_initialization(nlp, *given)
         examples = list(get_examples())
-        readers = gazetteers or {}, tables or {}
         with self._published.change(is_long=True):
             fitted.discard(self)
             if self._initialize(examples, nlp, labels, readers, fit, hierarchy):
@@ -172,15 +174,15 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         losses (Optional[Dict[str, float]]): Added to under the component's name.
         RETURNS (Dict[str, float]): The losses.
         RAISES (ValueError): HS041 unknown label of an incorrect span; HS056 impossible
-            gold; HS094 a span is both an entity and incorrect; HS102 not initialized.
+            gold; HS094 a span is both an entity and incorrect; HS102 not initialized;
+            HS231 examples.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         if self in fitted:
             return losses
-        examples = list(examples)
-        validate_examples(examples, "HighOrderSemiCRF.update")
-        settings, trainer = self.settings, self._trainer
+        examples = check_examples(examples, "update")
+        trainer = self._trainer
         with self._published.change():
             if not trainer.is_initialized:
                 raise ValueError(Errors.HS102.format(name=self.name))
@@ -188,7 +190,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
             labels = trainer.schema.projection.labels
             for label in sorted(labels_of(known).difference(labels)):
                 self.add_label(label)
-            scope = settings.scope
+            scope = self.settings.scope
             corpus = read_corpus(docs, known, trainer.schema, scope, self.name)
             if any(map(len, docs)):
                 args = corpus, docs, self._objective, scope, drop
@@ -242,7 +244,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         if self._rehearsal_model is None:
             return losses
         scope = self.settings.scope
-        docs, _ = self._read([*examples])
+        docs, _ = self._read(check_examples(examples, "rehearse"))
         parts = [u.tokens for doc in docs for u in instances(doc, scope)]
         with self._published.change():
             losses[self.name] += self._trainer.rehearse(parts, self._rehearsal_model)
@@ -256,7 +258,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         examples (Iterable[Example]): Predicted and reference documents.
         RETURNS (Dict[str, Any]): See `score_entities`.
         """
-        examples = list(examples)
+        examples = check_examples(examples, "score")
         tree = scored_tree(self.hierarchy, self.schema.projection, examples)
         kwargs = {**({"tree": tree} if tree else {}), **kwargs}
         found: dict[str, Any] = super().score(examples, **kwargs)

@@ -13,6 +13,7 @@ from spacy.training import Example
 from ..errors import Errors, Warnings
 from ..features import Extractor
 from ..features.gazetteers.readers import no_entries
+from .arguments import check_readers
 
 Readers = Mapping[str, Callable[..., Iterable[Any]]]
 
@@ -37,10 +38,12 @@ def read_sources(
     name (str): Of the component.
     RAISES (ValueError): HS035 another list or table is expected; and what readers
         raise.
+    RAISES (TypeError): HS233 the function for all lists gives no functions.
     """
     lists = extractor.gazetteers
     if callable(gazetteers):
         gazetteers = gazetteers(lists.settings)
+        check_readers("gazetteers", gazetteers)
     _check_names("gazetteers", gazetteers, lists.settings, name)
     _check_names("tables", tables, extractor.tables.settings, name)
     for key, read in gazetteers.items():

@@ -17,6 +17,7 @@ from spacy.attrs import SENT_START  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
+from ..core.arguments import shown
 from ..errors import Errors
 
 SCOPES = ("doc", "sents")
@@ -37,6 +38,12 @@ class Instance:
     @property
     def end(self) -> int:
         return self.start + len(self.tokens)
+
+
+def check_doc(found: Any) -> None:
+    """RAISES (TypeError): HS230 it is no document."""
+    if not isinstance(found, Doc):
+        raise TypeError(Errors.HS230.format(found=shown(found)))
 
 
 def instances(doc: Doc, scope: str) -> list[Instance]:

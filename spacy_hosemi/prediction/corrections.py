@@ -10,7 +10,7 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan
 
-from ..core.arguments import is_whole
+from ..core.arguments import is_whole, shown
 from ..errors import Errors
 from ..features.instances import instances
 from ..labels.inventory import LabelInventory
@@ -41,7 +41,13 @@ def read_corrections(
     RETURNS (PartialLabels): In tokens.
     RAISES (ValueError): HS095 no span of the document; HS096 unknown label; HS097 two
         spans of keep overlap; HS098 a span is in both.
+    RAISES (TypeError): HS043 keep or forbid is no list.
     """
+    for name, spans in (("keep", keep), ("forbid", forbid)):
+        if not isinstance(spans, Iterable):
+            expected = "a list of spans, each a Span or (start, end, label) in tokens"
+            args = {"name": name, "found": shown(spans), "expected": expected}
+            raise TypeError(Errors.HS043.format(**args))
     kept = [_read_span("keep", x, doc, inventory, labels) for x in keep]
     forbidden = [_read_span("forbid", x, doc, inventory, labels) for x in forbid]
     known = sorted((i, j, y) for i, j, y in dict.fromkeys(kept) if y is not None)

@@ -22,7 +22,7 @@ from ..core import Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.viterbi import viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
-from ..features.instances import Instance, instances, shift
+from ..features.instances import Instance, check_doc, instances, shift
 from ..labels.inventory import Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
@@ -156,10 +156,12 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
     docs (Iterable[Doc]): A stream, which is read as far as needed.
     size (int): The most documents of a batch.
     YIELDS (List[Doc]): Documents of at most BATCH_TOKENS tokens together, or one.
+    RAISES (TypeError): HS230 one is no document.
     """
     batch: list[Doc] = []
     n_tokens = 0
     for doc in docs:
+        check_doc(doc)
         if batch and (
             len(batch) >= size
             or n_tokens + len(doc) > BATCH_TOKENS

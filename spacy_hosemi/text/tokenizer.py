@@ -20,6 +20,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..core.arguments import shown
 from ..errors import Errors
 from ..values import Flag, Setting, read_all
 
@@ -283,7 +284,10 @@ def use_field_tokenizer(nlp: Language, **settings: Any) -> Language:
     settings (Any): Of `FieldTokenizer`.
     RETURNS (Language): The same pipeline.
     RAISES (ValueError): As `FieldTokenizer`.
+    RAISES (TypeError): HS232 nlp.
     """
+    if not isinstance(nlp, Language):
+        raise TypeError(Errors.HS232.format(found=shown(nlp)))
     tokenizer = FieldTokenizer(nlp.vocab, **settings)
     nlp.tokenizer = tokenizer
     block = {"@tokenizers": REGISTERED, **tokenizer.settings}
