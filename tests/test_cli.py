@@ -439,6 +439,10 @@ def test_find(listed):
     ]
     for one in found["found"]:
         assert "".join(tokens[one["start"] : one["end"]]) == one["text"]
+    dirty = "In  ＢＥＬ-ＭＡＲ"
+    args = "gazetteer", "find", listed, "cities", dirty, "--json"
+    (one,) = srsly.json_loads(run(*args))["found"]
+    assert (one["words"], one["text"]) == (["bel", "mar"], "ＢＥＬ-ＭＡＲ")
     printed = words(run("gazetteer", "find", listed, "cities", text))
     last = tokens.index("Gan")
     assert f"{last} {last + 1} gan Gan" in printed
@@ -487,7 +491,7 @@ def test_a_fuzzy_list(tmp_path):
     ]
     assert {x["entry"] for x in report["similar"]} == {"ada byron"}
     assert "1 3 0.55 ada byron Ada Byrn" in words(run(*args))
-    (tmp_path / "new.txt").write_text("Ada Byrn")
+    (tmp_path / "new.txt").write_text("Ａda\xa0By\xadrn", "utf8")
     new = str(tmp_path / "new")
     run("gazetteer", "replace", str(tmp_path), "x", f"{new}.txt", "--output", new)
     report = srsly.json_loads(run(*args[:2], new, *args[3:], "--json"))

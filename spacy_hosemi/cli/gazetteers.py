@@ -147,7 +147,7 @@ def gazetteer_replace_cli(
     except (OSError, ValueError) as e:
         fail(f"Cannot read the entries of {str(path)!r}", str(e))
     old = lists.tries[name]
-    lists.compile(name, entries, nlp)
+    lists.compile(name, entries, nlp, pipe.reads_clean)
     save_pipeline(nlp, output)
     _print_replaced(name, **compare_entries(old, lists.tries[name]))
 
@@ -182,7 +182,7 @@ def gazetteer_find_cli(
         doc = before(doc)  # sets lemmas, if the list compares them
     report: dict[str, Any] = {
         "tokens": [token.text for token in doc],
-        "words": compared_words(doc, lists.settings[name].attr),
+        "words": compared_words(pipe, name, doc),
         "found": find_entries(pipe, name, doc),
     }
     if name in lists.fuzzy:

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from ..core import Marginals
 from ..core.parallel.coroutines import finish
 from ..features import naming
-from ..features.clean_docs import are_clean, clean_doc
+from ..features.clean_docs import CleanDoc, are_clean, clean_doc
 from ..features.instances import check_doc, instances
 from ..hierarchy.answers import LeafMarginals
 from ..labels.inventory import Span as SpanTriple
@@ -64,16 +64,23 @@ class Analyzing:
             whitespace, if clean_text is set.
         """
         check_doc(doc)
-        clean = None
-        if self.reads_clean and not are_clean([doc])[0]:
-            clean = clean_doc(doc)
-        read, extractor = naming.token_features, self.state.weights.extractor
+        clean, extractor = self.as_read(doc), self.state.weights.extractor
         found = [
             names
-            for instance in instances(clean.doc if clean else doc, self.settings.scope)
-            for names in read(extractor, instance.tokens, is_train)
+            for instance in instances(clean.doc, self.settings.scope)
+            for names in naming.token_features(extractor, instance.tokens, is_train)
         ]
-        return clean.by_token(found) if clean else found
+        return clean.by_token(found)
+
+    def as_read(self, doc: Doc) -> CleanDoc:
+        """RETURNS (CleanDoc): The document as features read it, and where its words
+        stand: all tokens as they are, or with `clean_text` their words in a clean form.
+        """
+        if self.reads_clean and not are_clean([doc])[0]:
+            return clean_doc(doc)
+        n_tokens = len(doc)
+        starts, ends = [*range(n_tokens)], [*range(1, n_tokens + 1)]
+        return CleanDoc(starts, ends, n_tokens, doc)
 
     def marginals(
         self, doc: Doc

@@ -79,12 +79,12 @@ class Initializable(Optimizable):
         self._check_hard_lists()
         check_labels(self.min_confidence, self.schema.projection.names(), self.name)
         nlp = nlp or Language(self.vocab)
-        read_sources(extractor, *readers, nlp, examples, self.name)
+        is_clean = self.reads_clean
+        read_sources(extractor, *readers, nlp, examples, self.name, is_clean)
         self._training.read_with(extractor)
         scope = self.settings.scope
         corpus = read_corpus(docs, annotations, self.schema, scope, self.name)
         warn_crossing(examples, annotations, scope, self.name)
-        args = self.settings.cfg, self.objective, fit
-        self._trainer.initialize(corpus, docs, *args)
+        self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
         return fit is not None

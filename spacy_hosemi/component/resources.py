@@ -25,6 +25,7 @@ def read_sources(
     nlp: Language,
     examples: Sequence[Example],
     name: str,
+    clean_text: bool,
 ) -> None:
     """Store the entries of all lists and the rows of all tables, and forget what was
     read before.
@@ -36,6 +37,7 @@ def read_sources(
     nlp (Language): Its tokenizer reads entries.
     examples (Sequence[Example]): The training corpus.
     name (str): Of the component.
+    clean_text (bool): Whether documents are read by their words in a clean form.
     RAISES (ValueError): HS035 another list or table is expected; and what readers
         raise.
     RAISES (TypeError): HS233 the function for all lists gives no functions.
@@ -47,12 +49,12 @@ def read_sources(
     _check_names("gazetteers", gazetteers, lists.settings, name)
     _check_names("tables", tables, extractor.tables.settings, name)
     for key, read in gazetteers.items():
-        lists.compile(key, _call(read, examples), nlp)
+        lists.compile(key, _call(read, examples), nlp, clean_text)
         if not len(lists.tries[key]) and read is not no_entries:
             attr = lists.settings[key].attr
             warnings.warn(Warnings.HSW04.format(name=key, attr=attr), stacklevel=3)
     for key, read in tables.items():
-        extractor.tables.compile(key, _call(read, examples))
+        extractor.tables.compile(key, _call(read, examples), clean_text)
     extractor.extensions.load({})
     extractor.clear()
 

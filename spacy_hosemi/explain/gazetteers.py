@@ -119,10 +119,14 @@ def find_entries(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[FoundEntry
     doc (Doc): With the annotation that the list compares, such as lemmas.
     RETURNS (List[FoundEntry]): By start, then by length.
     """
-    lists = pipe.weights.extractor.gazetteers
-    attr, matches = lists.settings[name].attr, lists.matches([doc])[name]
-    spans = sorted(zip(matches.start.tolist(), matches.end.tolist()))
-    return [FoundEntry(i, j, _words(doc, attr, i, j), doc[i:j].text) for i, j in spans]
+    lists, read = pipe.weights.extractor.gazetteers, pipe.as_read(doc)
+    attr, matches = lists.settings[name].attr, lists.matches([read.doc])[name]
+    found = []
+    for i, j in sorted(zip(matches.start.tolist(), matches.end.tolist())):
+        start, end, _ = read.to_tokens((i, j, None))
+        words, text = _words(read.doc, attr, i, j), doc[start:end].text
+        found.append(FoundEntry(start, end, words, text))
+    return found
 
 
 def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEntry]:
@@ -131,18 +135,26 @@ def find_similar(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[SimilarEnt
     pipe, name, doc: As for `find_entries`.
     RETURNS (List[SimilarEntry]): By start, then by length; overlapping ones too.
     """
-    lists = pipe.weights.extractor.gazetteers
-    found = lists.similar([doc])[name]
-    arrays = found.start, found.end, found.similarity, found.entry
-    return [
-        SimilarEntry(i, j, similarity, lists.fuzzy[name].texts[e], doc[i:j].text)
-        for i, j, similarity, e in zip(*(array.tolist() for array in arrays))
-    ]
+    lists, read = pipe.weights.extractor.gazetteers, pipe.as_read(doc)
+    similar, texts = lists.similar([read.doc])[name], lists.fuzzy[name].texts
+    arrays = similar.start, similar.end, similar.similarity, similar.entry
+    found = []
+    for i, j, similarity, e in zip(*(array.tolist() for array in arrays)):
+        start, end, _ = read.to_tokens((i, j, None))
+        text = doc[start:end].text
+        found.append(SimilarEntry(start, end, similarity, texts[e], text))
+    return found
 
 
-def compared_words(doc: Doc, attr: str) -> list[str]:
-    """RETURNS (List[str]): The words of a document that lists with `attr` compare."""
-    return _words(doc, attr, 0, len(doc))
+def compared_words(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[str]:
+    """RETURNS (List[str]): The words of a document that are compared with the entries
+    of a list.
+
+    pipe, name, doc: As for `find_entries`.
+    """
+    attr = pipe.weights.extractor.gazetteers.settings[name].attr
+    read = pipe.as_read(doc).doc
+    return _words(read, attr, 0, len(read))
 
 
 def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:

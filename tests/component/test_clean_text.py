@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import spacy
+import srsly
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hosemi import FieldTokenizer
+from spacy_hosemi.explain.gazetteers import find_entries, find_similar
 from spacy_hosemi.prediction.memo import MEMO
 from spacy_hosemi.prediction.records import find_records
 from spacy_hosemi.text.clean import clean_word
@@ -271,6 +273,64 @@ def test_gold_within_a_divided_word():
     assert np.isfinite(value)
     (doc,) = [eg.reference for eg in examples]
     assert [ent.text for ent in doc.ents] == ["Ada Love"]
+
+
+LIST = {"@misc": "spacy_hosemi.gazetteer.v1"}
+ATTRS = ["ALNUM", "ORTH", "LOWER", "NORM"]
+WORDS = ["official", "Lovelace", "Café", "London", "1843"]
+
+
+def with_entries(entries, attr, **config):
+    """Lists and a table with these entries; nothing else is read."""
+    lists = {"x": {**LIST, "attr": attr}, "y": {**LIST, "attr": attr, "fuzzy": {}}}
+    tables = {"z": {"@misc": "spacy_hosemi.table.v1", "attr": "ORTH"}}
+    model = {"gazetteers": lists, "tables": tables}
+    nlp = make_nlp(features={"preset": "none"}, model=model, **config)
+    nlp.tokenizer = FieldTokenizer(nlp.vocab)
+    pipe = nlp.get_pipe("hosemi")
+    rows = [(word, f"is {k}") for k, word in enumerate(entries)]
+    readers = {"gazetteers": dict.fromkeys("xy", lambda: entries)}
+    readers["tables"] = {"z": lambda: rows}
+    pipe.initialize(lambda: [example(*pair) for pair in PAIRS], nlp=nlp, **readers)
+    return pipe
+
+
+def kept(pipe):
+    extractor = pipe.weights.extractor
+    data = [extractor.gazetteers.to_dict(), extractor.tables.to_dict()]
+    return srsly.msgpack_dumps(data)
+
+
+@pytest.mark.parametrize("attr", ATTRS)
+@pytest.mark.parametrize("name", DIRT)
+def test_entries_are_read_as_texts_are(name, attr):
+    """Lists and tables with dirt are those without."""
+    dirty = [moved((word, []), name)[0] for word in [*WORDS, "a b"]]
+    assert kept(with_entries(dirty, attr)) == kept(with_entries([*WORDS, "a b"], attr))
+
+
+@pytest.mark.parametrize("attr", ATTRS)
+@pytest.mark.parametrize(
+    "text", ["an official in London", "an o\u200bﬃcial in  Ｌondon"]
+)
+def test_dirty_entries_match(attr, text):
+    pipe = with_entries(["Ｌｏｎｄｏｎ", "of\xadﬁcial", "New\xa0Lon-\ndon"], attr)
+    doc = NLP.make_doc(text)
+    for found in find_entries(pipe, "x", doc), find_similar(pipe, "y", doc):
+        assert {"official", "London"} <= {clean_word(x.text) for x in found}
+    names = {x for names in pipe.token_features(doc) for x in names}
+    assert {f"z:VALUE=is {k}" for k in (0, 1)} <= names
+
+
+def test_entries_as_they_are():
+    """Without clean_text, as before."""
+    dirty = with_entries(["ｌｏｎｄｏｎ"], "LOWER", clean_text=False)
+    assert not find_entries(dirty, "x", NLP.make_doc("london"))
+    assert find_entries(dirty, "x", NLP.make_doc("ｌｏｎｄｏｎ"))
+    rows = dirty.weights.extractor.tables.reader("z:VALUE")
+    assert (
+        rows(NLP.vocab["ｌｏｎｄｏｎ"]) == "is 0" and rows(NLP.vocab["london"]) is None
+    )
 
 
 def test_raw():

@@ -8,11 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.strings import hash_string
 
+from spacy_hosemi import FieldTokenizer
+from spacy_hosemi.features.clean_docs import clean_doc
 from spacy_hosemi.features.gazetteers.entry_words import (
     alnum_words,
     entry_words,
 )
-from spacy_hosemi.features.gazetteers.words import ATTRIBUTES
+from spacy_hosemi.features.gazetteers.words import ATTRIBUTES, WordReader, token_words
 
 NLP = spacy.blank("en")
 WORDS = ["a", "B.", "can't", "O'Neill", "(x)", "--", "mark", "NOUN", "Ⅷ", "東京", "_"]
@@ -46,6 +48,28 @@ def test_as_one_by_one(attr, entries, with_texts):
     if with_texts:
         texts = [" ".join(texts) for _, texts in expected]
         assert found.texts == texts or not any(texts)
+
+
+SIGNS = [*"aB1-.'(½²", *"\xad\u200b\ufeff\u0301ﬁＡ１é", "ex-\nam", " ", "  ", "\xa0"]
+
+
+@pytest.mark.parametrize("attr", ATTRIBUTES)
+@given(
+    text=st.lists(st.sampled_from(SIGNS), max_size=9).map("".join),
+    tokenizer=st.sampled_from([NLP.tokenizer, FieldTokenizer(NLP.vocab)]),
+)
+def test_clean_as_a_document(attr, text, tokenizer):
+    """The words are those that are read of a clean document with the same text."""
+    nlp = spacy.blank("en", vocab=NLP.vocab)
+    nlp.tokenizer = tokenizer
+    doc = clean_doc(tokenizer(text)).doc
+    if attr == "ALNUM":
+        expected = WordReader().read([doc], with_texts=True)
+    else:  # entries are lemmas
+        expected = token_words([doc], "ORTH" if attr == "LEMMA" else attr, True)
+    found = entry_words([text], attr, nlp, with_texts=True, clean_text=True)
+    assert found.values.tolist() == expected.values.tolist()
+    assert "".join(found.texts).split() == " ".join(expected.texts).split()
 
 
 @pytest.mark.parametrize("attr", ATTRIBUTES)

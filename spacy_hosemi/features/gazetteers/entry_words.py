@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
+from ...text.clean import LINE_END, clean_word
+from ..clean_docs import clean_doc
+
 # Chinese and Japanese characters are words of their own.
 CJK = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
 WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
@@ -46,7 +49,12 @@ def alnum_words(text: str) -> list[str]:
 
 
 def entry_words(
-    entries: Iterable[str], attr: str, nlp: Language, *, with_texts: bool = False
+    entries: Iterable[str],
+    attr: str,
+    nlp: Language,
+    *,
+    with_texts: bool = False,
+    clean_text: bool = False,
 ) -> EntryWords:
     """Divide entries into words.
 
@@ -54,14 +62,19 @@ def entry_words(
     attr (str): What is compared; see `Gazetteer`.
     nlp (Language): Its tokenizer divides them, unless attr is "ALNUM".
     with_texts (bool): Whether to return the words as texts, too.
+    clean_text (bool): Whether words are compared in their clean form, see `clean_doc`.
     RETURNS (EntryWords): All words.
     """
     numbers: defaultdict[str, int] = defaultdict(count().__next__)
     pieces, first = array("q"), array("q", [0])
     for entry in entries:
+        entry = LINE_END.sub("", entry) if clean_text else entry
         pieces.extend(map(numbers.__getitem__, entry.split()))
         first.append(len(pieces))
-    read = _read_alnum if attr == "ALNUM" else _token_reader(attr, nlp)
+    if attr == "ALNUM":
+        read: Read = _read_clean_alnum if clean_text else _read_alnum
+    else:
+        read = _token_reader(attr, nlp, clean_text)
     with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
         words = _words_of(numbers, read, with_texts)
     return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
@@ -76,13 +89,20 @@ def _read_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
     return map(hash_string, words), words
 
 
-def _token_reader(attr: str, nlp: Language) -> Read:
+def _read_clean_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
+    return _read_alnum(clean_word(piece))
+
+
+def _token_reader(attr: str, nlp: Language, clean_text: bool) -> Read:
     """Values as in documents: for some words spaCy has symbols instead of hashes."""
     attr = "orth" if attr == "LEMMA" else attr.lower()  # the entries are lemmas
     value, text = attrgetter(attr), attrgetter(f"{attr}_")
 
     def read(piece: str) -> tuple[Iterable[int], Iterable[str]]:
         doc = nlp.make_doc(piece)
+        # Parts of a piece in its clean form are in theirs.
+        if clean_text and clean_word(piece) != piece:
+            doc = clean_doc(doc).doc
         return map(value, doc), map(text, doc)
 
     return read

@@ -135,7 +135,11 @@ class Gazetteers:
         return _unpickle, (self.settings, self.to_dict())
 
     def compile(
-        self, name: str, entries: Iterable[str | tuple[str, Doc]], nlp: Language
+        self,
+        name: str,
+        entries: Iterable[str | tuple[str, Doc]],
+        nlp: Language,
+        clean_text: bool = False,
     ) -> None:
         """Replace the entries of a list.
 
@@ -143,6 +147,7 @@ class Gazetteers:
         entries (Iterable): Texts, or texts with the training document that each comes
             from: in training it will not be found there.
         nlp (Language): Its tokenizer divides the texts, if the attribute needs it.
+        clean_text (bool): Whether documents are read by their words in a clean form.
         """
         texts, sources = [], []
         for entry in entries:
@@ -150,7 +155,8 @@ class Gazetteers:
             texts.append(text)
             sources.append(SHARED if doc is None else fingerprint(doc))
         attr, fuzzy = self.settings[name].attr, self.settings[name].fuzzy
-        words = entry_words(texts, attr, nlp, with_texts=fuzzy is not None)
+        how = {"with_texts": fuzzy is not None, "clean_text": clean_text}
+        words = entry_words(texts, attr, nlp, **how)
         by_entry = np.array(sources, np.uint64)
         found = by_entry if (by_entry != SHARED).any() else None
         trie = Trie.build(words.values, words.first, found)

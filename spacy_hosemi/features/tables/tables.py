@@ -17,6 +17,7 @@ from spacy.lexeme import Lexeme
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...errors import Errors
+from ...text.clean import clean_word
 from ...values import Choice, ListOf, Setting, Whole, read_all
 
 ATTRIBUTES = ("ORTH", "LOWER", "NORM", "SHAPE", "PREFIX", "SUFFIX")
@@ -112,18 +113,22 @@ class Tables:
     def __len__(self) -> int:
         return len(self.settings)
 
-    def compile(self, name: str, rows: Iterable[tuple[str, str]]) -> None:
+    def compile(
+        self, name: str, rows: Iterable[tuple[str, str]], clean_text: bool = False
+    ) -> None:
         """Replace the rows of a table.
 
         name (str): Of the table.
         rows (Iterable[Tuple[str, str]]): Words and their values; a word has the value
             of its first row.
+        clean_text (bool): Whether documents are read by their words in a clean form.
         """
         # Words of a file that differ in case only are one word.
         is_lower = self.settings[name].attr == "LOWER"
         words, value = [], []
         numbers: dict[str, int] = {}
         for word, text in rows:
+            word = clean_word(word) if clean_text else word
             words.append(hash_string(word.lower() if is_lower else word))
             value.append(numbers.setdefault(text, len(numbers)))
         keys, first = np.unique(np.array(words, np.uint64), return_index=True)
