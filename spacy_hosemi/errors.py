@@ -704,6 +704,12 @@ class Warnings(metaclass=_Coded):
         "one. Put {name} in front of that component (a parser, a senter or a "
         "sentencizer), or leave it out."
     )
+    HSW40 = (
+        "{found} gold spans of {total} begin or end with characters that nobody sees, "
+        "such as {text}. {name} learns and predicts spans without these, and a score "
+        "counts what it predicts as wrong. Leave them out of the spans, as `python -m "
+        "spacy hosemi convert` does."
+    )
     HSW10 = (
         "{name} was trained with {found}, which this version loads and predicts with, "
         'but cannot train. Before you initialize it again, set "{key}" to {expected}.'

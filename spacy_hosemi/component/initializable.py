@@ -21,6 +21,7 @@ from ..training.data_checks import (
     is_init_labels,
     warn_crossing,
     warn_given_tokens,
+    warn_unseen,
     warn_unset,
 )
 from .advice import Advice
@@ -70,6 +71,8 @@ class Initializable(Optimizable):
                 check_corpus_ends(nlp, self.name)
         annotate(nlp, examples)
         facts = training_facts([x.predicted for x in examples], annotations, self.name)
+        if self.reads_clean:
+            warn_unseen(examples, annotations, self.name)
         clean, annotations = self._clean(examples, annotations)
         examples = [*clean]
         docs = [eg.predicted for eg in examples]

@@ -10,7 +10,7 @@ from itertools import accumulate, chain, islice
 
 import numpy as np
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 from spacy.tokens import Span as DocSpan
 from spacy.training import Example
 
@@ -22,6 +22,7 @@ from ..features.instances import instances, sentence_starts
 from ..labels.alignment import given_tokens, out_of_reach
 from ..labels.gold import Gold
 from ..labels.partial import PartialLabels
+from ..text.clean import clean_word
 from .objectives import breaks_rules
 
 # Given tokens of the first N_COMPARED documents are compared with those of the
@@ -115,6 +116,28 @@ def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None
         share = 100 * n_other / n_tokens
         message = Warnings.HSW12.format(share=share, given=shown, made=as_read)
         warnings.warn(message, stacklevel=3)
+
+
+def warn_unseen(
+    examples: Sequence[Example], annotations: Sequence[PartialLabels], name: str
+) -> None:
+    """WARNS (UserWarning): HSW40 spans begin or end with tokens that nobody sees, which
+    documents of clean words do not have."""
+    found = [
+        eg.predicted[start:end].text
+        for eg, known in zip(examples, annotations)
+        for start, end, _ in known.required
+        if _is_unseen(eg.predicted[start]) or _is_unseen(eg.predicted[end - 1])
+    ]
+    if found:
+        total = sum(len(known.required) for known in annotations)
+        values = {"found": len(found), "total": total, "name": name}
+        message = Warnings.HSW40.format(text=ascii(found[0][:80]), **values)
+        warnings.warn(message, stacklevel=3)
+
+
+def _is_unseen(token: Token) -> bool:
+    return not clean_word(token.text) and not token.is_space
 
 
 def warn_crossing(

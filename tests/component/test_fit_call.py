@@ -11,6 +11,7 @@ from spacy.vocab import Vocab
 
 from spacy_hosemi.component.examples import check_pair, make_example, read_examples
 from spacy_hosemi.formats.texts import LabeledSpan
+from spacy_hosemi.text.tokenizer import FieldTokenizer
 from spacy_hosemi.training.averaged import make_averaged
 
 from ..helpers import (
@@ -212,6 +213,21 @@ def test_sentence_starts_that_spans_cross(is_first):
             fit(nlp, pairs)
     found = [ent.text for ent in nlp(pairs[-1][0]).ents]
     assert ("Ada. Lovelace" in found) == is_first
+
+
+def test_spans_with_invisible_ends():
+    nlp = make_nlp()
+    nlp.tokenizer = FieldTokenizer(nlp.vocab)
+    examples = []
+    for text, spans in [*PAIRS, ("Eva\u200b, left.", [(0, 4, "PER")])]:
+        reference = nlp.make_doc(text)
+        reference.ents = [reference.char_span(*span) for span in spans]
+        examples.append(Example(nlp.make_doc(text), reference))
+    said = r"HSW40\] 1 gold spans of 11 .* such as 'Eva\\u200b'. hosemi learns"
+    with pytest.warns(UserWarning, match=said):
+        fit(nlp, examples)
+    assert [x.text for x in nlp("Eva\u200b, left.").ents] == ["Eva"]
+    assert nlp.evaluate(examples)["ents_r"] == 10 / 11
 
 
 def test_spans_within_tokens_are_unknown():
