@@ -4,10 +4,14 @@ import csv
 import io
 import json
 import sys
+import tracemalloc
+from itertools import count, islice
 
 import pytest
 import spacy
+from spacy.attrs import NORM
 from spacy.language import Language
+from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
@@ -202,7 +206,7 @@ def test_alternatives(nlp, model, lines):
 def test_chunks_and_threads_change_nothing(model, lines, monkeypatch):
     found = objects(model, lines)
     assert objects(model, lines, "--threads", 3) == found
-    for name, size in (("CHUNK", 1), ("CHUNK_CHARS", 50)):
+    for name, size in (("CHUNK", 1), ("CHUNK_CHARS", 50), ("N_CHUNKS", 1)):
         monkeypatch.setattr(extraction, name, size)
         assert objects(model, lines) == found
 
@@ -214,6 +218,34 @@ def test_words_are_forgotten(nlp, model):
     before = len(nlp.vocab.strings)
     assert sum(1 for _ in extraction.extract_records(*args)) == 3000
     assert len(nlp.vocab.strings) == before
+
+
+def test_forgotten_words_take_no_memory():
+    """In spaCy's hash tables they keep their places, until these are made anew."""
+    nlp = spacy.blank("en")
+    norm, words = nlp.vocab.lex_attr_getters[NORM], map("w{}".format, count())
+
+    def grown():
+        """Bytes that 40,000 new words leave."""
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(40):
+            with nlp.memory_zone():
+                Doc(nlp.vocab, words=[*islice(words, 1000)])
+            if is_renewed:
+                extraction.renew(nlp.vocab)
+        return tracemalloc.get_traced_memory()[0] - before
+
+    tracemalloc.start()
+    try:
+        is_renewed = False
+        assert grown() + grown() > 1_000_000
+        is_renewed = True
+        grown()
+        assert grown() < 20_000
+    finally:
+        tracemalloc.stop()
+    assert nlp.vocab.lex_attr_getters[NORM] is norm
+    assert [token.norm_ for token in nlp("Ada met")] == ["ada", "met"]
 
 
 def test_references_need_labels_and_libraries(model, lines, monkeypatch):

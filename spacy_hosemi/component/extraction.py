@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ..formats.lines import Line
 from ..formats.records import ExtractedField, ExtractedRecord, Segmentation, WordToken
@@ -16,6 +17,9 @@ from ..prediction.ranked import Answer
 # Lines, and characters, that are worked on together: what spaCy remembers of their
 # words is forgotten after them, so that memory does not grow with the number of lines.
 CHUNK, CHUNK_CHARS = 1000, 1_000_000
+# After so many chunks the vocabulary is made anew: its hash tables keep a slot for each
+# word that spaCy has forgotten, 16 bytes or more.
+N_CHUNKS = 100
 
 
 class Ranks(Protocol):
@@ -54,7 +58,9 @@ def extract_records(
             on_bad(Fault(line.path, line.line, f"{name} failed: {text}"))
 
     nlp.set_error_handler(handle)  # type: ignore[arg-type]
-    for some in _chunks(lines):
+    for n_done, some in enumerate(_chunks(lines)):
+        if n_done and not n_done % N_CHUNKS:
+            renew(nlp.vocab)
         with nlp.memory_zone():
             pairs = ((line.text, line) for line in some)
             found = [
@@ -62,6 +68,18 @@ def extract_records(
                 for doc, line in nlp.pipe(pairs, as_tuples=True)
             ]
         yield from found
+
+
+def renew(vocab: Vocab) -> None:
+    """Make the hash tables of a vocabulary anew, with all strings and no lexeme.
+
+    vocab (Vocab): Not in a memory zone. Attributes of lexemes are computed again.
+    """
+    without = ["vectors", "lookups"]
+    whole: Any = vocab  # the stubs do not know all of it
+    getters = dict(whole.lex_attr_getters)  # loading wraps one of them once more
+    vocab.from_bytes(vocab.to_bytes(exclude=without), exclude=without)
+    whole.lex_attr_getters = getters
 
 
 def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:

@@ -14,6 +14,9 @@ from spacy.vocab import Vocab
 
 from .kernels.word_index import Numbering
 
+# What a word takes beside its row: its key, and slots of the table of numbers.
+WORD_BYTES = 24
+
 Keys = NDArray[np.uint64]
 Make = Callable[[Vocab, Keys], NDArray[Any]]
 
@@ -48,8 +51,9 @@ class WordCache:
     under a lock, and never changed.
 
     make (Callable): (vocab, ORTH of K distinct words) -> array [K, ..].
-    n_bytes (int): The most bytes of cached rows. A call whose new words need more
-        starts a new cache with all words of this call, whatever their size.
+    n_bytes (int): The most bytes of cached rows and words; arrays that grow may have
+        room for twice as many. A call whose new words need more starts a new cache with
+        all words of this call, whatever their size.
 
     is_on (bool): False: compute all rows in each call. Tests set it, to compare
         results.
@@ -89,8 +93,8 @@ class WordCache:
         numbers, _ = now.numbering.find(orths)
         words = np.unique(orths[numbers < 0])
         if now.table is not None:
-            size = now.table[:1].nbytes * (len(now.numbering) + len(words))
-            if size > self._n_bytes:
+            of_word = now.table[:1].nbytes + WORD_BYTES
+            if of_word * (len(now.numbering) + len(words)) > self._n_bytes:
                 now, words = _Generation(), np.unique(orths)
         now.append(words, self._make(vocab, words))
         self._now = now

@@ -9,11 +9,12 @@ import spacy
 from hypothesis import given
 
 from spacy_hosemi.features import Extractor, WordCache, make_features
-from spacy_hosemi.features.word_cache import words_of
+from spacy_hosemi.features.word_cache import WORD_BYTES, words_of
 
 from ..helpers import make_doc, make_trained, triples
 
 NLP = spacy.blank("en")
+OF_WORD = 2 * 8 + WORD_BYTES  # bytes
 words_n = st.lists(st.sampled_from(["a", "b", "New", "1999", " ", "x-y"]), max_size=9)
 
 
@@ -42,9 +43,9 @@ def test_rows_of_words(docs, n_bytes):
         doc = make_doc(NLP, *words)
         assert rows(cache, doc).tolist() == [[t.orth, t.orth + 1] for t in doc]
         largest = max(largest, len(set(words)))
-        assert len(cache._now.numbering) * 16 <= max(n_bytes, largest * 16)
+        assert len(cache._now.numbering) * OF_WORD <= max(n_bytes, largest * OF_WORD)
     n_distinct = len({word for words in docs for word in words})
-    assert hashes.n_made == n_distinct or n_distinct * 16 > n_bytes
+    assert hashes.n_made == n_distinct or n_distinct * OF_WORD > n_bytes
 
 
 @given(words_n)
