@@ -620,6 +620,10 @@ class Errors(metaclass=_Coded):
         "BibTeX and CSL need the library {found!r}, which is not installed. Install "
         'the extra: pip install "spacy-hosemi[references]"; or choose --format csv.'
     )
+    HS210 = (
+        "columns is {found!r}; expected the numbers of the columns with tokens and "
+        "tags, from 1, such as 'token=1,tag=4'; -1 is the last column."
+    )
 
 
 class Warnings(metaclass=_Coded):

@@ -44,8 +44,8 @@ def convert_cli(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="jsonl, doccano, prodigy, label-studio, brat, columns, csv or xml; "
-            "auto: recognized by the content.",
+            help="jsonl, doccano, prodigy, label-studio, spacy, brat, columns, csv or "
+            "xml; auto: recognized by the content.",
         ),
     ] = "auto",
     config: Annotated[
@@ -77,6 +77,15 @@ def convert_cli(
             help="csv: the columns that are fields. Default: all others.",
         ),
     ] = "",
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="token=N,tag=N",
+            help="columns: which column has the tokens, which the tags, from 1; -1 is "
+            "the last. Default: as the file looks.",
+        ),
+    ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
@@ -109,6 +118,14 @@ def convert_cli(
             help="Add this to each offset; -1: the first character has number 1.",
         ),
     ] = None,
+    overlaps: Annotated[
+        str,
+        typer.Option(
+            "--overlaps",
+            metavar="KIND",
+            help="Of spans that overlap: fault, or longest: only that is read.",
+        ),
+    ] = "fault",
     dev: Annotated[
         float | None,
         typer.Option(
@@ -156,6 +173,7 @@ def convert_cli(
       python -m spacy hosemi convert table.csv train.spacy --text-key reference
     """
     from ..formats import Settings, read_annotations
+    from ..formats.readers.columns import read_columns
     from ..formats.tokenizers import blank_pipeline
 
     import_code(code_path)
@@ -169,11 +187,11 @@ def convert_cli(
     nlp = blank_pipeline(config, lang)
     if source == "-":
         say_waiting()
-    columns = tuple(name.strip() for name in fields.split(",") if name.strip())
-    settings = Settings(text_key, columns, group, encoding)
-    found = read_annotations(
-        source, format, settings, ends=ends, unit=unit, shift=shift
-    )
+    names_of_fields = tuple(x.strip() for x in fields.split(",") if x.strip())
+    places = read_columns(columns) if columns is not None else None
+    settings = Settings(text_key, names_of_fields, group, encoding, places)
+    counting: dict[str, Any] = {"ends": ends, "unit": unit, "shift": shift}
+    found = read_annotations(source, format, settings, overlaps=overlaps, **counting)
     report = Report(found)
     _write(found.texts, outputs, nlp, report, (dev, group, seed), overwrite)
     code = print_faults(found.faults, faults, overwrite)
@@ -220,6 +238,15 @@ class Report:
         if found.n_trimmed:
             n = _count(found.n_trimmed, "span")
             say(f"white space at the ends of {n} was left out")
+        if found.n_unseen:
+            n = _count(found.n_unseen, "span")
+            say(f"invisible characters at the ends of {n} were left out")
+        if found.n_shorter:
+            n = _count(found.n_shorter, "span")
+            say(f"left out: {n} that overlapped a longer one")
+        if n_others := _count_others(found.texts):
+            n = _count(n_others, "text")
+            say(f"{n} given more than once, with other spans: by several annotators?")
         if self.n_cut:
             say(f"tokens were cut at the borders of {_count(self.n_cut, 'span')}")
         if self.n_ungrouped:
@@ -240,6 +267,8 @@ class Report:
             "faults": len(found.faults),
             "skipped": dict(found.skipped),
             "spans_trimmed": found.n_trimmed,
+            "spans_with_invisible_ends": found.n_unseen,
+            "spans_overlapping": found.n_shorter,
             "spans_inside_tokens": self.n_cut,
             "labels": dict(sorted(self.labels.items())),
             "files": self.files,
@@ -260,6 +289,15 @@ class Report:
 
 def _count(n: int, name: str) -> str:
     return f"{n:,} {name}{'' if n == 1 else 's'}"
+
+
+def _count_others(texts: list[AnnotatedText]) -> int:
+    """How many texts are given with different spans."""
+    spans: dict[str, set[Any]] = {}
+    for text in texts:
+        found = tuple(span[:3] for span in text.spans)
+        spans.setdefault(text.text, set()).add(found)
+    return sum(len(found) > 1 for found in spans.values())
 
 
 def _write(

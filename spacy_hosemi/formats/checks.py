@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -9,10 +10,11 @@ from itertools import accumulate
 import regex
 
 from ..text.tokenizer import INVISIBLE, SPACE
-from .offsets import Offsets, same
-from .texts import AnnotatedText, Fault, LabeledSpan, shown
+from .offsets import Offsets
+from .texts import AnnotatedText, Fault, LabeledSpan, same, shown
 
 UNSEEN = regex.compile(rf"{SPACE}|{INVISIBLE}", regex.V1)  # one character
+OVERLAPS = ("fault", "longest")
 LONGEST = 1_000_000  # characters: spaCy's own limit, nlp.max_length
 
 
@@ -22,43 +24,53 @@ class Checked:
 
     text (Optional[AnnotatedText]): The text, if all its spans are good.
     faults (Tuple[Fault, ...]): What is wrong with it.
-    n_trimmed (int): Spans that had white space at their ends.
+    n_trimmed, n_unseen (int): Spans that had white space, or invisible characters, at
+        their ends.
+    n_shorter (int): Spans that overlapped a longer one.
     """
 
     text: AnnotatedText | None
     faults: tuple[Fault, ...]
     n_trimmed: int = 0
+    n_unseen: int = 0
+    n_shorter: int = 0
 
 
-def check(text: AnnotatedText, offsets: Offsets) -> Checked:
+def check(text: AnnotatedText, offsets: Offsets, overlaps: str = "fault") -> Checked:
     """Bring the spans of a text to characters, and check them.
 
     text (AnnotatedText): As a reader has made it.
     offsets (Offsets): How its offsets count.
+    overlaps (str): One of `OVERLAPS`; "longest": of spans that overlap the longest ones
+        are left.
     RETURNS (Checked): The text with its spans sorted, or faults. A span that is given
         twice is a fault, but the text stays, with one of the two.
     """
     broken = _fault_of_text(text)
     if broken:
-        return Checked(None, (Fault(text.path, text.line, broken),))
+        return Checked(None, (text.fault(broken),))
     faults: list[Fault] = []
     good: list[LabeledSpan] = []
-    n_trimmed = 0
+    n_trimmed = n_unseen = n_shorter = 0
     starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
     for span in text.spans:
         try:
             found = _in_characters(text, span, offsets, starts)
         except ValueError as e:
-            faults.append(Fault(text.path, span.line or text.line, str(e)))
+            faults.append(text.fault(str(e), span.line))
             continue
         inner = trimmed(text.text, found)
-        n_trimmed += inner != found
+        ends = text.text[found.start : inner.start] + text.text[inner.end : found.end]
+        n_trimmed += any(map(str.isspace, ends))
+        n_unseen += not all(map(str.isspace, ends))
         good.append(inner)
     good.sort(key=lambda span: (span.start, span.end, span.label))
     single, doubled = _without_doubles(text, good)
+    if overlaps == "longest":
+        n_shorter = len(single) - len(single := _longest(single))
     faults += _overlaps(text, single)
     whole = None if faults else replace(text, spans=tuple(single), in_tokens=False)
-    return Checked(whole, (*faults, *doubled), n_trimmed)
+    return Checked(whole, (*faults, *doubled), n_trimmed, n_unseen, n_shorter)
 
 
 def _fault_of_text(text: AnnotatedText) -> str | None:
@@ -149,11 +161,22 @@ def _without_doubles(
         if span[:3] in seen:
             found = f"the span {_described(text, span)} is given twice"
             message = f"{found}; expected once, and read once"
-            faults.append(Fault(text.path, span.line or text.line, message))
+            faults.append(text.fault(message, span.line))
         else:
             seen.add(span[:3])
             single.append(span)
     return single, faults
+
+
+def _longest(spans: list[LabeledSpan]) -> list[LabeledSpan]:
+    """Sorted spans of which no two overlap: the longest ones, of equals the first."""
+    chosen: list[LabeledSpan] = []
+    for span in sorted(spans, key=lambda span: span.start - span.end):
+        i = bisect_left(chosen, span.start, key=lambda x: x.start)
+        is_after = i == 0 or chosen[i - 1].end <= span.start
+        if is_after and (i == len(chosen) or span.end <= chosen[i].start):
+            chosen.insert(i, span)
+    return chosen
 
 
 def _overlaps(text: AnnotatedText, spans: list[LabeledSpan]) -> list[Fault]:
@@ -163,7 +186,7 @@ def _overlaps(text: AnnotatedText, spans: list[LabeledSpan]) -> list[Fault]:
         if last is not None and span.start < last.end:
             pair = f"{_described(text, last)} and {_described(text, span)}"
             message = f"the spans {pair} overlap; expected one of them"
-            faults.append(Fault(text.path, span.line or text.line, message))
+            faults.append(text.fault(message, span.line))
         if last is None or span.end > last.end:
             last = span
     return faults

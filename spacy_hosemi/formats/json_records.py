@@ -23,16 +23,19 @@ def records(source: Source) -> Iterator[Record | Fault]:
 
     source (Source): JSON lines, a list of objects, or a single object.
     """
-    start = SPACE.match(source.text)
-    first = source.text[start.end() :][:1] if start else ""
-    found = _in_list(source) if first == "[" else _in_lines(source)
-    for line, value in found:
+    for line, value in values(source):
         if isinstance(value, Fault):
             yield value
         elif isinstance(value, dict):
             yield line, value
         else:
             yield Fault(source.path, line, f"expected an object, found {shown(value)}")
+
+
+def values(source: Source) -> Iterator[tuple[int, Any]]:
+    """YIELDS (Tuple[int, Any]): Line and value, or a fault; see `records`."""
+    is_list = source.text.lstrip(" \t\r\n").startswith("[")
+    return _in_list(source) if is_list else _in_lines(source)
 
 
 def sample(source: Source) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from itertools import accumulate, product
 
 from .align import cuts_word
-from .texts import AnnotatedText, LabeledSpan
+from .texts import AnnotatedText, LabeledSpan, same
 
 ENDS = ("exclusive", "inclusive")
 UNITS = ("characters", "utf-16", "utf-8")
@@ -118,7 +118,7 @@ def diagnose(texts: Iterable[AnnotatedText], used: Offsets) -> Diagnosis | None:
     if by_value:
         pairs = [(text, span) for text, span in pairs if span.value is not None]
     wrong = [(text, span) for text, span in pairs if not fits(text, span, used)]
-    if len(wrong) < (1 if by_value else min(N_NEEDED, max(len(pairs), 1))):
+    if len(wrong) < (1 if by_value else N_NEEDED):
         return None
     found = (_tried(pairs, used, other) for other in _others(used))
     good = [x for x in found if x is not None]
@@ -183,8 +183,3 @@ def fits(text: AnnotatedText, span: LabeledSpan, offsets: Offsets) -> bool:
     return not (found[0].isspace() or found[-1].isspace()) and not cuts_word(
         text.text, start, end
     )
-
-
-def same(left: str, right: str) -> bool:
-    """RETURNS (bool): Whether two texts are equal but for white space."""
-    return left == right or "".join(left.split()) == "".join(right.split())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import Errors
-from .checks import check
+from .checks import OVERLAPS, check
 from .offsets import ENDS, UNITS, Diagnosis, Offsets, diagnose
-from .readers import ALL, Reader, Settings
+from .readers import ALL, Reader, Settings, columns
 from .sources import Source, find_files, read_source
 from .texts import AnnotatedText, Fault, Found, Skipped, shown
 
@@ -26,7 +26,9 @@ class Annotations:
     formats (Counter[str]): How many files have each format.
     skipped (Counter[str]): What the annotators, or a reader, have set aside, by reason.
     n_texts, n_spans (int): How many there were, those with faults included.
-    n_trimmed (int): Spans that had white space at their ends, which is no longer there.
+    n_trimmed, n_unseen (int): Spans that had white space, or invisible characters, at
+        their ends, which are no longer there.
+    n_shorter (int): Spans that overlapped a longer one, and are left out.
     """
 
     texts: list[AnnotatedText] = field(default_factory=list)
@@ -36,6 +38,8 @@ class Annotations:
     n_texts: int = 0
     n_spans: int = 0
     n_trimmed: int = 0
+    n_unseen: int = 0
+    n_shorter: int = 0
 
 
 def read_annotations(
@@ -46,6 +50,7 @@ def read_annotations(
     ends: str | None = None,
     unit: str | None = None,
     shift: int | None = None,
+    overlaps: str = "fault",
 ) -> Annotations:
     """Read annotated texts from a file, a folder, or standard input ("-").
 
@@ -54,6 +59,7 @@ def read_annotations(
     settings (Optional[Settings]): What is to be known of the files.
     ends, unit, shift: How offsets count, as `Offsets`; where none of them is given, the
         offsets of a file that fit much better otherwise are a fault.
+    overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
     RAISES (ValueError): HS160 to HS165: nothing can be read so.
     """
@@ -62,7 +68,10 @@ def read_annotations(
     offsets = Offsets(ends or "exclusive", unit or "characters", shift or 0)
     check_choice("ends", offsets.ends, ENDS)
     check_choice("offsets", offsets.unit, UNITS)
+    check_choice("overlaps", overlaps, OVERLAPS)
     check_choice("format", format, (AUTO, *ALL))
+    if settings.columns and format == AUTO:
+        format = columns.READER.name
     found = Annotations()
     files = find_files(str(path))
     for file in files:
@@ -77,7 +86,9 @@ def read_annotations(
             if reader is not None:
                 source = _beside(source, reader, settings)
                 made = reader.read(source, settings)
-                _add_file(found, made, source, offsets, is_asked)
+                texts = _collect(found, made, source)
+                asked = offsets if is_asked else None
+                _add_texts(found, texts, asked, overlaps)
     found.faults.sort(key=lambda fault: (fault.path, fault.line or 0))
     return found
 
@@ -130,13 +141,10 @@ def _beside(source: Source, reader: Reader, settings: Settings) -> Source:
     return found if isinstance(found, Source) else source
 
 
-def _add_file(
-    found: Annotations,
-    made: Iterator[Found],
-    source: Source,
-    offsets: Offsets,
-    is_asked: bool,
-) -> None:
+def _collect(
+    found: Annotations, made: Iterator[Found], source: Source
+) -> list[AnnotatedText]:
+    """The texts of a file; its faults, and what is set aside, are added."""
     texts: list[AnnotatedText] = []
     n_before = len(found.faults)
     for one in made:
@@ -150,26 +158,30 @@ def _add_file(
     found.n_spans += sum(len(text.spans) for text in texts)
     if not texts and len(found.faults) == n_before and not found.skipped:
         found.faults.append(Fault(source.path, None, "has no text; expected some"))
-    diagnosis = None if is_asked else diagnose(texts, offsets)
+    return texts
+
+
+def _add_texts(
+    found: Annotations,
+    texts: list[AnnotatedText],
+    asked: Offsets | None,
+    overlaps: str,
+) -> None:
+    """Add the good texts of a file. asked: How offsets count, if it is said."""
+    offsets = asked or Offsets()
+    diagnosis = None if asked else diagnose(texts, offsets)
     if diagnosis is not None:
         found.faults.append(_fault_of(diagnosis))
     for text in texts:
-        _add_text(found, text, offsets, diagnosis)
-
-
-def _add_text(
-    found: Annotations,
-    text: AnnotatedText,
-    offsets: Offsets,
-    diagnosis: Diagnosis | None,
-) -> None:
-    if diagnosis is not None and _differs(text, offsets, diagnosis.offsets):
-        return  # one fault stands for all of them
-    checked = check(text, offsets)
-    found.faults += checked.faults
-    found.n_trimmed += checked.n_trimmed
-    if checked.text is not None:
-        found.texts.append(checked.text)
+        if diagnosis is not None and _differs(text, offsets, diagnosis.offsets):
+            continue  # one fault stands for all of them
+        checked = check(text, offsets, overlaps)
+        found.faults += checked.faults
+        found.n_trimmed += checked.n_trimmed
+        found.n_unseen += checked.n_unseen
+        found.n_shorter += checked.n_shorter
+        if checked.text is not None:
+            found.texts.append(checked.text)
 
 
 def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:

@@ -35,6 +35,7 @@ class AnnotatedText:
     in_tokens (bool): Whether the offsets of the spans count tokens.
     has_offsets (bool): Whether the file has offsets at all, which may be wrong.
     meta (Mapping[str, Any]): What else the file says of this text, by key.
+    name (str): How messages name it where many texts are on one line.
     """
 
     text: str
@@ -45,6 +46,12 @@ class AnnotatedText:
     in_tokens: bool = False
     has_offsets: bool = True
     meta: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def fault(self, message: str, line: int = 0) -> Fault:
+        """RETURNS (Fault): What is wrong with it. line: 0: where it begins."""
+        message = f"{self.name}: {message}" if self.name else message
+        return Fault(self.path, line or self.line, message)
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,11 @@ def from_tokens(
 def has_half(text: str) -> bool:
     """RETURNS (bool): Whether a text has half of a surrogate pair: spaCy refuses it."""
     return not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)
+
+
+def same(left: str, right: str) -> bool:
+    """RETURNS (bool): Whether two texts are equal but for white space."""
+    return left == right or "".join(left.split()) == "".join(right.split())
 
 
 def shown(value: Any, limit: int = 60) -> str:

@@ -9,6 +9,7 @@ from spacy.tokens import DocBin
 from ..formats.exports import (
     REFERENCES,
     WRITERS,
+    json_lines,
     jsonl,
     jsonl_of_tokens,
     spans_of,
@@ -110,6 +111,38 @@ def test_tokens_stay(tmp_path):
     assert [token.text for token in docs[0]] == text_of(REFERENCES[0]).split(" ")
 
 
+def test_overlaps(tmp_path):
+    spans = [[0, 10, "a"], [0, 5, "b"], [6, 10, "c"], [11, 16, "d"], [12, 14, "e"]]
+    text = json.dumps({"text": "Frege 1879 Ada Lovelace", "label": spans})
+    _, said, docs = convert(tmp_path, text, code=1)
+    assert docs is None and said.count("overlap; expected one of them") == 3
+    args = "--overlaps", "longest", "--json", "--shift", "0"
+    printed, said, docs = convert(tmp_path, text, *args)
+    assert ents(docs[0]) == [(0, 10, "a"), (11, 16, "d")]
+    assert "left out: 3 spans that overlapped a longer one\n" in said
+    assert json.loads(printed)["spans_overlapping"] == 3
+    said = convert(tmp_path, text, "--overlaps", "some", "-f", code=2)[1]
+    assert "HS164" in said and "fault, longest" in said
+
+
+def test_texts_of_several_annotators(tmp_path):
+    task = {"text": "Ada met Mary", "_task_hash": 1, "spans": []}
+    other = {**task, "spans": [{"start": 0, "end": 3, "label": "a"}]}
+    text = json_lines([task, other, other, {**task, "text": "b"}])
+    said = convert(tmp_path, text)[1]
+    assert said.startswith("1 text given more than once, with other spans: by several")
+    assert "more than once" not in convert(tmp_path, json.dumps(task), "-f")[1]
+
+
+def test_columns(tmp_path):
+    text = "1 Ada B-PER O\n2 met O O\n"
+    printed, said, docs = convert(tmp_path, text, name="in.txt")
+    assert "left out: 2 column(s); tokens are in column 2, tags in 4" in said
+    docs = convert(tmp_path, text, "--columns", "token=2,tag=3", "-f", name="in.txt")[2]
+    assert docs[0].text == "Ada met " and ents(docs[0]) == [(0, 3, "PER")]
+    assert "HS210" in convert(tmp_path, text, "--columns", "1", "-f", code=2)[1]
+
+
 def test_notes(tmp_path):
     text = '{"text": "Frege 1879a", "spans": [[0, 6, "a"], [6, 10, "b"]]}\n'
     text += '{"text": "x", "spans": [], "answer": "reject"}\n'
@@ -120,6 +153,7 @@ def test_notes(tmp_path):
     _, said, docs = convert(tmp_path, text, *args)
     assert ents(docs[0]) == [(0, 5, "a"), (6, 10, "b")]
     assert "white space at the ends of 1 span was left out" in said
+    assert "invisible" not in said
     assert "tokens were cut at the borders of 1 span" in said
 
 

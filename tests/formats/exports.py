@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from xml.sax.saxutils import escape
 
 # A text is a list of (words, label or None): joined by blanks it is the text.
@@ -75,7 +76,10 @@ def prodigy(texts):
             "text": text_of(x),
             "_input_hash": -17,
             "_task_hash": i,
-            "tokens": [{"text": "x", "start": 0, "end": 1, "id": 0, "ws": True}],
+            "tokens": [
+                {"text": m[0], "start": m.start(), "end": m.end(), "id": k, "ws": True}
+                for k, m in enumerate(re.finditer(r"\S+", text_of(x)))
+            ],
             "spans": [
                 {"start": s, "end": e, "token_start": 0, "token_end": 0, "label": label}
                 for s, e, label in spans_of(x)
@@ -144,6 +148,54 @@ def label_studio_min(texts):
     return json.dumps(tasks, indent=2)
 
 
+def label_studio_page(texts):
+    """Of a HyperText tag: each text is a paragraph of a page."""
+    tasks = []
+    for x in texts:
+        result = [
+            {
+                "value": {
+                    "start": "/p[1]/text()[1]",
+                    "end": "/p[1]/text()[1]",
+                    "startOffset": s,
+                    "endOffset": e,
+                    "globalOffsets": {
+                        "start": len(text_of(x)[:s].encode("utf-16-le")) // 2,
+                        "end": len(text_of(x)[:e].encode("utf-16-le")) // 2,
+                    },
+                    "text": text_of(x)[s:e],
+                    "hypertextlabels": [label],
+                },
+                "type": "hypertextlabels",
+            }
+            for s, e, label in spans_of(x)
+        ]
+        page = f"<p>{escape(text_of(x))}</p>"
+        tasks.append({"annotations": [{"result": result}], "data": {"page": page}})
+    return json.dumps(tasks)
+
+
+def spacy_pairs(texts):
+    return json.dumps([[text_of(x), {"entities": spans_of(x)}] for x in texts])
+
+
+def spacy_annotator(texts):
+    pairs = [[text_of(x), {"entities": spans_of(x)}] for x in texts]
+    return json.dumps({"classes": ["AUTHOR"], "annotations": [*pairs, None]})
+
+
+def spacy_documents(texts):
+    return json_lines(
+        {
+            "text": text_of(x),
+            "ents": [{"start": s, "end": e, "label": n} for s, e, n in spans_of(x)],
+            "tokens": [{"id": 0, "start": 0, "end": 1}],
+            "spans": {},
+        }
+        for x in texts
+    )
+
+
 def tagged(segments, scheme):
     rows, before = [], None
     for words, label in segments:
@@ -153,6 +205,25 @@ def tagged(segments, scheme):
             rows.append((word, tag + label if label else "O"))
         before = label
     return rows
+
+
+def onto_notes(texts):
+    """As `columns=(4, 11)` reads them."""
+    blocks = []
+    for x in texts:
+        rows = [
+            f"doc 0 {i} {word} NN (TOP* - - - - {bracket(tag)} (ARG0*) -\n"
+            for i, (word, tag) in enumerate(tagged(x, "BILUO"))
+        ]
+        blocks.append("".join(rows))
+    body = "\n".join(blocks)
+    return f"#begin document (doc); part 000\n{body}\n#end document\n"
+
+
+def bracket(tag):
+    kind, _, label = tag.partition("-")
+    begin = f"({label}*" if kind in "BU" else "*"
+    return begin + ")" if kind in "LU" else begin
 
 
 def letter(i, parts, scheme, is_after_same):
@@ -261,6 +332,10 @@ WRITERS = {
     "prodigy": ("prodigy", prodigy),
     "label-studio": ("label-studio", label_studio),
     "label-studio, JSON-MIN": ("label-studio", label_studio_min),
+    "label-studio, HyperText": ("label-studio", label_studio_page),
+    "spacy, pairs": ("spacy", spacy_pairs),
+    "spacy, annotator": ("spacy", spacy_annotator),
+    "spacy, documents": ("spacy", spacy_documents),
     "columns, BIO": ("columns", columns),
     "columns, BILUO": ("columns", biluo),
     "columns, BIOES": ("columns", bioes),

@@ -97,7 +97,7 @@ def test_whitespace_at_ends_is_left_out(tmp_path):
     found = read(tmp_path, line, shift=0)
     (text,) = found.texts
     assert [s[:3] for s in text.spans] == [(1, 6, "a"), (8, 12, "b")]
-    assert found.n_trimmed == 2
+    assert (found.n_trimmed, found.n_unseen) == (1, 1)
 
 
 def test_labels_of_any_kind(tmp_path):

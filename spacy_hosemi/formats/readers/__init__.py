@@ -8,6 +8,7 @@ from . import (
     jsonl,
     label_studio,
     prodigy,
+    spacy_json,
     tables,
 )
 from .base import Reader, Settings
@@ -17,6 +18,7 @@ _READERS = (
     doccano.READER,
     prodigy.READER,
     label_studio.READER,
+    spacy_json.READER,
     brat.READER,
     columns.READER,
     tables.READER,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..json_records import Record, records
 from ..sources import Source
-from ..texts import Fault, Found
+from ..texts import AnnotatedText, Fault, Found
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,15 @@ class Settings:
     fields (Tuple[str, ...]): Columns of a table that are fields; none: all others.
     group (Optional[str]): The key by which texts are divided: never a field.
     encoding (Optional[str]): Encoding of files that a reader opens beside the first.
+    columns (Optional[Tuple[int, int]]): Of token and tag, from 1; below 0 from the last
+        one. None: as the file looks.
     """
 
     text_key: str | None = None
     fields: tuple[str, ...] = ()
     group: str | None = None
     encoding: str | None = None
+    columns: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -41,21 +44,28 @@ class Reader:
 
 
 def read_records(
-    source: Source, make: Callable[[int, Record], Iterator[Found]]
+    source: Source, make: Callable[[Record], Iterator[Found]]
 ) -> Iterator[Found]:
-    """YIELDS (Found): What is made of each object of a JSON file, and its faults.
+    """YIELDS (Found): What is made of each object of a JSON file, and its faults; where
+    all objects are on one line, with their number.
 
     source (Source): The file.
-    make (Callable): Makes texts of the number of an object and the object with its
-        line; a ValueError that it raises becomes a fault.
+    make (Callable): Makes texts of an object with its line; a ValueError that it raises
+        becomes a fault.
     """
-    number = -1
+    number = 0
+    whole = source.text.strip()
+    is_one_line = whole[:1] == "[" and "\n" not in whole
     for record in records(source):
         if isinstance(record, Fault):
             yield record
             continue
         number += 1
+        name = f"object {number}" if is_one_line else ""
         try:
-            yield from make(number, record)
+            for found in make(record):
+                if isinstance(found, AnnotatedText):
+                    found = replace(found, name=name)
+                yield found
         except ValueError as e:
-            yield Fault(source.path, record[0], str(e))
+            yield AnnotatedText("", (), source.path, record[0], name=name).fault(str(e))

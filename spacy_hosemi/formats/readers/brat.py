@@ -1,7 +1,8 @@
 """Standoff annotations of brat: FILE.ann beside FILE.txt.
 
 A line `T1<tab>author 0 12<tab>Frege, G.` is a span; relations, events, attributes and
-notes are no spans, and are passed over.
+notes are no spans, and are passed over. A span over a line break is in pieces,
+`author 0 5;6 12`, one for each line: it is read as one.
 """
 
 from __future__ import annotations
@@ -16,8 +17,7 @@ from .base import Reader, Settings
 
 BOUND = re.compile(r"T\d+\S*\t")
 OTHER = re.compile(r"[REAMN#*]")
-SPAN = re.compile(r"(\S+) (\d+) (\d+)$")
-FRAGMENTS = re.compile(r"(\S+) \d+ \d+(?:;\d+ \d+)+$")
+SPAN = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)$")
 
 
 def _recognizes(source: Source) -> bool:
@@ -30,6 +30,10 @@ def _recognizes(source: Source) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
+    text = _text_beside(source, settings.encoding)
+    if isinstance(text, Fault):
+        yield text
+        return
     spans: list[LabeledSpan] = []
     n_faults = 0
     for number, line in enumerate(source.text.split("\n"), start=1):
@@ -37,34 +41,32 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         if not line.strip() or OTHER.match(line):
             continue
         try:
-            spans.append(_span(line, number))
+            spans.append(_span(line, number, text.text))
         except ValueError as e:
             n_faults += 1
             yield Fault(source.path, number, str(e))
-    text = _text_beside(source, settings.encoding)
-    if isinstance(text, Fault):
-        yield text
-    elif not n_faults:
+    if not n_faults:
         meta = {"doc_id": Path(source.path).stem}
         yield AnnotatedText(text.text, tuple(spans), source.path, 1, meta=meta)
 
 
-def _span(line: str, number: int) -> LabeledSpan:
+def _span(line: str, number: int, text: str) -> LabeledSpan:
     """RAISES (ValueError): The line is no continuous span."""
     expected = "expected ID, tab, label, start, end, tab, text"
     columns = line.split("\t")
     if not BOUND.match(line) or len(columns) < 2:
         raise ValueError(f"is no annotation of brat: {shown(line)}; {expected}")
-    if FRAGMENTS.match(columns[1]):
+    match = SPAN.match(columns[1])
+    if not match:
+        raise ValueError(f"{columns[0]} has {shown(columns[1])}; {expected}")
+    first, *inner, last = map(int, re.findall(r"\d+", match[2]))
+    if any(text[s:e].strip() for s, e in zip(inner[::2], inner[1::2])):
         raise ValueError(
             f"{columns[0]} is in pieces ({columns[1]}); expected one stretch of text: "
             "make it one span, or one span for each piece"
         )
-    match = SPAN.match(columns[1])
-    if not match:
-        raise ValueError(f"{columns[0]} has {shown(columns[1])}; {expected}")
     value = columns[2] if len(columns) > 2 else None
-    return LabeledSpan(int(match[2]), int(match[3]), match[1], value, number)
+    return LabeledSpan(first, last, match[1], value, number)
 
 
 def _text_beside(source: Source, encoding: str | None) -> Source | Fault:

@@ -1,16 +1,20 @@
-"""A token a line, its tag in the last column, a blank line between texts.
+"""A token a line with its tag in another column, a blank line between texts.
 
-CoNLL-2003 and its kin. Tags are those of BIO (IOB2), IOB1, IO, BILUO or BIOES, or plain
-labels with O; which of them is seen from all tags of a file. Columns are separated by
-tabs, or by blanks if there is no tab. `-DOCSTART-` begins a document.
+CoNLL-2003 and its kin. Tags are those of BIO (IOB2), IOB1, IO, BILUO or BIOES, plain
+labels with O, or brackets as in OntoNotes; which of them is seen from all tags of a
+file. Columns are separated by tabs, or by blanks if there is no tab. `-DOCSTART-`
+begins a document.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
 
+from ...errors import Errors
 from ..sources import Source
 from ..texts import Fault, Found, Skipped, from_tokens, shown
 from .base import Reader, Settings
@@ -19,16 +23,36 @@ from .tags import TagError, find_scheme, spans_of
 TAG = re.compile(r"(?:O|[BILUESM][-_].+)$")
 N_SAMPLED = 200
 DOCSTART = "-DOCSTART-"
-UNREAD = "column(s) between token and tag, such as parts of speech"
+UNREAD = "column(s); tokens are in column {token}, tags in {tag}: see --columns"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One token: its line, its word, its tag."""
 
     line: int
     word: str
     tag: str
+
+
+class Block(NamedTuple):
+    """The rows of one text, and what comments say of it."""
+
+    rows: list[Row]
+    meta: dict[str, str]
+
+
+class Layout(NamedTuple):
+    """Where the words and tags of a file are.
+
+    separator (Pattern[str]): Between columns.
+    n (int): How many columns a line has; 0: that may differ.
+    token, tag (int): Columns, from 0; below 0 from the last one.
+    """
+
+    separator: re.Pattern[str]
+    n: int
+    token: int
+    tag: int
 
 
 def _recognizes(source: Source) -> bool:
@@ -38,43 +62,70 @@ def _recognizes(source: Source) -> bool:
     return bool(tags) and sum(bool(TAG.match(x)) for x in tags) >= 0.8 * len(rows)
 
 
+def read_columns(text: str) -> tuple[int, int]:
+    """RETURNS (Tuple[int, int]): The columns of token and tag, from 1; below 0 from the
+    last one.
+
+    text (str): Such as "token=2,tag=-1".
+    RAISES (ValueError): HS210 something else.
+    """
+    match = re.fullmatch(r"token=(-?[1-9]\d?),tag=(-?[1-9]\d?)", text.replace(" ", ""))
+    if not match or match[1] == match[2]:
+        raise ValueError(Errors.HS210.format(found=text))
+    return int(match[1]), int(match[2])
+
+
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    separator = _separator(source.text)
-    n_columns = _usual_columns(source.text, separator)
-    blocks = list(_blocks(source, separator, n_columns))
-    tags = [row.tag for block in blocks if isinstance(block, Block) for row in block]
+    layout = _layout(source.text, settings.columns)
+    blocks = list(_blocks(source, layout))
+    tags = [row.tag for x in blocks if isinstance(x, Block) for row in x.rows]
     scheme = find_scheme(tags)
-    yield from [Skipped(UNREAD)] * (n_columns - 2)
+    if not settings.columns:
+        said = UNREAD.format(token=layout.token + 1, tag=layout.n)
+        yield from [Skipped(said)] * (layout.n - 2)
     for block in blocks:
         if isinstance(block, Fault):
             yield block
             continue
-        words = tuple(row.word for row in block)
+        rows = block.rows
         try:
-            spans = spans_of([row.tag for row in block], scheme)
+            spans = spans_of([row.tag for row in rows], scheme)
         except TagError as e:
-            yield Fault(source.path, block[e.index].line, str(e))
+            yield Fault(source.path, rows[e.index].line, str(e))
             continue
-        spans = [span._replace(line=block[span.start].line) for span in spans]
-        text = from_tokens(words, tuple(spans), source.path, block[0].line)
+        spans = [span._replace(line=rows[span.start].line) for span in spans]
+        words = tuple(row.word for row in rows)
+        text = from_tokens(words, tuple(spans), source.path, rows[0].line)
         yield replace(text, has_offsets=False, meta=block.meta)
 
 
-class Block(list[Row]):
-    """The rows of one text, and what comments say of it."""
+def _layout(text: str, asked: tuple[int, int] | None) -> Layout:
+    """As was asked for; else tokens are in the first column, or in the second if the
+    first one counts them, and tags in the last."""
+    separator = re.compile(r"\t" if "\t" in text else "[ ]+")
+    if asked:
+        token, tag = (x - 1 if x > 0 else x for x in asked)
+        return Layout(separator, 0, token, tag)
+    lines = (line.rstrip("\r").strip(" ") for line in text.split("\n"))
+    rows = [separator.split(x) for x in lines if x.strip() and not x.startswith("#")]
+    counts = Counter(len(row) - (not row[-1]) for row in rows if len(row) > 1)
+    n = max(counts, key=lambda n: (counts[n], n), default=2)
+    token = int(n > 2 and _is_count([row[0] for row in rows[:N_SAMPLED]]))
+    return Layout(separator, n, token, n - 1)
 
-    def __init__(self, rows: Sequence[Row], meta: dict[str, str]) -> None:
-        super().__init__(rows)
-        self.meta = meta
+
+def _is_count(values: list[str]) -> bool:
+    """Whether values are 1, 2, 3 .. and then perhaps 1, 2, .. again."""
+    before, most = 0, 0
+    for value in values:
+        if value not in ("1", str(before + 1)):
+            return False
+        before = int(value)
+        most = max(most, before)
+    return most > 1
 
 
-def _separator(text: str) -> re.Pattern[str]:
-    return re.compile(r"\t" if "\t" in text else "[ ]+")
-
-
-def _blocks(
-    source: Source, separator: re.Pattern[str], n_columns: int
-) -> Iterator[Block | Fault]:
+def _blocks(source: Source, layout: Layout) -> Iterator[Block | Fault]:
     """The texts of a file; one with a faulty line is a fault for each such line."""
     rows: list[Row] = []
     faults: list[Fault] = []
@@ -82,7 +133,7 @@ def _blocks(
     n_documents = 0
     for number, line in enumerate([*source.text.split("\n"), ""], start=1):
         line = line.rstrip("\r")
-        columns = [x.strip() for x in separator.split(line.strip(" "))]
+        columns = [x.strip() for x in layout.separator.split(line.strip(" "))]
         if not line.strip():
             if rows or faults:
                 yield from faults
@@ -91,31 +142,35 @@ def _blocks(
                 rows, faults, comments = [], [], {}
         elif columns[0] == DOCSTART:
             n_documents, comments = n_documents + 1, {}
-        elif _is_comment(line, columns, n_columns):
+        elif _is_comment(line, columns, layout):
             comments |= _comment(line)
-        elif len(columns) < 2 or not columns[0] or not columns[-1]:
-            message = f"expected a token and a tag, found {shown(line.strip())}"
-            faults.append(Fault(source.path, number, message))
-        elif len(columns) != n_columns:
-            found = f"{len(columns)} columns, {shown(line.strip())}"
-            message = f"has {found}; expected {n_columns}, as most lines have"
-            faults.append(Fault(source.path, number, message))
         else:
-            rows.append(Row(number, columns[0], columns[-1]))
+            found = _row(line, columns, number, layout)
+            if isinstance(found, Row):
+                rows.append(found)
+            else:
+                faults.append(Fault(source.path, number, found))
 
 
-def _usual_columns(text: str, separator: re.Pattern[str]) -> int:
-    counts: dict[int, int] = {}
-    for line in text.split("\n"):
-        n = len(separator.split(line.rstrip("\r").strip(" "))) if line.strip() else 0
-        if n > 1 and not line.startswith("#"):
-            counts[n] = counts.get(n, 0) + 1
-    return max(counts, key=lambda n: (counts[n], n), default=2)
+def _row(line: str, columns: list[str], number: int, layout: Layout) -> Row | str:
+    """A token, or what is wrong with its line."""
+    if layout.n and len(columns) == layout.n + 1 and not columns[-1]:
+        columns = columns[:-1]
+    if layout.n and 1 < len(columns) != layout.n:
+        found = f"{len(columns)} columns, {shown(line.strip())}"
+        return f"has {found}; expected {layout.n}, as most lines have"
+    try:
+        word, tag = columns[layout.token], columns[layout.tag]
+    except IndexError:
+        word = tag = ""
+    if len(columns) < 2 or not word or not tag:
+        return f"expected a token and a tag, found {shown(line.strip())}"
+    return Row(number, word, tag)
 
 
-def _is_comment(line: str, columns: list[str], n_columns: int) -> bool:
+def _is_comment(line: str, columns: list[str], layout: Layout) -> bool:
     """`# id = 3` is a comment, a token `#` with its tag is none."""
-    is_row = len(columns) == n_columns and TAG.match(columns[-1])
+    is_row = len(columns) == layout.n and TAG.match(columns[-1])
     return line.startswith("#") and not is_row
 
 

@@ -24,7 +24,9 @@ def _recognizes(source: Source) -> bool:
 def _is_doccano(record: dict[str, Any]) -> bool:
     if "text" not in record and "data" not in record:
         return False
-    lists = (record[key] for key in KEYS if isinstance(record.get(key), list))
+    # Without relations, an empty list of entities may be of any program.
+    keys = KEYS if record.get("entities") or "relations" in record else KEYS[:2]
+    lists = (record[key] for key in keys if isinstance(record.get(key), list))
     return any(all(map(_is_span, values)) for values in lists)
 
 
@@ -35,7 +37,7 @@ def _is_span(value: Any) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(_: int, found: Record) -> Iterator[Found]:
+    def make(found: Record) -> Iterator[Found]:
         line, record = found
         # A text is under "data" when it was imported so, in projects of version 1.
         key = settings.text_key or ("text" if "text" in record else "data")

@@ -26,7 +26,7 @@ def _is_ours(record: dict[str, Any]) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(_: int, found: Record) -> Iterator[Found]:
+    def make(found: Record) -> Iterator[Found]:
         line, record = found
         if "spans" not in record:
             raise ValueError('the key "spans" is missing')

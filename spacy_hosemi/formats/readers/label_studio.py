@@ -3,6 +3,7 @@
 A task has `data`, which holds the text, and `annotations` (`completions` before version
 1.0), each with a list of regions: `{"value": {"start", "end", "text", "labels"}}`. In
 JSON-MIN a task has the text, and its regions under the name of the labeling control.
+Regions of a `HyperText` tag have "globalOffsets" into the text of an HTML page.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from typing import Any
 
 from ..json_records import Record, make_span, meta_of, sample, string_of
 from ..sources import Source
-from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, shown
+from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, same, shown
 from .base import Reader, Settings, read_records
+from .pages import PageText, is_page
 
 ANNOTATIONS = ("annotations", "completions")
 MINIMAL = ("annotation_id", "annotator", "lead_time")
@@ -43,11 +45,18 @@ def _control_of(record: dict[str, Any]) -> str | None:
 
 
 def _is_region(value: Any) -> bool:
-    return isinstance(value, dict) and "start" in value and "labels" in value
+    """Whether a value is a stretch of a text with labels; choices are none."""
+    is_part = isinstance(value, dict) and "start" in value
+    return is_part and _labels_of(value) is not None
+
+
+def _labels_of(value: dict[str, Any]) -> Any:
+    """What stands under "labels", "hypertextlabels" or what else a control has."""
+    return next((x for key, x in value.items() if key.endswith("labels")), None)
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(_: int, found: Record) -> Iterator[Found]:
+    def make(found: Record) -> Iterator[Found]:
         line, record = found
         if _is_task(record):
             yield from _from_task(record, line, source, settings)
@@ -68,12 +77,13 @@ def _from_task(
     results = chosen.get("result")
     if not isinstance(results, list):
         raise ValueError(f'expected a list as "result", found {shown(results)}')
-    key = settings.text_key or _text_key(data, results)
-    regions = [x for x in results if _is_span_result(x)]
-    text = string_of(data, key)
-    spans = tuple(span for x in regions for span in _spans(x["value"], line, text))
+    for x in results:
+        if not isinstance(x, dict):
+            raise ValueError(f"expected a region as an object, found {shown(x)}")
+    regions = [x["value"] for x in results if _is_region(x.get("value"))]
+    key = settings.text_key or _text_key(data, regions)
     meta = {**meta_of(record, "data", *ANNOTATIONS), **meta_of(data, key)}
-    yield AnnotatedText(text, spans, source.path, line, meta=meta)
+    yield _annotated(string_of(data, key), regions, meta, line, source)
 
 
 def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped]]:
@@ -93,45 +103,71 @@ def _chosen(record: dict[str, Any]) -> tuple[dict[str, Any] | None, list[Skipped
     return (true or kept)[-1], skipped
 
 
-def _is_span_result(result: Any) -> bool:
-    """Whether a result is a region; relations and choices are something else."""
-    if not isinstance(result, dict):
-        raise ValueError(f"expected a region as an object, found {shown(result)}")
-    value = result.get("value")
-    return isinstance(value, dict) and "start" in value
+def _annotated(
+    text: str, regions: list[Any], meta: dict[str, Any], line: int, source: Source
+) -> AnnotatedText:
+    """A text, or that of a page: what its offsets count in."""
+    page = None
+    if any("startOffset" in x for x in regions) or (not regions and is_page(text)):
+        page = PageText(text)
+        text = page.text
+    spans = tuple(_span(x, line, text, page) for x in regions)
+    more: dict[str, Any] = {"has_offsets": page is None, "meta": meta}
+    return AnnotatedText(text, spans, source.path, line, **more)
 
 
-def _spans(value: Any, line: int, text: str) -> Iterator[LabeledSpan]:
-    kind = value.get("labels", value.get("hypertextlabels"))
-    if "startOffset" in value:
-        raise ValueError(
-            "a region of HyperText has paths, not offsets into a text; expected a Text "
-            "tag: convert the HTML to text before it is annotated"
-        )
-    if not isinstance(kind, list) or not kind:
+def _span(
+    value: dict[str, Any], line: int, text: str, page: PageText | None
+) -> LabeledSpan:
+    labels = _labels_of(value)
+    if not isinstance(labels, list) or not labels:
         raise ValueError(f"a region has no label: {shown(value)}")
-    if len(kind) > 1:
-        raise ValueError(f"a region has {len(kind)} labels: {shown(kind)}; expected 1")
+    if len(labels) > 1:
+        n = len(labels)
+        raise ValueError(f"a region has {n} labels: {shown(labels)}; expected 1")
+    start, end = value["start"], value.get("end")
+    if page is not None:
+        start, end = page.place(*_global_offsets(value))
     part = value.get("text")
     if not isinstance(part, str):
         part = None
     elif part not in text:
         # Older versions write a line break as the two characters \n.
         part = part.replace("\\n", "\n")
-    yield make_span(value["start"], value.get("end"), kind[0], part, line)
+    return make_span(start, end, labels[0], part, line)
 
 
-def _text_key(data: dict[str, Any], results: list[Any]) -> str:
-    """The key of the text: "text", or the only one with a string."""
-    strings = [key for key, value in data.items() if isinstance(value, str)]
-    if "text" in data or len(strings) != 1:
-        if "text" not in data:
-            keys = ", ".join(map(shown, strings)) or "none"
-            raise ValueError(
-                f"expected one text in data, found {keys}; give --text-key"
-            )
+def _global_offsets(value: dict[str, Any]) -> tuple[int, int]:
+    """RAISES (ValueError): A region has paths into a page alone."""
+    found = value.get("globalOffsets")
+    start, end = map((found if isinstance(found, dict) else {}).get, ("start", "end"))
+    if type(start) is not int or type(end) is not int:
+        raise ValueError(
+            'a region has paths into an HTML page, and no "globalOffsets" into its '
+            "text, which newer versions of Label Studio write; expected these, or a "
+            "project with a Text tag: convert the HTML to text before it is annotated"
+        )
+    return start, end
+
+
+def _text_key(data: dict[str, Any], regions: list[Any]) -> str:
+    """The key of the text: "text", the only one with a string, or the only one whose
+    string has what the regions say."""
+    if "text" in data:
         return "text"
-    return strings[0]
+    keys = strings = [key for key, value in data.items() if isinstance(value, str)]
+    if len(strings) > 1 and regions:
+        keys = [key for key in strings if all(_is_in(data[key], x) for x in regions)]
+    if len(keys) != 1:
+        found = ", ".join(map(shown, strings)) or "none"
+        raise ValueError(f"expected one text in data, found {found}; give --text-key")
+    return keys[0]
+
+
+def _is_in(text: str, region: dict[str, Any]) -> bool:
+    start, end = region["start"], region.get("end")
+    are_offsets = type(start) is type(end) is int
+    return are_offsets and same(text[start:end], str(region.get("text")))
 
 
 def _from_minimal(
@@ -147,9 +183,8 @@ def _from_minimal(
     text = string_of(record, key)
     control = _control_of(record)
     regions = record[control] if control else []
-    spans = tuple(span for value in regions for span in _spans(value, line, text))
     meta = meta_of(record, key, *([control] if control else []))
-    return AnnotatedText(text, spans, source.path, line, meta=meta)
+    return _annotated(text, regions, meta, line, source)
 
 
 READER = Reader("label-studio", _recognizes, _read)

@@ -1,17 +1,18 @@
 """Exports of Prodigy (`db-out`): tasks with `spans`. The accepted tasks are read.
 
-The text is read anew, not from the tokens of Prodigy, which those of a pipeline may
-differ from.
+Spans count characters of the text that the tokens make, each with a space after it or
+none. Where the tokens came from another program, that is not the text of the task: then
+the tokens are looked for in the text, one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from ..json_records import Record, meta_of, sample, spans_of, string_of
 from ..sources import Source
-from ..texts import AnnotatedText, Found, Skipped, shown
+from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, shown
 from .base import Reader, Settings, read_records
 
 ANSWERS = {"reject": "rejected", "ignore": "ignored"}
@@ -26,11 +27,12 @@ def is_task(record: dict[str, Any]) -> bool:
     """RETURNS (bool): Whether an object has what only Prodigy writes."""
     tokens = record.get("tokens")
     has_objects = isinstance(tokens, list) and any(isinstance(x, dict) for x in tokens)
-    return "text" in record and (has_objects or any(x in record for x in MARKS))
+    is_shown = has_objects and isinstance(record.get("spans"), list)
+    return "text" in record and (is_shown or any(x in record for x in MARKS))
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(_: int, found: Record) -> Iterator[Found]:
+    def make(found: Record) -> Iterator[Found]:
         line, record = found
         answer = record.get("answer", "accept")
         if answer in ANSWERS:
@@ -41,12 +43,71 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
             raise ValueError(f'"answer" is {shown(answer)}; expected {expected}')
         key = settings.text_key or "text"
         text = string_of(record, key)
-        # A task without spans was accepted with none in it.
-        spans = spans_of(record.get("spans") or [], ("start", "end"), line)
+        spans, is_moved = _spans(record, text, line)
         meta = meta_of(record, key, "spans", "tokens")
-        yield AnnotatedText(text, spans, source.path, line, meta=meta)
+        more: dict[str, Any] = {"has_offsets": not is_moved, "meta": meta}
+        yield AnnotatedText(text, spans, source.path, line, **more)
 
     return read_records(source, make)
+
+
+def _spans(
+    record: dict[str, Any], text: str, line: int
+) -> tuple[tuple[LabeledSpan, ...], bool]:
+    """The spans of a task, and whether they are where their tokens are in the text,
+    not at their offsets."""
+    # A task without spans was accepted with none in it.
+    spans = spans_of(record.get("spans") or [], ("start", "end"), line)
+    tokens = record.get("tokens")
+    if not spans or not isinstance(tokens, list) or not all(map(_is_token, tokens)):
+        return spans, False
+    is_moved = any(text[x["start"] : x["end"]] != x["text"] for x in tokens)
+    if is_moved:
+        places = _places([x["text"] for x in tokens], text)
+        made = zip(spans, cast(list[dict[str, Any]], record["spans"]))
+        spans = tuple(_moved(span, found, places) for span, found in made)
+    # The "text" of a span is not corrected by Prodigy when people correct the span.
+    return tuple(span._replace(value=None) for span in spans), is_moved
+
+
+def _is_token(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("text"), str)
+        and type(value.get("start")) is type(value.get("end")) is int
+    )
+
+
+def _places(words: list[str], text: str) -> list[tuple[int, int]]:
+    """Start and end of each word; nothing but white space stands between them."""
+    places, end = [], 0
+    for word in words:
+        start = text.find(word, end)
+        if start < 0 or text[end:start].strip():
+            raise ValueError(
+                f"the token {shown(word)} is not where the text goes on, "
+                f"{shown(text[end : end + 20])}; expected tokens of this text"
+            )
+        end = start + len(word)
+        places.append((start, end))
+    return places
+
+
+def _moved(
+    span: LabeledSpan, found: dict[str, Any], places: list[tuple[int, int]]
+) -> LabeledSpan:
+    """A span where its tokens stand in the text."""
+    first, last = found.get("token_start"), found.get("token_end")
+    if type(first) is not int or type(last) is not int:
+        raise ValueError(
+            f"the tokens are not at their offsets in the text, and the span "
+            f'{shown(found)} has no "token_start" and "token_end"; expected both'
+        )
+    if not 0 <= first <= last < len(places):
+        raise ValueError(
+            f"the span {shown(found)} is not among the {len(places)} tokens"
+        )
+    return span._replace(start=places[first][0], end=places[last][1])
 
 
 READER = Reader("prodigy", _recognizes, _read)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..texts import LabeledSpan, shown
 
 OUTSIDE = "O"
+# As in OntoNotes: (ORG* begins a span, *) ends it, * is inside or outside.
+BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
 LAST, UNIT = "LE", "US"  # BILUO and BIOES have two names for each
 
 
@@ -22,10 +25,13 @@ class TagError(ValueError):
 
 
 def find_scheme(tags: Sequence[str]) -> str:
-    """RETURNS (str): "plain", "biluo", "bio" or "iob1": how tags are to be read.
+    """RETURNS (str): "plain", "biluo", "bio", "iob1" or "brackets": how tags are to be
+    read.
 
     tags (Sequence[str]): All tags of a file.
     """
+    if tags and all(map(BRACKETS.fullmatch, tags)):
+        return "brackets"
     kinds = {split_tag(tag)[0] for tag in tags if tag != OUTSIDE}
     if not kinds or any(not _has_prefix(tag) for tag in tags if tag != OUTSIDE):
         return "plain"
@@ -63,6 +69,8 @@ def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
     """
     if scheme == "plain":
         return _runs([tag if tag != OUTSIDE else "" for tag in tags], set())
+    if scheme == "brackets":
+        return _closed(_of_brackets(tags))
     pairs = [split_tag(tag) for tag in tags]
     if scheme == "biluo":
         return _closed(pairs)
@@ -70,6 +78,20 @@ def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
     if scheme == "bio":
         _check_begins(pairs)
     return _runs([label for _, label in pairs], begins)
+
+
+def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
+    """Tags of BILUO for those with brackets."""
+    found: list[tuple[str, str]] = []
+    label = ""
+    for tag in tags:
+        match = BRACKETS.fullmatch(tag)
+        begins, ends = bool(match and match[1]), tag.endswith(")")
+        label = match[1] if match and match[1] else label
+        kind = ("U" if ends else "B") if begins else "L" if ends else "I"
+        found.append((kind, label) if label or ends else (OUTSIDE, ""))
+        label = "" if ends else label
+    return found
 
 
 def _runs(labels: list[str], begins: set[int]) -> list[LabeledSpan]:

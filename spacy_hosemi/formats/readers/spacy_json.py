@@ -1,0 +1,76 @@
+"""What programs around spaCy write: pairs of a text and its entities, and documents.
+
+`["Frege 1879", {"entities": [[0, 5, "author"]]}]` is how spaCy 2 was trained; a list of
+such pairs, or an object that has one under "annotations", as annotators for spaCy
+write it. `{"text": .., "ents": [{"start", "end", "label"}]}` is `Doc.to_json()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from ..json_records import N_SAMPLED, meta_of, spans_of, string_of, values
+from ..sources import Source
+from ..texts import AnnotatedText, Fault, Found, Skipped, shown
+from .base import Reader, Settings
+
+KEYS = ("ents", "entities")
+
+
+def _recognizes(source: Source) -> bool:
+    if source.text.lstrip()[:1] not in ("[", "{"):
+        return False
+    found = (value for _, value in islice(_values(source), N_SAMPLED))
+    return any(_is_pair(value) or _is_document(value) for value in found)
+
+
+def _values(source: Source) -> Iterator[tuple[int, Any]]:
+    for line, value in values(source):
+        pairs = value.get("annotations") if isinstance(value, dict) else None
+        if isinstance(pairs, list) and "data" not in value:
+            yield from ((line, pair) for pair in pairs)
+        else:
+            yield line, value
+
+
+def _is_pair(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and isinstance(value[1], dict) and "entities" in value[1]
+
+
+def _is_document(value: Any) -> bool:
+    if not isinstance(value, dict) or "text" not in value or "relations" in value:
+        return False
+    lists = [value[key] for key in KEYS if isinstance(value.get(key), list)]
+    spans = [span for one in lists for span in one]
+    return bool(lists) and all(isinstance(x, dict) and "start" in x for x in spans)
+
+
+def _read(source: Source, settings: Settings) -> Iterator[Found]:
+    for line, value in _values(source):
+        if isinstance(value, Fault):
+            yield value
+        elif value is None:  # annotators leave it for a text that was skipped
+            yield Skipped("without annotation")
+        else:
+            try:
+                yield _text(value, line, source.path, settings.text_key or "text")
+            except ValueError as e:
+                yield Fault(source.path, line, str(e))
+
+
+def _text(value: Any, line: int, path: str, key: str) -> AnnotatedText:
+    if _is_pair(value):
+        value = {key: value[0], **value[1]}
+    name = next((x for x in KEYS if isinstance(value, dict) and x in value), None)
+    if name is None:
+        expected = '[text, {"entities": [..]}], or an object with "text" and "ents"'
+        raise ValueError(f"expected {expected}, found {shown(value)}")
+    spans = spans_of(value[name], ("start", "end"), line)
+    meta = meta_of(value, key, *KEYS, "tokens", "sents", "spans", "links")
+    return AnnotatedText(string_of(value, key), spans, path, line, meta=meta)
+
+
+READER = Reader("spacy", _recognizes, _read)

@@ -1,0 +1,228 @@
+"""What exports of real projects have, and no manual says."""
+
+import json
+
+import pytest
+
+from spacy_hosemi.formats import Settings
+from spacy_hosemi.formats.readers.columns import read_columns
+
+from .exports import REFERENCES, json_lines, onto_notes, spans_of
+from .test_readers import messages, read, spans, task, write_brat
+
+
+def labeled(found):
+    """The parts of the texts that have labels."""
+    return [[(x.text[s:e], n) for s, e, n in spans(x)] for x in found.texts]
+
+
+def test_a_span_of_brat_over_line_breaks_is_one(tmp_path):
+    (tmp_path / "a.txt").write_text("Frege,\r\nG.\r\n1879", "utf-8", newline="")
+    lines = "T1\tauthor 0 6;8 10\tFrege, G.\nT2\tdate 12 16\t1879\n"
+    found = read(tmp_path, lines, "a.ann")
+    assert not found.faults
+    assert spans(found.texts[0]) == [(0, 10, "author"), (12, 16, "date")]
+
+
+def test_a_span_of_brat_in_three_pieces(tmp_path):
+    write_brat(tmp_path, REFERENCES[0], "a", "T9\tdate 0 1;1 2;4 5\tF\n")
+    found = read(tmp_path, (tmp_path / "a.ann").read_text("utf-8"), "a.ann")
+    assert "T9 is in pieces" in messages(found)[0]
+
+
+def prodigy_task(words, *spans, text=None):
+    """A task as a recipe makes it that joins the words of another tokenizer."""
+    tokens, at = [], 0
+    for i, word in enumerate(words):
+        end = at + len(word)
+        tokens.append({"text": word, "start": at, "end": end, "id": i, "ws": True})
+        at = end + 1
+    made = [
+        {
+            "start": tokens[first]["start"],
+            "end": tokens[last]["end"],
+            "token_start": first,
+            "token_end": last,
+            "label": label,
+            "text": "what a model had found",
+        }
+        for first, last, label in spans
+    ]
+    text = " ".join(words) if text is None else text
+    return {"text": text, "tokens": tokens, "spans": made, "answer": "accept"}
+
+
+def test_people_correct_spans_and_prodigy_keeps_their_text(tmp_path):
+    found = read(tmp_path, json_lines([prodigy_task(["Frege", "1879"], (0, 0, "a"))]))
+    assert not found.faults and labeled(found) == [[("Frege", "a")]]
+
+
+def test_tokens_of_prodigy_that_are_not_where_they_say(tmp_path):
+    """Offsets count in the joined words; the text has no blank before a comma."""
+    words = ["Frege", ",", "G", ".", "1879"]
+    good = prodigy_task(words, (0, 3, "author"), (4, 4, "date"), text="Frege, G. 1879")
+    other = prodigy_task(words, (4, 4, "date"), text="Zadeh, L. 1965")
+    lost = prodigy_task(words, (4, 4, "date"), text="Frege, G. 1879")
+    outside = json.loads(json.dumps(lost))
+    outside["spans"][0]["token_end"] = 5
+    del lost["spans"][0]["token_end"]
+    # Offsets need no mending, whatever others of the file do.
+    for more in ({}, {"ends": "inclusive"}):
+        found = read(tmp_path, json_lines([good, other, lost, outside]), **more)
+        assert labeled(found) == [[("Frege, G.", "author"), ("1879", "date")]]
+        assert [message.partition("file:")[2][:3] for message in messages(found)] == [
+            "2: ", "3: ", "4: "
+        ]  # fmt: skip
+    second, third, fourth = messages(found)
+    assert 'the token "Frege" is not where the text goes on, "Zadeh, L. 1965"' in second
+    assert 'has no "token_start" and "token_end"' in third
+    assert "is not among the 5 tokens" in fourth
+
+
+PART = {"start": 0, "end": 5, "text": "Frege"}
+
+
+def test_answers_about_a_region_are_no_spans(tmp_path):
+    values = [
+        {**PART, "labels": ["author"]},
+        {**PART, "choices": ["sure"]},
+        {**PART, "taxonomy": [["person"]]},
+        {**PART, "text": ["a note"]},
+    ]
+    found = read(tmp_path, json.dumps([task((values, {}))]))
+    assert not found.faults and labeled(found) == [[("Frege", "author")]]
+
+
+def test_the_text_is_where_regions_fit(tmp_path):
+    data = {"url": "http://a", "about": "Frege 1879", "year": "1879"}
+    tasks = [task(([{**PART, "labels": ["author"]}], {}), **data)]
+    tasks += [task(([{**PART, "end": 4, "labels": ["author"]}], {}), **data)]
+    found = read(tmp_path, json.dumps(tasks))
+    assert labeled(found) == [[("Frege", "author")]]
+    (message,) = messages(found)  # a list on one line: its number says more
+    assert ':1: object 2: expected one text in data, found "url", "about"' in message
+
+
+def test_faults_in_a_list_on_one_line(tmp_path):
+    tasks = [task(([{"start": s, "end": 9, "labels": ["a"]}], {})) for s in (0, 99)]
+    assert (
+        ":1: object 2: the span [99, 9"
+        in messages(read(tmp_path, json.dumps(tasks)))[0]
+    )
+    indented = json.dumps(tasks, indent=0)
+    assert "object" not in messages(read(tmp_path, indented))[0]
+
+
+PAGE = (
+    "<html><head><title>😀 seen by nobody</title><style>p {}</style></head><body>"
+    "<div><p>Frege &amp; co<br>Halle</p><p>1879</p></div>a<b>b</b></body></html>"
+)
+
+
+def page_region(start, end, label, text):
+    where = {"start": "/p[1]/text()[1]", "startOffset": 0, "text": text}
+    offsets = {"globalOffsets": {"start": start, "end": end}}
+    return {**where, **offsets, "hypertextlabels": [label]}
+
+
+def test_regions_of_pages(tmp_path):
+    """Hidden text and <br> count, as in a browser; ends of paragraphs do not."""
+    n = len("xx seen by nobody" + "p {}")
+    values = [
+        page_region(n, n + 10, "author", "Frege & co"),
+        page_region(n + 11, n + 16, "place", "Halle"),
+        page_region(n + 16, n + 20, "date", "1879"),
+        page_region(n + 20, n + 22, "x", "ab"),
+    ]
+    found = read(tmp_path, json.dumps([task((values, {}), text=PAGE)]))
+    assert not found.faults
+    assert found.texts[0].text == "Frege & co\nHalle\n1879\nab"
+    expected = [("Frege & co", "author"), ("Halle", "place"), ("1879", "date")]
+    assert labeled(found) == [[*expected, ("ab", "x")]]
+    minimal = {"text": PAGE, "label": values, "annotator": 1}
+    assert labeled(read(tmp_path, json.dumps([minimal]))) == labeled(found)
+    empty = read(tmp_path, json.dumps([task(([], {}), text=PAGE)]))
+    assert [x.text for x in empty.texts] == [found.texts[0].text]
+
+
+@pytest.mark.parametrize(
+    "start, text, said",
+    [
+        (21, "Gödel", 'the file says "Gödel"; correct the offsets'),
+        (999, "Frege", "is not inside the 43 characters of the page"),
+        (None, "Frege", 'no "globalOffsets" into its text'),
+    ],
+)
+def test_regions_that_do_not_fit_a_page(tmp_path, start, text, said):
+    value = page_region(start, start and start + 5, "author", text)
+    (message,) = messages(read(tmp_path, json.dumps([task(([value], {}), text=PAGE)])))
+    assert said in message
+
+
+def test_a_first_column_that_counts(tmp_path):
+    """As in GermEval 2014; one line has a tab too many."""
+    rows = "#\thttp://a\t[2009]\n1\tAda\tB-PER\tO\n2\tmet\tO\tO\t\n"
+    found = read(tmp_path, rows)
+    assert not found.faults and found.texts[0].tokens == ("Ada", "met")
+    said = "column(s); tokens are in column 2, tags in 4: see --columns"
+    assert found.skipped == {said: 2} and labeled(found) == [[]]
+    for columns in ((2, 3), (2, -2)):
+        found = read(tmp_path, rows, settings=Settings(columns=columns))
+        assert labeled(found) == [[("Ada", "PER")]] and not found.skipped
+
+
+def test_columns_of_onto_notes(tmp_path):
+    """Rows have as many columns more as their sentence has verbs."""
+    text = onto_notes(REFERENCES).replace("-\n", "* -\n", 2)
+    found = read(tmp_path, text, settings=Settings(columns=(4, 11)))
+    assert not found.faults and found.formats == {"columns": 1}
+    assert [spans(x) for x in found.texts] == [spans_of(x) for x in REFERENCES]
+
+
+@pytest.mark.parametrize(
+    "tags, said",
+    [
+        (("(a*", "(b*", "*)"), "has B-b; expected I-a or the last of a"),
+        (("*", "*)", "*"), "has L-; expected B- before it"),
+        (("(a)", "(b*", "*"), 'ends within "b"'),
+    ],
+)
+def test_brackets_that_do_not_fit(tmp_path, tags, said):
+    rows = "".join(f"word {tag}\n" for tag in tags)
+    found = read(tmp_path, rows, settings=Settings(columns=(1, 2)))
+    assert said in messages(found)[0]
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [("token=1,tag=4", (1, 4)), ("token=2, tag=-1", (2, -1)), ("token=0,tag=3", None),
+     ("1,4", None), ("token=1", None), ("token=1,tag=1", None), ("", None)],
+)  # fmt: skip
+def test_names_of_columns(text, expected):
+    if expected:
+        assert read_columns(text) == expected
+        return
+    with pytest.raises(ValueError, match="HS210.*from 1, such as 'token=1,tag=4'"):
+        read_columns(text)
+
+
+def test_a_column_that_is_not_there(tmp_path):
+    found = read(tmp_path, "Ada B-PER\n", settings=Settings(columns=(1, 3)))
+    assert 'expected a token and a tag, found "Ada B-PER"' in messages(found)[0]
+
+
+def test_entities_of_other_programs(tmp_path):
+    """Objects with `start` under `entities`; the first texts have none."""
+    lines = '{"text": "x", "entities": []}\n' * 60
+    lines += '{"text": "Frege", "entities": [{"start": 0, "end": 5, "label": "a"}]}\n'
+    lines += '{"text": "Zadeh"}\n{"text": "Ada", "entities": [[0, 3]]}\n'
+    found = read(tmp_path, lines)
+    assert found.formats == {"spacy": 1} and labeled(found)[60] == [("Frege", "a")]
+    assert [":62: expected [text" in messages(found)[0]] == [True]
+    assert ":63: expected [start, end, label]" in messages(found)[1]
+
+
+def test_one_span_within_a_word_is_no_pattern(tmp_path):
+    lines = '{"text": "Frege 1879", "label": [[0, 4, "author"]]}\n'
+    found = read(tmp_path, lines)
+    assert not found.faults and labeled(found) == [[("Freg", "author")]]
