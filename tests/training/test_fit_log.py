@@ -5,9 +5,9 @@ import sys
 
 import numpy as np
 import pytest
-from spacy.cli._util import app
 from typer.testing import CliRunner
 
+from spacy_hosemi.cli import hosemi_cli
 from spacy_hosemi.training import course
 from spacy_hosemi.training.averaged import make_averaged
 from spacy_hosemi.training.fit_log import iterations_left, read_log
@@ -197,7 +197,7 @@ def test_the_settings_of_a_config(tmp_path):
 
 
 def draw(*args, code=0):
-    result = CliRunner().invoke(app, ["hosemi", "plot-fit", *map(str, args)])
+    result = CliRunner().invoke(hosemi_cli, ["plot-fit", *map(str, args)])
     assert result.exit_code == code, result.output
     return " ".join(result.output.split())
 
