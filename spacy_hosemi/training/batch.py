@@ -43,6 +43,10 @@ from .progress import watched
 
 Floats = NDArray[np.float64]
 
+# Tokens whose scores are in memory at the same time, in all roles and labels. Calls of
+# so many tokens cost no time beside what they compute.
+_CHUNK = 20_000
+
 
 class Trained(Protocol):
     """Weights as one vector."""
@@ -106,6 +110,7 @@ class Batch:
         self._golds = golds
         self._sizes = [len(doc) for doc in docs]
         self._borders = [0, *np.cumsum(self._sizes).tolist()]
+        self._chunks = _chunks_of(self._sizes)
         shown = watched(docs, "Reading features")
         state = weights.state
         by_doc = [read_docs(state, [doc], is_train=True) for doc in shown]
@@ -192,33 +197,60 @@ class Batch:
             Documents are summed in their order, so the result is always the same.
         """
         state = self.weights.state
-        shape = sum(self._sizes), len(state.tail)
-        scores = {role: np.zeros(shape) for role in self._rows}
-        for role, rows in self._rows.items():
-            add_scores(state, rows, scores[role])
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
         total = 0.0
-        at = 0
         vector, d_matrix = empty_gradient(state)
-        for size, gold, segments, places in zip(
-            self._sizes, self._golds, self._segments, self._places
-        ):
-            piece = {role: s[at : at + size] for role, s in scores.items()}
+        for begin, end in self._chunks:
+            losses = self._add_gradient(begin, end, d_matrix, pattern, length)
+            for loss in losses:  # one by one: the sum is rounded at each document
+                total += loss
+        write_dense_gradient(state, vector, pattern, length)
+        return total, vector
+
+    def _add_gradient(
+        self, begin: int, end: int, d_matrix: Floats, pattern: Floats, length: Floats
+    ) -> list[float]:
+        """Add the gradients of documents `begin` to `end` - 1. RETURNS (List[float]):
+        The loss of each."""
+        state, at = self.weights.state, self._borders[begin]
+        tokens = slice(at, self._borders[end] + 1)
+        rows_of = {
+            role: rows._replace(first=rows.first[tokens])
+            for role, rows in self._rows.items()
+        }
+        shape = self._borders[end] - at, len(state.tail)
+        scores = {role: np.zeros(shape) for role in rows_of}
+        for role, rows in rows_of.items():
+            add_scores(state, rows, scores[role])
+        losses = []
+        for k in range(begin, end):
+            here = slice(self._borders[k] - at, self._borders[k + 1] - at)
+            piece = {role: s[here] for role, s in scores.items()}
+            segments, places = self._segments[k], self._places[k]
             potentials = join_scores(state, piece, segments, places)
-            loss, gradient = self.objective(self._automaton, potentials, gold)
-            total += loss
+            loss, gradient = self.objective(self._automaton, potentials, self._golds[k])
+            losses.append(loss)
             for role in piece:  # the scores have been read: their place is free
                 piece[role][:] = role_gradient(gradient, role)
             pattern += gradient.pattern
             length += gradient.length
             add_cell_gradient(state, segments, gradient.cells, d_matrix)
             add_entry_gradient(state, places, gradient.entries, d_matrix)
-            at += size
-        for role, rows in self._rows.items():
+        for role, rows in rows_of.items():
             add_gradient(state, rows, scores[role], d_matrix)
-        write_dense_gradient(state, vector, pattern, length)
-        return total, vector
+        return losses
+
+
+def _chunks_of(sizes: Sequence[int]) -> list[tuple[int, int]]:
+    """Documents begin to end - 1 that have _CHUNK tokens together, or are one."""
+    chunks, begin, n_tokens = [], 0, 0
+    for k, size in enumerate(sizes):
+        if n_tokens + size > _CHUNK and k > begin:
+            chunks.append((begin, k))
+            begin, n_tokens = k, 0
+        n_tokens += size
+    return [*chunks, (begin, len(sizes))]
 
 
 def check_finite(batch: Trainable, value: float, steps: int) -> None:

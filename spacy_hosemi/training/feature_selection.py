@@ -43,6 +43,10 @@ RAISE = 2
 # Duplicates are removed whenever this many pairs have been collected.
 _BUFFER = 8_000_000
 
+# Counts of documents are summed by feature when they are more than this, and more than
+# the features.
+_N_NEW = 2_000_000
+
 
 def select_features(
     extractor: Extractor,
@@ -151,7 +155,7 @@ def count_features(
         tokens with each (for a bag: of documents), and of documents.
     """
     bags = extractor.bags
-    by_doc = [np.zeros((2, 0), np.uint64)]
+    counted = FeatureCounts()
     for doc in watched(docs, "Counting features"):
         reading = extractor.read([doc], is_train=True)
         for role, parts in (of_roles or {}).items():
@@ -164,15 +168,51 @@ def count_features(
             of_tokens.append(of_role.ravel())
         of_functions = [listed.keys for listed in reading.listed]
         keys = np.concatenate([*of_tokens, *of_functions, reading.segments.keys])
-        distinct, counts = np.unique(keys[keys != 0], return_counts=True)
-        by_doc.append(np.stack([distinct, counts.astype(np.uint64)]))
-    together = np.concatenate(by_doc, axis=1)
-    keys, inverse, in_docs = np.unique(
-        together[0], return_inverse=True, return_counts=True
-    )
-    in_tokens = np.zeros(len(keys), np.int64)
-    np.add.at(in_tokens, inverse.reshape(-1), together[1].astype(np.int64))
-    return keys, in_tokens, in_docs.astype(np.int64)
+        counted.add(*np.unique(keys[keys != 0], return_counts=True))
+    return counted.all()
+
+
+class FeatureCounts:
+    """Counts of the features of some documents, of which few are in memory twice."""
+
+    def __init__(self) -> None:
+        self._keys = np.zeros(0, np.uint64)
+        self._in_tokens = self._in_docs = np.zeros(0, np.int64)
+        self._new: list[tuple[Keys, Counts]] = []
+        self._n_new = 0
+
+    def add(self, keys: Keys, counts: Counts) -> None:
+        """Add one document.
+
+        keys (uint64 [K]): Distinct.
+        counts (int64 [K]): In how many of its tokens each is.
+        """
+        self._new.append((keys, counts.astype(np.int32)))
+        self._n_new += len(keys)
+        # Then the time for all documents together grows as the number of features does.
+        if self._n_new > max(_N_NEW, len(self._keys)):
+            self._merge()
+
+    def all(self) -> tuple[Keys, Counts, Counts]:
+        """RETURNS (Tuple[uint64 [R], int64 [R], int64 [R]]): See `count_features`."""
+        self._merge()
+        return self._keys, self._in_tokens, self._in_docs
+
+    def _merge(self) -> None:
+        if not self._n_new:
+            return
+        keys = np.concatenate([self._keys, *(x for x, _ in self._new)])
+        counts = np.concatenate([self._in_tokens, *(x for _, x in self._new)])
+        self._new, self._n_new, n_old = [], 0, len(self._keys)
+        order = np.argsort(keys, kind="stable")
+        keys = keys[order]
+        is_first = np.append(True, keys[1:] != keys[:-1])
+        first = np.flatnonzero(is_first)
+        self._keys = keys[first]
+        del keys
+        self._in_tokens = np.add.reduceat(counts[order], first)
+        counts[:n_old], counts[n_old:] = self._in_docs, 1
+        self._in_docs = np.add.reduceat(counts[order], first)
 
 
 def mine_pairs(
