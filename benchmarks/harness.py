@@ -85,8 +85,8 @@ SHARED: dict[str, dict[str, Any]] = {
     "data": dict(type=existing, metavar="DATA", help="has {train,dev,test}.jsonl"),
     "--config": dict(
         type=existing,
-        default=ROOT / "configs" / "batch.cfg",
-        help="of hosemi, for `spacy train` (default: %(default)s)",
+        default=ROOT / "spacy_hosemi" / "configs" / "base.cfg",
+        help="of hosemi, for `spacy train` (default: what `hosemi init` writes)",
     ),
     "--overrides": dict(
         type=override,

@@ -176,7 +176,7 @@ def main() -> int:
     add(
         "--reference",
         type=harness.existing,
-        default=harness.ROOT / "configs" / "batch.cfg",
+        default=harness.ROOT / "spacy_hosemi" / "configs" / "base.cfg",
         metavar="CONFIG",
         help="config of hosemi-sparse, without a tok2vec (default: %(default)s)",
     )

@@ -6,7 +6,7 @@
 Every step is a command that works on data of your own too:
 
 1. `python -m spacy hosemi convert` turns train, dev and test into spaCy's format;
-2. `python -m spacy train configs/batch.cfg` trains;
+2. `python -m spacy hosemi init` writes a config, and `python -m spacy train` trains;
 3. `python -m spacy benchmark accuracy` prints the scores on test, whose publications
    are not in train (nor are four of its citation styles);
 4. references to other publications, typed below, are cut into fields, each with the
@@ -30,7 +30,6 @@ from spacy_hosemi.formats import read_docs, write_docs
 from spacy_hosemi.formats.tokenizers import blank_pipeline
 
 HERE = Path(os.path.relpath(Path(__file__).resolve().parent))
-CONFIG = Path(os.path.relpath(HERE.parent / "configs" / "batch.cfg"))
 WIDTH = 88
 
 # None of these publications is in the corpus.
@@ -68,7 +67,9 @@ def train(folder: Path) -> Path:
     RETURNS (Path): The model.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    nlp, paths = blank_pipeline(CONFIG), {}
+    config = folder / "fields.cfg"
+    run("hosemi", "init", config, "--overwrite")
+    nlp, paths = blank_pipeline(config), {}
     for split in ("train", "dev", "test"):
         paths[split] = folder / f"{split}.spacy"
         docs = read_docs(HERE / f"{split}.jsonl", nlp)
@@ -77,7 +78,7 @@ def train(folder: Path) -> Path:
     # Batch training ends where it ends: there is no better step to go back to.
     model = folder / "model-last"
     data = ("--paths.train", paths["train"], "--paths.dev", paths["dev"])
-    run("train", CONFIG, *data, "--output", folder)
+    run("train", config, *data, "--output", folder)
     run("benchmark", "accuracy", model, paths["test"])
     return model
 
@@ -103,8 +104,8 @@ def cpu_seconds() -> float:
 def main() -> int:
     """Train, evaluate, show."""
     parser = argparse.ArgumentParser(
-        description="Train on the small corpus with configs/batch.cfg, print the "
-        "scores on its test part, and label references that are in no part of it.",
+        description="Train on the small corpus, print the scores on its test part, "
+        "and label references that are in no part of it.",
         epilog="Example: python corpus/demo.py --output model",
     )
     parser.add_argument(

@@ -17,6 +17,8 @@ from spacy.tokens import DocBin
 from spacy_hosemi.formats import read_docs
 
 ROOT = Path(__file__).parent.parent
+# What `hosemi init` writes, without its head.
+BASE_CONFIG = ROOT / "spacy_hosemi" / "configs" / "base.cfg"
 
 # An English pipeline takes 60 ms to make, 50 of them for the 1,300 exceptions of its
 # tokenizer, which few tests need: see `tokenizer_exceptions`.

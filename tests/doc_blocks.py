@@ -7,7 +7,7 @@ numbers may differ by one in the last digit shown. A comment before a block chan
 it is treated:
 
     <!-- file: NAME -->       it is written to a file of this name instead
-    <!-- base: CONFIG -->     an ini block is merged into this config, not batch.cfg
+    <!-- base: CONFIG -->     an ini block is merged into this config, not base.cfg
     <!-- not run: REASON -->  it is not run
     <!-- needs: PACKAGE -->   it is not run where this package is not installed
 """
@@ -38,7 +38,7 @@ from spacy.vocab import Vocab
 from thinc.api import Config
 from typer.testing import CliRunner
 
-from .conftest import ROOT
+from .conftest import BASE_CONFIG, ROOT
 
 KINDS = {"python", "bash", "ini", "text", "json"}
 BLOCK = re.compile(
@@ -48,7 +48,7 @@ BLOCK = re.compile(
 )
 NUMBER = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?")
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
-DEMO = "train configs/batch.cfg --paths.train train.spacy --paths.dev dev.spacy"
+DEMO = "train fields.cfg --paths.train train.spacy --paths.dev dev.spacy"
 
 
 @dataclass(frozen=True)
@@ -185,8 +185,8 @@ class Page:
         """Put it into a filled config, build the pipeline, resolve [initialize]."""
         for line in block.text.splitlines():
             assert not re.search(r"=.*\s#", line), f"a comment within {line!r}"
-        name = block.value if block.key == "base" else "configs/batch.cfg"
-        config = Config().from_str(with_sections(filled(name), block.text))
+        path = ROOT / block.value if block.key == "base" else BASE_CONFIG
+        config = Config().from_str(with_sections(filled(path), block.text))
         load_model_from_config(config, auto_fill=True)
         spacy.registry.resolve(config["initialize"], schema=ConfigSchemaInit)
         return ""
@@ -238,11 +238,11 @@ ONLINE_LIMITS = ("--training.max_steps", "20", "--training.eval_frequency", "10"
 
 
 @cache
-def filled(name: str) -> str:
+def filled(config: Path) -> str:
     """What `init fill-config` makes of a config."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "filled.cfg")
-        run_spacy(["init", "fill-config", str(ROOT / name), str(path)])
+        run_spacy(["init", "fill-config", str(config), str(path)])
         return path.read_text("utf8")
 
 

@@ -23,7 +23,7 @@ from spacy_hosemi.model.weights.vector import vector_values
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from .. import oracles
-from ..conftest import ROOT
+from ..conftest import BASE_CONFIG
 from ..helpers import (
     SMALL,
     as_problem,
@@ -735,7 +735,7 @@ def files(tmp_path):
     docs = references(MARKED)
     for part in ("train", "dev"):
         DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
-    config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
+    config = load_config(BASE_CONFIG, interpolate=False)
     config["paths"]["cities"] = None
     model = {"gazetteers": {"cities": LIST}, "features": PLAIN}
     config["components"]["hosemi"]["model"] = model

@@ -13,7 +13,7 @@ from spacy.util import load_config
 
 from spacy_hosemi.model.span_scorer import build_span_scorer, weights_of
 
-from ..conftest import ROOT
+from ..conftest import BASE_CONFIG
 from ..helpers import (
     assert_gradient,
     initialize,
@@ -293,7 +293,7 @@ def test_a_missing_file(tmp_path):
 
 def test_train_from_a_config(tmp_path, capfd):
     DocBin(docs=references(MARKED)).to_disk(tmp_path / "train.spacy")
-    config = load_config(ROOT / "configs" / "batch.cfg", interpolate=False)
+    config = load_config(BASE_CONFIG, interpolate=False)
     tables = use_tables(clusters={"attr": "ORTH"})
     config["components"]["hosemi"]["model"] = {"tables": tables, "features": PLAIN}
     block = config["initialize"]["components"]["hosemi"]
