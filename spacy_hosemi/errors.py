@@ -624,6 +624,22 @@ class Errors(metaclass=_Coded):
         "columns is {found!r}; expected the numbers of the columns with tokens and "
         "tags, from 1, such as 'token=1,tag=4'; -1 is the last column."
     )
+    HS250 = (
+        "{path} is no .spacy file that can be read ({found}); `python -m spacy "
+        "hosemi convert` makes such files."
+    )
+    HS251 = (
+        "{path} has no document that can be read: {found}. Expected annotated "
+        "documents; `python -m spacy hosemi convert` says in which formats."
+    )
+    HS252 = (
+        "no pipeline can be made of the config {path}: {found}. Expected one for "
+        "`spacy train`; `python -m spacy hosemi init` writes some."
+    )
+    HS253 = (
+        "the config {path} has the components {found}; expected one that is made by "
+        'the factory "hosemi".'
+    )
 
 
 class Warnings(metaclass=_Coded):

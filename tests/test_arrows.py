@@ -29,6 +29,7 @@ ORDER = {
         "estimator",
         "__init__",
         "configs",
+        "inspection",
         "explain",
         "cli",
     ],

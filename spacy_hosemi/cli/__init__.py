@@ -6,6 +6,7 @@ spacy.cli are imported at the top of its modules; all else is imported where it 
 
 from . import (
     calibrate,
+    check,
     convert,
     gazetteers,
     init,
@@ -19,6 +20,7 @@ from .common import hosemi_cli
 
 __all__ = [
     "calibrate",
+    "check",
     "convert",
     "gazetteers",
     "hosemi_cli",

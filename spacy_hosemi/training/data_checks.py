@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, chain, islice
+from typing import NamedTuple
 
 import numpy as np
 from spacy.language import Language
@@ -92,30 +93,53 @@ def _quoted(spans: Sequence[DocSpan]) -> str:
     return ", ".join(repr(span.text[:40]) for span in spans[:3])
 
 
-def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None:
-    """WARNS (UserWarning): HSW12 the tokens of the corpus are not those that the
-    tokenizer of the pipeline makes of its texts."""
-    n_tokens = n_other = 0
-    shown = None
+class GivenTokens(NamedTuple):
+    """Tokens that a corpus gives without a text, beside those of a tokenizer.
+
+    n_tokens, n_other (int): Tokens that were compared, and those that it does not make.
+    shown (str), made (List[str]): The first of these, and what becomes of it.
+    """
+
+    n_tokens: int = 0
+    n_other: int = 0
+    shown: str = ""
+    made: Sequence[str] = ()
+
+    @property
+    def are_many(self) -> bool:
+        """Whether so many differ that it is worth a warning."""
+        return self.n_other > max(MIN_OTHER, MAX_OTHER * self.n_tokens)
+
+
+def compare_given(examples: Iterable[Example], nlp: Language) -> GivenTokens:
+    """RETURNS (GivenTokens): Of the first N_COMPARED documents."""
+    found = GivenTokens()
     for example in islice(examples, N_COMPARED):
         words = given_tokens(example)
-        if nlp is None or words is None:
+        if words is None:
             continue
         words = [word for word in words if not word.isspace()]
         text = " ".join(words)
         made = {(x.idx, x.text) for x in nlp.make_doc(text)}
         starts = accumulate((len(word) + 1 for word in words), initial=0)
         other = [pair for pair in zip(starts, words) if pair not in made]
-        n_tokens += len(words)
-        n_other += len(other)
-        if other and shown is None:
+        n = found.n_tokens + len(words), found.n_other + len(other)
+        found = found._replace(n_tokens=n[0], n_other=n[1])
+        if other and not found.shown:
             start, shown = other[0]
             pieces = sorted(x for x in made if start <= x[0] < start + len(shown))
-            as_read = [text for _, text in pieces]
-    if shown is not None and n_other > max(MIN_OTHER, MAX_OTHER * n_tokens):
-        share = 100 * n_other / n_tokens
-        message = Warnings.HSW12.format(share=share, given=shown, made=as_read)
-        warnings.warn(message, stacklevel=3)
+            found = found._replace(shown=shown, made=[text for _, text in pieces])
+    return found
+
+
+def warn_given_tokens(examples: Iterable[Example], nlp: Language | None) -> None:
+    """WARNS (UserWarning): HSW12 the tokens of the corpus are not those that the
+    tokenizer of the pipeline makes of its texts."""
+    found = GivenTokens() if nlp is None else compare_given(examples, nlp)
+    if found.are_many:
+        share = 100 * found.n_other / found.n_tokens
+        args = {"share": share, "given": found.shown, "made": found.made}
+        warnings.warn(Warnings.HSW12.format(**args), stacklevel=3)
 
 
 def warn_unseen(

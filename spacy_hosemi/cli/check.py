@@ -1,0 +1,180 @@
+"""python -m spacy hosemi check: what a corpus says before anything is trained on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import (
+    AsJson,
+    CodePath,
+    hosemi_cli,
+    import_code,
+    print_json,
+    print_table,
+)
+from .streams import DONE, FAULTY, as_file, clean, fail
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+    from ..inspection.corpus import Part
+    from ..inspection.kinds import Fit
+    from ..inspection.report import PartReport, Report
+
+
+@hosemi_cli.command("check", no_args_is_help=True)
+def check_cli(
+    corpus: Annotated[
+        str,
+        typer.Argument(
+            metavar="CORPUS",
+            help="Documents to train on: a .spacy file, a folder of them, or what "
+            "convert reads; -: standard input.",
+        ),
+    ],
+    dev: Annotated[
+        str | None,
+        typer.Option("--dev", metavar="CORPUS", help="Documents to judge by."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            metavar="FILE",
+            help="Config to train with. Default: what init writes for such texts.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Look at a corpus before training, in seconds: labels and their order,
+    contradictions, duplicates, borders, odd texts, the config that fits.
+
+    Faults are what is wrong in the data; remarks are what you should know. Exit code: 0
+    no faults, 1 faults, 2 could not run.
+
+    \b
+    Examples:
+      python -m spacy hosemi check train.spacy --dev dev.spacy
+      python -m spacy hosemi check export.jsonl --config my.cfg --json
+    """
+    from ..inspection.pipelines import Pipelines
+    from ..inspection.report import inspect
+
+    import_code(code_path)
+    if corpus == "-" and dev == "-":
+        fail("Both corpora are standard input", "Expected a path for one of them.")
+    pipelines = Pipelines(config)
+    parts = [
+        None if path is None else _read(path, pipelines.first) for path in (corpus, dev)
+    ]
+    train = parts[0]
+    assert train is not None
+    report = inspect(train, parts[1], pipelines.choose)
+    if as_json:
+        print_json(as_dict(report))
+    else:
+        _print(report, config)
+    raise SystemExit(FAULTY if report.has_faults else DONE)
+
+
+def _read(path: str, nlp: Language) -> Part:
+    """Documents; of standard input a copy is read, whose suffix says what it is."""
+    from ..inspection.corpus import read_part
+
+    if path != "-":
+        return read_part(path, nlp)
+    copy = as_file(Path(path), ".txt")
+    with copy.open("rb") as file:
+        is_binary = file.read(1) == b"\x78"  # zlib, as DocBin writes it
+    if is_binary:
+        copy = copy.rename(copy.with_suffix(".spacy"))
+    return read_part(str(copy), nlp, path)
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): A report as JSON has it."""
+    order, profile = report.order, report.profile
+    return {
+        "train": report.train,
+        "dev": report.dev,
+        "labels": report.labels,
+        "order": None
+        if order is None
+        else {
+            "bits": order.entropy,
+            "error": order.error,
+            "order": order.order,
+            "told": order.told,
+        },
+        "profile": profile,
+        "config": report.fit,
+    }
+
+
+def _print(report: Report, config: Path | None) -> None:
+    for part in (report.train, report.dev):
+        if part is not None:
+            _print_part(part)
+    _print_labels(report)
+    if report.order is not None:
+        _print_order(report)
+    if report.fit is not None:
+        _print_fit(report.fit, config)
+
+
+def _print_part(part: PartReport) -> None:
+    from ..inspection.findings import count
+
+    print(
+        f"{clean(part.path)}: {count(part.n_documents, 'document')}, "
+        f"{count(part.n_tokens, 'token')}, {count(part.n_spans, 'span')}"
+    )
+    for title, findings in (("fault", part.faults), ("remark", part.remarks)):
+        for one in findings:
+            print(f"\n{title}: {one.text} [{one.name}]")
+            for example in one.examples:
+                print(f"    {clean(example)}")
+    if not part.findings:
+        print("nothing to remark")
+    print()
+
+
+def _print_labels(report: Report) -> None:
+    rows = [
+        (
+            clean(one.label),
+            f"{one.n:,}",
+            "-" if one.n_dev is None else f"{one.n_dev:,}",
+            f"{100 * one.share:.1f}",
+            f"{one.n_docs:,}",
+            one.median,
+            one.most_95,
+            one.most,
+            clean(" | ".join(text[:18] for text in one.examples[:2])),
+        )
+        for one in report.labels
+    ]
+    header = ("label", "spans", "dev", "%", "docs", "tokens: half", "95 %", "all")
+    print_table("Labels", (*header, "examples"), rows, "lrrrrrrrl")
+
+
+def _print_order(report: Report) -> None:
+    order = report.order
+    assert order is not None
+    rows = []
+    for k, (bits, error) in enumerate(zip(order.entropy, order.error)):
+        gain = "" if k == 0 else f"{order.entropy[k - 1] - bits:+.3f} ± {error:.3f}"
+        rows.append((k, f"{bits:.3f}", gain))
+    title = "Entropy of a label by the labels before it"
+    print_table(title, ("labels before", "bits", "gain"), rows, "rrr")
+
+
+def _print_fit(fit: Fit, config: Path | None) -> None:
+    print(f"\nThe config that fits: hosemi init --for {fit.kind}")
+    for reason in fit.reasons:
+        print(f"    {clean(reason)}")

@@ -1,0 +1,152 @@
+"""The same text with other labels: within documents, and whole documents."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+
+from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
+from spacy.tokens import Doc
+
+from .corpus import Part, in_spans, squeezed
+from .findings import Finding, count, fault, quoted, remark, share
+
+# A text has been annotated with a label for sure if that was done so often.
+LEAST = 2
+# Texts of spans that are looked for outside of spans: so long at most, and annotated so
+# often at least, and more often than not.
+MAX_WORDS, OFTEN = 8, 3
+
+Words = tuple[str, ...]
+
+
+def judge_contradictions(part: Part) -> list[Finding]:
+    """RETURNS (List[Finding]): Spans, and documents, that say something else than
+    equal ones."""
+    return [*_other_labels(part), *_left_out(part), *_other_documents(part)]
+
+
+def _other_labels(part: Part) -> Iterator[Finding]:
+    """Texts of spans with two labels, each of them twice or more."""
+    labels: dict[str, Counter[str]] = defaultdict(Counter)
+    shown: dict[str, str] = {}
+    for doc in part.docs:
+        for ent in doc.ents:
+            key = squeezed(ent.text)
+            labels[key][ent.label_] += 1
+            shown.setdefault(key, ent.text)
+    found = {
+        key: Counter({y: n for y, n in of_text.items() if n >= LEAST})
+        for key, of_text in labels.items()
+    }
+    found = {key: of_text for key, of_text in found.items() if len(of_text) > 1}
+    n = {key: x.total() - x.most_common(1)[0][1] for key, x in found.items()}
+    if not n:
+        return
+    examples = [
+        f"{quoted(shown[key])}: "
+        + ", ".join(f"{label} {times}" for label, times in found[key].most_common(4))
+        for key in sorted(n, key=lambda key: (-n[key], key))
+    ]
+    total = sum(n.values())
+    text = (
+        f"{count(len(n), 'text')} of spans have two labels or more, each at least "
+        f"{LEAST} times; {share(total, part.n_spans)} spans have a less frequent label "
+        "of their text. Only the context can tell them apart; is it meant?"
+    )
+    yield remark("other-labels", text, total, part.n_spans, examples)
+
+
+def _left_out(part: Part) -> Iterator[Finding]:
+    """Texts that are spans more often than not, and elsewhere in no span."""
+    inside: Counter[Words] = Counter()
+    for doc in part.docs:
+        for ent in doc.ents:
+            words = tuple(token.text for token in ent if not token.is_space)
+            inside[words] += 1
+    frequent = {
+        words: n
+        for words, n in inside.items()
+        if n >= OFTEN and len(words) <= MAX_WORDS and any(map(_is_word, words))
+    }
+    by_first = _by_first(frequent)
+    outside: dict[Words, list[str]] = defaultdict(list)
+    for place, doc in part:
+        for words in _outside(doc, by_first):
+            outside[words].append(place)
+    found = {x: where for x, where in outside.items() if len(where) < frequent[x]}
+    if not found:
+        return
+    total = sum(map(len, found.values()))
+    ranked = sorted(found, key=lambda x: (len(found[x]) / frequent[x], x))
+    examples = [
+        f"{quoted(' '.join(x))}: {frequent[x]} times a span, {len(found[x])} not, as "
+        f"in {found[x][0]}"
+        for x in ranked
+    ]
+    text = (
+        f"{count(total, 'time')} a text is in no span that is a span {OFTEN} times or "
+        f"more, and more often than not ({count(len(found), 'text')}): were they "
+        "forgotten?"
+    )
+    yield remark("left-out", text, total, part.n_spans, examples)
+
+
+def _is_word(text: str) -> bool:
+    """Whether a token may be a name: digits and punctuation are anything."""
+    return len(text) > 1 and text[0].isalpha()
+
+
+def _outside(doc: Doc, wanted: dict[str, list[Words]]) -> Iterator[Words]:
+    """Texts of spans that a document has where it has no span, longest first; by their
+    first word."""
+    words = [token.text for token in doc]
+    is_free = ~in_spans(doc) & (doc.to_array(ENT_IOB) != 0)  # 0: nobody knows
+    at = 0
+    while at < len(words):
+        for some in wanted.get(words[at], ()) if is_free[at] else ():
+            end = at + len(some)
+            if tuple(words[at:end]) == some and is_free[at:end].all():
+                yield some
+                at = end - 1
+                break
+        at += 1
+
+
+def _by_first(wanted: Iterable[Words]) -> dict[str, list[Words]]:
+    """Texts by their first word, longest first."""
+    found: dict[str, list[Words]] = defaultdict(list)
+    for words in sorted(wanted, key=len, reverse=True):
+        found[words[0]].append(words)
+    return found
+
+
+def _other_documents(part: Part) -> Iterator[Finding]:
+    """Documents with the same text, and other spans."""
+    seen: dict[str, tuple[str, set[tuple[int, int, str]]]] = {}
+    found = []
+    for place, doc in part:
+        spans = {(x.start_char, x.end_char, x.label_) for x in doc.ents}
+        first = seen.setdefault(doc.text, (place, spans))
+        if first[1] != spans:
+            text = _difference(doc, first[1], spans)
+            found.append(f"{first[0]} and {place}: {text}")
+    if found:
+        text = (
+            f"{share(len(found), len(part))} documents have the same text as an earlier"
+            " one, and other spans: one of the two is wrong"
+        )
+        yield fault("other-documents", text, len(found), len(part), found)
+
+
+def _difference(
+    doc: Doc, first: set[tuple[int, int, str]], second: set[tuple[int, int, str]]
+) -> str:
+    """The first span that one of two annotations lacks."""
+    start, end, label = min(first ^ second)
+    text = quoted(doc.text[start:end])
+    other = {x[:2]: x[2] for x in first}.get((start, end))
+    new = {x[:2]: x[2] for x in second}.get((start, end))
+    if other and new:
+        return f"{text} is {other} in the first, {new} in the second"
+    return f"{text} is {label} in the {'first' if other else 'second'} alone"

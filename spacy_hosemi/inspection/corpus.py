@@ -1,0 +1,153 @@
+"""Reads a training corpus as it is: .spacy files, or anything that `convert` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from ..errors import Errors
+from ..formats import make_doc, read_annotations
+from ..formats.texts import Fault
+from ..labels.alignment import read_annotations as read_labels
+from ..labels.partial import PartialLabels
+from ..text.clean import clean_word
+
+
+@dataclass
+class Part:
+    """Annotated documents: those to train on, or to judge by.
+
+    name (str): Of the files, for messages.
+    docs (List[Doc]): As they were annotated.
+    places (List[str]): Where each document stands: file and number, or file and line.
+    faults (List[Fault]): Records that cannot be read.
+    n_trimmed (int): Spans that had whitespace at their ends, which is gone.
+    """
+
+    name: str
+    docs: list[Doc]
+    places: list[str]
+    faults: list[Fault] = field(default_factory=list)
+    n_trimmed: int = 0
+
+    def __iter__(self) -> Iterator[tuple[str, Doc]]:
+        return zip(self.places, self.docs)
+
+    def rename(self, path: str, name: str) -> None:
+        """Let messages name a file otherwise."""
+        self.name, old = name, Path(path).name
+        self.places = [name + place.removeprefix(old) for place in self.places]
+        self.faults = [replace(one, path=name) for one in self.faults]
+
+    def __len__(self) -> int:
+        return len(self.docs)
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """Tokens, without whitespace."""
+        return sum(int((doc.to_array(IS_SPACE) == 0).sum()) for doc in self.docs)
+
+    @cached_property
+    def n_spans(self) -> int:
+        """Entities of all documents."""
+        return sum(len(doc.ents) for doc in self.docs)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """Of each document the letters and digits of its clean words, in lower case:
+        equal ones are the same text."""
+        return [squeezed(doc.text) for doc in self.docs]
+
+
+def squeezed(text: str) -> str:
+    """RETURNS (str): A text without what does not tell two texts apart: case, spaces,
+    punctuation, invisible characters and forms of letters. A text of nothing else stays
+    as it is."""
+    words = "".join(clean_word(word) for word in text.split()).casefold()
+    return "".join(c for c in words if c.isalnum()) or words
+
+
+def read_part(path: str, nlp: Language, name: str | None = None) -> Part:
+    """Read annotated documents.
+
+    path (str): A .spacy file, a folder of them, or a file or folder of annotated texts
+        in a format that `read_annotations` knows; "-" for texts on standard input.
+    nlp (Language): Its tokenizer cuts texts; its vocabulary takes documents.
+    name (Optional[str]): What messages call a single file, if not by its path.
+    RETURNS (Part): What could be read, and what is wrong with the rest.
+    RAISES (ValueError): HS250 no .spacy file; HS251 no document; HS160, HS161, HS165
+        texts that no reader knows.
+    """
+    files = _binary_files(path)
+    part = _read_binary(files, nlp) if files else _read_texts(path, nlp)
+    part.name = path
+    if name is not None:  # of a copy, which goes
+        part.rename(path, name)
+    if not part.docs:
+        found = str(part.faults[0]) if part.faults else "it is empty"
+        raise ValueError(Errors.HS251.format(path=part.name, found=found))
+    return part
+
+
+def _binary_files(path: str) -> list[Path]:
+    """The .spacy files that a path means, if any."""
+    where = Path(path)
+    if where.is_dir():
+        return sorted(where.rglob("*.spacy"))
+    return [where] if where.suffix == ".spacy" and where.is_file() else []
+
+
+def _read_binary(files: Sequence[Path], nlp: Language) -> Part:
+    part = Part("", [], [])
+    for file in files:
+        try:
+            docs = [*DocBin().from_disk(file).get_docs(nlp.vocab)]
+        except Exception as e:  # of msgpack, zlib, numpy or spaCy
+            found = f"{type(e).__name__}: {e}"[:120]
+            raise ValueError(Errors.HS250.format(path=file, found=found)) from None
+        part.docs += docs
+        part.places += [f"{file.name}#{k}" for k in range(1, len(docs) + 1)]
+    return part
+
+
+def _read_texts(path: str, nlp: Language) -> Part:
+    found = read_annotations(path)
+    docs = [make_doc(text, nlp).doc for text in found.texts]
+    places = [f"{Path(text.path).name}:{text.line}" for text in found.texts]
+    return Part("", docs, places, found.faults, found.n_trimmed)
+
+
+def as_examples(docs: Sequence[Doc], nlp: Language) -> list[Example]:
+    """RETURNS (List[Example]): As `spacy train` makes them of the documents of a file:
+    texts are tokenized anew, given tokens stay."""
+    made = []
+    for doc in docs:
+        for ent in doc.ents:  # of another vocabulary, perhaps
+            nlp.vocab.strings.add(ent.label_)
+        if doc.has_unknown_spaces:
+            predicted = Doc(nlp.vocab, words=[token.text for token in doc])
+        else:
+            predicted = nlp.make_doc(doc.text)
+        made.append(Example(predicted, doc))
+    return made
+
+
+def labels_in(examples: Sequence[Example]) -> list[PartialLabels]:
+    """RETURNS (List[PartialLabels]): The gold of each example on its own tokens."""
+    return read_labels(examples)
+
+
+def in_spans(doc: Doc) -> np.ndarray:
+    """RETURNS (bool [n]): Whether each token is in an entity."""
+    found = np.zeros(len(doc), bool)
+    for ent in doc.ents:
+        found[ent.start : ent.end] = True
+    return found

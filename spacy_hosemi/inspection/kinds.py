@@ -1,0 +1,116 @@
+"""Which of the configs of `hosemi init` fits a corpus, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .label_counts import LabelCount
+from .label_order import LabelOrder
+from .profile import Profile
+
+# Letters of scripts without spaces, from which share on tokens are characters.
+UNSPACED = 0.3
+# Fields cover so many of the tokens; names in running text so few.
+DENSE, SPARSE = 0.5, 0.25
+# Requests: short, with many labels of which each has few.
+SHORT, MANY_LABELS, FEW_OF_LABELS, NOT_DENSE = 20, 10, 0.1, 0.75
+# Labels before tell nothing worth a pattern below this share of the entropy.
+LEAST_TOLD = 0.1
+
+# Words of labels that belong to a kind of text. A kind needs labels of three of them.
+LABEL_WORDS = {
+    "references": "author title journal booktitle container date year volume pages page"
+    " publisher editor issue doi conference publication note tech institution bibl",
+    "affiliations": "department laboratory institution settlement country region labs"
+    " orgname postcode university address postbox addrline",
+    "addresses": "street streetname addressnumber housenumber road city placename unit"
+    " statename postcode zipcode zip suburb occupancy house state",
+}
+N_WORDS = 3
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The config that fits.
+
+    kind (str): For `hosemi init --for`.
+    max_order (int): What the order of labels asks for.
+    reasons (List[str]): Why, a sentence each.
+    """
+
+    kind: str
+    max_order: int
+    reasons: list[str]
+
+
+def choose_kind(
+    labels: Iterable[LabelCount], profile: Profile, order: LabelOrder | None
+) -> Fit:
+    """RETURNS (Fit): The config that fits what was measured."""
+    names = [one.label for one in labels if one.n]
+    kind, why = _kind(names, profile)
+    max_order, reason = _max_order(names, order)
+    return Fit(kind, max_order, [*why, reason])
+
+
+def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
+    dense = f"{100 * profile.density:.0f} % of tokens are in spans"
+    if profile.unspaced >= UNSPACED:
+        share = 100 * profile.unspaced
+        which = "of scripts without spaces between words"
+        return "characters", [f"{share:.0f} % of letters are {which}"]
+    if profile.density >= DENSE:
+        found = {kind: _matching(labels, kind) for kind in LABEL_WORDS}
+        kind = max(found, key=lambda kind: len(found[kind]))
+        if len(found[kind]) >= N_WORDS:
+            shown = ", ".join(found[kind][:4])
+            return kind, [dense, f"labels such as {shown}"]
+    if SPARSE <= profile.density < NOT_DENSE and _are_requests(labels, profile):
+        share = 100 * profile.labels_per_document
+        few = f"documents are short, and have {share:.0f} % of the labels each"
+        return "requests", [dense, few]
+    if profile.density >= DENSE:
+        return "fields", [dense]
+    why = [dense, f"{profile.spans_per_document:.1f} spans for each document"]
+    if profile.several_sentences > 0.1:
+        share = 100 * profile.several_sentences
+        why.append(f"{share:.0f} % of documents have several sentences")
+    return "names", why
+
+
+def _are_requests(labels: list[str], profile: Profile) -> bool:
+    return (
+        profile.median_tokens <= SHORT
+        and len(labels) >= MANY_LABELS
+        and profile.labels_per_document <= FEW_OF_LABELS
+    )
+
+
+def _matching(labels: list[str], kind: str) -> list[str]:
+    """One label for each of the words of a kind that occur in labels."""
+    wanted = {*LABEL_WORDS[kind].split()}
+    found: dict[str, str] = {}
+    for label in labels:
+        parts = re.sub(r"([a-z])([A-Z])", r"\1 \2", label)
+        words = [*re.findall(r"[a-z]+", parts.lower()), label.lower()]
+        for word in words:
+            if word in wanted:
+                found.setdefault(word, label)
+    return [*dict.fromkeys(found.values())]
+
+
+def _max_order(labels: list[str], order: LabelOrder | None) -> tuple[int, str]:
+    if order is None:
+        return 1, "there are too few documents to see how much labels before tell"
+    if len(labels) == 1:
+        return 1, "max_order 1: there is one label"
+    told = f"take {100 * order.told:.0f} % of the entropy of a label"
+    if order.told < LEAST_TOLD:
+        return 1, f"max_order = 1: the labels before {told}, too little for patterns"
+    best = max(order.order, 1)
+    if best == 1:
+        return 1, f"max_order = 1: the label before {told.replace('take', 'takes')}"
+    before = f"the last {best} labels (O for gaps between spans among them)"
+    return best, f"max_order = {best}: {before} {told}"

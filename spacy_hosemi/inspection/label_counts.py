@@ -1,0 +1,132 @@
+"""Spans by label: how many, how long, in which part."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from .corpus import Part
+from .findings import Finding, count, fault, listed, quoted, remark
+
+# A label with fewer spans is rarely learnt.
+RARE = 10
+# Fewer documents tell little of how good a model is.
+FEW_DOCUMENTS = 100
+N_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """The spans with one label.
+
+    label (str): The label.
+    n (int), n_dev (Optional[int]): Spans to train on, and in dev, if there is one.
+    share (float): Of all spans to train on.
+    n_docs (int): Documents with one, to train on.
+    median, most_95, most (int): Tokens of a span: half have at most so many, 95 %, all.
+    examples (List[str]): The most frequent texts.
+    """
+
+    label: str
+    n: int
+    n_dev: int | None
+    share: float
+    n_docs: int
+    median: int
+    most_95: int
+    most: int
+    examples: list[str]
+
+
+def count_labels(train: Part, dev: Part | None) -> list[LabelCount]:
+    """RETURNS (List[LabelCount]): Most frequent first; labels of dev alone, too."""
+    lengths: dict[str, list[int]] = defaultdict(list)
+    texts: dict[str, Counter[str]] = defaultdict(Counter)
+    n_docs: Counter[str] = Counter()
+    for doc in train.docs:
+        for ent in doc.ents:
+            lengths[ent.label_].append(len(ent))
+            texts[ent.label_][ent.text] += 1
+        n_docs.update({ent.label_ for ent in doc.ents})
+    of_dev = [] if dev is None else dev.docs
+    in_dev = Counter(ent.label_ for doc in of_dev for ent in doc.ents)
+    for label in in_dev:
+        lengths.setdefault(label, [])
+    found = []
+    for label, of_label in lengths.items():
+        sizes = np.array(of_label or [0])
+        half, most_95 = np.quantile(sizes, (0.5, 0.95), method="higher").tolist()
+        found.append(
+            LabelCount(
+                label=label,
+                n=len(of_label),
+                n_dev=None if dev is None else in_dev[label],
+                share=len(of_label) / max(train.n_spans, 1),
+                n_docs=n_docs[label],
+                median=half,
+                most_95=most_95,
+                most=int(sizes.max()),
+                examples=[text for text, _ in texts[label].most_common(N_SHOWN)],
+            )
+        )
+    return sorted(found, key=lambda one: (-one.n, one.label))
+
+
+def judge_labels(
+    train: Part, dev: Part | None, labels: list[LabelCount]
+) -> list[Finding]:
+    """RETURNS (List[Finding]): What is odd about the labels of a corpus."""
+    found: list[Finding] = []
+    if not train.n_spans:
+        text = "no document has a span: there is nothing to learn"
+        if any(len(group) for doc in train.docs for group in doc.spans.values()):
+            text += "; the annotation is in doc.spans, and training reads doc.ents"
+        return [fault("no-spans", text, len(train), len(train))]
+    if len(train) < FEW_DOCUMENTS:
+        text = (
+            f"{count(len(train), 'document')} to train on: scores will differ much "
+            "from one choice of documents to the next"
+        )
+        found.append(remark("few-documents", text, len(train), len(train)))
+    known = [one.label for one in labels if one.n]
+    if len(known) == 1:
+        text = f"there is one label, {known[0]}: only its spans and what is between"
+        found.append(remark("one-label", text + " them is learnt", 1, 1))
+    found += _compare_parts(labels, dev)
+    rare = [f"{one.label} ({one.n})" for one in labels if 0 < one.n < RARE]
+    if rare:
+        text = f"labels with fewer than {RARE} spans are hardly learnt: {listed(rare)}"
+        found.append(remark("rare-labels", text, len(rare), len(known)))
+    found += _alike(known)
+    return found
+
+
+def _compare_parts(labels: list[LabelCount], dev: Part | None) -> list[Finding]:
+    if dev is None:
+        return []
+    found = []
+    new = [f"{one.label} ({one.n_dev})" for one in labels if one.n_dev and not one.n]
+    if new:
+        text = f"labels of dev that train lacks count as missed: {listed(new)}"
+        found.append(fault("labels-of-dev-only", text, len(new), len(labels)))
+    absent = [f"{one.label} ({one.n})" for one in labels if one.n and not one.n_dev]
+    if absent:
+        text = f"labels that dev lacks have no score: {listed(absent)}"
+        args = text, len(absent), len(labels)
+        found.append(remark("labels-of-train-only", *args))
+    return found
+
+
+def _alike(labels: list[str]) -> list[Finding]:
+    """Labels that may be one: they differ in case or punctuation alone."""
+    by_key: dict[str, list[str]] = defaultdict(list)
+    for label in labels:
+        by_key[re.sub(r"[\W_]+", "", label).casefold() or label].append(label)
+    alike = [" and ".join(map(quoted, some)) for some in by_key.values() if some[1:]]
+    if not alike:
+        return []
+    text = f"labels differ in case or punctuation alone: {listed(alike)}"
+    return [fault("labels-alike", text, len(alike), len(labels))]

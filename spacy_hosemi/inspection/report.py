@@ -1,0 +1,124 @@
+"""All that can be said of a training corpus before training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from spacy.language import Language
+
+from ..formats.texts import Fault
+from .borders import judge_borders
+from .contradictions import judge_contradictions
+from .corpus import Part, as_examples, labels_in
+from .duplicates import judge_duplicates
+from .findings import Finding, count, fault
+from .kinds import Fit, choose_kind
+from .label_counts import LabelCount, count_labels, judge_labels
+from .label_order import LabelOrder, measure_order
+from .profile import Profile, measure_profile
+from .texts import judge_texts
+from .tokens import judge_tokens
+
+
+@dataclass
+class PartReport:
+    """How large a part is, and what was found in it.
+
+    path (str), n_documents, n_tokens, n_spans (int): Tokens without whitespace.
+    findings (List[Finding]): What concerns this part; of dev no remarks that train has
+        as well.
+    """
+
+    path: str
+    n_documents: int
+    n_tokens: int
+    n_spans: int
+    findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def faults(self) -> list[Finding]:
+        """What is wrong."""
+        return [one for one in self.findings if one.is_fault]
+
+    @property
+    def remarks(self) -> list[Finding]:
+        """What is to be known."""
+        return [one for one in self.findings if not one.is_fault]
+
+
+@dataclass
+class Report:
+    """What is known of a corpus.
+
+    train (PartReport), dev (Optional[PartReport]): Each part; what concerns both is in
+        train.
+    labels (List[LabelCount]): Most frequent first.
+    order (Optional[LabelOrder]): None for too few documents with spans.
+    profile (Optional[Profile]), fit (Optional[Fit]): What texts they are; None without
+        tokens.
+    """
+
+    train: PartReport
+    dev: PartReport | None
+    labels: list[LabelCount]
+    order: LabelOrder | None
+    profile: Profile | None
+    fit: Fit | None
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether something is wrong in a part."""
+        return bool(self.train.faults or (self.dev is not None and self.dev.faults))
+
+
+def inspect(
+    train: Part, dev: Part | None, nlp_for: Callable[[Fit | None], Language]
+) -> Report:
+    """Look at a corpus.
+
+    train (Part): Documents to train on.
+    dev (Optional[Part]): Documents to judge by.
+    nlp_for (Callable): Gives the pipeline whose tokenizer will cut the texts, from the
+        config that fits (None: there is no token).
+    RETURNS (Report): What was found.
+    """
+    labels = count_labels(train, dev)
+    order = measure_order(train)
+    profile = measure_profile(train) if train.n_tokens else None
+    fit = None if profile is None else choose_kind(labels, profile, order)
+    nlp = nlp_for(fit)
+    report = Report(_of(train), None, labels, order, profile, fit)
+    report.train.findings = [
+        *_unread(train.faults),
+        *judge_labels(train, dev, labels),
+        *judge_duplicates(train, dev),
+        *_of_part(train, nlp),
+    ]
+    if dev is not None:
+        report.dev = _of(dev)
+        known = {one.name for one in report.train.findings}
+        report.dev.findings = _unread(dev.faults) + [
+            one for one in _of_part(dev, nlp) if one.is_fault or one.name not in known
+        ]
+    return report
+
+
+def _of(part: Part) -> PartReport:
+    return PartReport(part.name, len(part), part.n_tokens, part.n_spans)
+
+
+def _of_part(part: Part, nlp: Language) -> Iterable[Finding]:
+    examples = as_examples(part.docs, nlp)
+    yield from judge_tokens(examples, labels_in(examples), part.places, nlp)
+    yield from judge_contradictions(part)
+    yield from judge_borders(part)
+    yield from judge_texts(part)
+
+
+def _unread(faults: list[Fault]) -> list[Finding]:
+    if not faults:
+        return []
+    n = len(faults)
+    text = f"{count(n, 'record')} cannot be read; `convert` lists all of them"
+    return [fault("unreadable", text, n, n, [str(one) for one in faults])]

@@ -1,0 +1,136 @@
+"""What is odd about texts: encodings, invisible characters, whitespace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from unicodedata import normalize
+
+import regex
+
+from .corpus import Part
+from .findings import Finding, fault, quoted, remark, share
+
+# UTF-8 that was read as Latin-1 or Windows-1252: a lead byte and what follows it.
+_MOJIBAKE = regex.compile(
+    r"[\xc2-\xc3][\x80-\xbf]|Ã[\xa0-\xbfŒœŠšŽžŸ€-™ˆ˜ƒ]|Â[\xa0-\xbf]"
+    r"|â€[\x80-\xbf\u2018-\u203a˜™œž¢]|â\x80[\x80-\xbf]|ï¬[\x80-\x86]|ï»¿"
+)
+_ENTITY = regex.compile(r"&(?:[a-zA-Z]{2,8}|#\d{2,6}|#x[0-9a-fA-F]{2,5});")
+_CONTROL = regex.compile(r"[\p{Cc}--[\t\n\r\f\v]]", regex.V1)
+_INVISIBLE = regex.compile(
+    r"[\p{Default_Ignorable_Code_Point}\p{Cf}--[\ufe0e\ufe0f\u200c\u200d]]", regex.V1
+)
+_SPACES = regex.compile(r"[\p{Zs}\t]{2,}|[\p{Zs}--\x20]", regex.V1)
+_LINE_END = regex.compile(r"[\n\r\v\f\u2028\u2029]")
+
+
+def _searched(pattern: regex.Pattern[str]) -> Callable[[str], str | None]:
+    """Finds what a pattern matches, with what is around it."""
+
+    def search(text: str) -> str | None:
+        found = pattern.search(text)
+        return text[max(found.start() - 15, 0) : found.end() + 15] if found else None
+
+    return search
+
+
+def _decomposed(text: str) -> str | None:
+    """A text whose letters and accents could be one character each."""
+    if text.isascii() or normalize("NFC", text) == text:
+        return None
+    found = regex.search(r"\S{0,15}\p{M}\S{0,15}", text)
+    return found[0] if found else text[:30]
+
+
+def _ends(text: str) -> str | None:
+    return None if text == text.strip() else text
+
+
+OF_SPACES = ("odd-spaces", "line-breaks", "outer-spaces")
+CLEAN = "clean_text, the default, reads them without"
+# Name, whether it is a fault, what finds it, what is said of documents with it.
+CHECKS: tuple[tuple[str, bool, Callable[[str], str | None], str], ...] = (
+    (
+        "wrong-encoding",
+        True,
+        _searched(_MOJIBAKE),
+        "have letters that come of reading UTF-8 as another encoding; read the source "
+        "as UTF-8, or mend them with ftfy",
+    ),
+    (
+        "lost-characters",
+        True,
+        _searched(regex.compile("\ufffd")),
+        "have U+FFFD, which stands for a character that could not be read",
+    ),
+    (
+        "html-entities",
+        True,
+        _searched(_ENTITY),
+        "have HTML entities; html.unescape makes characters of them, before spans are "
+        "counted",
+    ),
+    (
+        "control-characters",
+        True,
+        _searched(_CONTROL),
+        "have control characters; texts to come will hardly have them",
+    ),
+    (
+        "decomposed-letters",
+        False,
+        _decomposed,
+        f"have letters and accents apart (not NFC); {CLEAN}",
+    ),
+    (
+        "invisible-characters",
+        False,
+        _searched(_INVISIBLE),
+        f"have characters that nobody sees, such as soft hyphens; {CLEAN}",
+    ),
+    (
+        "odd-spaces",
+        False,
+        _searched(_SPACES),
+        f"have double spaces, tabs or no-break spaces; {CLEAN}",
+    ),
+    (
+        "line-breaks",
+        False,
+        _searched(_LINE_END),
+        "have line breaks; do the texts to come have them, too?",
+    ),
+    (
+        "outer-spaces",
+        False,
+        _ends,
+        f"begin or end with whitespace; {CLEAN}",
+    ),
+)
+
+
+def judge_texts(part: Part) -> list[Finding]:
+    """RETURNS (List[Finding]): What is odd about the texts of documents."""
+    found = [*_empty(part)]
+    for name, is_fault, search, what in CHECKS:
+        examples, n = [], 0
+        for place, doc in part:
+            # Nobody knows the spaces between given tokens.
+            is_made = doc.has_unknown_spaces and name in OF_SPACES
+            match = None if is_made else search(doc.text)
+            if match is not None:
+                n += 1
+                examples += [f"{place}: {quoted(match)}"][: n <= 5]
+        if n:
+            make = fault if is_fault else remark
+            text = f"{share(n, len(part))} documents {what}"
+            found.append(make(name, text, n, len(part), examples))
+    return found
+
+
+def _empty(part: Part) -> list[Finding]:
+    places = [place for place, doc in part if not doc.text.strip()]
+    if not places:
+        return []
+    text = f"{share(len(places), len(part))} documents have no text"
+    return [remark("empty-documents", text, len(places), len(part), places)]

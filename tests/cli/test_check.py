@@ -1,0 +1,187 @@
+"""`hosemi check`: what it reads, prints and refuses."""
+
+import json
+import re
+import shutil
+
+import pytest
+import spacy
+from spacy.cli._util import app
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli.check import check_cli  # noqa: F401 - the command is there
+from spacy_hosemi.configs import make_config
+
+from ..conftest import ROOT
+from ..helpers import CHINESE, TRAIN, references
+
+pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+
+
+def check(*args, code=0, **kwargs):
+    result = CliRunner().invoke(app, ["hosemi", "check", *map(str, args)], **kwargs)
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def as_json(*args, code=0, **kwargs) -> dict:
+    return json.loads(check(*args, "--json", code=code, **kwargs).stdout)
+
+
+def save(path, marked=TRAIN, lang="en"):
+    DocBin(docs=references(marked, lang), store_user_data=True).to_disk(path)
+    return path
+
+
+@pytest.fixture
+def train(tmp_path):
+    return save(tmp_path / "train.spacy")
+
+
+DEV = ("[PER Ada] was in [LOC Rome].",)
+
+
+def test_tables(train, tmp_path):
+    result = check(train, "--dev", save(tmp_path / "dev.spacy", DEV))
+    out = result.stdout
+    assert "train.spacy: 5 documents, 39 tokens, 10 spans" in out
+    assert "dev.spacy: 1 document, 5 tokens, 2 spans" in out
+    assert re.search(r"^PER +6 +1 +60\.0 ", out, re.M)
+    assert "remark: 5 documents to train on" in out and "fault" not in out
+    assert "The config that fits: hosemi init --for names" in out
+    assert "\x1b" not in out
+
+
+def test_json(train):
+    found = as_json(train)
+    assert found["train"]["n_spans"] == 10 and found["dev"] is None
+    assert [x["label"] for x in found["labels"]] == ["PER", "LOC"]
+    assert found["labels"][0]["n_dev"] is None
+    assert found["config"]["kind"] == "names" and found["config"]["max_order"] == 1
+    assert {x["is_fault"] for x in found["train"]["findings"]} == {False}
+
+
+def test_faults(train):
+    out = check(train, "--dev", train, code=1).stdout
+    assert "fault: 5 of 5 (100 %) documents of dev are in train" in out
+    assert as_json(train, "--dev", train, code=1)["order"] is None
+
+
+def test_folder_of_binary_files(train, tmp_path):
+    (tmp_path / "sub").mkdir()
+    save(tmp_path / "sub" / "more.spacy", DEV)
+    found = as_json(tmp_path)
+    assert found["train"]["n_documents"] == 6
+
+
+def test_texts(tmp_path):
+    path = tmp_path / "raw.jsonl"
+    path.write_text(
+        '{"text": "Frege 1879", "spans": [[0, 5, "author"], [3, 10, "date"]]}\n'
+        '{"text": "Gödel 1931", "spans": [[0, 5, "author"], [6, 10, "date"]]}\n',
+        "utf8",
+    )
+    found = as_json(path, code=1)
+    assert found["train"]["n_documents"] == 1
+    (fault,) = (x for x in found["train"]["findings"] if x["is_fault"])
+    assert fault["name"] == "unreadable" and "raw.jsonl:1" in fault["examples"][0]
+    assert as_json(tmp_path, code=1)["train"]["n_documents"] == 1
+
+
+def test_one_document(tmp_path):
+    found = as_json(save(tmp_path / "one.spacy", TRAIN[:1]))
+    assert found["order"] is None and found["train"]["n_documents"] == 1
+
+
+@pytest.mark.parametrize("is_binary", [True, False])
+def test_standard_input(train, is_binary):
+    text = b'{"text": "Ada", "spans": [[0, 3, "PER"]]}\n'
+    found = as_json("-", input=train.read_bytes() if is_binary else text)
+    assert found["train"]["path"] == "-"
+    assert found["train"]["n_documents"] == (5 if is_binary else 1)
+    assert found["dev"] is None
+
+
+def test_standard_input_is_named(train):
+    text = 2 * b'{"text": "Ada", "spans": [[0, 3, "PER"]]}\n' + b"{}\n"
+    (fault, *_, twice) = (
+        one
+        for one in as_json("-", input=text, code=1)["train"]["findings"]
+        if one["name"] in ("unreadable", "twice-in-train")
+    )
+    assert fault["examples"][0].startswith("-:3: ")
+    assert twice["examples"] == ['2 times: "Ada" (-:1, -:2)']
+    found = as_json("-", "--dev", train, input=train.read_bytes(), code=1)
+    (fault,) = (x for x in found["train"]["findings"] if x["is_fault"])
+    assert fault["examples"][0].startswith("-#1 and train.spacy#1: ")
+
+
+def test_config(train, tmp_path):
+    config = tmp_path / "my.cfg"
+    # The tokenizer of the language does not cut "1950;59".
+    own = make_config("fields").replace(
+        "spacy_hosemi.FieldTokenizer", "spacy.Tokenizer"
+    )
+    config.write_text(own, "utf8")
+    path = tmp_path / "years.jsonl"
+    line = {"text": "in 1950;59", "spans": [[3, 7, "date"]]}
+    doc = Doc(spacy.blank("en").vocab, ["in", "1950", ";59"], [True, False, False])
+    doc.set_ents([doc.char_span(3, 7, "date")])
+    DocBin(docs=[doc]).to_disk(tmp_path / "years.spacy")
+    path.write_text(json.dumps(line), "utf8")
+    found = as_json(tmp_path / "years.spacy", "--config", config, code=1)
+    assert "inside-tokens" in {x["name"] for x in found["train"]["findings"]}
+    assert not any(
+        x["is_fault"] for x in as_json(tmp_path / "years.spacy")["train"]["findings"]
+    )
+
+
+def test_characters(tmp_path):
+    found = as_json(save(tmp_path / "zh.spacy", CHINESE, "zh"))
+    assert found["config"]["kind"] == "characters"
+
+
+def test_demo_corpus_has_no_faults():
+    args = ROOT / "corpus" / "train.jsonl", "--dev", ROOT / "corpus" / "dev.jsonl"
+    found = as_json(*args)
+    assert found["config"]["kind"] == "references"
+    assert found["config"]["max_order"] == 2
+
+
+def refused(*args, **kwargs) -> str:
+    result = check(*args, code=2, **kwargs)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    return line
+
+
+def test_refuses(train, tmp_path):
+    assert "[HS160]" in refused(tmp_path / "none.spacy")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "[HS160]" in refused(empty)
+    DocBin().to_disk(empty / "empty.spacy")
+    assert "[HS251]" in refused(empty)
+    assert "[HS251]" in refused(train, "--dev", empty / "empty.spacy")
+    (empty / "empty.spacy").write_bytes(b"no")
+    assert "[HS250]" in refused(empty / "empty.spacy")
+    shutil.copy(train, empty / "cut.spacy")
+    (empty / "cut.spacy").write_bytes(train.read_bytes()[:-20])
+    assert "[HS250]" in refused(empty / "cut.spacy")
+    (empty / "a.txt").write_text("no annotation")
+    assert "[HS165]" in refused(empty / "a.txt")
+    assert "standard input" in refused("-", "--dev", "-")
+    line = refused("-", input=b"")
+    assert "[HS251] - has no document" in line and "is empty" in line
+
+
+def test_refuses_configs(train, tmp_path):
+    config = tmp_path / "my.cfg"
+    config.write_text("[nlp]\n")
+    assert "[HS169]" in refused(train, "--config", config)
+    config.write_text('[nlp]\nlang = "en"\npipeline = ["x"]\n')
+    assert "[HS252]" in refused(train, "--config", config)
+    spacy.blank("en").config.to_disk(config)
+    assert "[HS253]" in refused(train, "--config", config)
