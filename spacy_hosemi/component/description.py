@@ -15,7 +15,8 @@ from .settings import Settings
 MOST_LABELS = 20
 
 # Colours that are seen on white and on black; everything else has those of the page.
-_GREY, _BLUE = "rgba(128,128,128,.4)", "rgba(70,130,200,.6)"
+# Both are seen on light and on dark pages; the blue has a contrast of 4 on either.
+_GREY, _BLUE = "rgba(128,128,128,.6)", "rgb(70,130,200)"
 _CELL = "padding:1px 10px 1px 0;text-align:left;border:0;background:none"
 
 

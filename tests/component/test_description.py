@@ -1,5 +1,6 @@
 """What a component shows of itself, in a line and in a notebook."""
 
+import re
 from html.parser import HTMLParser
 
 import pytest
@@ -33,6 +34,23 @@ class Reader(HTMLParser):
 
 def shown(nlp):
     return Reader(nlp.get_pipe("hosemi")._repr_html_()).texts
+
+
+def luminance(colour):
+    """Relative luminance of Web Content Accessibility Guidelines 2.1; r, g, b."""
+    parts = [x / 12.92 if x <= 0.04 else ((x + 0.055) / 1.055) ** 2.4 for x in colour]
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
+
+
+@pytest.mark.parametrize("page", [0x00, 0x11, 0x1F, 0xFF])
+def test_bars_are_seen(page):
+    """Contrast of at least 3, as for what is no text, on dark and on light pages."""
+    html = make_trained().get_pipe("hosemi")._repr_html_()
+    (bar,) = {*re.findall(r"background:rgb\((\d+),(\d+),(\d+)\)", html)}
+    low, high = sorted(
+        [luminance([int(x) / 255 for x in bar]), luminance([page / 255] * 3)]
+    )
+    assert (high + 0.05) / (low + 0.05) >= 3.0
 
 
 def test_a_component_that_knows_nothing():
