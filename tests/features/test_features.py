@@ -9,6 +9,7 @@ import pytest
 import spacy
 from hypothesis import given, settings
 
+from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features import Extractor, FeatureSet, make_features
 from spacy_hosemi.features import extractor as extract
@@ -128,6 +129,28 @@ def test_templates_are_added_to_a_preset():
     assert more.roles["start"] == default.roles["start"]
     assert more.roles["end"] == (*default.roles["end"], *parse_templates(["TAG[1]"]))
     assert not make_features("none").templates
+
+
+def test_pieces_are_added_to_a_preset():
+    before, after = make_features(), make_features(pieces=True, start=["TAG"])
+    for role in ("inside", "start", "end"):
+        assert set(before.roles[role]) < set(after.roles[role])
+    assert "SPACY[-1] & LOWER" in map(str, after.roles["end"])
+    assert str(after.roles["start"][-1]) == "TAG"
+    assert not make_features("none").roles["start"]
+    assert make_features("none", pieces=True).roles["start"]
+
+
+def test_pieces_tell_spaces_apart():
+    templates = [*map(str, make_features("none", pieces=True).roles["start"])]
+    nlp = use_field_tokenizer(spacy.blank("en"))
+    glued, spaced = (names_of(templates, nlp(x)) for x in ("a 2b", "a 2 b"))
+    assert "SPACY=1" in spaced[1] and "SPACY=1" not in glued[1]
+
+
+def test_pieces_is_true_or_false():
+    with pytest.raises(ValueError, match=r"HS033.*pieces"):
+        make_features(pieces="yes")
 
 
 def test_on_tokens():

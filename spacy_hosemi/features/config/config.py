@@ -20,7 +20,7 @@ from ..gazetteers.matches import (
 )
 from ..segment_features import SEGMENT_ATTRIBUTES, segment_attribute
 from ..tables.tables import PREFIX, VALUE, Table, reads_table
-from .feature_sets import FUZZY_LISTS, LISTS, PRESETS, TABLES, TRANSITION
+from .feature_sets import FUZZY_LISTS, LISTS, PIECES, PRESETS, TABLES, TRANSITION
 from .templates import Atom, Template, parse_templates
 
 # The roles of tokens that potentials always have.
@@ -78,6 +78,13 @@ SETTINGS = (
         "default",
         "The templates to begin with: for general text, fields of records, names in "
         'running text, or Chinese characters; "none": no templates.',
+    ),
+    Setting(
+        "pieces",
+        Flag(),
+        False,
+        "Read also the spaces around tokens, and further to both sides of borders: for "
+        "tokens that are pieces of words, as the field tokenizer makes them.",
     ),
     *(
         Setting(role, ListOf(Text()), (), f"Templates to add, which are read {where}.")
@@ -282,10 +289,11 @@ def make_features(
     all_labels: bool = True,
     functions: dict[str, Any] = {},  # noqa: B006
     function_roles: dict[str, list[str]] = {},  # noqa: B006
+    pieces: bool = False,
 ) -> FeatureSet:
     """Registered as "spacy_hosemi.features.v1" in `misc`.
 
-    preset, inside, start, .., all_labels: See SETTINGS.
+    preset, pieces, inside, start, .., all_labels: See SETTINGS.
     functions (Dict[str, Callable]): Functions of your own that list features of tokens,
         by name, see `functions`.
     function_roles (Dict[str, List[str]]): The roles in which each is read: of inside,
@@ -295,8 +303,10 @@ def make_features(
     """
     given = read_all(SETTINGS[1:], locals(), message=Errors.HS033)
     preset = read("preset", SETTINGS[0].kind, preset, Errors.HS032)
+    sets = [PRESETS[preset], PIECES if given["pieces"] else {}, given]
     texts: dict[str, Any] = {
-        role: [*PRESETS[preset].get(role, ()), *given[role]] for role in ROLES
+        role: [*chain.from_iterable(one.get(role, ()) for one in sets)]
+        for role in ROLES
     }
     return FeatureSet(
         **texts,

@@ -108,6 +108,24 @@ CHARACTER_BORDER = (
 CHARACTER_INSIDE = ("BIAS", "LOWER", "SHORT_SHAPE")
 CHARACTER_WHOLE = ("LOWER*", "SHORT_SHAPE+", "TOKENS")
 
+# Tokens are pieces of words, as FieldTokenizer makes them: whether there is a space
+# around a token, and wider windows, since three tokens show less of the text.
+PIECE_BORDER = (
+    "SPACY[-1:0]",
+    "SPACY[-1] & LOWER",
+    "SPACY & LOWER",
+    "SPACY & SHORT_SHAPE[1]",
+    "LOWER[-5:-4]",
+    "LOWER[4:5]",
+    "SHORT_SHAPE[-4:-3]",
+    "SHORT_SHAPE[3:4]",
+)
+PIECES: dict[str, tuple[str, ...]] = {
+    "inside": ("SPACY[-1:0]",),
+    "start": PIECE_BORDER,
+    "end": PIECE_BORDER,
+}
+
 PRESETS: dict[str, dict[str, tuple[str, ...]]] = {
     "default": {"inside": INSIDE, "start": BORDER, "end": BORDER},
     "fields": {
