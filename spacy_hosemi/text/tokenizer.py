@@ -82,11 +82,13 @@ def _compile(split_digits: bool) -> regex.Pattern[str]:
     return regex.compile("|".join(f"(?P<{x}>{y})" for x, y in tokens), regex.V1)
 
 
-# A space with something that extends it is a character; nothing extends a control
-# character.
+# A space with something that extends it, or is prepended to it, is a character; nothing
+# does that to a control character. U+0020 after what is prepended still is a space.
 _CONTROL = r"[\p{GCB=Control}\p{GCB=CR}\p{GCB=LF}]"
 _SPACES = regex.compile(
-    rf"((?:[{SPACE}&&{_CONTROL}]|{SPACE}(?!{_EXTENDING}))++)", regex.V1
+    rf"((?:[{SPACE}&&{_CONTROL}]"
+    rf"|(?:\x20|(?<!\p{{GCB=Prepend}}){SPACE})(?!{_EXTENDING}))++)",
+    regex.V1,
 )
 _EXTENDED = regex.compile(_EXTENDING, regex.V1)
 
