@@ -34,7 +34,7 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL = {("convert",), ("init",)}
+WITHOUT_MODEL = {("convert",), ("init",), ("plot-fit",)}
 
 
 @dataclass(frozen=True)
@@ -120,47 +120,58 @@ def test_the_answer_alone_is_on_standard_output(model, tmp_path):
     assert result.stderr == f"Saved the pipeline to {tmp_path / 'out'}\n"
 
 
+@pytest.fixture(scope="module")
+def ended(model):
+    """Exit code, standard output and standard error of commands that run side by
+    side."""
+    words = [sys.executable, "-m", "spacy", "hosemi"]
+    weights, select = [*words, "weights", model], [*words, "select", model, "-"]
+    reading, nobody = os.pipe()
+    os.close(reading)
+    full = os.open("/dev/full" if Path("/dev/full").exists() else os.devnull, 1)
+    shell = ["bash", "-c"]
+    running = {
+        name: subprocess.Popen(
+            command, stdout=stdout, stderr=subprocess.PIPE, encoding="utf8"
+        )
+        for name, command, stdout in (
+            ("bad model", [*words, "weights", "no", "--json"], subprocess.PIPE),
+            ("nobody reads", weights, nobody),
+            ("full", weights, full),
+            ("input", [*shell, '"$@" <&-', "bash", *select], subprocess.PIPE),
+            ("output", [*shell, '"$@" >&-', "bash", *weights], subprocess.PIPE),
+        )
+    }
+    found = {name: (*x.communicate(), x.returncode) for name, x in running.items()}
+    os.close(nobody)
+    os.close(full)
+    return {name: (code, out, err) for name, (out, err, code) in found.items()}
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals and file descriptors of POSIX")
 class TestProcess:
     """What only a process shows."""
 
-    def test_a_bad_model(self, tmp_path):
-        found = process("weights", tmp_path / "no", "--json", code=2)
-        assert found.stdout == "" and "Cannot load the pipeline" in found.stderr
-        assert "\x1b" not in found.stderr
+    def test_a_bad_model(self, ended):
+        code, out, err = ended["bad model"]
+        assert (code, out) == (2, "") and "Cannot load the pipeline" in err
+        assert "\x1b" not in err
 
-    def test_nobody_reads(self, model):
-        reading, writing = os.pipe()
-        os.close(reading)
-        command = [sys.executable, "-m", "spacy", "hosemi", "weights", str(model)]
-        found = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, encoding="utf8"
-        )
-        os.close(writing)
-        assert (found.returncode, found.stderr) == (141, "")
+    def test_nobody_reads(self, ended):
+        assert ended["nobody reads"] == (141, None, "")
 
-    def test_no_space_is_left(self, model):
+    def test_no_space_is_left(self, ended):
         if not Path("/dev/full").exists():
             pytest.skip("no device that is always full")
-        command = [sys.executable, "-m", "spacy", "hosemi", "weights", str(model)]
-        with open("/dev/full", "wb") as full:
-            found = subprocess.run(
-                command, stdout=full, stderr=subprocess.PIPE, encoding="utf8"
-            )
-        assert found.returncode == 2 and "No space left" in found.stderr
-        assert "Exception ignored" not in found.stderr
+        code, _, err = ended["full"]
+        assert code == 2 and "No space left" in err
+        assert "Exception ignored" not in err
 
-    @pytest.mark.parametrize("stream, said", [("<", "input"), (">", "output")])
-    def test_closed_streams(self, model, stream, said):
-        args = ["select", model, "-"] if stream == "<" else ["weights", model]
-        command = f'"$@" {stream}&-'
-        words = [sys.executable, "-m", "spacy", "hosemi", *map(str, args)]
-        found = subprocess.run(
-            ["bash", "-c", command, "bash", *words], capture_output=True, text=True
-        )
-        assert (found.returncode, found.stdout) == (2, "")
-        assert f"standard {said}. It is closed" in found.stderr
-        assert found.stderr.count("\n") == 1
+    @pytest.mark.parametrize("stream", ["input", "output"])
+    def test_closed_streams(self, ended, stream):
+        code, out, err = ended[stream]
+        assert (code, out) == (2, "")
+        assert f"standard {stream}. It is closed" in err and err.count("\n") == 1
 
 
 def test_usage(model):
