@@ -46,7 +46,8 @@ ORDER = {
     "formats": [
         {"texts", "align", "records"},
         {"sources", "lines"},
-        {"json_records", "inputs", "references"},
+        "json_records",
+        {"inputs", "references"},
         "writers",
         "readers",
         "offsets",

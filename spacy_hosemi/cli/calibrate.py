@@ -18,7 +18,6 @@ from .common import (
     check_corpus,
     check_output,
     hosemi_cli,
-    import_code,
     load_component,
     print_json,
     print_table,
@@ -141,7 +140,6 @@ def calibrate_cli(
     from ..explain.judging import read_examples
     from ..explain.pictures import ENDINGS, draw_calibration
 
-    import_code(code_path)
     wanted = {"precision": precision, "recall": recall}
     data = check_corpus(data, "CORPUS")
     given = [f"--{name}" for name, value in wanted.items() if value is not None]

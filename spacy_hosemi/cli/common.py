@@ -14,7 +14,6 @@ from .streams import (
     ESCAPED,
     CommandGroup,
     as_file,
-    check_file,
     colour,
     fail,
     reason,
@@ -56,15 +55,6 @@ Overwrite = Annotated[
     bool, typer.Option("--overwrite", "-f", help="Write there even if it exists.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-CodePath = Annotated[
-    Path | None,
-    typer.Option(
-        "--code",
-        "-c",
-        metavar="FILE",
-        help="Python file to import first: functions that the config names.",
-    ),
-]
 
 
 def import_code(path: Path | None) -> None:
@@ -81,6 +71,18 @@ def import_code(path: Path | None) -> None:
         fail(f"Cannot import {str(path)!r}", f"{type(e).__name__}: {e}")
 
 
+CodePath = Annotated[
+    Path | None,
+    typer.Option(
+        "--code",
+        "-c",
+        metavar="FILE",
+        help="Python file to import first: functions that the config names.",
+        callback=import_code,  # before the command begins
+    ),
+]
+
+
 def check_corpus(path: Path, name: str) -> Path:
     """RETURNS (Path): A .spacy file to read; exit with a message if there is none."""
     path = as_file(path, ".spacy")
@@ -94,11 +96,9 @@ def check_corpus(path: Path, name: str) -> Path:
     return path
 
 
-def check_output(path: Path, overwrite: bool, *, is_file: bool = False) -> None:
-    """Exit with a message if nothing may be written to a folder, or a file."""
-    if is_file:
-        check_file(path, overwrite)
-    elif path.is_file():
+def check_output(path: Path, overwrite: bool) -> None:
+    """Exit with a message if nothing may be written to a folder."""
+    if path.is_file():
         fail(f"{str(path)!r} is a file", "Expected a folder to write to.")
     elif path.exists() and not overwrite:
         refuse_existing(path)

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import CodePath, Overwrite, hosemi_cli, import_code, print_json
+from .common import CodePath, Overwrite, hosemi_cli, print_json
 from .streams import (
+    DONE,
     FAULTY,
     check_different,
     check_file,
     fail,
+    log_faults,
     open_output,
-    print_faults,
     say,
     say_waiting,
     with_progress,
@@ -176,7 +177,6 @@ def convert_cli(
     from ..formats.readers.columns import read_columns
     from ..formats.tokenizers import blank_pipeline
 
-    import_code(code_path)
     outputs = _outputs(output, dev, dev_out, overwrite)
     names = dict(zip(("OUT.spacy", "--dev-out"), outputs))
     check_different({**names, "--faults": faults})
@@ -194,10 +194,12 @@ def convert_cli(
     found = read_annotations(source, format, settings, overlaps=overlaps, **counting)
     report = Report(found)
     _write(found.texts, outputs, nlp, report, (dev, group, seed), overwrite)
-    code = print_faults(found.faults, faults, overwrite)
+    with log_faults(faults, overwrite) as log:
+        for fault in found.faults:
+            log.add(fault)
     report.say_notes()
     print_json(report.as_dict()) if as_json else print(report.line())
-    raise SystemExit(code if report.files else FAULTY)
+    raise SystemExit(FAULTY if log.n or not report.files else DONE)
 
 
 def _outputs(

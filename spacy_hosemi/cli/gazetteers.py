@@ -16,7 +16,6 @@ from .common import (
     Overwrite,
     check_output,
     hosemi_cli,
-    import_code,
     load_component,
     print_json,
     print_table,
@@ -65,7 +64,6 @@ def gazetteer_info_cli(
     """
     from ..explain.gazetteers import describe_lists
 
-    import_code(code_path)
     _, pipe, _ = _load_lists(model, component)
     found = describe_lists(pipe)
     if as_json:
@@ -136,7 +134,6 @@ def gazetteer_replace_cli(
     from ..explain.gazetteers import compare_entries
     from ..features.gazetteers.readers import make_gazetteer_reader
 
-    import_code(code_path)
     check_output(output, overwrite)
     nlp, pipe, lists = _load_lists(model, component, name)
     path = as_file(path, ".txt")
@@ -175,7 +172,6 @@ def gazetteer_find_cli(
     from ..explain.gazetteers import compared_words, find_entries, find_similar
     from ..explain.judging import components_before
 
-    import_code(code_path)
     nlp, pipe, lists = _load_lists(model, component, name)
     doc = nlp.make_doc(text)
     for before in components_before(nlp, pipe):

@@ -16,7 +16,6 @@ from .common import (
     Model,
     Overwrite,
     hosemi_cli,
-    import_code,
     load_component,
 )
 from .streams import (
@@ -154,7 +153,6 @@ def parse_cli(
     check_different({"--output": output, "--errors": errors})
     if output != "-":
         check_file(output, overwrite)
-    import_code(code_path)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
     pipe.confidence = k == 1

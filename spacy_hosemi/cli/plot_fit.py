@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .common import Overwrite, check_output, hosemi_cli
-from .streams import fail, reason, say
+from .common import Overwrite, hosemi_cli
+from .streams import check_file, fail, reason, say
 
 
 @hosemi_cli.command("plot-fit", no_args_is_help=True)
@@ -40,7 +40,7 @@ def plot_fit_cli(
 
     if output.suffix.lower() not in ENDINGS:
         fail(f"Cannot draw {str(output)!r}", f"Expected one of: {', '.join(ENDINGS)}.")
-    check_output(output, overwrite, is_file=True)
+    check_file(output, overwrite)
     try:
         events = read_log(log)
     except OSError as e:

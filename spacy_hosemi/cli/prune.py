@@ -17,7 +17,6 @@ from .common import (
     check_corpus,
     check_output,
     hosemi_cli,
-    import_code,
     load_component,
     print_json,
     print_table,
@@ -91,7 +90,6 @@ def prune_cli(
     """
     from ..explain import SHARES, choose, find_threshold, try_pruning
 
-    import_code(code_path)
     strengths = "--keep, --below and --max-loss"
     n_given = sum(x is not None for x in (keep, below, max_loss))
     if n_given > 1:

@@ -15,14 +15,12 @@ from .common import (
     Model,
     Overwrite,
     check_corpus,
-    check_output,
     hosemi_cli,
-    import_code,
     load_component,
     print_json,
     print_table,
 )
-from .streams import clean, fail, open_output, say, with_progress
+from .streams import check_file, clean, fail, open_output, say, with_progress
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -88,12 +86,11 @@ def select_cli(
     """
     from ..explain.uncertainty import MEASURES, choose, measure, read_docs
 
-    import_code(code_path)
     if by not in MEASURES:
         fail(f"No measure {by!r}", f"Expected as --by one of: {', '.join(MEASURES)}.")
     data = check_corpus(data, "CORPUS")
     if output is not None:
-        check_output(output, overwrite, is_file=True)
+        check_file(output, overwrite)
     nlp, pipe = load_component(model, component)
     try:
         docs = read_docs(data, nlp)

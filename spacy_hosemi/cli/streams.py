@@ -9,14 +9,17 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import IO, Any, BinaryIO, NoReturn, Protocol, TextIO, cast
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, NoReturn, TextIO, cast
 
 import typer
 from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from ..formats import Fault
 
 # Exit codes; typer, too, exits with FAILED if a command line is wrong.
 DONE = 0
@@ -28,18 +31,6 @@ UNREAD = 141  # nobody reads standard output any more: 128 + SIGPIPE
 ESCAPED = "backslashreplace"
 # At most this many faults are shown; the rest is counted.
 MAX_SHOWN = 20
-
-
-class Fault(Protocol):
-    """What is wrong with one place of a file: str(path), line from 1, what is wrong and
-    what was expected."""
-
-    @property
-    def path(self) -> str | Path: ...
-    @property
-    def line(self) -> int | None: ...
-    @property
-    def message(self) -> str: ...
 
 
 class CommandGroup(TyperGroup):
@@ -143,58 +134,34 @@ class FaultLog:
     n (int): The number of faults so far.
     """
 
-    def __init__(self, file: TextIO | None = None) -> None:
+    def __init__(self, file: TextIO | None) -> None:
         self.file, self.n = file, 0
 
     def add(self, fault: Fault) -> None:
         """Show or count a fault, and write it to the file."""
         self.n += 1
         if self.n <= MAX_SHOWN:
-            line = "" if fault.line is None else f"{fault.line}:"
-            say(f"{fault.path}:{line} {clean(fault.message)}")
+            say(clean(str(fault)))
         if self.file is not None:
             import json
 
-            where = {"path": str(fault.path), "line": fault.line}
-            row = json.dumps({**where, "message": fault.message}, ensure_ascii=False)
-            self.file.write(row + "\n")
-
-    def close(self, path: str | Path | None = None) -> None:
-        """Say how many faults were not shown. path: The file, to name it."""
-        if self.n > MAX_SHOWN:
-            say(f"... and {self.n - MAX_SHOWN:,} more")
-        if self.n and path is not None:
-            say(f"All {self.n:,} faults: {path}")
+            self.file.write(json.dumps(vars(fault), ensure_ascii=False) + "\n")
 
 
 @contextmanager
 def log_faults(path: str | Path | None, overwrite: bool = True) -> Iterator[FaultLog]:
-    """A log for faults that are found one by one.
+    """A log for faults that are found one by one; in the end it says how many were not
+    shown.
 
     path: A file that gets all of them, or None.
     """
-    if path is None:
-        log = FaultLog()
+    with open_output(path, overwrite) if path is not None else nullcontext() as file:
+        log = FaultLog(cast(TextIO | None, file))
         yield log
-    else:
-        with open_output(path, overwrite) as file:
-            log = FaultLog(cast(TextIO, file))
-            yield log
-    log.close(path)
-
-
-def print_faults(
-    faults: Iterable[Fault], path: str | Path | None = None, overwrite: bool = True
-) -> int:
-    """Show the first twenty faults on standard error, and count the rest.
-
-    path: A file that gets all of them, a line of JSON each.
-    RETURNS (int): The exit code, FAULTY if there are faults, DONE if there are none.
-    """
-    with log_faults(path, overwrite) as log:
-        for fault in faults:
-            log.add(fault)
-    return FAULTY if log.n else DONE
+    if log.n > MAX_SHOWN:
+        say(f"... and {log.n - MAX_SHOWN:,} more")
+    if log.n and path is not None:
+        say(f"All {log.n:,} faults: {path}")
 
 
 @contextmanager

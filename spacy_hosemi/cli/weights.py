@@ -13,7 +13,6 @@ from .common import (
     Component,
     Model,
     hosemi_cli,
-    import_code,
     load_component,
     print_json,
     print_table,
@@ -107,7 +106,6 @@ def weights_cli(
     from .. import explain
     from ..features import TRANSITION_ROLES
 
-    import_code(code_path)
     _, pipe = load_component(model, component)
     labels = label or []
     which: dict[str, Any] = {"labels": labels, "role": role, "text": feature}

@@ -7,9 +7,9 @@ Knows neither models nor components.
 from .documents import make_doc, read_docs, write_docs
 from .offsets import Offsets
 from .readers import Settings
-from .reading import Annotations, read_annotations
+from .reading import read_annotations
 from .splits import split
-from .texts import AnnotatedText, Fault, LabeledSpan
+from .texts import AnnotatedText, Annotations, Fault, LabeledSpan
 
 __all__ = [
     "AnnotatedText",

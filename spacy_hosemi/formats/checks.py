@@ -4,73 +4,58 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 import regex
 
 from ..text.tokenizer import INVISIBLE, SPACE
 from .offsets import Offsets
-from .texts import AnnotatedText, Fault, LabeledSpan, same, shown
+from .texts import AnnotatedText, Annotations, Fault, LabeledSpan, has_half, same, shown
 
 UNSEEN = regex.compile(rf"{SPACE}|{INVISIBLE}", regex.V1)  # one character
 OVERLAPS = ("fault", "longest")
 LONGEST = 1_000_000  # characters: spaCy's own limit, nlp.max_length
 
 
-@dataclass(frozen=True)
-class Checked:
-    """What a check of one text says.
-
-    text (Optional[AnnotatedText]): The text, if all its spans are good.
-    faults (Tuple[Fault, ...]): What is wrong with it.
-    n_trimmed, n_unseen (int): Spans that had white space, or invisible characters, at
-        their ends.
-    n_shorter (int): Spans that overlapped a longer one.
-    """
-
-    text: AnnotatedText | None
-    faults: tuple[Fault, ...]
-    n_trimmed: int = 0
-    n_unseen: int = 0
-    n_shorter: int = 0
-
-
-def check(text: AnnotatedText, offsets: Offsets, overlaps: str = "fault") -> Checked:
-    """Bring the spans of a text to characters, and check them.
+def add_checked(
+    found: Annotations, text: AnnotatedText, offsets: Offsets, overlaps: str
+) -> None:
+    """Bring the spans of a text to characters, check them, and add the text with its
+    spans sorted, or its faults. A span that is given twice is a fault, but the text
+    stays, with one of the two.
 
     text (AnnotatedText): As a reader has made it.
     offsets (Offsets): How its offsets count.
     overlaps (str): One of `OVERLAPS`; "longest": of spans that overlap the longest ones
         are left.
-    RETURNS (Checked): The text with its spans sorted, or faults. A span that is given
-        twice is a fault, but the text stays, with one of the two.
     """
     broken = _fault_of_text(text)
     if broken:
-        return Checked(None, (text.fault(broken),))
+        found.faults.append(text.fault(broken))
+        return
     faults: list[Fault] = []
     good: list[LabeledSpan] = []
-    n_trimmed = n_unseen = n_shorter = 0
     starts = _starts(text.tokens) if text.in_tokens and text.tokens else None
-    for span in text.spans:
+    for one in text.spans:
         try:
-            found = _in_characters(text, span, offsets, starts)
+            span = _in_characters(text, one, offsets, starts)
         except ValueError as e:
-            faults.append(text.fault(str(e), span.line))
+            faults.append(text.fault(str(e), one.line))
             continue
-        inner = trimmed(text.text, found)
-        ends = text.text[found.start : inner.start] + text.text[inner.end : found.end]
-        n_trimmed += any(map(str.isspace, ends))
-        n_unseen += not all(map(str.isspace, ends))
+        inner = trimmed(text.text, span)
+        ends = text.text[span.start : inner.start] + text.text[inner.end : span.end]
+        found.n_trimmed += any(map(str.isspace, ends))
+        found.n_unseen += not all(map(str.isspace, ends))
         good.append(inner)
     good.sort(key=lambda span: (span.start, span.end, span.label))
-    single, doubled = _without_doubles(text, good)
+    spans, doubled = _without_doubles(text, good)
     if overlaps == "longest":
-        n_shorter = len(single) - len(single := _longest(single))
-    faults += _overlaps(text, single)
-    whole = None if faults else replace(text, spans=tuple(single), in_tokens=False)
-    return Checked(whole, (*faults, *doubled), n_trimmed, n_unseen, n_shorter)
+        found.n_shorter += len(spans) - len(spans := _longest(spans))
+    faults += _overlaps(text, spans)
+    found.faults += [*faults, *doubled]
+    if not faults:
+        found.texts.append(replace(text, spans=tuple(spans), in_tokens=False))
 
 
 def _fault_of_text(text: AnnotatedText) -> str | None:
@@ -79,12 +64,10 @@ def _fault_of_text(text: AnnotatedText) -> str | None:
         return f"the text has {n}; expected at most {LONGEST:,}: divide it"
     if not text.text.strip():
         return "the text is empty; expected some"
-    try:
-        text.text.encode("utf-8")
-    except UnicodeEncodeError as e:
+    if has_half(text.text):
         return (
-            f"the text has half a character (a lone surrogate) at {e.start}; expected "
-            "whole ones: export the file again"
+            "the text has half a character (a lone surrogate); expected whole ones: "
+            "export the file again"
         )
     return None
 

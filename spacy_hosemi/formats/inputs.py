@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
-from .lines import Line
-from .texts import Fault, has_half, shown
+from .json_records import object_of, parse_json, string_of
+from .lines import Line, delimiter_of
+from .texts import Fault, has_half
 
 Lines = Iterable[Line | Fault]
 # Makes texts of the lines of one file.
 TextReader = Callable[[Lines], Iterator[Line | Fault]]
-
-_DELIMITERS = ",;\t|"
 
 
 class NoColumn(Exception):
@@ -44,22 +41,16 @@ def read_json_lines(lines: Lines, key: str) -> Iterator[Line | Fault]:
 
 
 def _read_object(line: Line, key: str) -> Line | Fault:
+    value = parse_json(line.text, line.path, line.line)
+    if isinstance(value, Fault):
+        return value
     try:
-        found: Any = json.loads(line.text)
-    except (ValueError, RecursionError) as e:
-        what = str(e) if isinstance(e, ValueError) else "it is nested too deeply"
-        return _bad(line, f"no JSON ({what}); expected an object with a key {key!r}")
-    if not isinstance(found, dict):
-        return _bad(line, f"found {shown(found)}; expected an object with {key!r}")
-    if key not in found:
-        names = ", ".join(map(repr, [*found][:8])) or "none"
-        expected = f"expected {key!r}, or another --text-key"
-        return _bad(line, f"its keys are {names}; {expected}")
-    if not isinstance(found[key], str):
-        return _bad(line, f"{key!r} is {shown(found[key])}; expected a text")
-    if has_half(found[key]):
-        return _bad(line, f"{key!r} has half a surrogate pair; expected a text")
-    return line._replace(text=found[key])
+        text = string_of(object_of(value), key)
+        if has_half(text):
+            raise ValueError(f'"{key}" has half a surrogate pair; expected a text')
+    except ValueError as e:
+        return Fault(line.path, line.line, str(e))
+    return line._replace(text=text)
 
 
 def read_column(
@@ -76,7 +67,7 @@ def read_column(
     """
     source = _Source(lines)
     header = next(source, "")
-    delimiter = delimiter or max(_DELIMITERS, key=header.count)
+    delimiter = delimiter or delimiter_of(header)
     yield from source.bad()
     names = next(csv.reader([header], delimiter=delimiter), [])
     if column not in names:
@@ -129,7 +120,3 @@ class _Source:
         """RETURNS (List[Fault]): Those that were found since the last call."""
         found, self._bad = self._bad, []
         return found
-
-
-def _bad(line: Line, message: str) -> Fault:
-    return Fault(line.path, line.line, message)

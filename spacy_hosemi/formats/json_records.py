@@ -24,12 +24,10 @@ def records(source: Source) -> Iterator[Record | Fault]:
     source (Source): JSON lines, a list of objects, or a single object.
     """
     for line, value in values(source):
-        if isinstance(value, Fault):
-            yield value
-        elif isinstance(value, dict):
-            yield line, value
-        else:
-            yield Fault(source.path, line, f"expected an object, found {shown(value)}")
+        try:
+            yield value if isinstance(value, Fault) else (line, object_of(value))
+        except ValueError as e:
+            yield Fault(source.path, line, str(e))
 
 
 def values(source: Source) -> Iterator[tuple[int, Any]]:
@@ -96,6 +94,16 @@ def make_span(
     return LabeledSpan(start, end, label, value, line)
 
 
+def object_of(value: Any) -> dict[str, Any]:
+    """RETURNS (Dict[str, Any]): The object that a value is.
+
+    RAISES (ValueError): It is none.
+    """
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, found {shown(value)}")
+    return value
+
+
 def string_of(record: dict[str, Any], key: str) -> str:
     """RETURNS (str): The string under a key.
 
@@ -103,15 +111,14 @@ def string_of(record: dict[str, Any], key: str) -> str:
     """
     if key not in record:
         keys = ", ".join(f'"{k}"' for k in list(record)[:8]) or "none"
-        raise ValueError(f'the key "{key}" is missing; keys are {shown_keys(keys)}')
+        keys = keys if len(keys) <= 100 else keys[:97] + "..."
+        raise ValueError(
+            f'the key "{key}" is missing; keys are {keys}; give --text-key'
+        )
     if not isinstance(record[key], str):
         raise ValueError(f'expected a string as "{key}", found {shown(record[key])}')
     text: str = record[key]
     return text
-
-
-def shown_keys(keys: str) -> str:
-    return keys if len(keys) <= 100 else keys[:97] + "..."
 
 
 def meta_of(record: dict[str, Any], *used: str) -> dict[str, Any]:
@@ -128,19 +135,20 @@ def _in_lines(source: Source) -> Iterator[tuple[int, Any]]:
         return
     for number, line in enumerate(source.text.split("\n"), start=1):
         if line.strip():
-            yield number, _parse(line, source.path, number)
+            yield number, parse_json(line, source.path, number)
 
 
 def _single_object(source: Source) -> Any:
     """One object over several lines, if that is all there is."""
     first = source.text.strip().partition("\n")[0]
-    if isinstance(_parse(first, "", 0), Fault):
-        whole = _parse(source.text, "", 0)
+    if isinstance(parse_json(first, "", 0), Fault):
+        whole = parse_json(source.text, "", 0)
         return None if isinstance(whole, Fault) else whole
     return None
 
 
-def _parse(text: str, path: str, line: int) -> Any:
+def parse_json(text: str, path: str, line: int) -> Any:
+    """RETURNS (Any): What a text says in JSON; a Fault if it is none."""
     try:
         return json.loads(text)
     except JSONDecodeError as e:

@@ -30,6 +30,14 @@ class Line(NamedTuple):
     number: int = 0
 
 
+def delimiter_of(header: str) -> str:
+    """RETURNS (str): What stands between the columns of a table.
+
+    header (str): Its first line.
+    """
+    return max(",;\t|", key=header.count)  # of none of them the comma
+
+
 def read_lines(
     file: BinaryIO,
     path: str,

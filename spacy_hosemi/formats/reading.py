@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import Errors
-from .checks import OVERLAPS, check
+from .checks import OVERLAPS, add_checked
 from .offsets import ENDS, UNITS, Diagnosis, Offsets, diagnose
 from .readers import ALL, Reader, Settings, columns
 from .sources import Source, find_files, read_source
-from .texts import AnnotatedText, Fault, Found, Skipped, shown
+from .texts import AnnotatedText, Annotations, Fault, Found, Skipped, shown
 
 AUTO = "auto"
-
-
-@dataclass
-class Annotations:
-    """What files hold.
-
-    texts (List[AnnotatedText]): Texts without a fault, their spans in characters.
-    faults (List[Fault]): All that is wrong.
-    formats (Counter[str]): How many files have each format.
-    skipped (Counter[str]): What the annotators, or a reader, have set aside, by reason.
-    n_texts, n_spans (int): How many there were, those with faults included.
-    n_trimmed, n_unseen (int): Spans that had white space, or invisible characters, at
-        their ends, which are no longer there.
-    n_shorter (int): Spans that overlapped a longer one, and are left out.
-    """
-
-    texts: list[AnnotatedText] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-    formats: Counter[str] = field(default_factory=Counter)
-    skipped: Counter[str] = field(default_factory=Counter)
-    n_texts: int = 0
-    n_spans: int = 0
-    n_trimmed: int = 0
-    n_unseen: int = 0
-    n_shorter: int = 0
 
 
 def read_annotations(
@@ -175,13 +148,7 @@ def _add_texts(
     for text in texts:
         if diagnosis is not None and _differs(text, offsets, diagnosis.offsets):
             continue  # one fault stands for all of them
-        checked = check(text, offsets, overlaps)
-        found.faults += checked.faults
-        found.n_trimmed += checked.n_trimmed
-        found.n_unseen += checked.n_unseen
-        found.n_shorter += checked.n_shorter
-        if checked.text is not None:
-            found.texts.append(checked.text)
+        add_checked(found, text, offsets, overlaps)
 
 
 def _differs(text: AnnotatedText, offsets: Offsets, other: Offsets) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -82,6 +83,31 @@ class Skipped:
 
 
 Found = AnnotatedText | Fault | Skipped
+
+
+@dataclass
+class Annotations:
+    """What files hold.
+
+    texts (List[AnnotatedText]): Texts without a fault, their spans in characters.
+    faults (List[Fault]): All that is wrong.
+    formats (Counter[str]): How many files have each format.
+    skipped (Counter[str]): What the annotators, or a reader, have set aside, by reason.
+    n_texts, n_spans (int): How many there were, those with faults included.
+    n_trimmed, n_unseen (int): Spans that had white space, or invisible characters, at
+        their ends, which are no longer there.
+    n_shorter (int): Spans that overlapped a longer one, and are left out.
+    """
+
+    texts: list[AnnotatedText] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    formats: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    n_texts: int = 0
+    n_spans: int = 0
+    n_trimmed: int = 0
+    n_unseen: int = 0
+    n_shorter: int = 0
 
 
 def from_tokens(

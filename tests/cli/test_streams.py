@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli, streams
 from spacy_hosemi.cli.common import save_pipeline
+from spacy_hosemi.formats import Fault
 
 from ..helpers import make_nlp, make_trained, references
 
@@ -35,13 +35,6 @@ ARGUMENTS = {
 }
 # What reads no model.
 WITHOUT_MODEL = {("convert",), ("init",), ("plot-fit",)}
-
-
-@dataclass(frozen=True)
-class Wrong:
-    path: str
-    line: int | None
-    message: str
 
 
 def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:
@@ -327,10 +320,17 @@ def test_a_pipeline_is_saved_over_another_one(tmp_path):
 # --- faults -----------------------------------------------------------------------
 
 
+def log(faults, path=None):
+    with streams.log_faults(path) as found:
+        for fault in faults:
+            found.add(fault)
+    return found.n
+
+
 def test_faults(tmp_path, capsys):
-    found = [Wrong("a.jsonl", k, f"é\x1b {k}") for k in range(1, 25)]
+    found = [Fault("a.jsonl", k, f"é\x1b {k}") for k in range(1, 25)]
     path = tmp_path / "faults.jsonl"
-    assert streams.print_faults(found, path) == 1
+    assert log(found, path) == 24
     out, err = capsys.readouterr()
     lines = err.splitlines()
     assert out == "" and lines[0] == "a.jsonl:1: é\\x1b 1"
@@ -340,7 +340,7 @@ def test_faults(tmp_path, capsys):
         f"All 24 faults: {path}",
     ]
     assert [*srsly.read_jsonl(path)] == [vars(x) for x in found]
-    assert streams.print_faults([Wrong("b", None, "empty")]) == 1
+    assert log([Fault("b", None, "empty")]) == 1
     assert capsys.readouterr().err == "b: empty\n"
-    assert streams.print_faults([]) == 0
+    assert log([]) == 0
     assert capsys.readouterr() == ("", "")

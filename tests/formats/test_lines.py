@@ -80,13 +80,13 @@ def test_other_encodings_are_named():
 @pytest.mark.parametrize(
     "line, message",
     [
-        ("{", "no JSON (Expecting property name"),
-        ("[" * 100_000, "no JSON"),
-        ("[1]", "found [1]; expected an object with 'text'"),
-        ('{"a": 1}', "its keys are 'a'; expected 'text', or another --text-key"),
-        ("{}", "its keys are none"),
-        ('{"text": null}', "'text' is None; expected a text"),
-        ('{"text": "\\ud800"}', "'text' has half a surrogate pair"),
+        ("{", "is not JSON: Expecting property name"),
+        ("[" * 100_000, "is not JSON"),
+        ("[1]", "expected an object, found [1]"),
+        ('{"a": 1}', 'the key "text" is missing; keys are "a"; give --text-key'),
+        ("{}", 'the key "text" is missing; keys are none'),
+        ('{"text": null}', 'expected a string as "text", found None'),
+        ('{"text": "\\ud800"}', '"text" has half a surrogate pair'),
     ],
 )
 def test_bad_json(line, message):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ..json_records import Record, records
+from ..json_records import records
 from ..sources import Source
 from ..texts import AnnotatedText, Fault, Found
 
@@ -44,13 +45,13 @@ class Reader:
 
 
 def read_records(
-    source: Source, make: Callable[[Record], Iterator[Found]]
+    source: Source, make: Callable[[int, dict[str, Any]], Iterator[Found]]
 ) -> Iterator[Found]:
     """YIELDS (Found): What is made of each object of a JSON file, and its faults; where
     all objects are on one line, with their number.
 
     source (Source): The file.
-    make (Callable): Makes texts of an object with its line; a ValueError that it raises
+    make (Callable): Makes texts of a line and its object; a ValueError that it raises
         becomes a fault.
     """
     number = 0
@@ -63,7 +64,7 @@ def read_records(
         number += 1
         name = f"object {number}" if is_one_line else ""
         try:
-            for found in make(record):
+            for found in make(*record):
                 if isinstance(found, AnnotatedText):
                     found = replace(found, name=name)
                 yield found

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..json_records import Record, meta_of, sample, spans_of, string_of
+from ..json_records import meta_of, sample, spans_of, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan
 from .base import Reader, Settings, read_records
@@ -37,8 +37,7 @@ def _is_span(value: Any) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(found: Record) -> Iterator[Found]:
-        line, record = found
+    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         # A text is under "data" when it was imported so, in projects of version 1.
         key = settings.text_key or ("text" if "text" in record else "data")
         text = string_of(record, key if key in record else "text")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from ..json_records import Record, meta_of, sample, spans_of, string_of
+from ..json_records import meta_of, sample, spans_of, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, from_tokens, shown
 from .base import Reader, Settings, read_records
@@ -26,8 +26,7 @@ def _is_ours(record: dict[str, Any]) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(found: Record) -> Iterator[Found]:
-        line, record = found
+    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         if "spans" not in record:
             raise ValueError('the key "spans" is missing')
         spans = spans_of(record["spans"], ("start", "end"), line)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..json_records import Record, make_span, meta_of, sample, string_of
+from ..json_records import make_span, meta_of, sample, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, same, shown
 from .base import Reader, Settings, read_records
@@ -56,8 +56,7 @@ def _labels_of(value: dict[str, Any]) -> Any:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(found: Record) -> Iterator[Found]:
-        line, record = found
+    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         if _is_task(record):
             yield from _from_task(record, line, source, settings)
         else:

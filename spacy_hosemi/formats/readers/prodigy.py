@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ..json_records import Record, meta_of, sample, spans_of, string_of
+from ..json_records import meta_of, sample, spans_of, string_of
 from ..sources import Source
 from ..texts import AnnotatedText, Found, LabeledSpan, Skipped, shown
 from .base import Reader, Settings, read_records
@@ -32,8 +32,7 @@ def is_task(record: dict[str, Any]) -> bool:
 
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
-    def make(found: Record) -> Iterator[Found]:
-        line, record = found
+    def make(line: int, record: dict[str, Any]) -> Iterator[Found]:
         answer = record.get("answer", "accept")
         if answer in ANSWERS:
             yield Skipped(ANSWERS[answer])

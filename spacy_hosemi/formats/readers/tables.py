@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 from ...errors import Errors
 from ..align import Aligner
+from ..lines import delimiter_of
 from ..sources import Source
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
 from .base import Reader, Settings
 from .span_rows import has_span_rows, texts_of_rows
 
-SEPARATORS = ",;\t|"
 TEXT = ("text", "raw", "reference", "string", "line")
 # Columns of these names are not looked for in the text unless --fields names them.
 META = frozenset(
@@ -32,10 +32,9 @@ Table = list[tuple[int, list[str]]]  # rows with their lines
 
 def _recognizes(source: Source) -> bool:
     head = "\n".join(source.text.split("\n")[:N_SAMPLED])
-    separator = _separator(head)
-    if separator is None or head.lstrip()[:1] in ("{", "[", "<"):
+    if head.lstrip()[:1] in ("{", "[", "<"):
         return False
-    rows = _rows(head, separator)
+    rows = _rows(head)
     names = [name.strip() for name in rows[0][1]] if rows else []
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
     has_text = any(name.casefold() in TEXT for name in names)
@@ -43,15 +42,10 @@ def _recognizes(source: Source) -> bool:
     return is_header and has_text and 2 * fitting >= len(rows) - 1
 
 
-def _separator(head: str) -> str | None:
-    first = head.partition("\n")[0]
-    counts = {x: first.count(x) for x in SEPARATORS if x in first}
-    return max(counts, key=lambda x: counts[x], default=None)
-
-
-def _rows(text: str, separator: str) -> Table:
+def _rows(text: str) -> Table:
     csv.field_size_limit(LONGEST)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    delimiter = delimiter_of(text.partition("\n")[0])
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     found, line = [], 1
     for row in reader:
         found.append((line, row))
@@ -61,7 +55,7 @@ def _rows(text: str, separator: str) -> Table:
 
 def _read(source: Source, settings: Settings) -> Iterator[Found]:
     try:
-        rows = _rows(source.text, _separator(source.text.partition("\n")[0]) or ",")
+        rows = _rows(source.text)
     except csv.Error as e:
         yield Fault(source.path, None, f"is no table that can be read: {e}")
         return
