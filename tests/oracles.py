@@ -12,7 +12,7 @@ Neither is fast, and neither is meant to be.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, product
 from typing import NamedTuple
@@ -160,6 +160,17 @@ def n_fired(pattern: Pattern, labels: tuple[int, ...]) -> int:
     return sum(symbols[stop - width : stop] == pattern for stop in stops)
 
 
+def windows(
+    labels: tuple[int, ...], widths: Iterable[int]
+) -> Iterator[tuple[int | str, ...]]:
+    """All that patterns of these widths could be: each as often as `n_fired` counts it.
+    To look them up is fast where there are many patterns."""
+    symbols = ("^", *labels, "$")
+    for width in widths:
+        for stop in range(width, len(symbols) + 1):
+            yield symbols[stop - width : stop]
+
+
 def scorer(problem: Problem) -> Callable[[Segmentation], float]:
     """The score as a function; what segmentations share is computed once."""
 
@@ -171,11 +182,13 @@ def scorer(problem: Problem) -> Callable[[Segmentation], float]:
     def columns_of(labels: tuple[int, ...]) -> Columns:
         return columns_read(problem, labels)
 
+    weights = dict(zip(problem.patterns, problem.pattern.tolist(), strict=True))
+    assert len(weights) == len(problem.patterns)
+    widths = {len(pattern) for pattern in weights}
+
     @cache
     def of_patterns(labels: tuple[int, ...]) -> float:
-        pairs = zip(problem.patterns, problem.pattern, strict=True)
-        counts = ((n_fired(pattern, labels), weight) for pattern, weight in pairs)
-        return math.fsum(count * weight for count, weight in counts if count)
+        return math.fsum(weights.get(x, 0.0) for x in windows(labels, widths))
 
     def score(segmentation: Segmentation) -> float:
         labels = labels_of(segmentation)
@@ -251,9 +264,12 @@ def marginals(problem: Problem, scores: Scores) -> Marginals:
         sequences[labels] += prob
         for t, (start, end, _) in enumerate(segmentation, start=1):
             used[start, end, columns_of(labels[:t])] += prob
+    index = {pattern: m for m, pattern in enumerate(problem.patterns)}
+    widths = {len(pattern) for pattern in index}
     for labels, prob in sequences.items():
-        for m, pattern in enumerate(problem.patterns):
-            expected.pattern[m] += prob * n_fired(pattern, labels)
+        for window in windows(labels, widths):
+            if window in index:
+                expected.pattern[index[window]] += prob
     for (start, end, columns), prob in used.items():
         for c in columns:
             expected.inside[start:end, c] += prob

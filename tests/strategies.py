@@ -113,6 +113,8 @@ def problems_nLD(draw, kinds: tuple[str, ...] = KINDS) -> Problem:
     observed = draw(observed_sets(n_labels))
     n_columns = n_labels + len(observed)
     kind = draw(st.sampled_from(kinds))
+    # Before the scores: what Hypothesis draws late is mostly the simplest.
+    constraints = draw(st.just({}) | constraints_nL(n_tokens, n_labels))
 
     def array(*shape: int) -> np.ndarray:
         elements = scores(kind, with_inf=draw(st.booleans()))
@@ -127,7 +129,6 @@ def problems_nLD(draw, kinds: tuple[str, ...] = KINDS) -> Problem:
     widths = [draw(st.sampled_from([n_labels, n_columns])) for _ in range(3)]
     token_fields = [array(n_tokens, width) for width in widths]
     length_fields = [array(n_labels, n_explicit), array(n_labels)]
-    constraints = draw(st.just({}) | constraints_nL(n_tokens, n_labels))
     return Problem(
         patterns,
         *token_fields,

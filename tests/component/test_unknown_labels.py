@@ -60,7 +60,7 @@ def runs(is_taken) -> set[tuple[int, int]]:
 def distribution(pipe, doc, walls, potentials) -> list[tuple[int, oracles.Scores]]:
     """By instance, all segmentations with the walls outside: in a model that has no
     outside each is one outside segment that scores as little as its weights say."""
-    found = []
+    found, cfg = [], pipe.cfg
     for instance, given in potentials:
         is_taken = np.zeros(len(doc), bool)
         for i, j, _ in walls:
@@ -74,7 +74,7 @@ def distribution(pipe, doc, walls, potentials) -> list[tuple[int, oracles.Scores
             if not pipe.inventory.on_tokens:
                 tail[0] = 0.0
             problem = problem._replace(length=length, tail=tail)
-        starts = [] if pipe.cfg["scope"] == "sents" else sentence_starts(doc)
+        starts = [] if cfg["scope"] == "sents" else sentence_starts(doc)
 
         def permits(segmentation):
             outside = [(i, j) for i, j, y in segmentation if not y]
@@ -82,7 +82,7 @@ def distribution(pipe, doc, walls, potentials) -> list[tuple[int, oracles.Scores
             is_free = not any(is_taken[i:j].any() for i, j, _ in covered)  # noqa: B023
             is_in = not any(i < k < j for i, j, _ in covered for k in starts)  # noqa: B023
             labels = [y for _, _, y in covered]
-            is_in &= not pipe.cfg["label_rules"] or (
+            is_in &= not cfg["label_rules"] or (
                 labels.count("A") <= 1 and "B" in labels
             )
             is_wall = not is_none or set(outside) == runs(is_taken)  # noqa: B023

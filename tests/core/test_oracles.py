@@ -48,6 +48,8 @@ def test_number_of_segmentations(n_tokens, n_labels):
 )
 def test_patterns_fire_when_completed(pattern, labels, expected):
     assert oracles.n_fired(pattern, labels) == expected
+    widths = {len(pattern), 1}
+    assert [*oracles.windows(labels, widths)].count(pattern) == expected
 
 
 def test_score_by_hand():
