@@ -322,6 +322,17 @@ def span_rows(texts):
     return "\n".join(rows) + "\n"
 
 
+def token_rows(texts):
+    """The number of a text stands in its first row alone."""
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["Sentence #", "Word", "POS", "Tag"])
+    for i, x in enumerate(texts, start=1):
+        for k, (word, tag) in enumerate(tagged(x, "BIO")):
+            writer.writerow(["" if k else f"Sentence: {i}", word, "NN", tag])
+    return file.getvalue()
+
+
 # By name: the reader, and what writes.
 WRITERS = {
     "jsonl": ("jsonl", jsonl),
@@ -344,10 +355,15 @@ WRITERS = {
     "csv": ("csv", table),
     "csv, tabs": ("csv", tsv),
     "csv, row for each span": ("csv", span_rows),
+    "csv, row for each token": ("csv", token_rows),
     "xml, AnyStyle": ("xml", anystyle),
     "xml, GROBID": ("xml", grobid),
 }
-OF_TOKENS = {"jsonl of tokens", *(name for name in WRITERS if "columns" in name)}
+OF_TOKENS = {
+    "jsonl of tokens",
+    "csv, row for each token",
+    *(name for name in WRITERS if "columns" in name),
+}
 
 REFERENCES = [
     [("Frege, G.", "author"), ("Begriffsschrift", "title"), ("1879", "date")],

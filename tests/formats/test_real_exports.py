@@ -211,6 +211,14 @@ def test_a_column_that_is_not_there(tmp_path):
     assert 'expected a token and a tag, found "Ada B-PER"' in messages(found)[0]
 
 
+def test_a_table_of_tokens_with_an_empty_cell(tmp_path):
+    rows = "doc_id,token,label\na,Ada,B-x\na,,O\nb,Eva,B-x\nb,met,I-y\nc,Ada,B-x\n"
+    found = read(tmp_path, rows)
+    assert found.formats == {"csv": 1} and labeled(found) == [[("Ada", "x")]]
+    assert [":3: expected a token" in messages(found)[0]] == [True]
+    assert ":5: has I-y after B-x; expected B-y" in messages(found)[1]
+
+
 def test_entities_of_other_programs(tmp_path):
     """Objects with `start` under `entities`; the first texts have none."""
     lines = '{"text": "x", "entities": []}\n' * 60

@@ -11,27 +11,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from ...errors import Errors
 from ..sources import Source
-from ..texts import Fault, Found, Skipped, from_tokens, shown
+from ..texts import Fault, Found, Skipped, shown
 from .base import Reader, Settings
-from .tags import TagError, find_scheme, spans_of
+from .tags import Row, find_scheme, text_of_rows
 
 TAG = re.compile(r"(?:O|[BILUESM][-_].+)$")
 N_SAMPLED = 200
 DOCSTART = "-DOCSTART-"
 UNREAD = "column(s); tokens are in column {token}, tags in {tag}: see --columns"
-
-
-class Row(NamedTuple):
-    """One token: its line, its word, its tag."""
-
-    line: int
-    word: str
-    tag: str
 
 
 class Block(NamedTuple):
@@ -87,16 +78,7 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
         if isinstance(block, Fault):
             yield block
             continue
-        rows = block.rows
-        try:
-            spans = spans_of([row.tag for row in rows], scheme)
-        except TagError as e:
-            yield Fault(source.path, rows[e.index].line, str(e))
-            continue
-        spans = [span._replace(line=rows[span.start].line) for span in spans]
-        words = tuple(row.word for row in rows)
-        text = from_tokens(words, tuple(spans), source.path, rows[0].line)
-        yield replace(text, has_offsets=False, meta=block.meta)
+        yield text_of_rows(block.rows, scheme, source.path, block.meta)
 
 
 def _layout(text: str, asked: tuple[int, int] | None) -> Layout:

@@ -1,5 +1,5 @@
-"""CSV and TSV: a column with the text, and a column for each field with its value, or
-a row for each span.
+"""CSV and TSV: a column with the text, and a column for each field with its value; or
+a row for each span, or for each token.
 
 Values are found in the text; which occurrence is meant is not said, so that the longest
 value is placed first, each where the text is still free.
@@ -18,6 +18,7 @@ from ..sources import Source
 from ..texts import AnnotatedText, Fault, Found, LabeledSpan, Skipped, shown
 from .base import Reader, Settings
 from .span_rows import has_span_rows, texts_of_rows
+from .token_rows import texts_of_tokens, token_columns
 
 TEXT = ("text", "raw", "reference", "string", "line")
 # Columns of these names are not looked for in the text unless --fields names them.
@@ -37,9 +38,9 @@ def _recognizes(source: Source) -> bool:
     rows = _rows(head)
     names = [name.strip() for name in rows[0][1]] if rows else []
     is_header = len(names) > 1 and len(set(names)) > len(names) // 2 and all(names)
-    has_text = any(name.casefold() in TEXT for name in names)
+    has_text = any(name.casefold() in TEXT for name in names) or token_columns(names)
     fitting = sum(len(row) == len(names) for _, row in rows[1:])
-    return is_header and has_text and 2 * fitting >= len(rows) - 1
+    return is_header and bool(has_text) and 2 * fitting >= len(rows) - 1
 
 
 def _rows(text: str) -> Table:
@@ -63,12 +64,16 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
     if not rows:
         return
     names = [name.strip() for name in rows[0][1]]
-    at = _text_column(names, settings, source.path)
     complete = [(line, row) for line, row in rows[1:] if len(row) == len(names)]
     for line, row in rows[1:]:
         if len(row) != len(names):
             message = f"has {len(row)} cells; expected {len(names)}, as the header has"
             yield Fault(source.path, line, message)
+    columns = token_columns(names)
+    if columns and not settings.text_key and not {*TEXT} & {*map(str.casefold, names)}:
+        yield from texts_of_tokens(columns, complete, source.path)
+        return
+    at = _text_column(names, settings, source.path)
     if has_span_rows(names) and not settings.fields:
         yield from texts_of_rows(names, complete, at, source.path)
     else:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from ..texts import LabeledSpan, shown
+from ..texts import AnnotatedText, Fault, LabeledSpan, from_tokens, shown
 
 OUTSIDE = "O"
 # As in OntoNotes: (ORG* begins a span, *) ends it, * is inside or outside.
 BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
 LAST, UNIT = "LE", "US"  # BILUO and BIOES have two names for each
+
+
+class Row(NamedTuple):
+    """One token: its line, its word, its tag."""
+
+    line: int
+    word: str
+    tag: str
 
 
 class TagError(ValueError):
@@ -78,6 +88,24 @@ def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
     if scheme == "bio":
         _check_begins(pairs)
     return _runs([label for _, label in pairs], begins)
+
+
+def text_of_rows(
+    rows: Sequence[Row], scheme: str, path: str, meta: Mapping[str, Any]
+) -> AnnotatedText | Fault:
+    """RETURNS (Union[AnnotatedText, Fault]): The text of some tokens.
+
+    scheme (str): As `find_scheme` says.
+    path, meta: As a text has them.
+    """
+    try:
+        spans = spans_of([row.tag for row in rows], scheme)
+    except TagError as e:
+        return Fault(path, rows[e.index].line, str(e))
+    spans = [span._replace(line=rows[span.start].line) for span in spans]
+    words = tuple(row.word for row in rows)
+    text = from_tokens(words, tuple(spans), path, rows[0].line)
+    return replace(text, has_offsets=False, meta=meta)
 
 
 def _of_brackets(tags: Sequence[str]) -> list[tuple[str, str]]:
