@@ -668,10 +668,6 @@ class Warnings(metaclass=_Coded):
         "tokenizer that cuts there, such as spacy_hosemi.FieldTokenizer.v1 in "
         "[nlp.tokenizer], or correct the spans."
     )
-    HSW02 = (
-        "{found} rows with {columns} columns are more than {limit} weights; the "
-        "minimum count of a feature was raised to {min_count}."
-    )
     HSW04 = (
         "the list {name!r} is empty: no entry has a word that attr = {attr!r} "
         "compares. Give it other entries, or another attr."
@@ -681,10 +677,10 @@ class Warnings(metaclass=_Coded):
         "Add files such as NAME.txt, or remove these lists from the config."
     )
     HSW03 = (
-        "{found} rows with {columns} columns are far more than {limit} weights; a "
-        "feature has weights only for the labels that it is seen with in training, "
-        "from a count of {min_count}: {left} weights. Raise features.min_count or "
-        "list fewer features to have weights for all labels."
+        "{found} rows with {columns} columns are more than {limit} weights; a feature "
+        "that occurs less than {whole} times has weights only for the labels it is "
+        "seen with in training, from a count of {min_count}: {left} weights. Raise "
+        "features.min_count or list fewer features to have weights for all labels."
     )
     HSW05 = (
         "{found} training documents of {total} break label_rules {rules}; the first "

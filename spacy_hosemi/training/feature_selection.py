@@ -1,13 +1,15 @@
 """Selects the features of training documents that get weights, and their columns.
 
 1. Every feature gets weights in all columns if that makes at most MAX_WEIGHTS weights.
-2. Otherwise the minimum count of features is raised until it does, at most RAISE times.
-3. Otherwise weights are only for the pairs (feature, label of a segment that reads the
-   feature) that occur in the gold; the minimum count is raised until there are at most
-   MAX_PAIRS pairs.
+2. Otherwise rare features get weights only for the pairs (feature, label of a segment
+   that reads the feature) that occur in the gold. Rare are those below the least count
+   with which there are at most MAX_WEIGHTS weights. A feature without a pair, such as
+   one of tokens where no segment starts, is left out.
+3. If that does not suffice with pairs for all features either, all have pairs alone,
+   and the minimum count is raised until these are at most MAX_PAIRS.
 
-With `features.all_labels` false the third case always holds. Features of transitions
-always have weights only for such pairs, with label patterns instead of labels.
+With `features.all_labels` false all features have pairs alone. Features of transitions
+always do, with label patterns instead of labels.
 """
 
 from __future__ import annotations
@@ -38,7 +40,6 @@ from ..model.weights.pairs import MAX_PAIRS, Counts, Keys, Pairs, Selection
 from .progress import watched
 
 MAX_WEIGHTS = 5_000_000
-RAISE = 2
 
 # Duplicates are removed whenever this many pairs have been collected.
 _BUFFER = 8_000_000
@@ -66,7 +67,7 @@ def select_features(
         pattern.
     observed_max (Optional[int]): The most patterns of such a feature.
     RETURNS (Selection): See the head of this module.
-    WARNS (UserWarning): HSW02, HSW03 some features or pairs get no weights.
+    WARNS (UserWarning): HSW03 some features or pairs get no weights.
     """
     roles = extractor.features.transition_roles
     of_roles: dict[str, list[Keys]] = {role: [] for role in roles}
@@ -80,34 +81,39 @@ def select_features(
         args = read, golds, [*map(len, docs)], table, automaton
         found = mine_transitions(*args, observed_min_count, observed_max)
         has_patterns, of_patterns = found
-    weights_of_row = np.bincount(of_patterns // n_columns, minlength=len(keys))
-    weights_of_row[~has_patterns] = n_labels
-    all_labels, of_labels = extractor.features.all_labels, None
-    limit = MAX_WEIGHTS if all_labels else np.inf
-    min_count = _raise_min_count(in_tokens, weights_of_row, asked, limit)
-    only_pairs = not all_labels or min_count > RAISE * asked
-    if only_pairs:
-        of_labels = mine_pairs(extractor, docs, golds, table, n_columns)
-        row = np.concatenate([of_labels, of_patterns]) // n_columns
-        weights_of_row = np.bincount(row, minlength=len(keys))
-        min_count = _raise_min_count(in_tokens, weights_of_row, asked, MAX_PAIRS)
-    keep = (in_tokens >= min_count) & (weights_of_row > 0)
-    is_limited = min_count > asked or (only_pairs and all_labels)
+    n_patterns = np.bincount(of_patterns // n_columns, minlength=len(keys))
+    n_weights = np.where(has_patterns, n_patterns, n_labels)
+    all_labels, min_count = extractor.features.all_labels, asked
+    is_limited = n_weights[in_tokens >= asked].sum() > MAX_WEIGHTS and all_labels
+    is_whole = ~has_patterns & all_labels
+    of_seen = np.zeros(0, np.int64)
+    if is_limited or not all_labels:
+        of_seen = mine_pairs(extractor, docs, golds, table, n_columns)
+        n_seen = np.bincount(of_seen // n_columns, minlength=len(keys)) + n_patterns
+        min_count = _least_count(in_tokens, n_seen, asked, MAX_PAIRS)
+        # From which count on there is room for what weights in all columns add.
+        room = MAX_WEIGHTS - n_seen[in_tokens >= min_count].sum()
+        whole_count = _least_count(in_tokens, n_weights - n_seen, min_count, room)
+        is_whole &= in_tokens >= whole_count
+        n_weights = np.where(is_whole, n_weights, n_seen)
+    keep = (in_tokens >= min_count) & (n_weights > 0)
     if is_limited:
-        message = Warnings.HSW03 if only_pairs else Warnings.HSW02
-        message = message.format(
+        message = Warnings.HSW03.format(
             found=(in_tokens >= asked).sum(),
             columns=n_labels,
             limit=MAX_WEIGHTS,
+            whole=whole_count,
             min_count=min_count,
-            left=weights_of_row[keep].sum(),
+            left=n_weights[keep].sum(),
         )
         warnings.warn(message, stacklevel=2)
     parts = [np.flatnonzero(keep & x) for x in (~has_patterns, has_patterns)]
-    if of_labels is None and roles:
-        of_labels = (parts[0][:, None] * n_columns + np.arange(n_labels)).ravel()
     rows, pairs = np.concatenate(parts), None
-    if of_labels is not None:
+    if roles or is_limited or not all_labels:
+        whole = np.flatnonzero(keep & is_whole)
+        of_whole = (whole[:, None] * n_columns + np.arange(n_labels)).ravel()
+        of_seen = of_seen[~is_whole[of_seen // n_columns]]
+        of_labels = np.sort(np.concatenate([of_whole, of_seen]))
         joined = np.concatenate([of_labels, of_patterns])
         pairs = _as_pairs(joined, rows, len(keys), n_columns)
     return Selection(
@@ -120,14 +126,14 @@ def select_features(
     )
 
 
-def _raise_min_count(
-    in_tokens: Counts, weights_of_row: Counts, asked: int, limit: float
+def _least_count(
+    in_tokens: Counts, weights_of_row: Counts, least: int, limit: float
 ) -> int:
-    """The least minimum count, from `asked` on, that leaves at most `limit` weights."""
-    min_count = asked
-    while weights_of_row[in_tokens >= min_count].sum() > limit:
-        min_count += 1
-    return min_count
+    """RETURNS (int): The least count, from `least` on, so that features which occur as
+    often or more often have at most `limit` weights."""
+    n_weights = np.bincount(in_tokens, weights_of_row, minlength=least + 1)
+    of_more = np.append(n_weights[::-1].cumsum()[::-1], 0.0)  # by count, and beyond
+    return least + int(np.argmax(of_more[least:] <= max(limit, 0)))
 
 
 def _as_pairs(

@@ -153,12 +153,33 @@ def test_initialize_again():
     assert nlp(TEXT).ents == ()
 
 
-def test_too_many_weights_raise_the_minimum_count(monkeypatch):
+def test_too_many_weights_are_those_of_frequent_features(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 150)
-    nlp = make_nlp()
-    with pytest.warns(UserWarning, match="HSW02.* 3 columns .* 150 weights"):
+    nlp, seen = make_nlp(), make_nlp(features={**SMALL, "all_labels": False})
+    with pytest.warns(UserWarning, match="HSW03.* 3 columns .* 150 weights"):
         initialize(nlp)
-    assert 0 < nlp.get_pipe("hosemi").weights.matrix.size <= 150
+    initialize(seen)
+    found, of_seen = (x.get_pipe("hosemi").weights for x in (nlp, seen))
+    assert {*of_seen.names} <= {*found.names}  # none is left out that a segment reads
+    has_all = found.pairs.sizes == 3
+    assert found.matrix.size <= 150 and 0 < has_all.sum() < len(has_all)
+    # those with weights for all labels are those that occur most often
+    assert found.counts[has_all].mean() > found.counts[~has_all].mean()
+
+
+def test_many_labels_with_two_examples_each_are_learnt(monkeypatch):
+    """Features that occur twice are all that tells one label from another."""
+    monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 1_500)
+    marked = [
+        f"{before} [L{k} {chr(97 + k) * 3} {chr(97 + k) * 5}] {after} ."
+        for before, after in (("we saw", "again"), ("then the", "was here"))
+        for k in range(24)
+    ]
+    nlp = make_nlp(features={**SMALL, "min_count": 2})
+    with pytest.warns(UserWarning, match="HSW03.* from a count of 2:"):
+        initialize(nlp, marked, fit=lbfgs())
+    examples = make_examples(nlp, marked)
+    assert nlp.evaluate(examples)["ents_f"] == 1.0
 
 
 @pytest.mark.parametrize(

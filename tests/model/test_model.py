@@ -588,7 +588,6 @@ def test_too_many_pairs_raise_the_minimum_count(monkeypatch):
 
 def test_pairs_of_partial_annotation(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.training.feature_selection.MAX_WEIGHTS", 1)
-    monkeypatch.setattr("spacy_hosemi.training.feature_selection.RAISE", 1)
     features = {"inside": ["ORTH"], "start": ["ORTH"], "end": ["ORTH"]}
     nlp = make_nlp(features={"preset": "none", "min_count": 1, **features})
     doc = make_doc(nlp, "a", "b", "c", "d", "e")
