@@ -1,8 +1,8 @@
 """Adds features of new documents in updates after `initialize`.
 
 A feature gets weights as soon as it has reached the minimum count, over all new
-documents. A document that comes again, for example in the next epoch, is not counted
-again.
+documents; `rare_counts` says how long it is counted. A document that comes again, for
+example in the next epoch, is not counted again.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..model.weights.pairs import Counts, Keys
 from ..model.weights.shim import Weights
 from . import feature_selection as selection
 from .feature_selection import count_features, name_features
+from .rare_counts import RareCounts
 
 _TRANSITIONS = tuple(f"{role}:" for role in TRANSITION_ROLES)
 
@@ -37,7 +38,7 @@ class SeenDocs:
     def __init__(self, knows_all: bool = True) -> None:
         self.knows_all = knows_all
         self._docs: set[bytes] = set()
-        self._rare: dict[int, tuple[int, int]] = {}
+        self._rare = RareCounts()
 
     def new(self, docs: Iterable[Doc]) -> list[Doc]:
         """Note documents. RETURNS (List[Doc]): Those whose words no earlier document
@@ -67,13 +68,10 @@ class SeenDocs:
         RETURNS (Tuple[bool [K], int64 [K]]): Whether each has reached the minimum
             count; the number of documents with it so far.
         """
-        rare = self._rare
-        before = [rare.pop(key, (0, 0)) for key in keys.tolist()]
-        counts = np.array(before, np.int64).reshape(-1, 2)
+        counts = self._rare.pop(keys)
         counts += np.stack([in_tokens, in_docs], axis=1)
         is_frequent = counts[:, 0] >= min_count
-        left = ~is_frequent
-        rare.update(zip(keys[left].tolist(), map(tuple, counts[left].tolist())))
+        self._rare.put(keys[~is_frequent], counts[~is_frequent])
         return is_frequent, counts[:, 1]
 
 

@@ -12,7 +12,9 @@ from thinc.api import Adam
 
 from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
+from spacy_hosemi.training import rare_counts
 from spacy_hosemi.training.growth import SeenDocs
+from spacy_hosemi.training.rare_counts import RareCounts
 
 from ..helpers import (
     SMALL,
@@ -108,6 +110,50 @@ def test_rare_features_are_counted_until_they_are_frequent():
     third = seen.frequent(keys[1:], np.array([1]), np.array([1]), 3)
     assert third[0].tolist() == [True]
     assert third[1].tolist() == [3]
+
+
+def make_stream(n_batches, n_keys, size=8):
+    rng = np.random.default_rng(0)
+    for _ in range(n_batches):
+        keys = np.unique(rng.integers(1, n_keys, size).astype(np.uint64))
+        yield keys, rng.integers(1, 4, len(keys)), rng.integers(1, 3, len(keys))
+
+
+@pytest.mark.parametrize("n_recent", [0, 5, 40, 10**6])
+def test_rare_counts_in_a_dict_or_in_arrays(monkeypatch, n_recent):
+    monkeypatch.setattr(rare_counts, "_N_RECENT", n_recent)
+    seen, expected = SeenDocs(), {}
+    for keys, in_tokens, in_docs in make_stream(300, 90):
+        is_frequent, n_docs = seen.frequent(keys, in_tokens, in_docs, 12)
+        for k, key in enumerate(keys.tolist()):
+            before = expected.pop(key, (0, 0))
+            now = before[0] + in_tokens[k], before[1] + in_docs[k]
+            assert (is_frequent[k], n_docs[k]) == (now[0] >= 12, now[1])
+            if now[0] < 12:
+                expected[key] = now
+
+
+def test_rare_counts_are_forgotten_in_the_end(monkeypatch):
+    monkeypatch.setattr(rare_counts, "_N_RECENT", 10)
+    monkeypatch.setattr(rare_counts, "_N_FORGOTTEN", 100)
+    counts, one = RareCounts(), np.array([[1, 1]])
+    for key in range(1, 3001):
+        new = np.array([key], np.uint64)
+        assert counts.pop(new).tolist() == [[0, 0]]
+        counts.put(new, one)
+        again = np.array([7], np.uint64)  # comes again and again
+        known = counts.pop(again)
+        assert known[0, 0] == max(key - 6, 0)
+        if key >= 7:
+            counts.put(again, known + one)
+        assert len(counts) <= 10 + 2 * 120
+        if key > 100:
+            lately = np.array([key - 30], np.uint64)
+            assert counts.pop(lately).tolist() == [[1, 1]]
+            counts.put(lately, one)
+    assert counts.pop(np.array([500], np.uint64)).tolist() == [[0, 0]]
+    counts.clear()
+    assert len(counts) == 0
 
 
 def test_a_document_is_new_once():
