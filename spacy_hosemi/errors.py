@@ -476,6 +476,11 @@ class Errors(metaclass=_Coded):
         "line {line} of {path!r} is {text!r}; expected lines of JSON with the keys "
         "event, part and iteration, as a fit with fit.log writes them."
     )
+    HS290 = (
+        'fit.l2 is "auto"; expected a number where labels are in a tree of several '
+        "levels, or where the fit is called outside of the component, which chooses. "
+        "Try some numbers, from 0.01 to 10."
+    )
     HS180 = (
         "examples are documents, or texts with spans ({found}), and nlp is None; "
         "expected the pipeline, whose tokenizer cuts the texts. Call "
@@ -661,6 +666,11 @@ class Warnings(metaclass=_Coded):
     HSW63 = (
         "fit.log: {path!r} cannot be written ({reason}). The fit goes on without a "
         "log. Make room, or name another place."
+    )
+    HSW70 = (
+        'fit.l2 = "auto": there are no other documents with spans to choose by, '
+        "neither of dev nor in folds of the training documents; l2 is {l2}. Give more "
+        "documents."
     )
     HSW01 = (
         "{found} gold spans of {total} begin or end inside a token, so they can "

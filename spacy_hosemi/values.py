@@ -161,6 +161,19 @@ class ByName:
         return {name: self.kind.read(one) for name, one in found.items()}
 
 
+class OrWord:
+    """A value of a kind, or one word."""
+
+    def __init__(self, word: str, kind: Kind) -> None:
+        self.word, self.kind = word, kind
+        self.expected = f'{kind.expected}, or "{word}"'
+
+    def read(self, found: Any) -> Any:
+        if isinstance(found, str) and found == self.word:
+            return self.word
+        return self.kind.read(found)
+
+
 class OrNull:
     """A value of a kind, or null."""
 

@@ -23,6 +23,8 @@ _EXPECTED = {
     "fit": "a function of the training data, such as spacy_hosemi.lbfgs.v1 makes",
     "hierarchy": "a function without arguments that gives the parent of each label, "
     "such as spacy_hosemi.read_label_tree.v1 makes",
+    "dev": "a function of the pipeline that gives examples, such as spacy.Corpus.v1 "
+    "makes",
 }
 
 
@@ -47,7 +49,13 @@ def list_examples(examples: Any, expected: str) -> list[Any]:
 
 
 def check_initialization(
-    nlp: Any, labels: Any, gazetteers: Any, tables: Any, fit: Any, hierarchy: Any
+    nlp: Any,
+    labels: Any,
+    gazetteers: Any,
+    tables: Any,
+    fit: Any,
+    hierarchy: Any,
+    dev: Any = None,
 ) -> tuple[Any, Any]:
     """Check the types of what `initialize` is given; None is nothing.
 
@@ -60,7 +68,8 @@ def check_initialization(
     are_names = isinstance(labels, Iterable)
     if not (labels is None or are_names) or isinstance(labels, (str, bytes, Mapping)):
         raise _wrong("labels", labels)
-    for name, function, n_arguments in (("fit", fit, 1), ("hierarchy", hierarchy, 0)):
+    functions = ("fit", fit, 1), ("hierarchy", hierarchy, 0), ("dev", dev, 1)
+    for name, function, n_arguments in functions:
         if not (function is None or _takes(function, n_arguments)):
             raise _wrong(name, function)
     readers = gazetteers or {}, tables or {}

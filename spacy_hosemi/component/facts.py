@@ -21,12 +21,17 @@ class TrainingFacts:
     n_preset_tokens (int): Tokens that entities took before the component, set by other
         components or by people.
     n_spans (Mapping[str, int]): The annotated spans of each label.
+    trials (Sequence[Mapping[str, Any]]): What l2 = "auto" has tried: settings, scores,
+        and whether it was chosen; see `Trial`.
+    judged_by (str): What the scores of the trials are of.
     """
 
     n_documents: int
     n_tokens: int
     n_preset_tokens: int
     n_spans: Mapping[str, int]
+    trials: Sequence[Mapping[str, Any]] = ()
+    judged_by: str = ""
 
     @property
     def preset_share(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
@@ -43,12 +43,15 @@ class FitResult:
     labels (Tuple[str, ...]): Of the component, in their order.
     reports (Tuple[FitReport, ...]): Of each minimization: one, and with labels in a
         tree one for each level; none for a fit that makes no report.
+    trials (Tuple[Mapping[str, Any], ...]): What l2 = "auto" has tried: l2, decoding,
+        expected_f1, ents_f, ents_record_accuracy, is_chosen.
     """
 
     n_documents: int
     n_spans: int
     labels: tuple[str, ...]
     reports: tuple[FitReport, ...]
+    trials: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def n_iterations(self) -> int:
@@ -84,6 +87,7 @@ class Fitting(Initializable):
         tables: dict[str, Any] | None = None,
         hierarchy: Callable[[], dict[str, str]] | None = None,
         fit: Fit | None = None,
+        dev: Iterable[Example | Doc | Annotated] | None = None,
         **settings: Any,
     ) -> FitResult:
         """Train the component anew, by all examples at once.
@@ -104,8 +108,10 @@ class Fitting(Initializable):
         gazetteers, tables, hierarchy: As for `initialize`.
         fit (Optional[Callable]): A fit function, such as `spacy_hosemi.averaged.v1`
             makes, instead of L-BFGS.
+        dev (Optional[Iterable]): Other documents, likewise, by which l2 = "auto"
+            chooses.
         settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
-            progress, nonnegative, log, resume, resume_every.
+            progress, nonnegative, log, resume, resume_every, choose_decoding.
         RETURNS (FitResult): What the fit says of itself. Ctrl-C ends a fit as max_iter
             does, with the best weights so far and the reason "interrupted"; before the
             first iteration, and at the second time, it raises KeyboardInterrupt.
@@ -124,20 +130,16 @@ class Fitting(Initializable):
         if labels is None and self._trainer.is_initialized:
             # Not those of an earlier training.
             labels = sorted(labels_of(annotations))
-        reports: list[FitReport] = []
-
-        def fit_and_note(batch: Any) -> None:
-            report = function(batch)
-            if isinstance(report, FitReport):
-                reports.append(report)
-
+        others = None if dev is None else read_examples(dev, nlp, self)
         with self._published.change(is_long=True):
             fitted.discard(self)
-            args = known, nlp, labels, readers, fit_and_note, hierarchy
-            self._initialize(*args, is_from_config=False)
+            read_dev = None if others is None else lambda _: others
+            args = known, nlp, labels, readers, function, hierarchy, read_dev
+            reports = self._initialize(*args, is_from_config=False) or []
         n_spans = sum(len(one.required) for one in annotations)
         names = tuple(self.schema.projection.labels)
-        return FitResult(len(known), n_spans, names, tuple(reports))
+        trials = tuple(self.facts.trials) if self.facts else ()
+        return FitResult(len(known), n_spans, names, tuple(reports), trials)
 
     def __repr__(self) -> str:
         """One line: the name, whether it is trained, the labels."""

@@ -128,6 +128,7 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         tables: dict[str, Any] | None = None,
         fit: Callable[..., Any] | None = None,
         hierarchy: Callable[[], dict[str, str]] | None = None,
+        dev: Callable[..., Any] | None = None,
     ) -> None:
         """Collect labels, patterns and features; train, if a fit is given.
 
@@ -135,25 +136,24 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         nlp (Optional[Language]): The pipeline.
         labels (Optional[List[str]]): All labels; by default those of the examples.
         gazetteers (Optional[Union[Dict[str, Callable], Callable]]): For each list of
-            the model a function that gives its entries, such as
-            spacy_hosemi.read_gazetteer.v1; if it needs an argument, it is given the
-            examples. Or one for all lists, such as spacy_hosemi.read_gazetteers.v1.
-        tables (Optional[Dict[str, Callable]]): For each table of the model a function
-            that gives its rows, such as spacy_hosemi.read_table.v1; likewise.
+            the model a function that gives its entries, such as read_gazetteer.v1; if
+            it needs an argument, it gets the examples. Or one function for all lists.
+        tables (Optional[Dict[str, Callable]]): Likewise, for the rows of each table.
         fit (Optional[Callable]): Batch training, such as spacy_hosemi.lbfgs.v1.
         hierarchy (Optional[Callable]): Gives the parent of each label, such as
             spacy_hosemi.read_label_tree.v1, if it is not in the names of the labels.
+        dev (Optional[Callable]): Gives examples by which l2 = "auto" of fit chooses.
         RAISES (ValueError): HS029, HS035 gazetteers, tables; HS040, HS041 labels; HS079
-            pattern_selection; HS091 min_confidence; HS112 observed_patterns; HS050 to
-            HS053 nothing to fit, or no fit is possible; HS232, HS233 other types.
+            to HS112 settings; HS050 to HS053 no fit is possible; HS232, HS233 types.
         """
         validate_get_examples(get_examples, "HighOrderSemiCRF.initialize")
-        given = labels, gazetteers, tables, fit, hierarchy
+        given = labels, gazetteers, tables, fit, hierarchy, dev
         readers = check_initialization(nlp, *given)
         examples = list(get_examples())
         with self._published.change(is_long=True):
             fitted.discard(self)
-            if self._initialize(examples, nlp, labels, readers, fit, hierarchy):
+            args = examples, nlp, labels, readers, fit, hierarchy, dev
+            if self._initialize(*args) is not None:
                 fitted.add(self)
 
     def update(

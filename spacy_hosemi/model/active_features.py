@@ -160,6 +160,14 @@ def split_records(
     return [records[i:j] for i, j in zip(borders, borders[1:])]
 
 
+def cut_rows(rows: RoleRows, start: int, end: int) -> RoleRows:
+    """RETURNS (RoleRows): Those of some tokens, as of a document of their own."""
+    first = rows.first[start : end + 1]
+    at = slice(first[0], first[-1])
+    strength = None if rows.strength is None else rows.strength[at]
+    return RoleRows(first - first[0], rows.row[at], strength)
+
+
 def join_rows(parts: Sequence[RoleRows]) -> RoleRows:
     """Rows of many documents as those of one."""
     sizes = [0, *np.cumsum([len(part.row) for part in parts])]

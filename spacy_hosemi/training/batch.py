@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from itertools import chain
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from ..model.active_features import (
     RoleRows,
     Rows,
     SegmentRows,
+    cut_rows,
     join_rows,
     read_docs,
 )
@@ -133,6 +135,22 @@ class Batch:
             for role, part in self._rows.items()
         }
         return Rows(tokens, self._segments[k], self._places[k])
+
+    def part(self, chosen: Sequence[int]) -> Batch:
+        """RETURNS (Batch): Some of the documents, and the same weights."""
+        found = copy(self)
+        found._golds = [self._golds[k] for k in chosen]
+        found._sizes = [self._sizes[k] for k in chosen]
+        found._borders = [0, *np.cumsum(found._sizes).tolist()]
+        found._chunks = _chunks_of(found._sizes)
+        found._segments = [self._segments[k] for k in chosen]
+        found._places = [self._places[k] for k in chosen]
+        spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
+        found._rows = {
+            role: join_rows([cut_rows(rows, i, j) for i, j in spans])
+            for role, rows in self._rows.items()
+        }
+        return found
 
     def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
         """RETURNS (Tuple[float, Potentials]): Loss of one document, with these rows, at

@@ -15,7 +15,17 @@ from tqdm import tqdm
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.families import family_values
-from ..values import ByName, Flag, Number, OrNull, Setting, Text, Whole, read_all
+from ..values import (
+    ByName,
+    Flag,
+    Number,
+    OrNull,
+    OrWord,
+    Setting,
+    Text,
+    Whole,
+    read_all,
+)
 from .batch import Batch, Floats, Trainable, Trained
 from .course import Records
 from .objectives import is_smooth
@@ -56,10 +66,18 @@ _PIECE = 100_000
 SETTINGS = (
     Setting(
         "l2",
-        ByName(Number(least=0.0)),
+        OrWord("auto", ByName(Number(least=0.0))),
         0.1,
         "Weight of half the squared norm (1 / sigma^2), for all weights or by family: "
-        "a role such as inside, or transition, pattern, length.",
+        "a role such as inside, or transition, pattern, length. "
+        '"auto": what is best on the documents of `dev`, or on folds of the training '
+        "documents.",
+    ),
+    Setting(
+        "choose_decoding",
+        Flag(),
+        True,
+        'With l2 = "auto": choose decoding and expected_f1, too.',
     ),
     Setting("l1", Number(least=0.0), 0.0, "Weight of the sum of absolute values."),
     Setting("max_iter", Whole(1), 1000, "At most this many iterations."),
@@ -101,7 +119,7 @@ SETTINGS = (
 
 
 def make_lbfgs(
-    l2: float | dict[str, float] = 0.1,
+    l2: float | dict[str, float] | str = 0.1,
     l1: float = 0.0,
     max_iter: int = 1000,
     tolerance: float = 1e-4,
@@ -110,11 +128,13 @@ def make_lbfgs(
     log: str | None = None,
     resume: str | None = None,
     resume_every: float = 60.0,
-) -> Fit:
+    choose_decoding: bool = True,
+) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
-    l2 (Union[float, Dict[str, float]]): Weight of half the squared norm (1 / sigma^2),
-        for all weights or by family (a role such as inside, or pattern, or length).
+    l2 (Union[float, Dict[str, float], str]): Weight of half the squared norm (1 /
+        sigma^2), for all weights or by family (a role such as inside, or pattern, or
+        length); "auto": see `PenaltySearch`.
     l1 (float): Weight of the sum of absolute values.
     max_iter (int): Most iterations.
     tolerance (float): Stop when an iteration lowers the objective by less than this
@@ -132,16 +152,45 @@ def make_lbfgs(
         folder of a file does not exist.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
-    penalty = family_values("l2", given["l2"])
+    penalty = None if given["l2"] == "auto" else family_values("l2", given["l2"])
     records = Records(given["log"], given["resume"], given["resume_every"])
+    return Lbfgs(penalty, given, records)
 
-    def fit(batch: Trainable) -> FitReport:
+
+class Lbfgs:
+    """A fit of `make_lbfgs`, to be called with a batch.
+
+    Not a dataclass: where a config is checked, those become dictionaries.
+
+    l2 (Optional[Mapping[str, float]]): By family; None: the component chooses it.
+    given (Mapping[str, Any]): All settings.
+    records (Records): Files that it writes.
+    """
+
+    def __init__(
+        self, l2: Mapping[str, float] | None, given: Mapping[str, Any], records: Records
+    ) -> None:
+        self.l2, self.records = l2, records
+        self.progress: bool = given["progress"]
+        self.choose_decoding: bool = given["choose_decoding"]
+        self._given = given
+
+    def __call__(self, batch: Trainable) -> FitReport:
         if isinstance(batch, Batch) and not is_smooth(batch.objective):
             raise ValueError(Errors.HS121)
-        args = l1, max_iter, tolerance, progress, nonnegative, records
-        return minimize(batch, penalty, *args)
+        if self.l2 is None:
+            raise ValueError(Errors.HS290)
+        given = self._given
+        args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
+        return minimize(batch, self.l2, *args, given["nonnegative"], self.records)
 
-    return fit
+    def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
+        """RETURNS (Lbfgs): With one penalty for all weights; it shows and writes its
+        course only if it is the last one."""
+        penalty = family_values("l2", l2)
+        if is_final:
+            return Lbfgs(penalty, self._given, self.records)
+        return Lbfgs(penalty, {**self._given, "progress": False}, Records())
 
 
 def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:

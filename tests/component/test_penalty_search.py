@@ -1,0 +1,255 @@
+"""l2 = "auto" chooses by documents that the weights do not know."""
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import DocBin
+from spacy.training import Example
+
+from spacy_hosemi import use_field_tokenizer
+from spacy_hosemi.component.penalty_search import (
+    DEFAULT,
+    N_FOLDS,
+    PATH,
+    Annotated,
+    _count,
+    _fold_numbers,
+    error_of_difference,
+    f1_of,
+)
+from spacy_hosemi.configs.compose import make_config
+from spacy_hosemi.labels.partial import PartialLabels
+from spacy_hosemi.training.lbfgs import make_lbfgs
+
+from ..helpers import make_batch, make_examples, make_nlp, run_spacy
+from ..training.test_interrupted import TREE, interrupt_at
+
+LINES = Path(__file__).parents[2].joinpath("corpus", "train.jsonl").read_text("utf8")
+RECORDS = [json.loads(line) for line in LINES.splitlines()]
+PAIRS = [(x["text"], [(*span,) for span in x["spans"]]) for x in RECORDS]
+TRAIN, DEV = PAIRS[:40], PAIRS[40:70]
+
+
+def blank(**config):
+    nlp = use_field_tokenizer(spacy.blank("en"))
+    nlp.add_pipe("hosemi", config=config)
+    return nlp
+
+
+def fit(nlp, pairs=TRAIN, **settings):
+    settings = {"progress": False, "l2": "auto", **settings}
+    return nlp.get_pipe("hosemi").fit(pairs, nlp=nlp, **settings)
+
+
+def scores_of(nlp, pairs=DEV):
+    """By hand: F1 and the share of exact documents."""
+    right = found = gold = exact = 0
+    for text, spans in pairs:
+        own = {(x.start_char, x.end_char, x.label_) for x in nlp(text).ents}
+        right += len(own & {*spans})
+        found, gold = found + len(own), gold + len(spans)
+        exact += own == {*spans}
+    return 2 * right / (found + gold), exact / len(pairs)
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    nlp = blank()
+    return nlp, fit(nlp, dev=DEV)
+
+
+def test_the_scores_are_those_of_the_model(chosen):
+    nlp, result = chosen
+    best = next(x for x in result.trials if x["is_chosen"])
+    # The last minimization goes on from there, by a few iterations.
+    expected = pytest.approx(scores_of(nlp), abs=0.01)
+    assert (best["ents_f"], best["ents_record_accuracy"]) == expected
+    assert nlp.get_pipe("hosemi").decoding == best["decoding"]
+
+
+def test_the_highest_score_is_chosen(chosen):
+    trials = chosen[1].trials
+    assert [x["l2"] for x in trials] == [*PATH[: len(trials)]]
+    best = max(trials, key=lambda trial: trial["ents_f"])
+    assert best["is_chosen"] and sum(x["is_chosen"] for x in trials) == 1
+
+
+def test_the_path_ends_where_one_l2_alone_does(chosen):
+    """Warm starts change the way, not the end: the objective is convex."""
+    best = next(x for x in chosen[1].trials if x["is_chosen"])
+    alone = fit(blank(), l2=best["l2"], tolerance=1e-7)
+    assert chosen[1].loss == pytest.approx(alone.loss, rel=0.01)
+
+
+def test_decoding_stays_if_it_is_not_to_be_chosen():
+    nlp = blank(decoding="mbr", expected_f1=0.7)
+    trials = fit(nlp, choose_decoding=False).trials
+    assert {(x["decoding"], x["expected_f1"]) for x in trials} == {("mbr", 0.7)}
+
+
+def test_tags_have_no_mbr():
+    trials = fit(blank(encoding="BIO"), dev=DEV).trials
+    assert {x["decoding"] for x in trials} == {"viterbi"}
+
+
+def test_sentences_are_judged_by_document():
+    nlp = blank(scope="sents")
+    nlp.add_pipe("sentencizer", before="hosemi")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trials = fit(nlp).trials
+    assert all(0 < x["ents_f"] <= 1 for x in trials)
+
+
+def test_the_same_choice_each_time():
+    pairs = [fit(blank()) for _ in range(2)]
+    assert pairs[0].trials == pairs[1].trials and len(pairs[0].trials) > 1
+
+
+def test_what_was_tried_is_saved(chosen, tmp_path):
+    nlp, result = chosen
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path).get_pipe("hosemi")
+    assert [*map(dict, loaded.facts.trials)] == [*map(dict, result.trials)]
+    assert loaded.facts.judged_by == "30 documents of dev"
+    assert loaded.decoding == nlp.get_pipe("hosemi").decoding
+
+
+def test_by_config(tmp_path):
+    for name, pairs in (("train", TRAIN), ("dev", DEV)):
+        nlp = use_field_tokenizer(spacy.blank("en"))
+        docs = []
+        for text, spans in pairs:
+            doc = nlp(text)
+            doc.ents = [doc.char_span(*x) for x in spans if doc.char_span(*x)]
+            docs.append(doc)
+        DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
+    reader = [
+        "[initialize.components.hosemi.dev]",
+        '@readers = "spacy.Corpus.v1"',
+        "path = ${paths.dev}",
+        "gold_preproc = false",
+    ]
+    config = "\n".join([make_config(), *reader])
+    (tmp_path / "a.cfg").write_text(config)
+    run_spacy(
+        *("train", str(tmp_path / "a.cfg"), "--output", str(tmp_path / "model")),
+        *("--paths.train", str(tmp_path / "train.spacy")),
+        *("--paths.dev", str(tmp_path / "dev.spacy")),
+        *("--initialize.components.hosemi.fit.l2", '"auto"'),
+    )
+    nlp = spacy.load(tmp_path / "model" / "model-last")
+    assert nlp.get_pipe("hosemi").facts.judged_by == "30 documents of dev"
+
+
+def test_levels_of_a_tree():
+    nlp = make_nlp(**TREE)
+    pairs = [("Ada ran", [(0, 3, "P/x")]), ("Bob ran", [(0, 3, "P/y")])] * 3
+    with pytest.raises(ValueError, match=r"HS290.*tree"):
+        fit(nlp, pairs)
+
+
+def test_outside_of_the_component():
+    nlp = make_nlp()
+    with pytest.raises(ValueError, match="HS290"):
+        make_lbfgs("auto")(make_batch(fitted_pipe(nlp), make_examples(nlp)))
+
+
+def fitted_pipe(nlp):
+    nlp.initialize(lambda: make_examples(nlp))
+    return nlp.get_pipe("hosemi")
+
+
+@pytest.mark.parametrize(
+    "settings", [{"l2": "best"}, {"l2": -1.0}, {"choose_decoding": 1}]
+)
+def test_settings_are_checked(settings):
+    with pytest.raises(ValueError, match=r"HS043.*fit\."):
+        make_lbfgs(**settings)
+
+
+def test_dev_must_be_a_reader():
+    nlp = blank()
+    with pytest.raises(TypeError, match=r"HS233.*dev"):
+        nlp.get_pipe("hosemi").initialize(lambda: make_examples(nlp), nlp=nlp, dev=5)
+
+
+@pytest.mark.parametrize(
+    "pairs, dev", [(TRAIN[:1], None), (TRAIN, [("No field.", [])])]
+)
+def test_nothing_to_judge_by(pairs, dev):
+    nlp = blank()
+    with pytest.warns(UserWarning, match=f"HSW70.*l2 is {DEFAULT}"):
+        result = fit(nlp, pairs, dev=dev)
+    alone = fit(blank(), pairs, l2=DEFAULT)
+    assert result.loss == alone.loss and result.trials == ()
+
+
+def test_ctrl_c_on_the_path():
+    """The search ends with the best so far."""
+    nlp = blank()
+    interrupt_at(nlp.get_pipe("hosemi"), 700)
+    with pytest.warns(UserWarning, match="HSW60"):
+        result = fit(nlp)
+    assert 1 <= len(result.trials) < len(PATH) and scores_of(nlp)[0] > 0.5
+
+
+# --- parts --------------------------------------------------------------------------
+
+
+def test_parts_of_a_batch_add_up():
+    nlp = blank()
+    fit(nlp, l2=1.0)
+    pipe = nlp.get_pipe("hosemi")
+    batch = make_batch(pipe, [example_of(nlp, *x) for x in TRAIN])
+    value, gradient = batch.value_and_gradient()
+    some, others = [*range(0, 40, 3)], [k for k in range(40) if k % 3]
+    parts = [batch.part(x).value_and_gradient() for x in (some, others)]
+    assert sum(x for x, _ in parts) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(sum(x for _, x in parts), gradient, atol=1e-9)
+    alone = make_batch(pipe, [example_of(nlp, *TRAIN[k]) for k in some])
+    np.testing.assert_allclose(parts[0][1], alone.value_and_gradient()[1], atol=1e-9)
+
+
+def example_of(nlp, text, spans):
+    return Example.from_dict(nlp.make_doc(text), {"entities": spans})
+
+
+def test_documents_with_the_same_words_share_a_fold():
+    nlp = spacy.blank("en")
+    docs = [*nlp.pipe(f"word {k % 10}" for k in range(30))]
+    numbers = _fold_numbers(docs)
+    assert {*numbers} == {*range(N_FOLDS)}
+    assert all(numbers[k] == numbers[k % 10] for k in range(30))
+    sizes = np.bincount(numbers[:10])
+    assert sizes.max() - sizes.min() <= 1
+
+
+def test_error_of_a_difference_is_that_of_a_bootstrap():
+    rng = np.random.default_rng(0)
+    gold = rng.integers(1, 8, 300)
+    one, other = (
+        np.stack([rng.binomial(gold, p), rng.binomial(gold, 0.9) + 1, gold], axis=1)
+        for p in (0.7, 0.6)
+    )
+    draws = rng.integers(0, 300, (4000, 300))
+    differences = [f1_of(one[x]) - f1_of(other[x]) for x in draws]
+    assert error_of_difference(one, other) == pytest.approx(
+        np.std(differences), rel=0.1
+    )
+    assert error_of_difference(one, one) == 0.0
+
+
+def test_counts_leave_out_what_is_not_annotated():
+    blocked = np.array([True, True, False, False, True, True])
+    known = PartialLabels(((0, 1, "a"),), (), blocked)
+    doc = spacy.blank("en")("a b c d e f")
+    spans = [(0, 1, "a"), (1, 2, "a"), (2, 4, "a"), (3, 5, "b"), (4, 6, "b")]
+    assert _count(Annotated(doc, known, 0), spans) == (1, 3, 1)
+    assert _count(Annotated(doc, known, 2), spans) == (1, 3, 3)
+    assert f1_of(np.array([[1, 3, 1]])) == pytest.approx(2 / 4)
+    assert f1_of(np.zeros((2, 3), int)) == 0.0
