@@ -47,9 +47,9 @@ from pathlib import Path
 from typing import Any
 
 import harness
-from exactness import WHOLE, exactness_of
 from peers import PEERS, Peer, fit_peer
 from processes import shown_command, size_mb
+from scores import WHOLE, exactness_of
 from spacy.language import Language
 from spacy.util import load_model
 from tqdm import tqdm

@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from exactness import exactness_of, scores_of
 from harness import draw, make_parser, read_lines, report, run, table
+from scores import exactness_of, scores_of
 from spacy.training import Example
 from spacy.util import load_model
 from tqdm import tqdm

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import harness
 import spacy
-from exactness import Exactness, exactness
+from scores import Exactness, exactness
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.tokens import Span as DocSpan

@@ -40,9 +40,9 @@ from pathlib import Path
 from statistics import mean
 
 import harness
-from exactness import exactness_of
 from peers import fit_peer
 from pictures import picture
+from scores import exactness_of
 from spacy.util import load_model
 from tqdm import tqdm
 from training import (

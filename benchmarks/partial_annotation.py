@@ -33,7 +33,7 @@ from statistics import mean
 
 import harness
 import spacy
-from exactness import exactness_of
+from scores import exactness_of
 from spacy.tokens import Doc, DocBin
 from spacy.util import load_model
 from tqdm import tqdm

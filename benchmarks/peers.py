@@ -25,10 +25,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exactness import f1, scores_of
 from harness import SEED, Timed, folds, take_turns
 from plain_features import plain_features
 from processes import Usage, in_process
+from scores import f1, scores_of
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exactness import Exactness, exactness_of, scores_of
 from harness import Lines, Timed, convert, shuffled, take_turns
 from processes import Usage, measured
+from scores import Exactness, exactness_of, scores_of
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import mean
 
-from exactness import exactness, f1
+from scores import exactness, f1
 from tree_data import EASY, Record, Spans
 
 RARE = (50, 10)

@@ -19,7 +19,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from exactness import exactness
 from fitting import (
     entities,
     fitted,
@@ -30,6 +29,7 @@ from fitting import (
     tell,
 )
 from harness import table
+from scores import exactness
 from spacy import registry
 from spacy.tokens import Doc
 

@@ -27,7 +27,6 @@ from typing import Any
 import letters
 import numpy as np
 import punctuation
-from exactness import exactness
 from fitting import (
     Bools,
     Fitted,
@@ -46,6 +45,7 @@ from fitting import (
 )
 from harness import Timed, shuffled, table
 from pictures import picture
+from scores import exactness
 from spacy.tokens import Doc
 
 from spacy_hosemi import core

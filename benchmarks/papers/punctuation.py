@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-from exactness import f1
 from fitting import Record, fitted, make_docs, predicted, read_records, run_script, tell
 from harness import folds, table
+from scores import f1
 from spacy.tokens import Doc
 
 NONE = "NONE"

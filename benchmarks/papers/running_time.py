@@ -32,7 +32,6 @@ from importlib.util import find_spec
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from exactness import Exactness, exactness
 from fitting import (
     QUICK_DOCS,
     QUICK_ITERATIONS,
@@ -49,6 +48,7 @@ from fitting import (
 from harness import shuffled, table
 from peers import open_crfsuite, train_crfsuite
 from pictures import picture
+from scores import Exactness, exactness
 from spacy.tokens import Doc
 
 from spacy_hosemi.model.weights.storage import size_of

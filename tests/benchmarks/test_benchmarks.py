@@ -205,6 +205,19 @@ def test_help(script, monkeypatch, capsys):
     assert f"python benchmarks/{script}.py" in capsys.readouterr().out
 
 
+PAPERS = ("chinese_pos", "fields", "letters", "orders", "punctuation", "running_time")
+
+
+@pytest.mark.parametrize("script", PAPERS)
+def test_scripts_of_papers_start_alone(script):
+    """They find the modules of the folder above."""
+    path = ROOT / "benchmarks" / "papers" / f"{script}.py"
+    command = [sys.executable, str(path), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "--data" in done.stdout
+
+
 def test_a_build_is_the_same_as_itself(folders, monkeypatch, capsys, tmp_path):
     against, worker = import_module("against"), import_module("against_worker")
 

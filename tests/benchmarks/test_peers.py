@@ -125,9 +125,9 @@ def test_all_documents_are_learnt_from(data):
 def test_spans_out_of_reach_are_missed(data, tmp_path):
     """One of six, which no system finds; two of three documents can be exact."""
     pytest.importorskip("pycrfsuite")
-    from exactness import exactness_of
     from peers import Peer, peer_data, train_crfsuite
     from processes import Usage
+    from scores import exactness_of
     from training import n_out_of_reach
 
     nlp, path = data

@@ -1,4 +1,4 @@
-"""benchmarks/exactness.py against counts."""
+"""benchmarks/scores.py against counts."""
 
 from collections import Counter
 
@@ -36,7 +36,7 @@ def make_doc(spans, words=("a",) * 5):
 
 @given(st.lists(st.tuples(SPANS, SPANS), max_size=5))
 def test_sets_are_counted(pairs):
-    from exactness import exactness
+    from scores import exactness
 
     f1, records = exactness(*zip(*pairs)) if pairs else exactness([], [])
     if not pairs:
@@ -51,7 +51,7 @@ def test_sets_are_counted(pairs):
 
 @given(st.lists(st.tuples(SPANS, SPANS), min_size=1, max_size=5))
 def test_documents_and_sets_agree(pairs):
-    from exactness import exactness, exactness_of, scores_of
+    from scores import exactness, exactness_of, scores_of
 
     docs = [(make_doc(found), make_doc(gold)) for found, gold in pairs]
     own = ({(x.start, x.label_) for x in found.ents} for found, _ in docs)
@@ -61,7 +61,7 @@ def test_documents_and_sets_agree(pairs):
 
 
 def test_records_without_a_complete_document():
-    from exactness import exactness_of, scores_of
+    from scores import exactness_of, scores_of
 
     gold = Doc(VOCAB, words=["a"])
     found = exactness_of(scores_of([Example(Doc(VOCAB, words=["a"]), gold)]))
