@@ -42,10 +42,13 @@ sys.exit(code if code >= 0 else 128 - code)
 """
 
 
-def measured(command: Sequence[str], log: Path | None = None) -> Usage:
+def measured(
+    command: Sequence[str], log: Path | None = None, accepted: Sequence[int] = (0,)
+) -> Usage:
     """Run a command, and measure it with the processes that it waited for.
 
     log (Optional[Path]): Where all that it prints is written as it comes.
+    accepted (Sequence[int]): Exit codes that are no failure.
     RAISES (SystemExit): The command failed; what it printed is printed before.
     """
     with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +60,7 @@ def measured(command: Sequence[str], log: Path | None = None) -> Usage:
                 [*launcher, *command], stdout=file, stderr=subprocess.STDOUT, env=env
             )
         output = log.read_text(encoding="utf-8", errors="replace")
-        if done.returncode:
+        if done.returncode not in accepted:
             print(output, file=sys.stderr)
             sys.exit(f"exit code {done.returncode}: {shown_command(command)}")
         return Usage(**json.loads(report.read_text()), output=output)

@@ -645,6 +645,10 @@ class Errors(metaclass=_Coded):
         "the config {path} has the components {found}; expected one that is made by "
         'the factory "hosemi".'
     )
+    HS254 = (
+        "what training takes can be estimated for the fit {expected} alone; the config "
+        "has {found}. Give [initialize.components.NAME.fit], or --quick."
+    )
 
 
 class Warnings(metaclass=_Coded):

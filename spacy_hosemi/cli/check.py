@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from spacy.language import Language
 
     from ..inspection.corpus import Part
+    from ..inspection.costs import Cost, Range
     from ..inspection.kinds import Fit
     from ..inspection.report import PartReport, Report
 
@@ -47,12 +49,16 @@ def check_cli(
             help="Config to train with. Default: what init writes for such texts.",
         ),
     ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Do not estimate what training takes.")
+    ] = False,
     as_json: AsJson = False,
     code_path: CodePath = None,
 ) -> None:
     """
     Look at a corpus before training, in seconds: labels and their order,
-    contradictions, duplicates, borders, odd texts, the config that fits.
+    contradictions, duplicates, borders, odd texts, the config that fits, the time and
+    memory that training takes.
 
     Faults are what is wrong in the data; remarks are what you should know. Exit code: 0
     no faults, 1 faults, 2 could not run.
@@ -62,6 +68,7 @@ def check_cli(
       python -m spacy hosemi check train.spacy --dev dev.spacy
       python -m spacy hosemi check export.jsonl --config my.cfg --json
     """
+    from ..inspection.costs import used
     from ..inspection.pipelines import Pipelines
     from ..inspection.report import inspect
 
@@ -69,12 +76,13 @@ def check_cli(
     if corpus == "-" and dev == "-":
         fail("Both corpora are standard input", "Expected a path for one of them.")
     pipelines = Pipelines(config)
+    before = None if quick else used()
     parts = [
         None if path is None else _read(path, pipelines.first) for path in (corpus, dev)
     ]
     train = parts[0]
     assert train is not None
-    report = inspect(train, parts[1], pipelines.choose)
+    report = inspect(train, parts[1], pipelines.choose, before)
     if as_json:
         print_json(as_dict(report))
     else:
@@ -113,6 +121,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         },
         "profile": profile,
         "config": report.fit,
+        "cost": report.cost or report.no_cost or None,
     }
 
 
@@ -124,7 +133,11 @@ def _print(report: Report, config: Path | None) -> None:
     if report.order is not None:
         _print_order(report)
     if report.fit is not None:
-        _print_fit(report.fit, config)
+        _print_fit(report.fit)
+    if report.cost is not None:
+        _print_cost(report.cost, config)
+    elif report.no_cost:
+        print(f"\nWhat training takes cannot be told: {clean(report.no_cost)}")
 
 
 def _print_part(part: PartReport) -> None:
@@ -174,7 +187,36 @@ def _print_order(report: Report) -> None:
     print_table(title, ("labels before", "bits", "gain"), rows, "rrr")
 
 
-def _print_fit(fit: Fit, config: Path | None) -> None:
+def _print_fit(fit: Fit) -> None:
     print(f"\nThe config that fits: hosemi init --for {fit.kind}")
     for reason in fit.reasons:
         print(f"    {clean(reason)}")
+
+
+def _print_cost(cost: Cost, config: Path | None) -> None:
+    whose = "that config" if config is None else clean(str(config))
+    print(f"\nTraining with {whose} takes about")
+    print(f"    {_shown(cost.seconds, _seconds)} of one CPU")
+    print(f"    {_shown(cost.megabytes, _megabytes)} of memory")
+    print(
+        f"    for {cost.n_features:,} features, {cost.n_weights:,} weights, "
+        f"{cost.n_evaluations:,} evaluations"
+    )
+    if cost.is_limited:
+        print(
+            "    rare features get no weights: there would be too many. This is rough"
+        )
+
+
+def _shown(found: Range, form: Callable[[float], str]) -> str:
+    return f"{form(found.about)} ({form(found.low)} to {form(found.high)})"
+
+
+def _seconds(x: float) -> str:
+    if x < 120:
+        return f"{x:.0f} s"
+    return f"{x / 60:.0f} min" if x < 7200 else f"{x / 3600:.1f} h"
+
+
+def _megabytes(x: float) -> str:
+    return f"{x:,.0f} MB" if x < 10_000 else f"{x / 1000:,.0f} GB"

@@ -145,6 +145,19 @@ def labels_in(examples: Sequence[Example]) -> list[PartialLabels]:
     return read_labels(examples)
 
 
+def trainable(docs: Sequence[Doc], nlp: Language) -> list[Doc]:
+    """RETURNS (List[Doc]): Those without spans that the tokenizer cannot reach, or that
+    begin or end with whitespace: on few documents these may be all of a label."""
+    examples = as_examples(docs, nlp)
+    pairs = zip(docs, labels_in(examples))
+    return [
+        doc
+        for doc, known in pairs
+        if len(doc.ents) == len(known.required)
+        and all(ent.text == ent.text.strip() for ent in doc.ents)
+    ]
+
+
 def in_spans(doc: Doc) -> np.ndarray:
     """RETURNS (bool [n]): Whether each token is in an entity."""
     found = np.zeros(len(doc), bool)

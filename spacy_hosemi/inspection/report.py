@@ -10,13 +10,16 @@ from spacy.language import Language
 from ..formats.texts import Fault
 from .borders import judge_borders
 from .contradictions import judge_contradictions
-from .corpus import Part, as_examples, labels_in
+from .corpus import Part, as_examples, labels_in, trainable
+from .costs import Cost, estimate
 from .duplicates import judge_duplicates
 from .findings import Finding, count, fault
 from .kinds import Fit, choose_kind
 from .label_counts import LabelCount, count_labels, judge_labels
 from .label_order import LabelOrder, measure_order
+from .pipelines import component_of
 from .profile import Profile, measure_profile
+from .rehearsal import Rehearsal
 from .texts import judge_texts
 from .tokens import judge_tokens
 
@@ -57,6 +60,8 @@ class Report:
     order (Optional[LabelOrder]): None for too few documents with spans.
     profile (Optional[Profile]), fit (Optional[Fit]): What texts they are; None without
         tokens.
+    cost (Optional[Cost]): What training will take; None: no_cost (str) says why, if it
+        was asked for.
     """
 
     train: PartReport
@@ -65,6 +70,8 @@ class Report:
     order: LabelOrder | None
     profile: Profile | None
     fit: Fit | None
+    cost: Cost | None = None
+    no_cost: str = ""
 
     @property
     def has_faults(self) -> bool:
@@ -73,7 +80,10 @@ class Report:
 
 
 def inspect(
-    train: Part, dev: Part | None, nlp_for: Callable[[Fit | None], Language]
+    train: Part,
+    dev: Part | None,
+    nlp_for: Callable[[Fit | None], Language],
+    before: tuple[float, float] | None = None,
 ) -> Report:
     """Look at a corpus.
 
@@ -81,6 +91,8 @@ def inspect(
     dev (Optional[Part]): Documents to judge by.
     nlp_for (Callable): Gives the pipeline whose tokenizer will cut the texts, from the
         config that fits (None: there is no token).
+    before (Optional[Tuple[float, float]]): What the program had taken before it read
+        documents, see `used`; None: do not estimate what training takes.
     RETURNS (Report): What was found.
     """
     labels = count_labels(train, dev)
@@ -95,6 +107,8 @@ def inspect(
         *judge_duplicates(train, dev),
         *_of_part(train, nlp),
     ]
+    if before is not None:
+        report.cost, report.no_cost = _estimate(train, dev, nlp, before)
     if dev is not None:
         report.dev = _of(dev)
         known = {one.name for one in report.train.findings}
@@ -102,6 +116,21 @@ def inspect(
             one for one in _of_part(dev, nlp) if one.is_fault or one.name not in known
         ]
     return report
+
+
+def _estimate(
+    train: Part, dev: Part | None, nlp: Language, before: tuple[float, float]
+) -> tuple[Cost | None, str]:
+    """What training takes, or why nobody can tell."""
+    pipe = component_of(nlp)
+    docs = trainable(train.docs, nlp)
+    if pipe is None or not any(doc.ents for doc in docs):
+        return None, "there is nothing to train on"
+    try:
+        rehearsal = Rehearsal(docs, nlp, pipe)
+        return estimate(rehearsal, dev.docs if dev else (), *before), ""
+    except Exception as e:  # what training refuses, or a component before it
+        return None, " ".join(str(e).split())[:300] or type(e).__name__
 
 
 def _of(part: Part) -> PartReport:

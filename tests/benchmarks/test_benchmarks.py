@@ -23,6 +23,7 @@ from spacy.training import Corpus
 from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
 
+from spacy_hosemi import cli  # noqa: F401 - the commands are there
 from spacy_hosemi.features import make_features
 
 from ..conftest import ROOT, scripts_on_path
@@ -46,6 +47,7 @@ RUNS = [
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
+    "estimates DATA",
     f"throughput DATA --systems hosemi --passes 1 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",
@@ -145,16 +147,19 @@ def in_this_process(monkeypatch):
 
     def run(command, stdout, **_):
         report, command = command[5], command[6:]
-        log = open(stdout.name, "w", encoding="utf8")
+        log, code = open(stdout.name, "w", encoding="utf8"), 0
         with log, redirect_stdout(log), redirect_stderr(log):
             if command[1] == "-m":
-                app(command[3:], standalone_mode=False)
+                try:
+                    app(command[3:], standalone_mode=False)
+                except SystemExit as done:  # of our own commands
+                    code = done.code or 0
             else:
                 with pytest.MonkeyPatch.context() as patch:
                     patch.setattr(sys, "argv", command[2:])
                     exec(command[2], {})
         Path(report).write_text(json.dumps({"cpu_s": 1.0, "peak_mb": 1.0}), "utf8")
-        return SimpleNamespace(returncode=0)
+        return SimpleNamespace(returncode=code)
 
     fake = SimpleNamespace(run=run, STDOUT=subprocess.STDOUT)
     monkeypatch.setattr(import_module("processes"), "subprocess", fake)

@@ -10,7 +10,7 @@ from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin
 from typer.testing import CliRunner
 
-from spacy_hosemi.cli.check import check_cli  # noqa: F401 - the command is there
+from spacy_hosemi.cli.check import _megabytes, _seconds
 from spacy_hosemi.configs import make_config
 
 from ..conftest import ROOT
@@ -19,8 +19,10 @@ from ..helpers import CHINESE, TRAIN, references
 pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
 
 
-def check(*args, code=0, **kwargs):
-    result = CliRunner().invoke(app, ["hosemi", "check", *map(str, args)], **kwargs)
+def check(*args, code=0, quick=True, **kwargs):
+    options = ["--quick"] if quick else []
+    args = ["hosemi", "check", *map(str, args), *options]
+    result = CliRunner().invoke(app, args, **kwargs)
     assert result.exit_code == code, result.output
     assert result.exception is None or isinstance(result.exception, SystemExit)
     return result
@@ -148,6 +150,52 @@ def test_demo_corpus_has_no_faults():
     found = as_json(*args)
     assert found["config"]["kind"] == "references"
     assert found["config"]["max_order"] == 2
+
+
+def test_cost(train):
+    found = as_json(train, quick=False)["cost"]
+    assert found["n_weights"] > 500 and found["n_sampled"] == 39
+    seconds = found["seconds"]
+    assert 0 < seconds["low"] < seconds["about"] < seconds["high"] < 1000
+    out = check(train, quick=False).stdout
+    assert re.search(
+        r"with that config takes about\n +\d+ s \(\d+ s to \d+ s\) of ", out
+    )
+    assert re.search(r"^ +\d+ MB \(\d+ MB to \d+ MB\) of memory$", out, re.M)
+    assert as_json(train)["cost"] is None and "takes about" not in check(train).stdout
+
+
+def test_cost_with_a_config(train, tmp_path):
+    config = tmp_path / "my.cfg"
+    config.write_text(make_config("fields"), "utf8")
+    out = check(train, "--config", config, quick=False).stdout
+    assert f"Training with {config} takes about" in out
+
+
+def test_no_cost(train, tmp_path):
+    config = tmp_path / "online.cfg"
+    shutil.copy(ROOT / "configs" / "online.cfg", config)
+    out = check(train, "--config", config, quick=False).stdout
+    assert "What training takes cannot be told: [HS254]" in out
+    empty = save(tmp_path / "empty.spacy", ["no one"])
+    out = check(empty, quick=False, code=1).stdout
+    assert "cannot be told: there is nothing to train on" in out
+
+
+@pytest.mark.parametrize(
+    "seconds, shown",
+    [(0.4, "0 s"), (119, "119 s"), (121, "2 min"), (7100, "118 min"), (9000, "2.5 h")],
+)
+def test_shown_seconds(seconds, shown):
+    assert _seconds(seconds) == shown
+
+
+def test_shown_megabytes():
+    assert [_megabytes(x) for x in (400, 9999, 12_345)] == [
+        "400 MB",
+        "9,999 MB",
+        "12 GB",
+    ]
 
 
 def refused(*args, **kwargs) -> str:

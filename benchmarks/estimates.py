@@ -1,0 +1,79 @@
+"""What `hosemi check` says a training will take, beside what it took.
+
+    python benchmarks/estimates.py corpus ../data/cora ../data/anystyle
+    python benchmarks/estimates.py ../data/snips_original --max-train 2000
+
+For each data set `hosemi check` says which kind of config fits, and estimates the time
+and memory of a training with it; then `spacy train` is run with that config, dev.jsonl
+(test.jsonl where there is none) as dev. Times are CPU seconds of the whole process,
+memory its peak in MB. "Check" is what the check itself took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import harness
+import training
+from processes import measured
+
+COLUMNS = ["data", "kind", "documents|d", "tokens|d"]
+COLUMNS += ["check, s|.1f", "estimate, s|.1f", "took, s|.1f", "ratio|.2f"]
+COLUMNS += ["estimate, MB|.0f", "took, MB|.0f", "ratio|.2f"]
+COLUMNS += ["evaluations|d", "weights|d"]
+
+
+def row_of(data: Path, folder: Path, max_train: int | None) -> list[Any]:
+    """RETURNS (List): A row of the table; files are kept in a folder."""
+    train = harness.draw(harness.read_lines(data / "train.jsonl"), max_train)
+    other = data / "dev.jsonl"
+    other = other if other.exists() else data / "test.jsonl"
+    dev = harness.read_lines(other)
+    splits = training.make_splits(folder, "en", train, dev, dev)
+    command = [sys.executable, "-m", "spacy", "hosemi"]
+    check = [*command, "check", str(splits.train), "--dev", str(splits.dev), "--json"]
+    checking = measured(check, accepted=(0, 1))  # 1: the data have faults
+    found = json.loads(checking.output[checking.output.index("{\n") :])
+    config = folder / "config.cfg"
+    kind = found["config"]["kind"]
+    measured([*command, "init", str(config), "--for", kind, "-f"])
+    _, usage, _ = training.train(config, splits, [])
+    cost = found["cost"]
+    seconds, memory = cost["seconds"]["about"], cost["megabytes"]["about"]
+    return [
+        data.resolve().name,
+        kind,
+        splits.n_docs["train"],
+        splits.n_tokens["train"],
+        checking.cpu_s,
+        seconds,
+        usage.cpu_s,
+        seconds / usage.cpu_s,
+        memory,
+        usage.peak_mb,
+        memory / usage.peak_mb,
+        cost["n_evaluations"],
+        cost["n_weights"],
+    ]
+
+
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    rows = []
+    for data in args.data:
+        rows.append(row_of(data, folder / data.resolve().name, args.max_train))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    harness.report(args, "Estimates", harness.table(COLUMNS, rows), rows=rows)
+
+
+def main() -> int:
+    parser = harness.make_parser(__doc__, "--max-train", "--json")
+    parser.add_argument("data", type=harness.existing, nargs="+", metavar="DATA")
+    return harness.run(parser.parse_args(), measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,240 @@
+"""What a training will take: CPU time and memory, from trainings on small samples.
+
+The objective costs the same for each token, so that one evaluation of it on all
+documents is known from a sample; L-BFGS itself costs the same for each weight. How many
+evaluations it takes grows slowly with the documents: as a power of their tokens, which
+samples that double in size show. How many weights there are follows from the features
+of all documents, or of so many that the rest can be extrapolated.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import zip_longest
+from math import exp, log
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..training.feature_selection import MAX_WEIGHTS
+from .rehearsal import Minimized, Rehearsal, Sample, Traced
+
+# Tokens of the samples that are trained on: each twice the one before, until these took
+# so many CPU seconds.
+FIRST, MOST, SECONDS = 1_000, 64_000, 2.0
+# Those of the two samples whose memory is measured.
+TRACED = (1_000, 4_000)
+# Features are counted in so many tokens at most.
+COUNTED = 200_000
+# Evaluations grow as this power of the tokens: the median of seven corpora. It counts
+# as much as PRIOR samples would, of tokens that differ by a factor of e.
+POWER, PRIOR = 0.28, 1.0
+# Tokens of a sample on which some evaluations are timed: on fewer, all weights are in
+# the caches of the processor.
+TIMED = 16_000
+# Of counting features: bytes for each different feature, and each of a document that is
+# not summed yet, of which there are so many at most.
+COUNT_BYTES, N_SUMMED = 40, 2_000_000
+# Resident memory for each byte that is asked for, of small objects.
+RESIDENT = 1.15
+# Of Python with spaCy, before documents are read.
+USUAL_MB = 155.0
+# The truth is within these factors of the estimate, see benchmarks/estimates.py.
+TIME_RANGE, MEMORY_RANGE = (0.8, 1.25), (0.9, 1.15)
+
+
+@dataclass(frozen=True)
+class Range:
+    """An estimate: about, at least, at most."""
+
+    about: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What `spacy train` will take.
+
+    seconds (Range): Of CPU, all together.
+    megabytes (Range): The peak of memory.
+    n_features, n_weights (int): Of the model before those of weight 0 are left out.
+    n_evaluations (int): Of objective and gradient.
+    n_sampled (int): Tokens of the sample on which evaluations were timed.
+    is_limited (bool): There are more weights than are allowed: rare features get none,
+        and the estimate is rough.
+    """
+
+    seconds: Range
+    megabytes: Range
+    n_features: int
+    n_weights: int
+    n_evaluations: int
+    n_sampled: int
+    is_limited: bool
+
+
+@dataclass(frozen=True)
+class Features:
+    """Of all documents: features with weights, all different ones, and summed by
+    document."""
+
+    n_rows: float
+    n_distinct: float
+    n_by_document: float
+
+
+def used() -> tuple[float, float]:
+    """RETURNS (Tuple[float, float]): CPU seconds of this program so far, and its peak
+    of memory in MB, with what a fit imports; where nobody knows, the usual memory."""
+    import_module("scipy.optimize")
+    try:
+        from resource import RUSAGE_SELF, getrusage
+    except ImportError:  # Windows
+        return time.process_time(), USUAL_MB
+    unit = 1 if sys.platform == "darwin" else 1024
+    return time.process_time(), getrusage(RUSAGE_SELF).ru_maxrss * unit / 1e6
+
+
+def estimate(
+    rehearsal: Rehearsal, dev: Sequence[Doc], seconds: float, megabytes: float
+) -> Cost:
+    """RETURNS (Cost): What a training will take.
+
+    rehearsal (Rehearsal): Trains on samples.
+    dev (Sequence[Doc]): Documents that the pipeline is judged by once.
+    seconds (float), megabytes (float): What the program took before it read documents.
+    """
+    traced = [rehearsal.trace(rehearsal.sample(n)) for n in TRACED]
+    samples = train_samples(rehearsal)
+    few = rehearsal.sample(FIRST)
+    predicting = rehearsal.predict(few) / sum(map(len, few))
+    some = rehearsal.sample(TIMED)
+    timed = rehearsal.train(some, is_short=True)
+    features = count_all(rehearsal)
+    n_tokens = sum(map(len, rehearsal.order))
+    per_row = timed.fits[0].n_weights / max(rehearsal.count(some)[0], 1)
+    n_weights = min(features.n_rows * per_row, MAX_WEIGHTS)
+    growth = n_weights / max(samples[-1].fits[0].n_weights, 1)
+    ratio = n_tokens / timed.n_tokens
+    total = seconds + ratio * (2 * timed.reading + timed.preparing)
+    total += predicting * sum(map(len, dev))
+    n_evaluations, of_fits = fit_all(rehearsal, samples, timed, n_tokens, growth)
+    total += of_fits
+    memory = megabytes + peak(traced, features, n_weights, n_tokens) / 1e6
+    return Cost(
+        _range(total, TIME_RANGE),
+        _range(memory, MEMORY_RANGE),
+        n_features=round(features.n_rows),
+        n_weights=round(n_weights),
+        n_evaluations=round(n_evaluations),
+        n_sampled=timed.n_tokens,
+        is_limited=features.n_rows * per_row > MAX_WEIGHTS,
+    )
+
+
+def _range(about: float, factors: tuple[float, float]) -> Range:
+    return Range(about, about * factors[0], about * factors[1])
+
+
+def fit_all(
+    rehearsal: Rehearsal,
+    samples: Sequence[Sample],
+    timed: Sample,
+    n_tokens: int,
+    growth: float,
+) -> tuple[float, float]:
+    """RETURNS (Tuple[float, float]): Evaluations of all fits, and their CPU seconds.
+
+    samples (Sequence[Sample]), timed (Sample): Of whole fits, and of a short one.
+    n_tokens (int): Of all documents.
+    growth (float): How many times the weights of the last sample there will be.
+    """
+    n_evaluations = seconds = 0.0
+    ratio = n_tokens / timed.n_tokens
+    fits_of = zip_longest(*(sample.fits for sample in samples))
+    for one, fits in zip(timed.fits, fits_of):
+        known = [(x.n_tokens, fit) for x, fit in zip(samples, fits) if fit is not None]
+        n = evaluations([x for x, _ in known], [fit for _, fit in known], n_tokens)
+        n = min(n, rehearsal.max_evaluations)
+        last = known[-1][1]
+        beside = growth * last.elsewhere / max(last.n_evaluations, 1)
+        evaluation = ratio * one.in_evaluations / max(one.n_evaluations, 1)
+        seconds += n * (evaluation + beside)
+        n_evaluations += n
+    return n_evaluations, seconds
+
+
+def train_samples(rehearsal: Rehearsal) -> list[Sample]:
+    """RETURNS (List[Sample]): Trainings on more and more documents."""
+    samples, n, spent = [], FIRST, 0.0
+    while True:
+        docs = rehearsal.sample(n)
+        samples.append(rehearsal.train(docs))
+        spent += sum(x.in_evaluations + x.elsewhere for x in samples[-1].fits)
+        n *= 2
+        if len(docs) == len(rehearsal.order) or n > MOST or spent > SECONDS:
+            return samples
+
+
+def evaluations(
+    sizes: Sequence[int], fits: Sequence[Minimized], n_tokens: int
+) -> float:
+    """RETURNS (float): Evaluations of a fit on all documents.
+
+    sizes (Sequence[int]): Tokens of each sample.
+    fits (Sequence[Minimized]): The fit on each.
+    n_tokens (int): Of all documents.
+    """
+    x = np.log(np.array(sizes, float))
+    y = np.log([max(fit.n_evaluations, 1) for fit in fits])
+    dx, dy = x - x.mean(), y - y.mean()
+    power = (dx @ dy + PRIOR * POWER) / (dx @ dx + PRIOR)
+    # Of the line, not of the last sample alone.
+    return float(exp(y.mean() + power * (log(n_tokens) - x.mean())))
+
+
+def count_all(rehearsal: Rehearsal) -> Features:
+    """RETURNS (Features): Counted in COUNTED tokens, and in half of them, from which
+    all others follow: the logarithm grows as before."""
+    n_tokens = sum(map(len, rehearsal.order))
+    docs = rehearsal.sample(COUNTED)
+    n = sum(map(len, docs))
+    most = rehearsal.count(docs)
+    if n >= n_tokens:
+        return Features(*most)
+    half = rehearsal.count(rehearsal.sample(n / 2))
+    doublings = log(n_tokens / n) / log(2)
+    return Features(*(x * (x / max(y, 1)) ** doublings for x, y in zip(most, half)))
+
+
+def peak(
+    traced: Sequence[Traced], features: Features, n_weights: float, n_tokens: int
+) -> float:
+    """RETURNS (float): Bytes, while features are counted or while weights are fitted.
+
+    traced (Sequence[Traced]): Of two samples.
+    features (Features), n_weights (float), n_tokens (int): Of all documents.
+    """
+    last = traced[-1]
+    documents = RESIDENT * last.documents / last.n_tokens * n_tokens
+    waiting = min(features.n_by_document, max(N_SUMMED, features.n_distinct))
+    counting = COUNT_BYTES * (features.n_distinct + waiting)
+    model = RESIDENT * of_model(traced, features.n_rows, n_tokens)
+    fitting = model + last.transient / max(last.n_weights, 1) * n_weights
+    return float(documents + max(counting, fitting))
+
+
+def of_model(traced: Sequence[Traced], n_rows: float, n_tokens: int) -> float:
+    """RETURNS (float): Bytes beside the documents when a fit begins: some for each
+    token, and some for each feature."""
+    from scipy.optimize import nnls
+
+    sizes = np.array([(x.n_tokens, x.n_rows) for x in traced], float)
+    scale = sizes[-1]
+    each, _ = nnls(sizes / scale, np.array([x.model for x in traced], float))
+    return float(each @ (np.array([n_tokens, n_rows]) / scale))
