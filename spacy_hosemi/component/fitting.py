@@ -109,7 +109,7 @@ class Fitting(Initializable):
         fit (Optional[Callable]): A fit function, such as `spacy_hosemi.averaged.v1`
             makes, instead of L-BFGS.
         dev (Optional[Iterable]): Other documents, likewise, by which l2 = "auto"
-            chooses.
+            chooses, and whose scores are in the log of the fit.
         settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
             progress, nonnegative, log, resume, resume_every, choose_decoding.
         RETURNS (FitResult): What the fit says of itself. Ctrl-C ends a fit as max_iter

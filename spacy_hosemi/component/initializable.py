@@ -30,6 +30,7 @@ from ..training.data_checks import (
 from ..training.lbfgs import FitReport, Lbfgs
 from .advice import Advice
 from .configured import make_options
+from .dev_scores import watching
 from .facts import training_facts
 from .optimizable import Optimizable
 from .penalty_search import Annotated, PenaltySearch
@@ -113,22 +114,22 @@ class Initializable(Optimizable):
         warn_crossing(examples, annotations, scope, self.name)
         search, reports = None, None
         if fit is not None:
-            search = self._search(fit, zip(docs, annotations, n_unreached), dev, nlp)
+            has_log = isinstance(fit, Lbfgs) and fit.records.log is not None
+            is_read = has_log or (isinstance(fit, Lbfgs) and fit.l2 is None)
+            others = [*dev(nlp)] if dev is not None and is_read else []
+            annotate(nlp, others)
+            search = self._search(fit, zip(docs, annotations, n_unreached), others)
             fit, reports = _noting(search or fit)
+            if has_log and others:
+                fit = watching(self, fit, others)
         self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
         if search is not None:
             self._use_choice(search)
         return reports
 
-    def _read_dev(
-        self, dev: Callable[..., Any] | None, nlp: Language
-    ) -> list[Annotated]:
+    def _read_dev(self, examples: list[Example]) -> list[Annotated]:
         """Documents to choose settings by."""
-        if dev is None:
-            return []
-        examples = [*dev(nlp)]
-        annotate(nlp, examples)
         known = read_annotations(examples, self.settings.incorrect_spans_key)
         n_unreached = [len(out_of_reach(*pair)) for pair in zip(examples, known)]
         clean, known = self._clean(examples, known)
@@ -139,17 +140,16 @@ class Initializable(Optimizable):
         self,
         fit: Callable[..., Any],
         docs: Iterable[tuple[Doc, PartialLabels, int]],
-        dev: Callable[..., Any] | None,
-        nlp: Language,
+        others: list[Example],
     ) -> PenaltySearch | None:
         """What chooses l2, if the fit leaves that open."""
         if not isinstance(fit, Lbfgs) or fit.l2 is not None:
             return None
         options = make_options(self.settings, self.name, self.hierarchy, 0)
         on_tokens = self.settings.encoding != "segments"
-        own, others = [Annotated(*one) for one in docs], self._read_dev(dev, nlp)
+        own = [Annotated(*one) for one in docs]
         args = self._trainer, fit, options, on_tokens
-        return PenaltySearch(*args, own, others)
+        return PenaltySearch(*args, own, self._read_dev(others))
 
     def _use_choice(self, search: PenaltySearch) -> None:
         """Keep what was chosen, and say it."""

@@ -1,0 +1,80 @@
+"""Scores on other documents, in the log of a fit."""
+
+import pytest
+from spacy.tokens import DocBin
+
+from spacy_hosemi.component.dev_scores import SCORES
+from spacy_hosemi.training import course
+from spacy_hosemi.training.fit_log import read_log
+
+from ..helpers import (
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_examples,
+    make_nlp,
+    parse,
+    references,
+    triples,
+)
+
+PAIRS = [parse(line) for line in TRAIN]
+DEV = ["[PER Ada] met [PER Zoe] in [LOC Paris].", "[PER Mary] wrote."]
+
+
+def fit(nlp, path, watched, l1=0.0, **settings):
+    hosemi, dev = nlp.get_pipe("hosemi"), make_examples(nlp, DEV)
+    settings = {"progress": False, "log": str(path), "l1": l1, **settings}
+    more = {"dev": dev} if watched else {}
+    result = hosemi.fit(PAIRS, nlp=nlp, **more, **settings)
+    assert [triples(eg.predicted.ents) for eg in dev] == [[], []]
+    return result, [x for x in read_log(path) if "dev" in x]
+
+
+@pytest.mark.parametrize("l1", [0.0, 0.05])
+def test_scores_are_those_of_a_fit_that_ends_there(tmp_path, monkeypatch, l1):
+    monkeypatch.setattr(course, "WATCH_EVERY", 4)
+    _, scored = fit(make_nlp(), tmp_path / "log", True, l1, max_iter=8)
+    assert [x["iteration"] for x in scored] == [4, 8, 8]
+    assert {*scored[0]["dev"]} == {*SCORES}
+    for k in (4, 8):
+        nlp = make_nlp()
+        fit(nlp, tmp_path / "other", False, l1, max_iter=k)
+        expected = nlp.evaluate(make_examples(nlp, DEV))
+        found = next(x["dev"] for x in scored if x["iteration"] == k)
+        assert found == {name: expected[name] for name in SCORES}
+    assert 0.0 < found["ents_f"] < 1.0
+
+
+def test_to_watch_changes_nothing(tmp_path):
+    watched, other = make_nlp(), make_nlp()
+    first, scored = fit(watched, tmp_path / "log", True)
+    second, none = fit(other, tmp_path / "log", False)
+    assert len(scored) >= 2 and not none
+    assert (first.loss, first.n_iterations) == (second.loss, second.n_iterations)
+    found = [x.get_pipe("hosemi").get_weights() for x in (watched, other)]
+    assert found[0].tolist() == found[1].tolist()
+
+
+def test_l2_auto_logs_the_last_fit(tmp_path):
+    result, scored = fit(make_nlp(), tmp_path / "log", True, l2="auto")
+    assert len(scored) >= 1 and len(result.reports) == 1
+    assert len({x["event"] for x in scored}) >= 1
+
+
+def test_labels_in_a_tree_are_not_watched(tmp_path):
+    nlp = make_nlp(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}, max_order=1)
+    pairs = [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in PAIRS]
+    log = str(tmp_path / "log")
+    hosemi = nlp.get_pipe("hosemi")
+    hosemi.fit(pairs, nlp=nlp, dev=pairs, progress=False, log=log)
+    assert not any("dev" in event for event in read_log(log))
+
+
+def test_the_block_dev_of_a_config(tmp_path):
+    nlp = make_nlp()
+    DocBin(docs=references(DEV)).to_disk(tmp_path / "dev.spacy")
+    dev = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "dev.spacy")}
+    dev |= {"gold_preproc": False, "max_length": 0, "limit": 0, "augmenter": None}
+    initialize(nlp, fit=lbfgs(log=str(tmp_path / "log")), dev=dev)
+    assert "ents_f" in read_log(tmp_path / "log")[-1]["dev"]
