@@ -17,7 +17,7 @@ DENSE, SPARSE = 0.5, 0.25
 # Requests: short, with many labels of which each has few.
 SHORT, MANY_LABELS, FEW_OF_LABELS, NOT_DENSE = 20, 10, 0.1, 0.75
 # Labels before tell nothing worth a pattern below this share of the entropy.
-LEAST_TOLD = 0.1
+LEAST_TOLD = 0.15
 
 # Words of labels that belong to a kind of text. A kind needs labels of three of them.
 LABEL_WORDS = {
@@ -61,17 +61,16 @@ def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:
         share = 100 * profile.unspaced
         which = "of scripts without spaces between words"
         return "characters", [f"{share:.0f} % of letters are {which}"]
+    if SPARSE <= profile.density < NOT_DENSE and _are_requests(labels, profile):
+        share = 100 * profile.labels_per_document
+        few = f"documents are short, and have {share:.0f} % of the labels each"
+        return "requests", [dense, few]
     if profile.density >= DENSE:
         found = {kind: _matching(labels, kind) for kind in LABEL_WORDS}
         kind = max(found, key=lambda kind: len(found[kind]))
         if len(found[kind]) >= N_WORDS:
             shown = ", ".join(found[kind][:4])
             return kind, [dense, f"labels such as {shown}"]
-    if SPARSE <= profile.density < NOT_DENSE and _are_requests(labels, profile):
-        share = 100 * profile.labels_per_document
-        few = f"documents are short, and have {share:.0f} % of the labels each"
-        return "requests", [dense, few]
-    if profile.density >= DENSE:
         return "fields", [dense]
     why = [dense, f"{profile.spans_per_document:.1f} spans for each document"]
     if profile.several_sentences > 0.1:

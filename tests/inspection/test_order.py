@@ -119,6 +119,11 @@ REFERENCE = ("author", "title", "container-title", "date")
         ("names", ("PER", "LOC"), {"density": 0.1}),
         ("names", "ABCDEFGHIJ", {"density": 0.4}),
         ("requests", "ABCDEFGHIJ", {"density": 0.4, "labels_per_document": 0.1}),
+        (
+            "requests",
+            (*REFERENCE, *"ABCDEF"),
+            {"density": 0.6, "labels_per_document": 0.1},
+        ),
         ("fields", "ABCDEFGHIJ", {"density": 0.8, "labels_per_document": 0.1}),
         ("characters", ("PER", "LOC"), {"density": 0.1, "unspaced": 0.5}),
     ],
