@@ -34,6 +34,8 @@ class SuffixSums:
             self._children[suffix].append(key)
         self._bottom_up = sorted(keys, key=len, reverse=True)
         self._subtree: dict[Key, int | None] = {}
+        # Found again for each label: without them time is quadratic in labels.
+        self._blocks: dict[tuple[Key, int, int], int | None] = {}
         self._position = {
             child: i
             for children in self._children.values()
@@ -45,6 +47,7 @@ class SuffixSums:
     def select(self, ids: Mapping[Key, int]) -> None:
         """Set the node of each key; a key that is left out adds nothing."""
         self._ids = ids
+        self._blocks = {}
         for key in self._bottom_up:
             self._subtree[key] = self._node([self._id(key), *self._all(key)])
 
@@ -110,10 +113,15 @@ class SuffixSums:
     def _block(self, state: Key, left: int, size: int) -> int | None:
         if size == 1:
             return self._subtree[self._children[state][left]]
-        half = size // 2
-        return self._node(
-            [self._block(state, left, half), self._block(state, left + half, half)]
-        )
+        place = state, left, size
+        if place not in self._blocks:
+            half = size // 2
+            parts = (
+                self._block(state, left, half),
+                self._block(state, left + half, half),
+            )
+            self._blocks[place] = self._node(parts)
+        return self._blocks[place]
 
     def _node(self, inputs: Iterable[int | None]) -> int | None:
         key = tuple(i for i in inputs if i is not None)
