@@ -97,7 +97,7 @@ def _brackets(part: Part) -> Iterator[Finding]:
 def _is_cut(ent: Span) -> bool:
     text, doc = ent.text, ent.doc.text
     after, before = doc[ent.end_char :].lstrip()[:1], doc[: ent.start_char].rstrip()
-    return any(
+    return len(text) > 1 and any(
         (text.count(left) == text.count(right) + 1 and after == right)
         or (text.count(right) == text.count(left) + 1 and before[-1:] == left)
         for left, right in BRACKETS.items()

@@ -155,6 +155,7 @@ def test_cut_brackets():
     one = only("cut-brackets", make_part(*usual, "([A z)] y", "[A (v] ) y"))
     assert one.examples == ['train:40: A "z)"', 'train:41: A "(v"']
     assert "cut-brackets" not in found(make_part(*usual, "([A z]) y", "[A a) z] b"))
+    assert "cut-brackets" not in found(make_part(*usual, "[A (]z)"))
 
 
 def test_span_groups():
