@@ -468,9 +468,10 @@ class Errors(metaclass=_Coded):
         "that a fit with this setting wrote, or none. Remove it, or give another path."
     )
     HS272 = (
-        "fit.resume names {path!r}, whose weights belong to another model. "
-        "{differences}. Expected the features, labels and patterns that it was written "
-        "with. Train as then to go on, or remove the file to begin anew."
+        "fit.resume names {path!r}, whose weights were fitted to something else. "
+        "{differences}. Expected the labels, features, label patterns and annotation "
+        "that it was written with. Train as then to go on, or remove the file to begin "
+        "anew."
     )
     HS273 = (
         "line {line} of {path!r} is {text!r}; expected lines of JSON with the keys "

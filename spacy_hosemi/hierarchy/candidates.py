@@ -3,9 +3,10 @@ tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +97,14 @@ class PartialNodes:
 
     def __bool__(self) -> bool:
         return self.is_open is not None or any(self.spans) or any(self.wrong)
+
+    def content(self) -> Iterator[tuple[NDArray[Any], ...]]:
+        """RETURNS (Iterator[Tuple[NDArray, ...]]): What is known of each document, as
+        arrays."""
+        for d, spans in enumerate(self.spans):
+            wrong = self.wrong[d] if self.wrong else []
+            known = [np.array(x, np.int64) for x in (spans, wrong)]
+            yield (*known, *([] if self.is_open is None else [self.is_open[d]]))
 
     def agrees(self, candidates: Candidates, tree: LabelTree) -> Bools:
         """RETURNS (bool [K]): Whether each candidate contradicts nothing that is known.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.shim import Weights
-from ..training.checkpoint import digest
+from ..training.checkpoint import digest, of_documents
 from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
 from .hierarchy import Hierarchy
@@ -38,6 +38,7 @@ class LevelBatch:
     level_weights (LevelWeights): The weights to train.
     top (Weights): The component's own, which know the family of each feature.
     l2_scale (float): Multiplies l2.
+    known (PartialNodes): The gold.
 
     weights (OneLevel): The weights of the level as a vector.
     """
@@ -49,8 +50,9 @@ class LevelBatch:
         level_weights: LevelWeights,
         top: Weights,
         l2_scale: float,
+        known: PartialNodes,
     ) -> None:
-        self._step = step
+        self._step, self._known = step, known
         self._agreed = agreed.view(np.uint8)
         self._levels = level_weights
         self.weights = OneLevel(level_weights, top, step.level, l2_scale)
@@ -67,6 +69,7 @@ class LevelBatch:
             "labels": ", ".join(state.tree.names),
             "features": f"{len(pairs.sizes)} ({digest(pairs.first, pairs.columns)})",
             "label patterns": f"{len(patterns)} ({digest(repr(patterns))})",
+            "annotation": of_documents(self._known.content()),
             "weights": f"{len(self.weights.vector())}",
         }
 
@@ -127,7 +130,7 @@ def train_levels(
         step = make_step(weights.state, level, candidates, pattern, readings)
         agreed = known.agrees(step.candidates, tree)
         growth = settings.l2_growth ** (level - 1)
-        visit(LevelBatch(step, agreed, weights, top, growth))
+        visit(LevelBatch(step, agreed, weights, top, growth, known))
         if level < tree.n_levels:
             solved = step.solved(weights.state)
             candidates = solved.pruned(settings.threshold, agreed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,15 @@ class Gold:
     constraints: Constraints | None
     n_known: int
     text: str = ""
+
+    def content(self) -> tuple[NDArray[Any], ...]:
+        """RETURNS (Tuple[NDArray, ...]): What is known, as arrays: equal arrays, equal
+        gold."""
+        if self.segments is not None:
+            return (np.array(self.segments, np.int64),)
+        known = self.constraints or Constraints()
+        some = known.allowed, known.boundary, np.array(known.forbidden, np.int64)
+        return tuple(np.zeros(0, bool) if x is None else np.asarray(x) for x in some)
 
 
 def make_golds(

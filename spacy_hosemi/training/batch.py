@@ -39,7 +39,7 @@ from ..model.weights.vector import (
     of_long_patterns,
     write_dense_gradient,
 )
-from .checkpoint import digest
+from .checkpoint import digest, of_documents
 from .objectives import Objective
 from .progress import watched
 
@@ -171,8 +171,8 @@ class Batch:
         ).astype(np.uint8)
 
     def identity(self) -> dict[str, str]:
-        """RETURNS (Dict[str, str]): What tells whether weights mean the same: labels,
-        features and label patterns."""
+        """RETURNS (Dict[str, str]): What tells whether weights mean the same, and were
+        fitted to the same: labels, features, label patterns and annotation."""
         state, automaton = self.weights.state, self._automaton
         keys = [state.table.keys]
         if state.pairs is not None:
@@ -183,6 +183,7 @@ class Batch:
             "labels": ", ".join(automaton.labels),
             "features": f"{len(state.names)} ({digest(*keys)})",
             "label patterns": f"{len(patterns)} ({of_patterns})",
+            "annotation": of_documents(gold.content() for gold in self._golds),
             "weights": f"{len(self.weights.vector())}",
         }
 

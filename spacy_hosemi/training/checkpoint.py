@@ -11,7 +11,7 @@ import json
 import os
 import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -118,6 +118,16 @@ def digest(*arrays: NDArray[Any] | str) -> str:
     for array in arrays:
         found.update(array.encode() if isinstance(array, str) else array.tobytes())
     return found.hexdigest()
+
+
+def of_documents(contents: Iterable[tuple[NDArray[Any], ...]]) -> str:
+    """What an annotated corpus is, whatever the order of its documents.
+
+    contents (Iterable[Tuple[NDArray, ...]]): By document, what is known of it.
+    RETURNS (str): The number of documents, and a digest.
+    """
+    found = sorted(digest(repr([x.shape for x in one]), *one) for one in contents)
+    return f"{len(found)} documents ({digest(*found)})"
 
 
 def _save(file: Any, parts: list[Part]) -> None:

@@ -66,15 +66,17 @@ class Records:
         """
         is_first = isinstance(batch, Batch)
         self._part = 0 if is_first else self._part + 1
-        found = None
+        found, identity = None, {}
         if self.checkpoint is not None:
             if is_first:
                 self.checkpoint.read()
-            found = self.checkpoint.part(self._part, batch.identity())
+            identity = batch.identity()
+            found = self.checkpoint.part(self._part, identity)
         if self.log is not None and is_first and found is None:
             self.log.begin()
         settings = {**settings, "tolerance": tolerance}
-        return Course(self, self._part, batch, settings, max_iter, found)
+        where = self._part, identity
+        return Course(self, *where, batch, settings, max_iter, found)
 
 
 class Course:
@@ -82,6 +84,7 @@ class Course:
 
     records (Records): What is written, and where.
     part (int): Which minimization of its training this is, from 0.
+    identity (Dict[str, str]): Of the batch, for the file `resume`.
     batch (Trainable): What is minimized.
     settings (Dict[str, Any]): Penalties and "tolerance".
     max_iter (int): The most iterations.
@@ -99,12 +102,14 @@ class Course:
         self,
         records: Records,
         part: int,
+        identity: dict[str, str],
         batch: Trainable,
         settings: dict[str, Any],
         max_iter: int,
         found: Part | None,
     ) -> None:
         self._records, self._part, self._batch = records, part, batch
+        self._identity = identity
         self._settings, self.max_iter, self._found = settings, max_iter, found
         start = batch.weights.vector() if found is None else found.weights
         self._n_weights = len(start)
@@ -270,6 +275,6 @@ class Course:
         if checkpoint is not None:
             loss = self.loss if np.isfinite(self.loss) else None
             args = self.to_weights(self.best), self.n_steps, loss, self.is_converged
-            part = Part(*args, self._settings, self._batch.identity())
+            part = Part(*args, self._settings, self._identity)
             checkpoint.write(self._part, part)
         self._written = time.monotonic()

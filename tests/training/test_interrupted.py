@@ -186,6 +186,44 @@ def test_each_level_of_a_tree_is_a_part(tmp_path):
     assert third.loss == second.loss
 
 
+def annotate(pairs, unknown=()):
+    """Documents; of those whose index is in `unknown`, the last token is unknown."""
+    tokenizer, docs = spacy.blank("en").tokenizer, []
+    for k, (text, spans) in enumerate(pairs):
+        doc = tokenizer(text)
+        found = [doc.char_span(i, j, label=y) for i, j, y in spans]
+        if k in unknown:
+            doc.set_ents(found, missing=[doc[-1:]], default="outside")
+        else:
+            doc.set_ents(found)
+        docs.append(doc)
+    return docs
+
+
+def test_a_token_that_is_no_longer_annotated(tmp_path):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(), annotate(PAIRS), resume=path, max_iter=5)
+    with pytest.raises(ValueError, match="HS272.*annotation: 5 documents .*in the"):
+        fit(make_nlp(), annotate(PAIRS, {0}), resume=path)
+
+
+def test_other_annotation_of_a_level_of_a_tree(tmp_path):
+    path, pairs = str(tmp_path / "fit.npz"), in_a_tree()
+    first = fit(make_nlp(**TREE), pairs, resume=path)
+    text, (one, *more) = pairs[0]
+    assert one[2] == "N/PER"
+    other = [(text, [(*one[:2], "N/LOC"), *more]), *pairs[1:]]
+    with pytest.raises(ValueError, match="HS272.* annotation: "):
+        fit(make_nlp(**TREE), other, resume=path)
+    assert fit(make_nlp(**TREE), pairs, resume=path).loss == first.loss
+
+
+def test_the_order_of_documents_may_be_another(tmp_path):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(), resume=path, max_iter=5)
+    assert fit(make_nlp(), PAIRS[::-1], resume=path).is_converged
+
+
 # --- files that do not fit ----------------------------------------------------------
 
 
@@ -194,6 +232,7 @@ def test_each_level_of_a_tree_is_a_part(tmp_path):
     [
         ({}, [(x, [(i, j, "X") for i, j, _ in s]) for x, s in PAIRS], "labels"),
         ({}, PAIRS[:-1], "features"),
+        ({}, [(PAIRS[0][0], PAIRS[0][1][1:]), *PAIRS[1:]], "annotation"),
         ({"max_order": 2}, PAIRS, "label patterns"),
     ],
 )
