@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..hierarchy.projection import read_parents
-from ..labels.alignment import labels_of, out_of_reach, read_annotations
+from ..labels.alignment import as_scored, labels_of, read_annotations
 from ..labels.partial import PartialLabels
 from ..model.weights.storage import unread
 from ..prediction.thresholds import check_labels
@@ -29,6 +28,7 @@ from ..training.data_checks import (
 )
 from ..training.lbfgs import FitReport, Lbfgs
 from .advice import Advice
+from .arguments import check_examples
 from .configured import make_options
 from .dev_scores import watching
 from .facts import training_facts
@@ -96,7 +96,10 @@ class Initializable(Optimizable):
         facts = training_facts([x.predicted for x in examples], annotations, self.name)
         if self.reads_clean:
             warn_unseen(examples, annotations, self.name)
-        n_unreached = [len(out_of_reach(*pair)) for pair in zip(examples, annotations)]
+        search, is_logged = self._search(fit)
+        others = self._read_dev(dev, nlp) if search or is_logged else []
+        if search is not None:
+            search.use(self._scored(examples, annotations), self._scored(others))
         clean, annotations = self._clean(examples, annotations)
         examples = [*clean]
         docs = [eg.predicted for eg in examples]
@@ -112,15 +115,10 @@ class Initializable(Optimizable):
         scope = self.settings.scope
         corpus = read_corpus(docs, annotations, self.schema, scope, self.name)
         warn_crossing(examples, annotations, scope, self.name)
-        search, reports = None, None
+        reports = None
         if fit is not None:
-            has_log = isinstance(fit, Lbfgs) and fit.records.log is not None
-            is_read = has_log or (isinstance(fit, Lbfgs) and fit.l2 is None)
-            others = [*dev(nlp)] if dev is not None and is_read else []
-            annotate(nlp, others)
-            search = self._search(fit, zip(docs, annotations, n_unreached), others)
             fit, reports = _noting(search or fit)
-            if has_log and others:
+            if is_logged and others:
                 fit = watching(self, fit, others)
         self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
@@ -128,28 +126,40 @@ class Initializable(Optimizable):
             self._use_choice(search)
         return reports
 
-    def _read_dev(self, examples: list[Example]) -> list[Annotated]:
-        """Documents to choose settings by."""
-        known = read_annotations(examples, self.settings.incorrect_spans_key)
-        n_unreached = [len(out_of_reach(*pair)) for pair in zip(examples, known)]
-        clean, known = self._clean(examples, known)
-        found = zip([eg.predicted for eg in clean], known, n_unreached)
-        return [Annotated(*one) for one in found if len(one[0])]
-
-    def _search(
-        self,
-        fit: Callable[..., Any],
-        docs: Iterable[tuple[Doc, PartialLabels, int]],
-        others: list[Example],
-    ) -> PenaltySearch | None:
-        """What chooses l2, if the fit leaves that open."""
-        if not isinstance(fit, Lbfgs) or fit.l2 is not None:
-            return None
+    def _search(self, fit: Any) -> tuple[PenaltySearch | None, bool]:
+        """RETURNS (Tuple[Optional[PenaltySearch], bool]): What chooses l2, if the fit
+        leaves that open; whether the fit writes a log."""
+        if not isinstance(fit, Lbfgs):
+            return None, False
+        is_logged = fit.records.log is not None
+        if fit.l2 is not None:
+            return None, is_logged
         options = make_options(self.settings, self.name, self.hierarchy, 0)
         on_tokens = self.settings.encoding != "segments"
-        own = [Annotated(*one) for one in docs]
-        args = self._trainer, fit, options, on_tokens
-        return PenaltySearch(*args, own, self._read_dev(others))
+        return PenaltySearch(self._trainer, fit, options, on_tokens), is_logged
+
+    def _read_dev(
+        self, dev: Callable[..., Any] | None, nlp: Language | None
+    ) -> list[Example]:
+        """The examples of dev, as the components before this one leave them."""
+        if dev is None:
+            return []
+        examples = check_examples(dev(nlp or Language(self.vocab)), "initialize")
+        annotate(nlp, examples)
+        return examples
+
+    def _scored(
+        self,
+        examples: Sequence[Example],
+        annotations: Sequence[PartialLabels] | None = None,
+    ) -> list[Annotated]:
+        """Documents as features read them, and what a scorer counts of each."""
+        key = self.settings.incorrect_spans_key
+        pairs = zip(examples, annotations or read_annotations(examples, key))
+        scored = [as_scored(*pair) for pair in pairs]
+        clean, known = self._clean(examples, [x for x, _ in scored])
+        docs = [example.predicted for example in clean]
+        return [Annotated(*x) for x in zip(docs, known, [n for _, n in scored])]
 
     def _use_choice(self, search: PenaltySearch) -> None:
         """Keep what was chosen, and say it."""

@@ -11,7 +11,7 @@ import random
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from ..model.active_features import Rows, read_docs
 from ..model.weights.potentials import score_rows
 from ..model.weights.state import WeightState
 from ..prediction.decoder import DecodingOptions, FlatDecoder
+from ..prediction.existing_entities import preset_entities
 from ..training.batch import Batch
 from ..training.lbfgs import FitReport, Lbfgs
 from ..training.progress import bar_of
@@ -52,6 +53,9 @@ SURE = 2.0
 
 # By document: spans that are right, spans that were found, gold spans.
 Counts = NDArray[np.int64]
+
+# Settings of the component: decoding, and expected_f1.
+Decoding = tuple[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -109,9 +113,11 @@ def error_of_difference(one: Counts, other: Counts) -> float:
 
 
 class Annotated(NamedTuple):
-    """A document as features read it, and what is known of it.
+    """A document as features read it, and what a scorer counts of it.
 
-    n_unreached (int): Gold spans that no tokens can form: they count as missed.
+    known (PartialLabels): Required spans, and tokens without annotation: not those of
+        spans that no tokens can form, where each prediction is wrong.
+    n_unreached (int): Such spans, which count as missed.
     """
 
     doc: Doc
@@ -164,9 +170,6 @@ class PenaltySearch:
     fit (Lbfgs): The minimization, without l2.
     options (DecodingOptions): Of the component.
     is_on_tokens (bool): Whether labels are tags of tokens, which have no "mbr".
-    docs (Sequence[Annotated]): The training documents.
-    dev (Sequence[Annotated]): Other documents to judge by; if there are none, folds of
-        the training documents are taken.
 
     trials (List[Trial]): What was tried, from the strongest l2.
     best (Optional[Trial]): Of these; None if nothing could be judged.
@@ -178,21 +181,30 @@ class PenaltySearch:
         fit: Lbfgs,
         options: DecodingOptions,
         is_on_tokens: bool,
-        docs: Sequence[Annotated],
-        dev: Sequence[Annotated] = (),
     ) -> None:
         self._trainer, self._fit = trainer, fit
         self._options = options._replace(
             has_scores=False, has_whole=False, spans_threshold=None
         )
-        self._decodings = [(options.decoding, options.expected_f1)]
+        self._decodings: list[Decoding] = [(options.decoding, options.expected_f1)]
         if fit.choose_decoding:
             self._decodings = [("viterbi", None)]
             if not is_on_tokens:
                 self._decodings += [("mbr", value) for value in EXPECTED_F1]
-        self._docs, self._dev = docs, dev
+        self._docs: list[Annotated] = []
+        self._dev: list[Annotated] = []
+        self._reports: list[FitReport] = []
         self.trials: list[Trial] = []
         self.best: Trial | None = None
+
+    def use(self, docs: Sequence[Annotated], dev: Sequence[Annotated]) -> None:
+        """Judge by these documents.
+
+        docs (Sequence[Annotated]): The training documents, in their order.
+        dev (Sequence[Annotated]): Others; if there are none, folds of the training
+            documents are taken.
+        """
+        self._docs, self._dev = [*docs], [one for one in dev if len(one.doc)]
 
     def __call__(self, batch: Any) -> FitReport:
         """Find the best l2, and the weights for it.
@@ -208,10 +220,14 @@ class PenaltySearch:
         if not any(one.known.required for x in folds for one in x.judged.docs):
             warnings.warn(Warnings.HSW70.format(l2=DEFAULT), stacklevel=2)
             return self._fit.at(DEFAULT, is_final=True)(batch)
-        start = self._follow(folds)
-        assert self.best is not None
-        batch.weights.set_vector(start)
-        return self._fit.at(self.best.l2, is_final=True)(batch)
+        weights, report = self._follow(folds)
+        batch.weights.set_vector(weights)
+        is_writing = self._fit.records.is_writing
+        if report.reason != "interrupted" and (is_writing or not self._dev):
+            assert self.best is not None
+            return self._fit.at(self.best.l2, is_final=True)(batch)
+        batch.weights.round()  # a saved model predicts the same
+        return report
 
     @property
     def judged_by(self) -> str:
@@ -240,42 +256,58 @@ class PenaltySearch:
                 found.append(_Fold(part, judged, start))
         return found
 
-    def _follow(self, folds: list[_Fold]) -> NDArray[np.float64]:
-        """Follow the path. RETURNS (float64 [N]): The weights of the best l2, averaged
-        over the folds."""
-        fit, n_fits = self._fit, len(PATH) * len(folds)
-        found = folds[0].weights
-        with bar_of(n_fits, "Choosing l2", "fit", fit.progress) as bar:
-            for l2 in PATH:
-                counts: dict[tuple[str, float | None], list[Counts]] = {}
-                is_interrupted = False
-                for fold in folds:
-                    fold.batch.weights.set_vector(fold.weights)
-                    report = fit.at(l2)(fold.batch)
-                    is_interrupted |= report.reason == "interrupted"
-                    fold.weights = fold.batch.weights.vector()
-                    for decoding in self._decodings:
-                        own = counts.setdefault(decoding, [])
-                        own.append(self._judge(fold.judged, decoding))
-                    bar.update()
-                trial = self._choose(l2, counts)
-                self.trials.append(trial)
-                self._show(trial)
-                best = self.best
-                if best is None or trial.f1 > best.f1:
-                    self.best = trial
-                    found = np.mean([fold.weights for fold in folds], axis=0)
-                elif best.f1 - trial.f1 > error_of_difference(
-                    best.counts, trial.counts
-                ):
-                    break
-                if is_interrupted:
-                    break
-        return found
+    def _follow(self, folds: list[_Fold]) -> tuple[NDArray[np.float64], FitReport]:
+        """Follow the path, to its end or to Ctrl-C.
 
-    def _choose(
-        self, l2: float, counts: dict[tuple[str, float | None], list[Counts]]
-    ) -> Trial:
+        RETURNS (Tuple[float64 [N], FitReport]): The weights of the best l2, averaged
+            over the folds, and the report of its last minimization. Where Ctrl-C was
+            hit before anything was judged, those of the first one.
+        RAISES (KeyboardInterrupt): There has been no iteration yet.
+        """
+        found, best_report = folds[0].weights, None
+        n_fits = len(PATH) * len(folds)
+        with bar_of(n_fits, "Choosing l2", "fit", self._fit.progress) as bar:
+            try:
+                for l2 in PATH:
+                    trial, best = self._try(l2, folds, bar), self.best
+                    self.trials.append(trial)
+                    self._show(trial)
+                    if best is None or trial.f1 > best.f1:
+                        self.best, best_report = trial, self._reports[-1]
+                        found = np.mean([fold.weights for fold in folds], axis=0)
+                    elif best.f1 - trial.f1 > error_of_difference(
+                        best.counts, trial.counts
+                    ):
+                        break
+            except KeyboardInterrupt:
+                if not self._reports:
+                    raise
+                if best_report is None:
+                    best_report, found = self._reports[0], folds[0].weights
+                best_report = replace(
+                    best_report, reason="interrupted", is_converged=False
+                )
+        assert best_report is not None
+        return found, best_report
+
+    def _try(self, l2: float, folds: Iterable[_Fold], bar: Any) -> Trial:
+        """One l2. RAISES (KeyboardInterrupt): Ctrl-C was hit: half a minimization is
+        not judged."""
+        counts: dict[Decoding, list[Counts]] = {}
+        for fold in folds:
+            fold.batch.weights.set_vector(fold.weights)
+            report = self._fit.at(l2)(fold.batch)
+            fold.weights = fold.batch.weights.vector()
+            self._reports.append(report)
+            if report.reason == "interrupted":
+                raise KeyboardInterrupt
+            for decoding in self._decodings:
+                own = counts.setdefault(decoding, [])
+                own.append(self._judge(fold.judged, decoding))
+            bar.update()
+        return self._choose(l2, counts)
+
+    def _choose(self, l2: float, counts: dict[Decoding, list[Counts]]) -> Trial:
         """The best decoding for one l2."""
         trials = [Trial(l2, *x, np.concatenate(own)) for x, own in counts.items()]
         first = trials[0]
@@ -284,17 +316,22 @@ class PenaltySearch:
         is_sure = gain > SURE * error_of_difference(best.counts, first.counts)
         return best if is_sure else first
 
-    def _judge(self, judged: Judged, decoding: tuple[str, float | None]) -> Counts:
+    def _judge(self, judged: Judged, decoding: Decoding) -> Counts:
         options = self._options._replace(decoding=decoding[0], expected_f1=decoding[1])
         state = self._trainer.publish()
         decoder = FlatDecoder(state, options, _RowScorer(state.weights, judged.rows))
         predictions = decoder.predict(one.doc for one in judged.docs)
-        pairs = zip(judged.docs, predictions)
-        return np.array([_count(one, x.spans) for one, x in pairs], np.int64)
+        name, counts = self._options.name, []
+        for one, prediction in zip(judged.docs, predictions):
+            before = [
+                (x.start, x.end, x.label_) for x in preset_entities(one.doc, name)
+            ]
+            counts.append(_count(one, [*before, *prediction.spans]))
+        return np.array(counts, np.int64)
 
     def _show(self, trial: Trial) -> None:
         if self._fit.progress:
-            value = trial.expected_f1
+            value = "null" if trial.expected_f1 is None else trial.expected_f1
             more = "" if trial.decoding == "viterbi" else f", expected_f1 {value}"
             tqdm.write(
                 f"l2 {trial.l2:g}: F1 {100 * trial.f1:.2f}, exact records "

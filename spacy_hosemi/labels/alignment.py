@@ -3,7 +3,9 @@ reads gold."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -116,6 +118,27 @@ def out_of_reach(example: Example, annotation: PartialLabels) -> list[DocSpan]:
         for ent in ents
         if (starts[ent.start], ends[ent.end - 1], ent.label_) not in known
     ]
+
+
+def as_scored(example: Example, annotation: PartialLabels) -> tuple[PartialLabels, int]:
+    """What a scorer counts of a document: predictions beside a span that is out of
+    reach are wrong, though training does not know what such tokens are.
+
+    annotation (PartialLabels): From `read_annotations`.
+    RETURNS (Tuple[PartialLabels, int]): With the tokens of such spans blocked; how many
+        such spans there are.
+    """
+    spans = out_of_reach(example, annotation)
+    if not spans or annotation.blocked is None:
+        return annotation, len(spans)
+    (starts, ends), (firsts, lasts) = _places(example)
+    blocked = annotation.blocked.copy()
+    for span in spans:
+        first = bisect_right(ends, firsts[span.start])
+        blocked[first : bisect_left(starts, lasts[span.end - 1])] = True
+    for start, end, _ in annotation.required:
+        blocked[start:end] = False
+    return replace(annotation, blocked=blocked), len(spans)
 
 
 def given_tokens(example: Example) -> list[str] | None:

@@ -49,6 +49,11 @@ class Records:
         self.every = resume_every
         self._part = 0
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether there is any file to write."""
+        return self.log is not None or self.checkpoint is not None
+
     def begin(
         self,
         batch: Trainable,
