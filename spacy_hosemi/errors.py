@@ -482,6 +482,10 @@ class Errors(metaclass=_Coded):
         "levels, or where the fit is called outside of the component, which chooses. "
         "Try some numbers, from 0.01 to 10."
     )
+    HS305 = (
+        "{path} {found}, and the columns of tokens and tags are given. Leave out "
+        "--columns; or give --format columns, if each line has a token and its tag."
+    )
     HS180 = (
         "examples are documents, or texts with spans ({found}), and nlp is None; "
         "expected the pipeline, whose tokenizer cuts the texts. Call "

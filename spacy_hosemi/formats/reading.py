@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ..errors import Errors
 from .checks import OVERLAPS, add_checked
+from .json_records import sample
 from .offsets import ENDS, UNITS, Diagnosis, Offsets, diagnose
 from .readers import ALL, Reader, Settings, columns
 from .sources import Source, find_files, read_source
@@ -34,7 +35,7 @@ def read_annotations(
         offsets of a file that fit much better otherwise are a fault.
     overlaps (str): "fault", or "longest": of spans that overlap the longest are read.
     RETURNS (Annotations): All that could be read, and all faults.
-    RAISES (ValueError): HS160 to HS165: nothing can be read so.
+    RAISES (ValueError): HS160 to HS165, HS305: nothing can be read so.
     """
     settings = settings or Settings()
     is_asked = (ends, unit, shift) != (None, None, None)
@@ -43,8 +44,6 @@ def read_annotations(
     check_choice("offsets", offsets.unit, UNITS)
     check_choice("overlaps", overlaps, OVERLAPS)
     check_choice("format", format, (AUTO, *ALL))
-    if settings.columns and format == AUTO:
-        format = columns.READER.name
     found = Annotations()
     files = find_files(str(path))
     for file in files:
@@ -55,7 +54,8 @@ def read_annotations(
             message = "is empty; expected annotated texts"
             found.faults.append(Fault(source.path, None, message))
         else:
-            reader = _reader_of(source, format, found, is_only=len(files) == 1)
+            has_columns = settings.columns is not None
+            reader = _reader_of(source, format, has_columns, found, len(files) == 1)
             if reader is not None:
                 source = _beside(source, reader, settings)
                 made = reader.read(source, settings)
@@ -67,17 +67,39 @@ def read_annotations(
 
 
 def _reader_of(
-    source: Source, format: str, found: Annotations, is_only: bool
+    source: Source, format: str, has_columns: bool, found: Annotations, is_only: bool
 ) -> Reader | None:
-    """The reader of a file; where it is one of several, none is a fault."""
+    """The reader of a file; where it is one of several, none is a fault.
+
+    has_columns: Whether the columns of tokens and tags are given.
+    """
     try:
-        reader = recognize(source) if format == AUTO else ALL[format]
+        if has_columns:
+            reader = _reader_of_columns(source, format)
+        else:
+            reader = recognize(source) if format == AUTO else ALL[format]
     except ValueError as e:
         if is_only:
             raise
         found.faults.append(Fault(source.path, None, str(e).partition(" ")[2]))
         return None
     found.formats[reader.name] += 1
+    return reader
+
+
+def _reader_of_columns(source: Source, format: str) -> Reader:
+    """The reader of columns. RAISES (ValueError): HS305 another format is given, or the
+    content has one."""
+    reader = columns.READER
+    if format == reader.name or format == AUTO and reader.recognizes(source):
+        return reader
+    known = [one.name for one in ALL.values() if one.recognizes(source)]
+    if not known and sample(source):
+        known = ["JSON"]
+    if format != AUTO or known:
+        looks = f"looks like {' or '.join(known)}"
+        what = looks if format == AUTO else f"is to be read as {format}"
+        raise ValueError(Errors.HS305.format(path=source.path, found=what))
     return reader
 
 

@@ -65,11 +65,6 @@ def once(found):
     return texts
 
 
-def no_hash(found):
-    """A line that begins with # may be a comment."""
-    return [(words.replace("#", "+"), label) for words, label in found]
-
-
 PREPARE = {
     "csv": once,
     "csv, tabs": once,
@@ -82,7 +77,7 @@ PREPARE = {
 @given(texts=st.lists(segments, min_size=1, max_size=4))
 def test_what_is_written_is_read(tmp_path_factory, name, texts):
     reader, write = WRITERS[name]
-    prepare = no_hash if "columns" in name else PREPARE.get(name, lambda x: x)
+    prepare = PREPARE.get(name, lambda x: x)
     texts = [prepare(x) for x in texts]
     found = read(tmp_path_factory.mktemp("x"), write(texts), format=reader)
     if not any(spans_of(x) for x in texts) and reader == "csv":
@@ -134,6 +129,13 @@ def test_brat_in_pieces(tmp_path):
     (message,) = messages(found)
     assert "a.ann:4: T9 is in pieces" in message and "one span for each" in message
     assert not found.texts
+
+
+@pytest.mark.parametrize("line", ["Name 0 5\tFrege", "Event\tauthor 0 5\tFrege"])
+def test_brat_leaves_out_no_other_lines(tmp_path, line):
+    write_brat(tmp_path, REFERENCES[0], "a", f"{line}\n")
+    (message,) = messages(read_annotations(tmp_path / "a.ann"))
+    assert "a.ann:4: is no annotation of brat" in message
 
 
 def test_brat_without_a_text(tmp_path):
@@ -200,6 +202,78 @@ def test_documents_and_comments_of_columns(tmp_path):
     assert first.tokens == ("Frege", "#")
     assert first.meta == {"id": "r1", "docstart": "1"}
     assert second.meta == {"docstart": "2"}
+
+
+TWEETS = "love\tV\tO\n#Berlin\tN\tB-LOC\n\n#Paris\tN\tB-LOC\nrocks\tV\tO\n"
+
+
+@pytest.mark.parametrize("separator", ["\t", " "])
+@pytest.mark.parametrize("columns", [None, (1, 3), (1, -1)])
+def test_tokens_with_a_hash(tmp_path, separator, columns):
+    text = TWEETS.replace("\t", separator)
+    found = read(tmp_path, text, settings=Settings(columns=columns))
+    assert not found.faults
+    assert [text.tokens for text in found.texts] == [
+        ("love", "#Berlin"),
+        ("#Paris", "rocks"),
+    ]
+    assert [x for text in found.texts for x in spans(text)] == [
+        (5, 12, "LOC"),
+        (0, 6, "LOC"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, tokens, meta",
+    [
+        ("EU\tx\tORG\n#tag\tx\tHASH\n", ("EU", "#tag"), {}),
+        ("EU x ORG\n#tag x HASH\n", ("EU", "#tag"), {}),
+        ("# id = 3\nEU x x ORG\n#tag x x HASH\n", ("EU", "#tag"), {"id": "3"}),
+        ("# id = 3\nEU x x B-ORG\n# x x O\n", ("EU", "#"), {"id": "3"}),
+        ("#begin document\nEU B-ORG\n", ("EU",), {"begin": "document"}),
+        ("# a comment ends with O\nEU x B-ORG\n", ("EU",), {"a": "comment"}),
+        ("#EU B-ORG\n#is O\n", ("#EU", "#is"), {}),
+    ],
+)
+def test_comments_cannot_be_rows(tmp_path, text, tokens, meta):
+    found = read(tmp_path, text, format="columns")
+    assert not found.faults
+    (only,) = found.texts
+    assert (only.tokens, only.meta) == (tokens, meta)
+
+
+@pytest.mark.parametrize("row", ["#tag\tB-HASH", "#\tx\ty\tO"])
+def test_faulty_rows_with_a_hash(tmp_path, row):
+    found = read(tmp_path, f"EU\tx\tB-ORG\n{row}\nis\tx\tO\n")
+    assert ":2: has" in messages(found)[0] and "expected 3" in messages(found)[0]
+
+
+@pytest.mark.parametrize("columns", [None, (2, 3)])
+def test_documents_begin_in_the_column_of_tokens(tmp_path, columns):
+    text = "1 -DOCSTART- O\n\n1 EU B-ORG\n2 is O\n1 -DOCSTART- O\n1 far O\n"
+    found = read(tmp_path, text, settings=Settings(columns=columns))
+    assert [text.tokens for text in found.texts] == [("EU", "is"), ("far",)]
+    assert [text.meta["docstart"] for text in found.texts] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "text, format, found",
+    [
+        ('{"text": "a", "spans": []}\n', "auto", "looks like jsonl"),
+        ('{"other": "a"}\n', "auto", "looks like JSON"),
+        ("text,author\nFrege 1879,Frege\n", "auto", "looks like csv"),
+        ("a O\n", "csv", "is to be read as csv"),
+    ],
+)
+def test_columns_of_other_formats(tmp_path, text, format, found):
+    settings = Settings(columns=(1, 2))
+    with pytest.raises(ValueError, match=f"HS305.*file {found}.*--columns"):
+        read(tmp_path, text, settings=settings, format=format)
+    (tmp_path / "b.conll").write_text("a O\n", "utf-8")
+    (tmp_path / "file").rename(tmp_path / "a.json")
+    both = read_annotations(tmp_path, format, settings)
+    assert found in messages(both)[0]
+    assert read(tmp_path, "[ x\n", settings=settings).texts[0].tokens == ("[",)
 
 
 def test_plain_labels_in_columns(tmp_path):

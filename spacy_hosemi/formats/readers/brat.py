@@ -16,7 +16,7 @@ from ..texts import AnnotatedText, Fault, Found, LabeledSpan, shown
 from .base import Reader, Settings
 
 BOUND = re.compile(r"T\d+\S*\t")
-OTHER = re.compile(r"[REAMN#*]")
+OTHER = re.compile(r"[REAMN]\d+\S*\t|\*\t|#")
 SPAN = re.compile(r"(\S+) (\d+ \d+(?:;\d+ \d+)*)$")
 
 

@@ -3,7 +3,7 @@
 CoNLL-2003 and its kin. Tags are those of BIO (IOB2), IOB1, IO, BILUO or BIOES, plain
 labels with O, or brackets as in OntoNotes; which of them is seen from all tags of a
 file. Columns are separated by tabs, or by blanks if there is no tab. `-DOCSTART-`
-begins a document.
+begins a document. A line that begins with # is a comment if it cannot be a row.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from ...errors import Errors
 from ..sources import Source
 from ..texts import Fault, Found, Skipped, shown
 from .base import Reader, Settings
-from .tags import Row, find_scheme, text_of_rows
+from .tags import BRACKETS, Row, find_scheme, text_of_rows
 
 TAG = re.compile(r"(?:O|[BILUESM][-_].+)$")
+KEY_VALUE = re.compile(r"#\s*[\w.-]+\s*=\s")
 N_SAMPLED = 200
 DOCSTART = "-DOCSTART-"
 UNREAD = "column(s); tokens are in column {token}, tags in {tag}: see --columns"
@@ -38,12 +39,17 @@ class Layout(NamedTuple):
     separator (Pattern[str]): Between columns.
     n (int): How many columns a line has; 0: that may differ.
     token, tag (int): Columns, from 0; below 0 from the last one.
+    widths (FrozenSet[int]): How many columns rows have.
+    has_tags (bool): Whether all tags are those of a scheme, such as B-PER; otherwise
+        some are plain labels.
     """
 
     separator: re.Pattern[str]
     n: int
     token: int
     tag: int
+    widths: frozenset[int]
+    has_tags: bool
 
 
 def _recognizes(source: Source) -> bool:
@@ -85,15 +91,36 @@ def _layout(text: str, asked: tuple[int, int] | None) -> Layout:
     """As was asked for; else tokens are in the first column, or in the second if the
     first one counts them, and tags in the last."""
     separator = re.compile(r"\t" if "\t" in text else "[ ]+")
-    if asked:
-        token, tag = (x - 1 if x > 0 else x for x in asked)
-        return Layout(separator, 0, token, tag)
     lines = (line.rstrip("\r").strip(" ") for line in text.split("\n"))
-    rows = [separator.split(x) for x in lines if x.strip() and not x.startswith("#")]
-    counts = Counter(len(row) - (not row[-1]) for row in rows if len(row) > 1)
-    n = max(counts, key=lambda n: (counts[n], n), default=2)
-    token = int(n > 2 and _is_count([row[0] for row in rows[:N_SAMPLED]]))
-    return Layout(separator, n, token, n - 1)
+    rows = [separator.split(x) for x in lines if x.strip()]
+    rows = [row for row in rows if len(row) > 1 and row[0] != DOCSTART]
+    rows = [row for row in rows if not row[0].startswith("#")] or rows
+    counts = Counter(map(_width, rows))
+    if asked:
+        n, widths = 0, frozenset(counts)
+        token, tag = (x - 1 if x > 0 else x for x in asked)
+    else:
+        n = max(counts, key=lambda n: (counts[n], n), default=2)
+        widths = frozenset([n])
+        first = [row[0] for row in rows[:N_SAMPLED]]
+        token, tag = int(n > 2 and _is_count(first)), n - 1
+    has_tags = all(_is_tag(_cell(row, tag)) for row in rows if _width(row) in widths)
+    return Layout(separator, n, token, tag, widths, has_tags)
+
+
+def _width(columns: list[str]) -> int:
+    """How many columns a line has; an empty one at its end does not count."""
+    return len(columns) - (not columns[-1])
+
+
+def _cell(columns: list[str], index: int) -> str:
+    """A column; "" if there is none."""
+    is_there = -len(columns) <= index < len(columns)
+    return columns[index] if is_there else ""
+
+
+def _is_tag(cell: str) -> bool:
+    return bool(TAG.match(cell) or BRACKETS.fullmatch(cell))
 
 
 def _is_count(values: list[str]) -> bool:
@@ -116,14 +143,15 @@ def _blocks(source: Source, layout: Layout) -> Iterator[Block | Fault]:
     for number, line in enumerate([*source.text.split("\n"), ""], start=1):
         line = line.rstrip("\r")
         columns = [x.strip() for x in layout.separator.split(line.strip(" "))]
-        if not line.strip():
+        is_start = DOCSTART in (columns[0], _cell(columns, layout.token))
+        if is_start or not line.strip():
             if rows or faults:
                 yield from faults
                 if not faults:
                     yield Block(rows, _meta(comments, n_documents))
                 rows, faults, comments = [], [], {}
-        elif columns[0] == DOCSTART:
-            n_documents, comments = n_documents + 1, {}
+            if is_start:
+                n_documents, comments = n_documents + 1, {}
         elif _is_comment(line, columns, layout):
             comments |= _comment(line)
         else:
@@ -141,19 +169,24 @@ def _row(line: str, columns: list[str], number: int, layout: Layout) -> Row | st
     if layout.n and 1 < len(columns) != layout.n:
         found = f"{len(columns)} columns, {shown(line.strip())}"
         return f"has {found}; expected {layout.n}, as most lines have"
-    try:
-        word, tag = columns[layout.token], columns[layout.tag]
-    except IndexError:
-        word = tag = ""
+    word, tag = _cell(columns, layout.token), _cell(columns, layout.tag)
     if len(columns) < 2 or not word or not tag:
         return f"expected a token and a tag, found {shown(line.strip())}"
     return Row(number, word, tag)
 
 
 def _is_comment(line: str, columns: list[str], layout: Layout) -> bool:
-    """`# id = 3` is a comment, a token `#` with its tag is none."""
-    is_row = len(columns) == layout.n and TAG.match(columns[-1])
-    return line.startswith("#") and not is_row
+    """Whether a line with # cannot be a row. `# id = 3` is none although it may have as
+    many blanks as rows have, nor is a line without a tag where all rows have one."""
+    if not line.startswith("#"):
+        return False
+    has_tabs = layout.separator.pattern == r"\t"
+    if _width(columns) not in layout.widths:  # a token with its tag is a faulty row
+        is_faulty = TAG.match(columns[-1]) and (len(columns) == 2 or has_tabs)
+        return len(columns) == 1 or not is_faulty
+    if has_tabs or _is_tag(_cell(columns, layout.tag)):
+        return False
+    return layout.has_tags or bool(KEY_VALUE.match(line))
 
 
 def _comment(line: str) -> dict[str, str]:
