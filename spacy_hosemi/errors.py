@@ -628,7 +628,7 @@ class Errors(metaclass=_Coded):
     )
     HS170 = (
         "BibTeX and CSL need the library {found!r}, which is not installed. Install "
-        'the extra: pip install "spacy-hosemi[references]"; or choose --format csv.'
+        'the extra: pip install "spacy_hosemi[references]"; or choose --format csv.'
     )
     HS210 = (
         "columns is {found!r}; expected the numbers of the columns with tokens and "

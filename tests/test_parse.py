@@ -255,7 +255,7 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
     assert "export_fields" in err
     monkeypatch.setitem(sys.modules, "bibtexparser", None)
     _, err = run(model, lines, "-F", "csl", code=2)
-    assert "[HS170]" in err and "spacy-hosemi[references]" in err
+    assert "[HS170]" in err and "spacy_hosemi[references]" in err
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def plot_fit_cli(
     The fit may still be going on.
 
     \b
-    Example:
+    Examples:
       python -m spacy hosemi plot-fit fit.jsonl --out fit.png
     """
     from ..explain.pictures import ENDINGS, draw_fit
