@@ -97,6 +97,53 @@ def test_a_record_for_each_line(nlp, model, lines):
     ]
 
 
+def test_a_table_has_a_row_for_each_record(nlp, model, tmp_path):
+    path, errors = tmp_path / "some.txt", tmp_path / "errors.jsonl"
+    texts = [*TEXTS, 'Ada, "Ada" | Ada.']
+    path.write_bytes("\n".join([*texts[:2], "bad", *texts[2:]]).encode())
+    path.write_bytes(path.read_bytes().replace(b"bad", b"\xff"))
+    args = path, "-F", "table", "--errors", errors
+    out, _ = run(model, *args, code=1)
+    assert out.splitlines()[0] == "line,record_confidence,LOC,PER,text"
+    rows = [*csv.DictReader(io.StringIO(out))]
+    assert [row["line"] for row in rows] == ["1", "2", "4", "5", "6"]
+    for row, text in zip(rows, texts, strict=True):
+        fields, whole = expected(nlp, text)
+        assert row["text"] == text
+        assert float(row["record_confidence"]) == pytest.approx(whole, rel=1e-5)
+        for label in ("LOC", "PER"):
+            values = [field[3] for field in fields if field[2] == label]
+            assert row[label] == " | ".join(values)
+    assert rows[0]["PER"] == "Ada Lovelace | Charles Babbage"
+    assert json.loads(errors.read_text())["line"] == 3
+    _, said = run(model, *args, "-f", "-k", 2, code=2)
+    assert "'table' has no place for alternatives" in said
+
+
+def test_a_table_has_labels_of_other_components(nlp, tmp_path):
+    other = spacy.load(nlp_folder(nlp, tmp_path))
+    ruler = other.add_pipe("entity_ruler", first=True)
+    ruler.add_patterns([{"label": "WHO", "pattern": "Nobody"}])
+    other.to_disk(tmp_path / "m")
+    out, _ = run(tmp_path / "m", "-", "-F", "table", stdin="Nobody was there.\n")
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert [*row] == ["line", "record_confidence", "LOC", "PER", "WHO", "text"]
+    assert row["WHO"] == "Nobody"
+
+
+def test_a_table_has_names_above_labels(tmp_path):
+    tree = {"@misc": "spacy_hosemi.hierarchy.v1", "separator": "_"}
+    marked = ["[who_PER Ada] wrote.", "[who_ORG Acme] wrote.", "Nobody read."]
+    nlp = make_trained(marked, hierarchy=tree, min_confidence=0.75)
+    nlp.to_disk(tmp_path / "m")
+    text = "Mary wrote."
+    assert [ent.label_ for ent in nlp(text).ents] == ["who"]
+    out, _ = run(tmp_path / "m", "-", "-F", "table", stdin=text)
+    (row,) = csv.DictReader(io.StringIO(out))
+    assert row["who"] == "Mary" and row["who_PER"] == row["who_ORG"] == ""
+    assert [*row][2:4] == ["who_ORG", "who_PER"]
+
+
 @pytest.mark.parametrize("name", WRITERS)
 def test_each_format_is_written_to_a_file(model, lines, tmp_path, name):
     pytest.importorskip("bibtexparser")
@@ -261,7 +308,7 @@ def test_references_need_labels_and_libraries(model, lines, monkeypatch):
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["-F", "xml"], "There is no format 'xml'. Expected one of: csv, jsonl"),
+        (["-F", "xml"], "There is no format 'xml'. Expected one of: csv, table, jsonl"),
         (["-k", "2"], "'csv' has no place for alternatives"),
         (["--column", "a", "--text-key", "b"], "Expected at most one of them"),
         (["--column", "a"], "has not the column of --column. It has: 'Ada Lovelace"),

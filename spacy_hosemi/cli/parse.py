@@ -30,6 +30,8 @@ from .streams import (
 )
 
 if TYPE_CHECKING:
+    from spacy.language import Language
+
     from ..component.pipe import HighOrderSemiCRF
     from ..formats.inputs import TextReader
     from ..formats.lines import Line
@@ -55,7 +57,9 @@ def parse_cli(
             "--format",
             "-F",
             metavar="NAME",
-            help="csv, jsonl, json, label-studio, prodigy, doccano, bib or csl.",
+            help="csv: a row for each field; table: a row for each record, with a "
+            "column for each label; jsonl, json, label-studio, prodigy, doccano, bib "
+            "or csl.",
         ),
     ] = "csv",
     output: Annotated[
@@ -137,6 +141,7 @@ def parse_cli(
     \b
     Examples:
       python -m spacy hosemi parse model/model-last references.txt > fields.csv
+      python -m spacy hosemi parse m references.txt --format table -o table.csv
       python -m spacy hosemi parse m texts.jsonl --text-key body -F jsonl -k 3 -o out
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
@@ -159,7 +164,7 @@ def parse_cli(
     if threads is not None:
         pipe.threads = threads
     meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
-    options = WriterOptions(meta, _export_fields(form, pipe))
+    options = WriterOptions(meta, _export_fields(form, pipe), _labels(nlp, pipe))
     with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, log)
         first = [*islice(lines, 1)]  # nothing is written where nothing can be read
@@ -212,6 +217,18 @@ def _export_fields(form: str, pipe: HighOrderSemiCRF) -> Mapping[str, str]:
             "setting export_fields.",
         )
     return found
+
+
+def _labels(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:
+    """The labels of a component, the names above them in a tree, and the labels of
+    other components that set entities."""
+    others = [
+        label
+        for name in nlp.pipe_names
+        if "doc.ents" in nlp.get_pipe_meta(name).assigns
+        for label in nlp.pipe_labels.get(name, ())
+    ]
+    return [*dict.fromkeys([*pipe.labels, *pipe.schema.projection.names(), *others])]
 
 
 def _read_all(

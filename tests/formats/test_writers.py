@@ -16,7 +16,7 @@ from spacy_hosemi.formats.records import (
 )
 from spacy_hosemi.formats.references.fields import COMMON_LABELS, KEYS
 from spacy_hosemi.formats.writers import WRITERS, WriterOptions
-from spacy_hosemi.formats.writers.tables import COLUMNS
+from spacy_hosemi.formats.writers.tables import COLUMNS, label_columns
 
 ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 P = st.one_of(st.none(), st.floats(0, 1))
@@ -82,6 +82,41 @@ def test_csv(found):
             place = str(field.start), str(field.end), field.label
             assert (row["start"], row["end"], row["label"]) == place
             assert row["value"] == field.value
+
+
+@settings(max_examples=40)
+@given(found=records())
+def test_table(found):
+    labels = [*COMMON_LABELS, 'odd "label", ü']  # all but one that `records` draws
+    labels.remove("title")
+    text = write("table", found, labels=labels)
+    header, *rows = csv.reader(io.StringIO(text, newline=""))
+    assert header == ["line", "record_confidence", *labels, "text"]
+    for row, record in zip(rows, found, strict=True):
+        line, whole, *cells, last = row
+        assert (line, last) == (str(record.line), record.text)
+        confidence = record.best.confidence
+        assert whole == "" if confidence is None else close(float(whole), confidence)
+        for label, cell in zip(labels, cells, strict=True):
+            values = [x.value for x in record.best.fields if x.label == label]
+            assert cell == " | ".join(values)
+
+
+def test_table_with_labels_like_its_columns():
+    labels = ["text", "line_label", "line", "record_confidence", "Text"]
+    assert [*label_columns(labels)] == [
+        "text_label",
+        "line_label",
+        "line_label_label",
+        "record_confidence_label",
+        "Text",
+    ]
+    text = write(
+        "table", [reference("[text Ada] [line 7] [text B, C]", 3)], labels=labels
+    )
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["text_label"] == "Ada | B, C" and row["line_label_label"] == "7"
+    assert row["line_label"] == "" and row["text"].startswith("[text Ada]")
 
 
 @settings(max_examples=40)

@@ -11,7 +11,7 @@ from .annotation_tools import write_doccano, write_label_studio, write_prodigy
 from .json_records import write_json, write_jsonl
 from .options import WriterOptions
 from .references import write_bibtex, write_csl
-from .tables import write_csv
+from .tables import write_csv, write_table
 
 __all__ = ["WRITERS", "RecordFormat", "WriterOptions"]
 
@@ -32,6 +32,7 @@ class RecordFormat:
 
 WRITERS: Mapping[str, RecordFormat] = {
     "csv": RecordFormat(write_csv),
+    "table": RecordFormat(write_table),
     "jsonl": RecordFormat(write_jsonl, has_alternatives=True),
     "json": RecordFormat(write_json, has_alternatives=True),
     "label-studio": RecordFormat(write_label_studio, has_alternatives=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -13,7 +13,9 @@ class WriterOptions:
     model (str): The name and version of the pipeline.
     fields (Mapping[str, str]): For each label the field of BibTeX that it is, see
         `references.fields`; labels that are not named are left out.
+    labels (Sequence[str]): The labels that have a column in a table of records.
     """
 
     model: str = "hosemi"
     fields: Mapping[str, str] = field(default_factory=dict)
+    labels: Sequence[str] = ()

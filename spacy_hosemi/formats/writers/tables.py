@@ -1,9 +1,9 @@
-"""Records as a table: one row for each field."""
+"""Records as tables: a row for each field, or a row for each record."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import IO, Any
 
 from ..records import ExtractedRecord
@@ -21,22 +21,71 @@ COLUMNS = (
     "record_confidence",
 )
 
+# Columns of a table of records, before and after those of the labels.
+FIRST, LAST = ("line", "record_confidence"), ("text",)
+# Between the values of a label that a record has several times.
+SEPARATOR = " | "
+
 
 def write_csv(
     records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
 ) -> None:
     """Write a row for each field; of a record without fields one with an empty
     label."""
-    plain = csv.writer(file, lineterminator="\n")
-    # Python does not see that a carriage return needs quotes.
-    quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    plain.writerow(COLUMNS)
+    rows = _Rows(file)
+    rows.write(COLUMNS)
     for record in records:
-        rows = quoted if "\r" in record.text else plain
         whole = rounded(record.best.confidence)
         before = record.line, record.text
         for x in record.best.fields:
             here: tuple[Any, ...] = x.start, x.end, x.label, x.value
-            rows.writerow((*before, *here, rounded(x.confidence), whole))
+            rows.write((*before, *here, rounded(x.confidence), whole))
         if not record.best.fields:
-            rows.writerow((*before, "", "", "", "", "", whole))
+            rows.write((*before, "", "", "", "", "", whole))
+
+
+def write_table(
+    records: Iterable[ExtractedRecord], file: IO[Any], options: WriterOptions
+) -> None:
+    """Write a row for each record, with a column for each of `options.labels`: its
+    values, joined by " | ", or nothing. Fields of other labels are left out."""
+    rows = _Rows(file)
+    rows.write((*FIRST, *label_columns(options.labels), *LAST))
+    for record in records:
+        values: dict[str, list[str]] = {label: [] for label in options.labels}
+        for field in record.best.fields:
+            if field.label in values:
+                values[field.label].append(field.value)
+        cells = map(SEPARATOR.join, values.values())
+        whole = rounded(record.best.confidence)
+        rows.write((record.line, whole, *cells, record.text))
+
+
+def label_columns(labels: Iterable[str]) -> Iterator[str]:
+    """The names of the columns of labels: a label named like another column, such as
+    "text", gets "_label" at its end.
+
+    labels (Iterable[str]): Different ones.
+    YIELDS (str): A name for each, in their order.
+    """
+    labels = [*labels]
+    taken = {*FIRST, *LAST, *labels}
+    for label in labels:
+        name = label
+        while name in (*FIRST, *LAST) or (name != label and name in taken):
+            name += "_label"
+        taken.add(name)
+        yield name
+
+
+class _Rows:
+    """Writes rows with quotes where they are needed. file: Where to."""
+
+    def __init__(self, file: IO[Any]) -> None:
+        self._plain = csv.writer(file, lineterminator="\n")
+        # Python does not see that a carriage return needs quotes.
+        self._quoted = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
+
+    def write(self, row: tuple[Any, ...]) -> None:
+        has_return = any(isinstance(x, str) and "\r" in x for x in row)
+        (self._quoted if has_return else self._plain).writerow(row)
