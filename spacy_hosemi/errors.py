@@ -477,6 +477,14 @@ class Errors(metaclass=_Coded):
         "line {line} of {path!r} is {text!r}; expected lines of JSON with the keys "
         "event, part and iteration, as a fit with fit.log writes them."
     )
+    HS300 = (
+        "fit.log is {path!r}, {reason}; expected the log of an earlier fit, which is "
+        "replaced, an empty file, or none. Give another path."
+    )
+    HS301 = (
+        "fit.log is {log!r} and fit.resume is {resume!r}, which is the same file; "
+        "expected two files. Give one of them another path."
+    )
     HS290 = (
         'fit.l2 is "auto"; expected a number where labels are in a tree of several '
         "levels, or where the fit is called outside of the component, which chooses. "

@@ -8,9 +8,11 @@ values it takes; messages and the reference of the config quote these words.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any, Protocol
 
 from .errors import Errors
@@ -131,6 +133,18 @@ class Text:
         except UnicodeEncodeError:
             raise Unfit from None
         return str.__str__(found)  # of a subclass, plain text
+
+
+class FilePath:
+    """The path of a file, as text or as a `Path`; it is read as text."""
+
+    expected = "the path of a file"
+
+    def read(self, found: Any) -> str:
+        text = Text().read(os.fspath(found) if isinstance(found, PathLike) else found)
+        if "\0" in text:
+            raise Unfit
+        return text
 
 
 class ListOf:

@@ -12,6 +12,7 @@ import os
 import warnings
 import zipfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -21,13 +22,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors, Warnings
+from ..values import Flag, Kind, Number, OrNull, Unfit, Whole
+from .files import output_path
 
 Floats = NDArray[np.float64]
 
 FORMAT = 1
 
-# What numpy, zipfile and json raise for a file that is none of theirs.
-_DAMAGED = OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile
+
+class _Unusable(Exception):
+    """Why a file is no file of a fit."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = Path(path)
-        if not self.path.parent.is_dir() or self.path.is_dir():
-            name, folder = "fit.resume", str(self.path.parent)
-            found = Errors.HS270.format(name=name, path=path, folder=folder)
-            raise ValueError(found)
+        self.path = output_path("fit.resume", path)
         self._parts: list[Part] = []
 
     def read(self) -> None:
@@ -74,7 +74,7 @@ class Checkpoint:
         if self.path.exists():
             try:
                 self._parts = _parts_of(self.path)
-            except _DAMAGED as e:
+            except _Unusable as e:
                 found = Errors.HS271.format(path=str(self.path), reason=e)
                 raise ValueError(found) from None
 
@@ -109,7 +109,8 @@ class Checkpoint:
             message = Warnings.HSW62.format(path=str(self.path), reason=e)
             warnings.warn(message, stacklevel=2)
         finally:
-            beside.unlink(missing_ok=True)
+            with suppress(OSError):  # it is not there, or the disk is read-only now
+                beside.unlink()
 
 
 def digest(*arrays: NDArray[Any] | str) -> str:
@@ -147,14 +148,90 @@ def _save(file: Any, parts: list[Part]) -> None:
 
 
 def _parts_of(path: Path) -> list[Part]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
-        about = json.loads(str(found["about"]))
-        if about["format"] != FORMAT:
-            raise ValueError(f"its format is {about['format']}, expected {FORMAT}")
-        return [
-            Part(weights=found[f"weights_{k}"], **part)
-            for k, part in enumerate(about["parts"])
-        ]
+    """RAISES (_Unusable): The file has no parts that `_save` wrote."""
+    arrays = _arrays_of(path)
+    about = _about(arrays.get("about"))
+    if about.get("format") != FORMAT:
+        raise _Unusable(f"its format is {about.get('format')!r}, expected {FORMAT}")
+    parts = about.get("parts")
+    if not isinstance(parts, list):
+        raise _Unusable("it has no list of parts")
+    return [_to_part(k, one, arrays) for k, one in enumerate(parts)]
+
+
+def _arrays_of(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise _Unusable("it is no archive of numpy (.npz), or a part of one")
+            file.seek(0)
+            return _unpack(file)
+    except OSError as e:
+        raise _Unusable(f"it cannot be read ({e.strerror})") from None
+
+
+def _unpack(file: Any) -> dict[str, Any]:
+    try:
+        with np.load(file, allow_pickle=False) as found:
+            return {name: found[name] for name in found.files}
+    except Exception:  # of numpy, zipfile, and the modules that uncompress
+        raise _Unusable("what is in the archive cannot be read") from None
+
+
+def _about(found: Any) -> dict[str, Any]:
+    """What is said of the parts, which is JSON."""
+    try:
+        about = json.loads(found.item())
+    except (AttributeError, TypeError, ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict):
+        raise _Unusable("it does not say what its weights are")
+    return about
+
+
+def _to_part(k: int, found: Any, arrays: Mapping[str, Any]) -> Part:
+    if not isinstance(found, dict) or set(found) != set(_KINDS):
+        raise _Unusable(f"its part {k} has not the keys {', '.join(_KINDS)}")
+    read: dict[str, Any] = {}
+    for name, kind in _KINDS.items():
+        try:
+            read[name] = kind.read(found[name])
+        except Unfit:
+            shown = _cut(repr(found[name]), 60)
+            reason = f"{name} of its part {k} is {shown}, expected {kind.expected}"
+            raise _Unusable(reason) from None
+    weights, n = arrays.get(f"weights_{k}"), read["identity"].get("weights")
+    is_array = isinstance(weights, np.ndarray) and weights.dtype == np.float64
+    if weights is None or not is_array or str(weights.shape) != f"({n},)":
+        raise _Unusable(f"the weights of its part {k} are no vector of {n} numbers")
+    if not np.isfinite(weights).all():
+        raise _Unusable(f"the weights of its part {k} are not all finite")
+    return Part(weights=weights, **read)
+
+
+class _Mapped:
+    """A mapping from text, to text or to anything."""
+
+    def __init__(self, is_text: bool) -> None:
+        self.is_text = is_text
+        self.expected = "a mapping from text to text" if is_text else "a mapping"
+
+    def read(self, found: Any) -> dict[str, Any]:
+        if not isinstance(found, dict):
+            raise Unfit
+        if self.is_text and not all(isinstance(x, str) for x in found.values()):
+            raise Unfit
+        return found
+
+
+# What is said of a part.
+_KINDS: dict[str, Kind] = {
+    "n_iterations": Whole(),
+    "loss": OrNull(Number()),
+    "is_done": Flag(),
+    "settings": _Mapped(is_text=False),
+    "identity": _Mapped(is_text=True),
+}
 
 
 def _differences(found: Mapping[str, str], expected: Mapping[str, str]) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import Warnings
+from ..errors import Errors, Warnings
 from .batch import Batch, Trainable, check_finite, naming_features
 from .checkpoint import Checkpoint, Part
+from .files import is_same
 from .fit_log import FitLog, iterations_left
 
 Floats = NDArray[np.float64]
@@ -35,7 +36,8 @@ class Records:
 
     log (Optional[str]), resume (Optional[str]): Files, see `FitLog`, `Checkpoint`.
     resume_every (float): Seconds between two states of the file `resume`.
-    RAISES (ValueError): HS270 the folder of a file does not exist.
+    RAISES (ValueError): HS270 the folder of a file does not exist; HS300 `log` is
+        another file; HS301 both files are one.
     """
 
     def __init__(
@@ -46,6 +48,9 @@ class Records:
     ) -> None:
         self.log = None if log is None else FitLog(log)
         self.checkpoint = None if resume is None else Checkpoint(resume)
+        if self.log is not None and self.checkpoint is not None:
+            if is_same(self.log.path, self.checkpoint.path):
+                raise ValueError(Errors.HS301.format(log=log, resume=resume))
         self.every = resume_every
         self._part = 0
 

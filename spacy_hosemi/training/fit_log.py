@@ -23,6 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import Errors, Warnings
+from .files import output_path
+
+# How the first line of a log begins.
+_BEGIN = b'{"event": "start", "part": '
 
 # The trend of the changes is that between the last iterations and those before them.
 _WINDOW = 10
@@ -32,15 +36,14 @@ class FitLog:
     """A file of lines.
 
     path (str): Of the file; its folder must exist.
-    RAISES (ValueError): HS270 no such folder.
+    RAISES (ValueError): HS270 no such folder; HS300 the file is there, and is neither
+        empty nor a log.
     """
 
     def __init__(self, path: str) -> None:
-        self._path = Path(path)
-        if not self._path.parent.is_dir() or self._path.is_dir():
-            name, folder = "fit.log", str(self._path.parent)
-            found = Errors.HS270.format(name=name, path=path, folder=folder)
-            raise ValueError(found)
+        self.path = output_path("fit.log", path)
+        if reason := _why_no_log(self.path):
+            raise ValueError(Errors.HS300.format(path=path, reason=reason))
         self._is_broken = False
 
     def begin(self) -> None:
@@ -60,12 +63,26 @@ class FitLog:
         if self._is_broken:
             return
         try:
-            with self._path.open(mode, encoding="utf8") as file:
+            with self.path.open(mode, encoding="utf8") as file:
                 file.write(text)
         except OSError as e:
             self._is_broken = True
-            message = Warnings.HSW63.format(path=str(self._path), reason=e)
+            message = Warnings.HSW63.format(path=str(self.path), reason=e)
             warnings.warn(message, stacklevel=3)
+
+
+def _why_no_log(path: Path) -> str:
+    """Why a file must not be replaced, in words; empty: it may be. Devices may."""
+    if not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_BEGIN))
+    except OSError as e:
+        return f"which cannot be read ({e.strerror})"
+    if _BEGIN.startswith(begin):
+        return ""
+    return f"which begins with {begin.decode('utf8', 'replace')!r}"
 
 
 def read_log(path: str | Path) -> list[dict[str, Any]]:

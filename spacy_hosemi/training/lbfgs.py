@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.families import family_values
 from ..values import (
     ByName,
+    FilePath,
     Flag,
     Number,
     OrNull,
     OrWord,
     Setting,
-    Text,
     Whole,
     read_all,
 )
@@ -97,13 +98,13 @@ SETTINGS = (
     ),
     Setting(
         "log",
-        OrNull(Text()),
+        OrNull(FilePath()),
         None,
-        "A file for the course of the fit, as lines of JSON; one that is there goes.",
+        "A file for the course of the fit, as lines of JSON; an earlier log goes.",
     ),
     Setting(
         "resume",
-        OrNull(Text()),
+        OrNull(FilePath()),
         None,
         "A file (.npz) in which the fit keeps its best weights, and from which it goes "
         "on if the file is there.",
@@ -125,8 +126,8 @@ def make_lbfgs(
     tolerance: float = 1e-4,
     progress: bool = True,
     nonnegative: bool = False,
-    log: str | None = None,
-    resume: str | None = None,
+    log: str | Path | None = None,
+    resume: str | Path | None = None,
     resume_every: float = 60.0,
     choose_decoding: bool = True,
 ) -> Lbfgs:
@@ -142,14 +143,15 @@ def make_lbfgs(
     progress (bool): Show a progress bar on stderr.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0: decoding is faster.
-    log (Optional[str]): A file for lines of JSON, see `FitLog`.
-    resume (Optional[str]): A file to go on from, see `Checkpoint`.
+    log (Optional[Union[str, Path]]): A file for lines of JSON, see `FitLog`.
+    resume (Optional[Union[str, Path]]): A file to go on from, see `Checkpoint`.
     resume_every (float): Seconds between two writings of it.
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `resume` does not fit.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family; HS270 the
-        folder of a file does not exist.
+        folder of a file does not exist; HS300 `log` is another file; HS301 both files
+        are one.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
     penalty = None if given["l2"] == "auto" else family_values("l2", given["l2"])

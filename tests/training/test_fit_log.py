@@ -35,7 +35,7 @@ def first_batch(**config):
 
 def test_one_line_for_each_iteration(tmp_path):
     path = tmp_path / "fit.jsonl"
-    path.write_text("of an earlier training")
+    make_lbfgs(log=path, progress=False, max_iter=2)(first_batch())
     batch = first_batch()
     report = make_lbfgs(log=str(path), tolerance=1e-7, progress=False)(batch)
     start, *steps, end = read_log(path)
@@ -126,6 +126,50 @@ def test_a_last_line_that_was_cut_off(tmp_path):
     line = {"event": "iteration", "part": 0, "iteration": 1}
     path.write_text(json.dumps(line) + '\n{"event": "itera')
     assert read_log(path) == [line]
+
+
+@pytest.mark.parametrize("text", ["my notes", '{"event": "click"}\n', "\xff\0"])
+def test_another_file_is_not_replaced(tmp_path, text):
+    path = tmp_path / "notes.txt"
+    path.write_bytes(text.encode("latin1"))
+    with pytest.raises(ValueError, match=r"HS300.*notes\.txt', which begins with"):
+        make_lbfgs(log=path)
+    assert path.read_bytes() == text.encode("latin1")
+
+
+@pytest.mark.parametrize("text", ["", '{"event": "st'])
+def test_an_empty_file_or_a_log_that_was_cut_off_is_replaced(tmp_path, text):
+    path = tmp_path / "fit.jsonl"
+    path.write_text(text)
+    make_lbfgs(log=path, progress=False, max_iter=2)(first_batch())
+    assert [x["event"] for x in read_log(path)][::3] == ["start", "end"]
+
+
+def test_a_file_that_cannot_be_read_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "fit.jsonl"
+    path.write_text("my notes")
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(ValueError, match="HS300.*cannot be read .Permission denied"):
+        make_lbfgs(log=path)
+
+
+def test_log_and_resume_are_one_file(tmp_path):
+    path, link = tmp_path / "fit", tmp_path / "link"
+    link.symlink_to(path)
+    for other in (path, str(path), link):
+        with pytest.raises(ValueError, match="HS301.*fit.log is .*fit.resume is"):
+            make_lbfgs(log=path, resume=other)
+
+
+@pytest.mark.parametrize("name", ["log", "resume"])
+@pytest.mark.parametrize("path", ["a\0b", b"a", 3, "", "\ud800"])
+def test_what_is_no_path(name, path):
+    with pytest.raises(ValueError, match=rf"HS043.*fit.{name} .*path of a file"):
+        make_lbfgs(**{name: path})
 
 
 def test_iterations_left():

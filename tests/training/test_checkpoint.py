@@ -1,0 +1,227 @@
+"""The file `fit.resume`: weights of another training, and files that do not fit."""
+
+import errno
+import io
+import json
+import os
+
+import numpy as np
+import pytest
+import spacy
+
+from spacy_hosemi.training.checkpoint import Checkpoint
+from spacy_hosemi.training.lbfgs import make_lbfgs
+
+from ..helpers import TRAIN, make_nlp, parse
+
+PAIRS = [parse(line) for line in TRAIN]
+TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
+
+
+def fit(nlp, pairs=PAIRS, **settings):
+    return nlp.get_pipe("hosemi").fit(pairs, nlp=nlp, progress=False, **settings)
+
+
+def in_a_tree(pairs=PAIRS):
+    return [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in pairs]
+
+
+@pytest.fixture(scope="module")
+def loss():
+    """Of a fit without a file."""
+    return fit(make_nlp()).loss
+
+
+# --- another training ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config, pairs, what",
+    [
+        ({}, [(x, [(i, j, "X") for i, j, _ in s]) for x, s in PAIRS], "labels"),
+        ({}, PAIRS[:-1], "features"),
+        ({}, [(PAIRS[0][0], PAIRS[0][1][1:]), *PAIRS[1:]], "annotation"),
+        ({"max_order": 2}, PAIRS, "label patterns"),
+    ],
+)
+def test_weights_of_another_model(tmp_path, config, pairs, what):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(max_order=1), resume=path, max_iter=5)
+    with pytest.raises(ValueError, match=rf"HS272.*{what}: .* in the file, .* now"):
+        fit(make_nlp(**{"max_order": 1, **config}), pairs, resume=path)
+
+
+def annotate(pairs, unknown=()):
+    """Documents; of those whose index is in `unknown`, the last token is unknown."""
+    tokenizer, docs = spacy.blank("en").tokenizer, []
+    for k, (text, spans) in enumerate(pairs):
+        doc = tokenizer(text)
+        found = [doc.char_span(i, j, label=y) for i, j, y in spans]
+        if k in unknown:
+            doc.set_ents(found, missing=[doc[-1:]], default="outside")
+        else:
+            doc.set_ents(found)
+        docs.append(doc)
+    return docs
+
+
+def test_a_token_that_is_no_longer_annotated(tmp_path):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(), annotate(PAIRS), resume=path, max_iter=5)
+    with pytest.raises(ValueError, match="HS272.*annotation: 5 documents .*in the"):
+        fit(make_nlp(), annotate(PAIRS, {0}), resume=path)
+
+
+def test_other_annotation_of_a_level_of_a_tree(tmp_path):
+    path, pairs = str(tmp_path / "fit.npz"), in_a_tree()
+    first = fit(make_nlp(**TREE), pairs, resume=path)
+    text, (one, *more) = pairs[0]
+    assert one[2] == "N/PER"
+    other = [(text, [(*one[:2], "N/LOC"), *more]), *pairs[1:]]
+    with pytest.raises(ValueError, match="HS272.* annotation: "):
+        fit(make_nlp(**TREE), other, resume=path)
+    assert fit(make_nlp(**TREE), pairs, resume=path).loss == first.loss
+
+
+def test_the_order_of_documents_may_be_another(tmp_path):
+    path = str(tmp_path / "fit.npz")
+    fit(make_nlp(), resume=path, max_iter=5)
+    assert fit(make_nlp(), PAIRS[::-1], resume=path).is_converged
+
+
+# --- files that no fit wrote, and disks ----------------------------------------------
+
+
+def npz(path, **arrays):
+    with path.open("wb") as file:
+        np.savez(file, **arrays)
+
+
+def about(**values):
+    return np.array(json.dumps({"format": 1, "parts": [], **values}))
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def one_part(weights=(0.0, 0.0), **values):
+    """The arrays of a file with one part, of which something is wrong."""
+    said = {"n_iterations": 1, "loss": 1.0, "is_done": False, "settings": {}}
+    said |= {"identity": {"weights": "2"}, **values}
+    return {"about": about(parts=[said]), "weights_0": np.array(weights)}
+
+
+@pytest.mark.parametrize(
+    "arrays, reason",
+    [
+        ({"a": np.zeros(3)}, "does not say what"),
+        ({"about": np.zeros(3)}, "does not say what"),
+        ({"about": np.array("[" * 100_000)}, "does not say what"),
+        ({"about": np.array("[]")}, "does not say what"),
+        ({"about": np.array("{}")}, "format is None, expected 1"),
+        ({"about": about(format=2)}, "format is 2, expected 1"),
+        ({"about": about(parts={})}, "no list of parts"),
+        ({"about": about(parts=[{}])}, "part 0 has not the keys n_iter"),
+        ({"about": about(parts=[3])}, "part 0 has not the keys n_iter"),
+        ({"about": np.array([{}], object)}, "archive cannot be read"),
+        (one_part(more=1), "part 0 has not the keys n_iter"),
+        (
+            one_part(n_iterations="3"),
+            "n_iterations of its part 0 is '3', expected a whole",
+        ),
+        (one_part(n_iterations=-1), "n_iterations of its part 0 is -1"),
+        (one_part(loss=float("nan")), "loss of its part 0 is nan"),
+        (one_part(is_done=1), "is_done of its part 0 is 1"),
+        (one_part(settings=[]), r"settings of its part 0 is \[\]"),
+        (one_part(identity=[]), r"identity of its part 0 is \[\], expected a mapping"),
+        (one_part(identity={"weights": 2}), "identity of its part 0 is"),
+        (one_part([0.0]), "no vector of 2 numbers"),
+        (one_part([[0.0, 0.0]]), "no vector of 2 numbers"),
+        (one_part([0.0, 1j]), "no vector of 2 numbers"),
+        (one_part(["a", "b"]), "no vector of 2 numbers"),
+        (one_part([0.0, np.nan]), "not all finite"),
+    ],
+)
+def test_an_archive_of_something_else(tmp_path, arrays, reason):
+    path = tmp_path / "fit.npz"
+    npz(path, **arrays)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=rf"HS271.*fit\.npz.*{reason}"):
+        fit(make_nlp(), resume=path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_text("no weights"),
+        lambda path: path.write_bytes(npy(np.zeros(3))),
+    ],
+)
+def test_another_file(tmp_path, write):
+    path = tmp_path / "fit.npz"
+    write(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"HS271.*fit\.npz.*no archive of numpy"):
+        fit(make_nlp(), resume=path)
+    assert path.read_bytes() == before
+
+
+def test_half_a_file(tmp_path):
+    path = tmp_path / "fit.npz"
+    fit(make_nlp(), resume=str(path), max_iter=5)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="HS271"):
+        fit(make_nlp(), resume=str(path))
+
+
+@pytest.mark.parametrize("name", ["log", "resume"])
+def test_no_such_folder(tmp_path, name):
+    for path in (tmp_path / "none" / "file", tmp_path, tmp_path / ("x" * 300)):
+        with pytest.raises(ValueError, match=rf"HS270.*fit\.{name}"):
+            make_lbfgs(**{name: str(path)})
+
+
+@pytest.mark.parametrize("name, code", [("resume", "HSW62"), ("log", "HSW63")])
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full disk here")
+def test_a_full_disk(tmp_path, monkeypatch, loss, name, code):
+    path = tmp_path / "file"
+    if name == "log":
+        path.symlink_to("/dev/full")
+    else:
+        beside = tmp_path / f".file.{os.getpid()}"
+        beside.symlink_to("/dev/full")
+    with pytest.warns(UserWarning, match=rf"{code}.*No space left"):
+        result = fit(make_nlp(), **{name: str(path)})
+    assert result.loss == loss
+
+
+def test_an_earlier_file_stays_on_a_full_disk(tmp_path):
+    path = tmp_path / "fit.npz"
+    fit(make_nlp(), resume=str(path), max_iter=5)
+    before = path.read_bytes()
+    checkpoint = Checkpoint(str(path))
+    checkpoint.read()
+    identity = json.loads(str(np.load(path)["about"]))["parts"][0]["identity"]
+    part = checkpoint.part(0, identity)
+    os.symlink(tmp_path / "none" / "x", tmp_path / f".fit.npz.{os.getpid()}")
+    with pytest.warns(UserWarning, match="HSW62"):
+        checkpoint.write(0, part)
+    assert path.read_bytes() == before
+
+
+def test_a_disk_that_becomes_read_only(tmp_path, monkeypatch, loss):
+    path = tmp_path / "fit.npz"
+
+    def refuse(path, *args, **kwargs):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    for name in ("open", "unlink"):
+        monkeypatch.setattr("pathlib.Path." + name, refuse)
+    with pytest.warns(UserWarning, match="HSW62.*Read-only file system"):
+        result = fit(make_nlp(), resume=path)
+    assert result.loss == loss and not path.exists()
