@@ -13,7 +13,7 @@ import spacy
 import srsly
 from spacy.cli._util import app
 from spacy.tokens import DocBin, Span
-from spacy.training import Corpus
+from spacy.training import Corpus, Example
 from typer.testing import CliRunner
 
 from spacy_hosemi import cli
@@ -238,6 +238,52 @@ def test_families(model):
 
 def test_control_characters_are_shown_as_escapes():
     assert clean("LOWER=\x1b[1m\u2028é“=") == "LOWER=\\x1b[1m\\u2028é“="
+
+
+DIRTY = "\x1b[31mA\nB"
+
+
+@pytest.fixture(scope="module")
+def dirty(tmp_path_factory):
+    """A pipeline whose labels have control characters, and its documents."""
+    folder = tmp_path_factory.mktemp("dirty")
+    docs = references()
+    for doc in docs:
+        ents = [Span(doc, e.start, e.end, f"{DIRTY}{e.label_}") for e in doc.ents]
+        doc.ents = ents
+    nlp = make_nlp()
+    nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(max_iter=25)}
+    nlp.initialize(lambda: [Example(doc.copy(), doc) for doc in docs])
+    nlp.to_disk(folder / "model")
+    DocBin(docs=docs).to_disk(folder / "docs.spacy")
+    return str(folder / "model"), str(folder / "docs.spacy")
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        "weights MODEL",
+        "weights MODEL --feature LOWER",
+        "calibrate MODEL DOCS --per-label",
+        "check DOCS --quick",
+        "check DOCS --dev OTHER --quick",
+    ],
+)
+def test_labels_with_control_characters(dirty, tmp_path, args):
+    """Labels are never written to a terminal as they are."""
+    DocBin(docs=references(("[X Ada] was",))).to_disk(tmp_path / "other.spacy")
+    model, docs = dirty
+    paths = {"MODEL": model, "DOCS": docs, "OTHER": str(tmp_path / "other.spacy")}
+    command = ["hosemi", *(paths.get(x, x) for x in args.split())]
+    printed = CliRunner().invoke(app, command, color=True)
+    assert "\\x1b[31mA\\nB" in printed.output.replace("\n", "")
+    assert "\x1b[31mA" not in printed.output
+
+
+def test_messages_with_control_characters(dirty, model):
+    printed = run("weights", dirty[0], "--label", "x", code=2)
+    assert "x1b[31mA" in printed and "\x1b" not in printed
+    assert "\x1b" not in run("weights", model, "--component", DIRTY, code=2)
 
 
 # --- what it refuses --------------------------------------------------------------

@@ -23,7 +23,7 @@ from .common import (
     print_table,
     save_pipeline,
 )
-from .streams import fail, say, with_progress
+from .streams import clean, fail, say, with_progress
 
 if TYPE_CHECKING:
     from ..explain.calibration import Calibration
@@ -224,7 +224,7 @@ def _print_calibrated(component: str, found: Calibration) -> None:
 
     judged, chosen = found.judged, found.chosen
     print(
-        f"{component}: {len(judged.labels):,} entities predicted, "
+        f"{clean(component)}: {len(judged.labels):,} entities predicted, "
         f"{judged.n_gold.total():,} in the corpus"
     )
     for one in found.reliability:

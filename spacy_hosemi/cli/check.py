@@ -149,7 +149,7 @@ def _print_part(part: PartReport) -> None:
     )
     for title, findings in (("fault", part.faults), ("remark", part.remarks)):
         for one in findings:
-            print(f"\n{title}: {one.text} [{one.name}]")
+            print(f"\n{title}: {clean(one.text)} [{one.name}]")
             for example in one.examples:
                 print(f"    {clean(example)}")
     if not part.findings:
@@ -160,7 +160,7 @@ def _print_part(part: PartReport) -> None:
 def _print_labels(report: Report) -> None:
     rows = [
         (
-            clean(one.label),
+            one.label,
             f"{one.n:,}",
             "-" if one.n_dev is None else f"{one.n_dev:,}",
             f"{100 * one.share:.1f}",
@@ -168,7 +168,7 @@ def _print_labels(report: Report) -> None:
             one.median,
             one.most_95,
             one.most,
-            clean(" | ".join(text[:18] for text in one.examples[:2])),
+            " | ".join(text[:18] for text in one.examples[:2]),
         )
         for one in report.labels
     ]

@@ -14,6 +14,7 @@ from .streams import (
     ESCAPED,
     CommandGroup,
     as_file,
+    clean,
     colour,
     fail,
     reason,
@@ -204,12 +205,14 @@ def _plain(found: Any) -> Any:
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[Any]], aligns: str
 ) -> None:
-    """A table with a title, or "nothing" if it has no rows."""
+    """A table with a title, or "nothing" if it has no rows. Control characters are
+    escaped."""
     from wasabi import table
 
-    typer.secho(f"\n{f' {title} ':=^80}", bold=True, color=colour())
+    typer.secho(f"\n{f' {clean(title)} ':=^80}", bold=True, color=colour())
     if rows:
         columns: Any = list(aligns)
-        print(table(rows, header, divider=True, aligns=columns, max_col=60))
+        cells = [[clean(str(cell)) for cell in row] for row in rows]
+        print(table(cells, header, divider=True, aligns=columns, max_col=60))
     else:
         print("\nnothing")

@@ -17,6 +17,7 @@ from .streams import (
     FAULTY,
     check_different,
     check_file,
+    clean,
     fail,
     log_faults,
     open_output,
@@ -198,7 +199,7 @@ def convert_cli(
         for fault in found.faults:
             log.add(fault)
     report.say_notes()
-    print_json(report.as_dict()) if as_json else print(report.line())
+    print_json(report.as_dict()) if as_json else print(clean(report.line()))
     raise SystemExit(FAULTY if log.n or not report.files else DONE)
 
 

@@ -240,13 +240,12 @@ def _print_found(
     found: list[FoundEntry],
     similar: list[SimilarEntry] | None = None,
 ) -> None:
-    rows = [(x.start, x.end, clean(" ".join(x.words)), clean(x.text)) for x in found]
+    rows = [(x.start, x.end, " ".join(x.words), x.text) for x in found]
     header = ["start", "end", "words", "text"]
     print_table(f"entries of {name} in the text", header, rows, "rrll")
     if similar is not None:
         of_similar = [
-            (x.start, x.end, f"{x.similarity:.2f}", clean(x.entry), clean(x.text))
-            for x in similar
+            (x.start, x.end, f"{x.similarity:.2f}", x.entry, x.text) for x in similar
         ]
         header = ["start", "end", "similarity", "entry", "text"]
         print_table(f"what resembles entries of {name}", header, of_similar, "rrrll")

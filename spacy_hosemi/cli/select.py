@@ -20,7 +20,7 @@ from .common import (
     print_json,
     print_table,
 )
-from .streams import check_file, clean, fail, open_output, say, with_progress
+from .streams import check_file, fail, open_output, say, with_progress
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc
@@ -129,7 +129,7 @@ def _print_selected(by: str, n_docs: int, found: Sequence[Uncertain]) -> None:
             f"{x.uncertainty:.3f}",
             f"{x.per_token:.4f}",
             x.n_tokens,
-            clean(x.doc.text[:50]),
+            x.doc.text[:50],
         )
         for rank, x in enumerate(found, start=1)
     ]

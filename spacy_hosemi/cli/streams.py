@@ -92,12 +92,19 @@ def fail(title: str, text: str = "") -> NoReturn:
     """Say on standard error why a command cannot run, and exit with 2."""
     error = typer.style("Error:", fg="red", bold=True)
     end = f". {text}" if text else ""
-    say(f"{error} {title.rstrip('.') if text else title}{end}")
+    title = title.rstrip(".") if text else title
+    message = clean(title + end, kept="\n")
+    _echo(f"{error} {message}")
     raise SystemExit(FAILED)
 
 
 def say(text: str) -> None:
-    """A note on standard error. Colours are left out where it is no terminal."""
+    """A note on standard error."""
+    _echo(clean(text, kept="\n"))
+
+
+def _echo(text: str) -> None:
+    """Write to standard error. Colours are left out where it is no terminal."""
     with suppress(OSError):
         typer.echo(text, err=True, color=colour())
 
@@ -287,6 +294,6 @@ def reason(error: OSError) -> str:
     return f"{error.strerror or error}."
 
 
-def clean(text: str) -> str:
-    """Escape control characters: texts of users may have some."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+def clean(text: str, kept: str = "") -> str:
+    """Escape control characters but some: texts and labels of users may have any."""
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)

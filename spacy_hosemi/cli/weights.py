@@ -141,8 +141,9 @@ def _print_sizes(pipe: HighOrderSemiCRF) -> None:
 
     size = size_of(pipe.weights)
     print(
-        f"{pipe.name}: {size['features']:,} features, {size['patterns']:,} label "
-        f"patterns, {len(pipe.inventory.names):,} labels, {size['weights']:,} weights, "
+        f"{clean(pipe.name)}: {size['features']:,} features, "
+        f"{size['patterns']:,} label patterns, "
+        f"{len(pipe.inventory.names):,} labels, {size['weights']:,} weights, "
         f"{size['mb']:.2f} MB"
     )
     levels = pipe.level_weights
@@ -159,7 +160,7 @@ def _print_sizes(pipe: HighOrderSemiCRF) -> None:
 def _print_tables(report: dict[str, Any], text: str) -> None:
     rows: list[Sequence[Any]]
     for name, found in report.get("labels", {}).items():
-        rows = [(_signed(x.weight), x.docs, clean(x.feature)) for x in found]
+        rows = [(_signed(x.weight), x.docs, x.feature) for x in found]
         print_table(name, ("weight", "docs", "feature"), rows, "rrl")
     if "patterns" in report:
         rows = [(_signed(x.weight), " ".join(x.pattern)) for x in report["patterns"]]
@@ -167,16 +168,13 @@ def _print_tables(report: dict[str, Any], text: str) -> None:
         print(f"Forbidden label patterns: {report['forbidden_patterns']:,}")
     if "transitions" in report:
         rows = [
-            (_signed(x.weight), x.docs, " ".join(x.pattern), clean(x.feature))
+            (_signed(x.weight), x.docs, " ".join(x.pattern), x.feature)
             for x in report["transitions"]
         ]
         header = ["weight", "docs", "pattern", "feature"]
         print_table("features and label patterns", header, rows, "rrll")
     if "features" in report:
-        rows = [
-            (x.docs, clean(x.feature), clean(_joined(x.weights)))
-            for x in report["features"]
-        ]
+        rows = [(x.docs, x.feature, _joined(x.weights)) for x in report["features"]]
         n_all = report["matching"]
         title = f"{len(rows):,} of {n_all:,} features with {text!r} in their name"
         header = ["docs", "feature", f"weights by label, from {LEAST:.2f}"]
