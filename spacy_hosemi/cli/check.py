@@ -49,6 +49,14 @@ def check_cli(
             help="Config to train with. Default: what init writes for such texts.",
         ),
     ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            "--encoding",
+            metavar="NAME",
+            help="Of texts, such as latin-1. Default: utf-8.",
+        ),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Do not estimate what training takes.")
     ] = False,
@@ -59,6 +67,8 @@ def check_cli(
     Look at a corpus before training, in seconds: labels and their order,
     contradictions, duplicates, borders, odd texts, the config that fits, the time and
     memory that training takes.
+
+    Texts that need another option of convert are to be converted first.
 
     Faults are what is wrong in the data; remarks are what you should know. Exit code: 0
     no faults, 1 faults, 2 could not run.
@@ -78,7 +88,8 @@ def check_cli(
     pipelines = Pipelines(config)
     before = None if quick else used()
     parts = [
-        None if path is None else _read(path, pipelines.first) for path in (corpus, dev)
+        None if path is None else _read(path, pipelines.first, encoding)
+        for path in (corpus, dev)
     ]
     train = parts[0]
     assert train is not None
@@ -90,18 +101,18 @@ def check_cli(
     raise SystemExit(FAULTY if report.has_faults else DONE)
 
 
-def _read(path: str, nlp: Language) -> Part:
+def _read(path: str, nlp: Language, encoding: str | None) -> Part:
     """Documents; of standard input a copy is read, whose suffix says what it is."""
     from ..inspection.corpus import read_part
 
     if path != "-":
-        return read_part(path, nlp)
+        return read_part(path, nlp, encoding=encoding)
     copy = as_file(Path(path), ".txt")
     with copy.open("rb") as file:
         is_binary = file.read(1) == b"\x78"  # zlib, as DocBin writes it
     if is_binary:
         copy = copy.rename(copy.with_suffix(".spacy"))
-    return read_part(str(copy), nlp, path)
+    return read_part(str(copy), nlp, path, encoding)
 
 
 def as_dict(report: Report) -> dict[str, Any]:

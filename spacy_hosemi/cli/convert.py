@@ -166,7 +166,8 @@ def convert_cli(
 
     No span is lost: tokens are cut where spans begin and end. Texts with a fault are
     left out, and all faults are listed on standard error. Exit code: 0 all is
-    converted, 1 there are faults, 2 nothing could be read.
+    converted, 1 there are faults or no text is left and nothing is written, 2 could not
+    run: no file, format or option is what was expected.
 
     \b
     Examples:

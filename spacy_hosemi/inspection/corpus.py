@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from ..errors import Errors
-from ..formats import make_doc, read_annotations
+from ..formats import Settings, make_doc, read_annotations
 from ..formats.texts import Fault
 from ..labels.alignment import read_annotations as read_labels
 from ..labels.partial import PartialLabels
@@ -75,19 +75,22 @@ def squeezed(text: str) -> str:
     return "".join(c for c in words if c.isalnum()) or words
 
 
-def read_part(path: str, nlp: Language, name: str | None = None) -> Part:
+def read_part(
+    path: str, nlp: Language, name: str | None = None, encoding: str | None = None
+) -> Part:
     """Read annotated documents.
 
     path (str): A .spacy file, a folder of them, or a file or folder of annotated texts
         in a format that `read_annotations` knows; "-" for texts on standard input.
     nlp (Language): Its tokenizer cuts texts; its vocabulary takes documents.
     name (Optional[str]): What messages call a single file, if not by its path.
+    encoding (Optional[str]): Of texts; UTF-8 if none is given.
     RETURNS (Part): What could be read, and what is wrong with the rest.
     RAISES (ValueError): HS250 no .spacy file; HS251 no document; HS160, HS161, HS165
         texts that no reader knows.
     """
     files = _binary_files(path)
-    part = _read_binary(files, nlp) if files else _read_texts(path, nlp)
+    part = _read_binary(files, nlp) if files else _read_texts(path, nlp, encoding)
     part.name = path
     if name is not None:  # of a copy, which goes
         part.rename(path, name)
@@ -118,8 +121,8 @@ def _read_binary(files: Sequence[Path], nlp: Language) -> Part:
     return part
 
 
-def _read_texts(path: str, nlp: Language) -> Part:
-    found = read_annotations(path)
+def _read_texts(path: str, nlp: Language, encoding: str | None) -> Part:
+    found = read_annotations(path, settings=Settings(encoding=encoding))
     docs = [make_doc(text, nlp).doc for text in found.texts]
     places = [f"{Path(text.path).name}:{text.line}" for text in found.texts]
     return Part("", docs, places, found.faults, found.n_trimmed)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..configs import make_config
 from .label_counts import LabelCount
 from .label_order import LabelOrder
 from .profile import Profile
@@ -36,7 +37,8 @@ class Fit:
     """The config that fits.
 
     kind (str): For `hosemi init --for`.
-    max_order (int): What the order of labels asks for.
+    max_order (int): What the order of labels alone asks for; where the config has
+        another one, the config wins until F1 on dev says otherwise.
     reasons (List[str]): Why, a sentence each.
     """
 
@@ -52,7 +54,16 @@ def choose_kind(
     names = [one.label for one in labels if one.n]
     kind, why = _kind(names, profile)
     max_order, reason = _max_order(names, order)
+    of_config = _order_of_config(kind)
+    if order is not None and max_order != of_config:
+        reason += f"; that config has {of_config}, which wins: judge both by F1 on dev"
     return Fit(kind, max_order, [*why, reason])
+
+
+def _order_of_config(kind: str) -> int:
+    """The max_order of what init writes."""
+    found = re.findall(r"^max_order = (\d+)$", make_config(kind), re.M)
+    return int(found[0])
 
 
 def _kind(labels: list[str], profile: Profile) -> tuple[str, list[str]]:

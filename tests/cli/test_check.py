@@ -92,6 +92,17 @@ def test_texts(tmp_path):
     assert as_json(tmp_path, code=1)["train"]["n_documents"] == 1
 
 
+def test_encoding(tmp_path):
+    path = tmp_path / "raw.jsonl"
+    text = '{"text": "Gödel 1931", "spans": [[0, 5, "author"]]}\n'
+    path.write_text(text, "latin-1")
+    assert "give --encoding latin-1" in check(path, code=2).stderr
+    assert as_json(path, "--encoding", "latin-1")["train"]["n_spans"] == 1
+    given = as_json("-", "--encoding", "latin-1", input=text.encode("latin-1"))
+    assert given["labels"][0]["examples"] == ["Gödel"]
+    assert "HS161" in check(path, "--encoding", "none", code=2).stderr
+
+
 def test_one_document(tmp_path):
     found = as_json(save(tmp_path / "one.spacy", TRAIN[:1]))
     assert found["order"] is None and found["train"]["n_documents"] == 1

@@ -138,6 +138,14 @@ def test_brat_leaves_out_no_other_lines(tmp_path, line):
     assert "a.ann:4: is no annotation of brat" in message
 
 
+def test_pairs_of_a_text_and_its_spans(tmp_path):
+    text = '[["Frege 1879", [[0, 5, "author"]]], ["x", []], ["y", [[0]]]]'
+    found = read(tmp_path, text)
+    assert found.formats == {"spacy": 1}
+    assert [spans(text) for text in found.texts] == [[(0, 5, "author")], []]
+    assert 'expected [text, {"entities": [..]}]' in messages(found)[0]
+
+
 def test_brat_without_a_text(tmp_path):
     found = read(tmp_path, "T1\tauthor 0 5\tFrege\n", "a.ann")
     assert "there is no a.txt" in messages(found)[0]

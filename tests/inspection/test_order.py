@@ -5,8 +5,10 @@ import random
 
 import numpy as np
 import pytest
+from spacy.util import load_config_from_str
 
-from spacy_hosemi.inspection.kinds import choose_kind
+from spacy_hosemi.configs import KINDS, make_config
+from spacy_hosemi.inspection.kinds import _order_of_config, choose_kind
 from spacy_hosemi.inspection.label_counts import LabelCount
 from spacy_hosemi.inspection.label_order import (
     LabelOrder,
@@ -133,6 +135,13 @@ def test_kind(kind, labels, profile):
     assert fit.kind == kind and len(fit.reasons) >= 2
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_max_order_of_configs(kind):
+    config = load_config_from_str(make_config(kind))
+    expected = config["components"]["hosemi"]["max_order"]
+    assert _order_of_config(kind) == expected
+
+
 def test_max_order():
     def order_of(entropy, best, names="AB"):
         order = entropy and LabelOrder(entropy, [0.0] * 4, best)
@@ -142,8 +151,10 @@ def test_max_order():
     assert order_of([2.0, 1.0, 0.9, 0.8], 3)[0] == 3
     assert order_of([2.0, 1.0, 0.9, 0.9], 1) == (
         1,
-        "max_order = 1: the label before takes 50 % of the entropy of a label",
+        "max_order = 1: the label before takes 50 % of the entropy of a label; that "
+        "config has 2, which wins: judge both by F1 on dev",
     )
+    assert "config" not in order_of([2.0, 1.0, 0.5, 0.5], 2)[1]
     assert "too little" in order_of([2.0, 1.95, 1.9, 1.9], 2)[1]
     assert order_of([2.0, 1.95, 1.9, 1.9], 2)[0] == 1
     assert "one label" in order_of([0.0] * 4, 0, "A")[1]

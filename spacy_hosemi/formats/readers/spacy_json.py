@@ -2,7 +2,8 @@
 
 `["Frege 1879", {"entities": [[0, 5, "author"]]}]` is how spaCy 2 was trained; a list of
 such pairs, or an object that has one under "annotations", as annotators for spaCy
-write it. `{"text": .., "ents": [{"start", "end", "label"}]}` is `Doc.to_json()`.
+write it. `["Frege 1879", [[0, 5, "author"]]]` is what `hosemi.fit` takes.
+`{"text": .., "ents": [{"start", "end", "label"}]}` is `Doc.to_json()`.
 """
 
 from __future__ import annotations
@@ -36,8 +37,17 @@ def _values(source: Source) -> Iterator[tuple[int, Any]]:
 
 
 def _is_pair(value: Any) -> bool:
-    is_pair = isinstance(value, list) and len(value) == 2
-    return is_pair and isinstance(value[1], dict) and "entities" in value[1]
+    if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
+        return False
+    of_dict = isinstance(value[1], dict) and "entities" in value[1]
+    return of_dict or _is_spans(value[1])
+
+
+def _is_spans(value: Any) -> bool:
+    """Whether it is a list of `[start, end, label]`."""
+    return isinstance(value, list) and all(
+        isinstance(span, list) and len(span) == 3 for span in value
+    )
 
 
 def _is_document(value: Any) -> bool:
@@ -63,10 +73,14 @@ def _read(source: Source, settings: Settings) -> Iterator[Found]:
 
 def _text(value: Any, line: int, path: str, key: str) -> AnnotatedText:
     if _is_pair(value):
-        value = {key: value[0], **value[1]}
+        more = value[1] if isinstance(value[1], dict) else {"entities": value[1]}
+        value = {key: value[0], **more}
     name = next((x for x in KEYS if isinstance(value, dict) and x in value), None)
     if name is None:
-        expected = '[text, {"entities": [..]}], or an object with "text" and "ents"'
+        expected = (
+            '[text, {"entities": [..]}], [text, [[start, end, label]]], or an object '
+            'with "text" and "ents"'
+        )
         raise ValueError(f"expected {expected}, found {shown(value)}")
     spans = spans_of(value[name], ("start", "end"), line)
     meta = meta_of(value, key, *KEYS, "tokens", "sents", "spans", "links")
