@@ -45,7 +45,8 @@ ORDER = {
     ],
     "formats": [
         {"texts", "align", "records"},
-        {"sources", "lines"},
+        "sources",
+        "lines",
         "json_records",
         {"inputs", "references"},
         "writers",

@@ -210,6 +210,29 @@ def test_bad_lines_are_left_out_and_named(model, tmp_path):
     assert len(file.read_text().splitlines()) > 2
 
 
+def test_encodings(model, tmp_path):
+    path, other = tmp_path / "some.txt", tmp_path / "other.txt"
+    other.write_text("Ada met Mary.")
+    for name in ("utf-16", "cp1252"):
+        path.write_bytes("Größe\nAda\n".encode(name))
+        found = objects(model, path, path, "--encoding", name)
+        assert [(x["line"], x["text"]) for x in found] == [
+            (1, "Größe"), (2, "Ada"), (3, "Größe"), (4, "Ada")
+        ]  # fmt: skip
+    path.write_bytes("a,b\nÖ,Ada\n".encode("utf-16"))
+    for more in ([], ["--column", "b"]):
+        out, err = run(model, path, "-F", "jsonl", *more, code=1)
+        assert out == ""
+        message = f"{path}: has the byte order mark of UTF-16; give --encoding utf-16"
+        assert err.splitlines() == [message]
+    args = "--column", "b", "--encoding", "utf-16"
+    assert [one["text"] for one in objects(model, path, *args)] == ["Ada"]
+    out, _ = run(model, path, other, "-F", "jsonl", code=1)
+    assert json.loads(out)["text"] == "Ada met Mary."
+    _, err = run(model, other, "--encoding", "base64", code=2)
+    assert "[HS161] encoding is 'base64'" in err
+
+
 @Language.component("fails_at_times")
 def fails_at_times(doc):
     if "Nobody" in doc.text:

@@ -47,7 +47,7 @@ def parse_cli(
         list[str],
         typer.Argument(
             metavar="FILES",
-            help="Lines of text (UTF-8); .jsonl: JSON lines; .csv, .tsv: a table; -: "
+            help="Lines of text; .jsonl: JSON lines; .csv, .tsv: a table; -: "
             "standard input.",
         ),
     ],
@@ -99,6 +99,10 @@ def parse_cli(
             show_default='"text" in .jsonl',
         ),
     ] = None,
+    encoding: Annotated[
+        str,
+        typer.Option("--encoding", metavar="NAME", help="Of FILES, such as latin-1."),
+    ] = "utf-8",
     k: Annotated[
         int,
         typer.Option(
@@ -146,6 +150,7 @@ def parse_cli(
       python -m spacy hosemi parse m table.csv --column citation -F bib -o refs.bib
     """
     from ..component.extraction import extract_records
+    from ..formats.sources import check_encoding
     from ..formats.writers import WRITERS, WriterOptions
 
     chosen = WRITERS.get(form)
@@ -154,6 +159,7 @@ def parse_cli(
     if k > 1 and not chosen.has_alternatives:
         others = ", ".join(x for x, one in WRITERS.items() if one.has_alternatives)
         fail(f"{form!r} has no place for alternatives", f"-k needs one of: {others}.")
+    check_encoding(encoding)
     readers = [(path, _reader_of(path, column, text_key)) for path in files]
     check_different({"--output": output, "--errors": errors})
     if output != "-":
@@ -166,7 +172,7 @@ def parse_cli(
     meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
     options = WriterOptions(meta, _export_fields(form, pipe), _labels(nlp, pipe))
     with log_faults(errors, overwrite) as log:
-        lines = _read_all(readers, max_chars, log)
+        lines = _read_all(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]  # nothing is written where nothing can be read
         args = nlp, pipe, chain(first, lines), log.add
         records = extract_records(*args, k=k, has_tokens=chosen.has_tokens)
@@ -232,7 +238,10 @@ def _labels(nlp: Language, pipe: HighOrderSemiCRF) -> list[str]:
 
 
 def _read_all(
-    readers: Sequence[tuple[str, TextReader]], max_chars: int, log: FaultLog
+    readers: Sequence[tuple[str, TextReader]],
+    max_chars: int,
+    encoding: str,
+    log: FaultLog,
 ) -> Iterator[Line]:
     """The lines of all files, numbered through; those that are bad go to the log. With
     a bar on a terminal."""
@@ -251,7 +260,8 @@ def _read_all(
         before = 0
         for path, read in readers:
             try:
-                last = yield from _read_one(path, read, max_chars, before, log, bar)
+                args = max_chars, encoding, before, log, bar
+                last = yield from _read_one(path, read, *args)
             except NoColumn as e:
                 names = ", ".join(map(repr, e.names[:20])) or "none"
                 fail(f"{path!r} has not the column of --column", f"It has: {names}.")
@@ -262,6 +272,7 @@ def _read_one(
     path: str,
     read: TextReader,
     max_chars: int,
+    encoding: str,
     before: int,
     log: FaultLog,
     bar: Any,
@@ -274,7 +285,7 @@ def _read_one(
 
     def counted(file: Any) -> Iterator[Any]:
         nonlocal last
-        for line in read_lines(file, path, max_chars, bar.update):
+        for line in read_lines(file, path, max_chars, bar.update, encoding):
             last = line.line or last
             yield line
 
@@ -282,6 +293,8 @@ def _read_one(
         for line in read(counted(file)):
             if isinstance(line, Fault):
                 log.add(line)
+                if line.line is None:  # of the file as a whole
+                    return last
             else:
                 yield line._replace(number=before + line.line)
     return last

@@ -4,16 +4,22 @@ whole."""
 from __future__ import annotations
 
 import codecs
+import io
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
-from .texts import Fault
+from .sources import MARKS
+from .texts import Fault, has_half
 
 # So much of a line that is too long is read and forgotten at a time.
 _PORTION = 2**16
 
+UTF8 = "utf-8"
 # The most bytes that a character has in UTF-8.
 _MAX_BYTES = 4
+
+# Bytes of a file that show whether it is UTF-16 without a byte order mark.
+_N_LOOKED_AT = 16
 
 
 class Line(NamedTuple):
@@ -43,26 +49,88 @@ def read_lines(
     path: str,
     max_chars: int,
     on_read: Callable[[int], object] = lambda n_bytes: None,
+    encoding: str = UTF8,
 ) -> Iterator[Line | Fault]:
-    """The lines of a file in UTF-8, with or without a byte order mark.
+    """The lines of a file, with or without a byte order mark.
 
     file (BinaryIO): Read as far as needed.
     path (str): Its name.
     max_chars (int): Longer lines are bad.
     on_read (Callable): Told how many bytes were read.
-    YIELDS (Union[Line, Fault]): In their order.
+    encoding (str): Of the file; Python knows it.
+    YIELDS (Union[Line, Fault]): In their order. A fault without a line is the last: the
+        file, or what is left of it, is no text in that encoding.
     """
+    if not _ends_lines_as_ascii(encoding):
+        yield from _read_text(file, path, max_chars, on_read, encoding)
+        return
     limit = max_chars * _MAX_BYTES + 2  # with the end of the line
     number = 0
     while data := file.readline(limit):
         number += 1
         on_read(len(data))
+        if number == 1:
+            if found := _unlike_lines(data):
+                yield Fault(path, None, found)
+                return
+            data = data.removeprefix(codecs.BOM_UTF8)
         is_cut = len(data) == limit and not data.endswith(b"\n")
         if is_cut:
             _skip(file, on_read)
-        if number == 1:
-            data = data.removeprefix(codecs.BOM_UTF8)
-        yield _decode(data, path, number, max_chars, is_cut)
+        yield _decode(data, path, number, max_chars, is_cut, encoding)
+
+
+def _ends_lines_as_ascii(encoding: str) -> bool:
+    """Whether lines can be told apart before they are decoded; not so in UTF-16."""
+    try:
+        return "\n".encode(encoding) == b"\n"
+    except UnicodeError:
+        return False
+
+
+def _unlike_lines(data: bytes) -> str:
+    """Why a file with this first line has none that can be told apart, or ""."""
+    for mark, name in MARKS:
+        if mark != codecs.BOM_UTF8 and data.startswith(mark):
+            return f"has the byte order mark of {name.upper()}; give --encoding {name}"
+    for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
+        zeros, others = data[first:_N_LOOKED_AT:2], data[1 - first : _N_LOOKED_AT : 2]
+        if len(zeros) >= 3 and not any(zeros) and all(others):  # no UTF-8 of a text
+            return f"looks like {name.upper()}; give --encoding {name}"
+    return ""
+
+
+def _read_text(
+    file: BinaryIO,
+    path: str,
+    max_chars: int,
+    on_read: Callable[[int], object],
+    encoding: str,
+) -> Iterator[Line | Fault]:
+    """As `read_lines`, of a file that is decoded before it is cut into lines. What
+    cannot be decoded ends it."""
+    n_bytes = len("xx".encode(encoding)) - len("x".encode(encoding))
+    limit = max_chars + 3  # with a byte order mark and the end of the line
+    decoded = io.TextIOWrapper(file, encoding, newline="\n")
+    number = 0
+    try:
+        while data := decoded.readline(limit):
+            number += 1
+            on_read(len(data) * n_bytes)
+            is_cut = len(data) == limit and not data.endswith("\n")
+            part = data
+            while is_cut and part and not part.endswith("\n"):
+                part = decoded.readline(_PORTION)
+                on_read(len(part) * n_bytes)
+            text = data.removeprefix("\ufeff") if number == 1 else data
+            text = text.removesuffix("\n").removesuffix("\r")
+            yield _checked(text, path, number, max_chars)
+    except UnicodeError as e:
+        found = e.reason if isinstance(e, UnicodeDecodeError) else str(e)
+        message = f"is not {encoding} after line {number:,}: {found}; see --encoding"
+        yield Fault(path, None, f"{message}. What follows is left out")
+    finally:
+        decoded.detach()  # the file stays open
 
 
 def _skip(file: BinaryIO, on_read: Callable[[int], object]) -> None:
@@ -74,17 +142,33 @@ def _skip(file: BinaryIO, on_read: Callable[[int], object]) -> None:
 
 
 def _decode(
-    data: bytes, path: str, number: int, max_chars: int, is_cut: bool
+    data: bytes, path: str, number: int, max_chars: int, is_cut: bool, encoding: str
 ) -> Line | Fault:
     data = data.removesuffix(b"\n").removesuffix(b"\r")
+    if is_cut:
+        return _too_long(path, number, max_chars)
     try:
-        text = "" if is_cut else data.decode("utf8")
+        text = data.decode(encoding)
     except UnicodeDecodeError as e:
-        found = f"byte {data[e.start]:#04x} at {e.start} is no UTF-8"
-        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            found = "a byte order mark of UTF-16 was found"
-        return Fault(path, number, f"{found}; expected a line in UTF-8")
-    if is_cut or len(text) > max_chars:
-        found = f"more than {max_chars:,} characters"
-        return Fault(path, number, f"{found}; expected at most --max-chars")
+        found = f"byte {data[e.start]:#04x} at {e.start} is no {encoding.upper()}"
+        other = (
+            "give --encoding, such as cp1252" if encoding == UTF8 else "see --encoding"
+        )
+        return Fault(path, number, f"{found}; {other}")
+    except UnicodeError as e:  # of codecs that do not say where, such as idna
+        return Fault(path, number, f"is not {encoding}: {e}; see --encoding")
+    return _checked(text, path, number, max_chars)
+
+
+def _checked(text: str, path: str, number: int, max_chars: int) -> Line | Fault:
+    if len(text) > max_chars:
+        return _too_long(path, number, max_chars)
+    if has_half(text):
+        message = "has half a surrogate pair; expected a text, see --encoding"
+        return Fault(path, number, message)
     return Line(path, number, text)
+
+
+def _too_long(path: str, number: int, max_chars: int) -> Fault:
+    found = f"more than {max_chars:,} characters"
+    return Fault(path, number, f"{found}; expected at most --max-chars")

@@ -70,11 +70,57 @@ def test_a_long_line_is_not_in_memory():
 def test_other_encodings_are_named():
     good, bad = lines_of("Größe\n".encode() + "Größe\n".encode("latin1"))
     assert good.text == "Größe"
-    assert bad.message == "byte 0xf6 at 2 is no UTF-8; expected a line in UTF-8"
+    assert bad.message == (
+        "byte 0xf6 at 2 is no UTF-8; give --encoding, such as cp1252"
+    )
     (marked,) = lines_of(codecs.BOM_UTF8 + b"a")
     assert marked.text == "a"
-    other = lines_of(codecs.BOM_UTF16_LE + "a".encode("utf-16-le"))
-    assert "UTF-16" in other[0].message
+    for name in ("utf-16", "utf-32", "utf-16-le", "utf-16-be"):
+        (fault,) = lines_of("Ada\nBo\n".encode(name))
+        assert fault.line is None and f"give --encoding {name}" in fault.message
+    (line,) = lines_of(b"A\0d\0 a\0")
+    assert line.text == "A\0d\0 a\0"
+
+
+WIDE = "utf-16", "utf-16-le", "utf-32-be", "utf-8-sig", "utf-8", "gb18030", "utf-7"
+
+
+@given(texts_=st.lists(TEXT, max_size=5), end=st.sampled_from(["\n", "\r\n"]))
+@pytest.mark.parametrize("encoding", WIDE)
+def test_encodings(texts_, end, encoding):
+    texts_ = [text.replace("\ufeff", "") for text in texts_]
+    data = "".join(text + end for text in [*texts_, "x" * 200]).encode(encoding)
+    n_read = []
+    source = io.BytesIO(data)
+    found = [*read_lines(source, "x", 100, n_read.append, encoding)]
+    assert texts(found) == [*texts_, None]
+    assert [one.line for one in found] == [*range(1, len(texts_) + 2)]
+    assert found[-1].message == "more than 100 characters; expected at most --max-chars"
+    assert not source.closed
+
+
+def test_lines_of_one_size_too_many():
+    for encoding in ("utf-16-le", "utf-8"):
+        data = "".join(f"{'x' * n}{end}" for n in (3, 4, 9) for end in ("\n", "\r\n"))
+        data = ("\ufeff" + data).encode(encoding)
+        found = texts(read_lines(io.BytesIO(data), "x", 3, encoding=encoding))
+        assert found == ["xxx", "xxx", None, None, None, None]
+
+
+def test_bytes_that_are_not_of_an_encoding():
+    data = "".join(f"Ada {i}\n" for i in range(10_000)).encode("utf-16")
+    *lines, fault = read_lines(io.BytesIO(data + b"a"), "x", 100, encoding="utf-16")
+    assert texts(lines) == [f"Ada {i}" for i in range(len(lines))] and len(lines) > 5000
+    message = f"is not utf-16 after line {len(lines):,}: truncated data"
+    assert fault.line is None and message in fault.message
+    args = io.BytesIO(b"a\x81\nb\n"), "x", 100
+    fault, line = read_lines(*args, encoding="cp1252")
+    assert fault.message == "byte 0x81 at 1 is no CP1252; see --encoding"
+    assert (fault.line, line.text) == (1, "b")
+    (fault,) = read_lines(io.BytesIO(b"xn--a"), "x", 100, encoding="idna")
+    assert fault.message.startswith("is not idna: ")
+    (fault,) = read_lines(io.BytesIO(b"+2AE-"), "x", 100, encoding="utf-7")
+    assert fault.message.startswith("has half a surrogate pair")
 
 
 @pytest.mark.parametrize(
