@@ -116,9 +116,12 @@ class Fitting(Initializable):
             does, with the best weights so far and the reason "interrupted"; before the
             first iteration, and at the second time, it raises KeyboardInterrupt.
         RAISES (ValueError): HS180 no nlp; HS181 settings; HS182 an example;
-            HS050, HS051 nothing to fit; HS053 the component has a tok2vec; what
-            `initialize` raises. The component is as it was then, if it was the examples
-            or the settings.
+            HS050, HS051 nothing to fit; HS053 the component has a tok2vec; HS121 the
+            objective; HS271 the file `resume`. The component is as it was then. HS057
+            the loss is no number; HS118, HS290 the fit cannot train a tree; HS272 the
+            file `resume` is of other labels, features or annotation: this is found
+            when the component has been emptied, and it must be trained anew. What
+            `initialize` raises.
         RAISES (TypeError): HS231 examples; HS232, HS233 another argument.
         """
         function = choose_fit(fit, settings)

@@ -87,6 +87,8 @@ class Initializable(Optimizable):
             check_trainable(self.settings, self.name)
             check_reach(examples, annotations)
             warn_given_tokens(examples, nlp)
+        if isinstance(fit, Lbfgs):
+            fit.check(self.objective)
         if fit is not None:
             self._check_sparse("a fit")
             check_fit(examples, bool(found))

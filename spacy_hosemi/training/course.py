@@ -72,14 +72,12 @@ class Records:
             no `Batch` belongs to the one before.
         settings (Dict[str, Any]): The penalties.
         max_iter (int), tolerance (float): Where it ends.
-        RAISES (ValueError): HS271, HS272 the file `resume`.
+        RAISES (ValueError): HS272 the file `resume`, which has been read.
         """
         is_first = isinstance(batch, Batch)
         self._part = 0 if is_first else self._part + 1
         found, identity = None, {}
         if self.checkpoint is not None:
-            if is_first:
-                self.checkpoint.read()
             identity = batch.identity()
             found = self.checkpoint.part(self._part, identity)
         if self.log is not None and is_first and found is None:

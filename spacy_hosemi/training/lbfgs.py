@@ -29,7 +29,7 @@ from ..values import (
 )
 from .batch import Batch, Floats, Trainable, Trained
 from .course import Records
-from .objectives import is_smooth
+from .objectives import Objective, is_smooth
 from .progress import bar_of
 
 
@@ -177,9 +177,20 @@ class Lbfgs:
         self.choose_decoding: bool = given["choose_decoding"]
         self._given = given
 
-    def __call__(self, batch: Trainable) -> FitReport:
-        if isinstance(batch, Batch) and not is_smooth(batch.objective):
+    def check(self, objective: Objective) -> None:
+        """What can be checked before there is a batch.
+
+        objective (Objective): Of the component.
+        RAISES (ValueError): HS121 it is not smooth; HS271 the file `resume`.
+        """
+        if not is_smooth(objective):
             raise ValueError(Errors.HS121)
+        if self.records.checkpoint is not None:
+            self.records.checkpoint.read()
+
+    def __call__(self, batch: Trainable) -> FitReport:
+        if isinstance(batch, Batch):
+            self.check(batch.objective)
         if self.l2 is None:
             raise ValueError(Errors.HS290)
         given = self._given

@@ -28,6 +28,7 @@ from ..helpers import (
 
 PAIRS = [parse(line) for line in TRAIN]
 QUIET = {"progress": False, "max_iter": 25}
+PERCEPTRON = {"objective": {"@misc": "spacy_hosemi.perceptron.v1"}}
 NEW = "Ada Lovelace lived in Paris."
 
 
@@ -274,6 +275,21 @@ def test_refusals_leave_the_component_as_it_was(examples, settings, code):
         settings = {"progress": False, "nlp": nlp, **settings}
         nlp.get_pipe("hosemi").fit(examples, **settings)
     assert nlp.get_pipe("hosemi").to_bytes() == before
+
+
+@pytest.mark.parametrize("config, code", [(PERCEPTRON, "HS121"), ({}, "HS271")])
+def test_a_fit_that_cannot_begin_leaves_the_component_as_it_was(tmp_path, config, code):
+    nlp, path = make_nlp(**config), tmp_path / "fit.npz"
+    hosemi = nlp.get_pipe("hosemi")
+    hosemi.fit(PAIRS, nlp=nlp, fit=make_averaged(3, progress=False))
+    path.write_text("no file of a fit")
+    before, found = hosemi.to_bytes(exclude=["vocab"]), find(nlp, NEW)
+    with pytest.raises(ValueError, match=code):
+        fit(nlp, [*PAIRS, ("In Rome.", [(3, 7, "LOC")])], resume=path)
+    with pytest.raises(ValueError, match=code):
+        initialize(nlp, fit=lbfgs(resume=str(path)))
+    assert hosemi.to_bytes(exclude=["vocab"]) == before
+    assert find(nlp, NEW) == found != []
 
 
 def test_a_component_with_a_tok2vec_is_refused():

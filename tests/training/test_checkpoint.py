@@ -15,6 +15,7 @@ from spacy_hosemi.training.lbfgs import make_lbfgs
 from ..helpers import TRAIN, make_nlp, parse
 
 PAIRS = [parse(line) for line in TRAIN]
+SHORTER = [PAIRS[3][1][0], (31, 35, "LOC")]  # York, where New York was
 TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
 
 
@@ -40,7 +41,7 @@ def loss():
     [
         ({}, [(x, [(i, j, "X") for i, j, _ in s]) for x, s in PAIRS], "labels"),
         ({}, PAIRS[:-1], "features"),
-        ({}, [(PAIRS[0][0], PAIRS[0][1][1:]), *PAIRS[1:]], "annotation"),
+        ({}, [*PAIRS[:3], (PAIRS[3][0], SHORTER), PAIRS[4]], r"else\. annotation"),
         ({"max_order": 2}, PAIRS, "label patterns"),
     ],
 )
