@@ -284,6 +284,17 @@ def test_columns_of_other_formats(tmp_path, text, format, found):
     assert read(tmp_path, "[ x\n", settings=settings).texts[0].tokens == ("[",)
 
 
+@pytest.mark.parametrize("n_tagged, is_faulty", [(18, False), (19, True)])
+def test_a_plain_label_among_tags(tmp_path, n_tagged, is_faulty):
+    rows = "a B-x\n\n" * n_tagged + "#b y\n\n"
+    found = read(tmp_path, rows.replace(" ", "\t"), format="columns")
+    assert len(found.texts) == n_tagged + (not is_faulty)
+    assert found.texts[0].spans[0].label == ("x" if is_faulty else "B-x")
+    said = ['has the tag "y"; expected B-y or another prefix'] * is_faulty
+    assert len(messages(found)) == len(said)
+    assert all(part in message for part, message in zip(said, messages(found)))
+
+
 def test_plain_labels_in_columns(tmp_path):
     found = read(tmp_path, "a author\nb author\nc O\nd date\n", format="columns")
     assert spans(found.texts[0]) == [(0, 3, "author"), (6, 7, "date")]

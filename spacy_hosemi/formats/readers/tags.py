@@ -13,6 +13,8 @@ OUTSIDE = "O"
 # As in OntoNotes: (ORG* begins a span, *) ends it, * is inside or outside.
 BRACKETS = re.compile(r"\*\)?|\(([^()*]+)(?:\*|\)|\*\))")
 LAST, UNIT = "LE", "US"  # BILUO and BIOES have two names for each
+# Tags without a prefix are plain labels if they are more than this share, else faults.
+MOST_FAULTY = 0.05
 
 
 class Row(NamedTuple):
@@ -42,9 +44,12 @@ def find_scheme(tags: Sequence[str]) -> str:
     """
     if tags and all(map(BRACKETS.fullmatch, tags)):
         return "brackets"
-    kinds = {split_tag(tag)[0] for tag in tags if tag != OUTSIDE}
-    if not kinds or any(not _has_prefix(tag) for tag in tags if tag != OUTSIDE):
+    inside = [tag for tag in tags if tag != OUTSIDE]
+    n_plain = sum(not _has_prefix(tag) for tag in inside)
+    if not inside or n_plain > MOST_FAULTY * len(inside):
         return "plain"
+    tags = [tag for tag in tags if tag == OUTSIDE or _has_prefix(tag)]
+    kinds = {split_tag(tag)[0] for tag in tags if tag != OUTSIDE}
     if kinds & set("LUESM"):
         return "biluo"
     return "iob1" if _is_iob1(tags) else "bio"
@@ -81,6 +86,7 @@ def spans_of(tags: Sequence[str], scheme: str) -> list[LabeledSpan]:
         return _runs([tag if tag != OUTSIDE else "" for tag in tags], set())
     if scheme == "brackets":
         return _closed(_of_brackets(tags))
+    _check_prefixes(tags)
     pairs = [split_tag(tag) for tag in tags]
     if scheme == "biluo":
         return _closed(pairs)
@@ -134,6 +140,13 @@ def _runs(labels: list[str], begins: set[int]) -> list[LabeledSpan]:
         else:
             found.append(LabeledSpan(i, i + 1, label))
     return found
+
+
+def _check_prefixes(tags: Sequence[str]) -> None:
+    for i, tag in enumerate(tags):
+        if tag != OUTSIDE and not _has_prefix(tag):
+            expected = f"B-{tag} or another prefix, as nearly all tags have"
+            raise TagError(i, f"has the tag {shown(tag)}; expected {expected}")
 
 
 def _check_begins(pairs: list[tuple[str, str]]) -> None:
