@@ -460,8 +460,8 @@ class Errors(metaclass=_Coded):
         "or look for features with extreme values."
     )
     HS270 = (
-        "{name} is {path!r}, and {folder!r} is no folder to write a file to; expected "
-        "a file in a folder that exists. Make the folder, or give another path."
+        "{name} is {path!r}: {reason}. Expected a file in a folder that exists. Make "
+        "the folder, or give another path."
     )
     HS271 = (
         "fit.resume names {path!r}, which is no file of a fit: {reason}. Expected one "

@@ -15,14 +15,19 @@ def output_path(name: str, path: str) -> Path:
     RAISES (ValueError): HS270 no such folder, or the path is a folder itself.
     """
     found = Path(path)
-    try:
-        is_fit = found.parent.is_dir() and not found.is_dir()
-    except OSError:  # as of a folder that may not be entered, or a name too long
-        is_fit = False
-    if not is_fit:
-        folder = str(found.parent)
-        raise ValueError(Errors.HS270.format(name=name, path=path, folder=folder))
+    if reason := _why_no_file(found):
+        raise ValueError(Errors.HS270.format(name=name, path=path, reason=reason))
     return found
+
+
+def _why_no_file(path: Path) -> str:
+    """Why no file can be there, in words; empty: it may be."""
+    try:
+        if not path.parent.is_dir():
+            return f"{str(path.parent)!r} is no folder"
+        return "it is a folder itself" if path.is_dir() else ""
+    except OSError as e:  # as of a folder that may not be entered, or a name too long
+        return f"it cannot be reached ({e.strerror})"
 
 
 def is_same(one: Path, other: Path) -> bool:

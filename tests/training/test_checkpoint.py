@@ -181,10 +181,17 @@ def test_half_a_file(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["log", "resume"])
-def test_no_such_folder(tmp_path, name):
-    for path in (tmp_path / "none" / "file", tmp_path, tmp_path / ("x" * 300)):
-        with pytest.raises(ValueError, match=rf"HS270.*fit\.{name}"):
-            make_lbfgs(**{name: str(path)})
+@pytest.mark.parametrize(
+    "path, reason",
+    [
+        ("none/file", "none' is no folder"),
+        ("", "it is a folder itself"),
+        ("x" * 300, "it cannot be reached .File name too long"),
+    ],
+)
+def test_no_such_folder(tmp_path, name, path, reason):
+    with pytest.raises(ValueError, match=rf"HS270.*fit\.{name} is .*: .*{reason}"):
+        make_lbfgs(**{name: tmp_path / path})
 
 
 @pytest.mark.parametrize("name, code", [("resume", "HSW62"), ("log", "HSW63")])
