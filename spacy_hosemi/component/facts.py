@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from spacy.tokens import Doc
@@ -30,7 +30,7 @@ class TrainingFacts:
     n_tokens: int
     n_preset_tokens: int
     n_spans: Mapping[str, int]
-    trials: Sequence[Mapping[str, Any]] = ()
+    trials: Sequence[Mapping[str, Any]] = field(default_factory=list)
     judged_by: str = ""
 
     @property
