@@ -671,8 +671,8 @@ class Warnings(metaclass=_Coded):
         "it.{advice}"
     )
     HSW61 = (
-        "the fit has not converged: it stopped after {n} iterations, fit.max_iter, the "
-        "last of which lowered the loss ({loss:.2f}) by {change:.1e} of it; "
+        "the fit has not converged: it stopped after {n} iterations, fit.max_iter. The "
+        "last iteration lowered the loss ({loss:.2f}) by {change:.1e} of it; "
         "fit.tolerance is {tolerance:g}. Set fit.max_iter = {more}.{advice}"
     )
     HSW62 = (

@@ -4,6 +4,7 @@ import functools
 import heapq
 import itertools
 import re
+import signal
 import time
 from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
@@ -310,3 +311,26 @@ def import_script(path):
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def hit_ctrl_c():
+    # A shell starts processes in the background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        signal.raise_signal(signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupt_at(pipe, n):
+    """Hit Ctrl-C at the n-th time that the loss of a document is asked for."""
+    objective, n_calls = pipe.objective, 0
+
+    def interrupted(*args):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == n:
+            hit_ctrl_c()
+        return objective(*args)
+
+    pipe.objective = interrupted

@@ -17,8 +17,8 @@ from ..prediction.ranked import Answer
 # Lines, and characters, that are worked on together: what spaCy remembers of their
 # words is forgotten after them, so that memory does not grow with the number of lines.
 CHUNK, CHUNK_CHARS = 1000, 1_000_000
-# After so many chunks the vocabulary is made anew: its hash tables keep a slot for each
-# word that spaCy has forgotten, 16 bytes or more.
+# After this many chunks the vocabulary is made anew: its hash tables keep a slot for
+# each word that spaCy has forgotten, 16 bytes or more.
 N_CHUNKS = 100
 
 

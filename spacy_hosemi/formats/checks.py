@@ -152,7 +152,7 @@ def _without_doubles(
 
 
 def _longest(spans: list[LabeledSpan]) -> list[LabeledSpan]:
-    """Sorted spans of which no two overlap: the longest ones, of equals the first."""
+    """Spans that do not overlap, sorted: the longest ones, the first of equals."""
     chosen: list[LabeledSpan] = []
     for span in sorted(spans, key=lambda span: span.start - span.end):
         i = bisect_left(chosen, span.start, key=lambda x: x.start)

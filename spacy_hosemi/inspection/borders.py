@@ -14,8 +14,8 @@ from .findings import Finding, count, fault, quoted, remark, share
 
 SEPARATORS = ",;:"
 BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»"}
-# A border is unlike the others of its label if at most this share of them, of at least
-# so many, is like it.
+# A border is unlike the others of its label if at most the share UNLIKE of them is like
+# it, where the label has at least MANY spans.
 UNLIKE, MANY = 0.05, 20
 
 
@@ -84,7 +84,7 @@ def _separator(ent: Span, at: int) -> str:
 
 
 def _brackets(part: Part) -> Iterator[Finding]:
-    """Spans with one bracket of a pair, the other of which stands next to them."""
+    """Spans with one bracket of a pair, whose other bracket stands next to them."""
     found = [_named(*x) for x in _spans(part) if _is_cut(x[1])]
     if found and len(found) <= UNLIKE * part.n_spans:
         text = (

@@ -3,8 +3,8 @@
 The objective costs the same for each token, so that one evaluation of it on all
 documents is known from a sample; L-BFGS itself costs the same for each weight. How many
 evaluations it takes grows slowly with the documents: as a power of their tokens, which
-samples that double in size show. How many weights there are follows from the features
-of all documents, or of so many that the rest can be extrapolated.
+samples that double in size show. The number of weights follows from the features of all
+documents; of a large corpus a part is counted, and the rest extrapolated.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from spacy.tokens import Doc
 from ..training.feature_selection import MAX_WEIGHTS
 from .rehearsal import Minimized, Rehearsal, Sample, Traced
 
-# Tokens of the samples that are trained on: each twice the one before, until these took
-# so many CPU seconds.
+# Samples that are trained on have FIRST tokens, twice as many, and so on up to MOST,
+# until their trainings have taken SECONDS of CPU.
 FIRST, MOST, SECONDS = 1_000, 64_000, 2.0
 # Those of the two samples whose memory is measured.
 TRACED = (1_000, 4_000)
-# Features are counted in so many tokens at most.
+# Features are counted in at most this many tokens.
 COUNTED = 200_000
 # Evaluations grow as this power of the tokens: the median of seven corpora. It counts
 # as much as PRIOR samples would, of tokens that differ by a factor of e.
@@ -36,11 +36,11 @@ POWER, PRIOR = 0.28, 1.0
 # Tokens of a sample on which some evaluations are timed: on fewer, all weights are in
 # the caches of the processor.
 TIMED = 16_000
-# A long fit takes so much longer than its evaluations one by one: the documents do not
-# stay in the caches; see benchmarks/results/estimates.md.
+# The time of a long fit over that of its evaluations one by one: its documents do not
+# stay in the caches of the processor; see benchmarks/results/estimates.md.
 SLOWER = 1.05
-# Of counting features: bytes for each different feature, and each of a document that is
-# not summed yet, of which there are so many at most.
+# Counting takes COUNT_BYTES for each different feature, and for each feature that is
+# not summed yet, at most N_SUMMED.
 COUNT_BYTES, N_SUMMED = 40, 2_000_000
 # Resident memory for each byte that is asked for, of small objects.
 RESIDENT = 1.15

@@ -13,9 +13,10 @@ from .profile import Profile
 
 # Letters of scripts without spaces, from which share on tokens are characters.
 UNSPACED = 0.3
-# Fields cover so many of the tokens; names in running text so few.
+# Fields cover at least the share DENSE of the tokens, names in text at most SPARSE.
 DENSE, SPARSE = 0.5, 0.25
-# Requests: short, with many labels of which each has few.
+# Requests have at most SHORT tokens and at least MANY_LABELS labels; a text has at most
+# the share FEW_OF_LABELS of these, and spans cover at most NOT_DENSE of the tokens.
 SHORT, MANY_LABELS, FEW_OF_LABELS, NOT_DENSE = 20, 10, 0.1, 0.75
 # Labels before tell nothing worth a pattern below this share of the entropy.
 LEAST_TOLD = 0.15

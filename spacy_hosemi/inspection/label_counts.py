@@ -26,7 +26,8 @@ class LabelCount:
     n (int), n_dev (Optional[int]): Spans to train on, and in dev, if there is one.
     share (float): Of all spans to train on.
     n_docs (int): Documents with one, to train on.
-    median, most_95, most (int): Tokens of a span: half have at most so many, 95 %, all.
+    median, most_95, most (int): Tokens of a span: the median, the 95th percentile, and
+        the maximum.
     examples (List[str]): The most frequent texts.
     """
 

@@ -45,8 +45,8 @@ from .progress import watched
 
 Floats = NDArray[np.float64]
 
-# Tokens whose scores are in memory at the same time, in all roles and labels. Calls of
-# so many tokens cost no time beside what they compute.
+# At most this many tokens have their scores in memory at the same time, in all roles
+# and labels. With this many, the cost of a call does not count.
 _CHUNK = 20_000
 
 

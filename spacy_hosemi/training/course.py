@@ -244,7 +244,7 @@ class Course:
             warnings.warn(Warnings.HSW61.format(**values), stacklevel=4)
 
     def to_weights(self, x: Floats) -> Floats:
-        """RETURNS (float64 [N]): The weights, of which x may have both signs apart."""
+        """RETURNS (float64 [N]): The weights, x[:N] - x[N:] if x has 2 N numbers."""
         n = self._n_weights
         return x[:n] - x[n:] if len(x) > n else x
 

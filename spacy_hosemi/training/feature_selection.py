@@ -179,7 +179,8 @@ def count_features(
 
 
 class FeatureCounts:
-    """Counts of the features of some documents, of which few are in memory twice."""
+    """Counts of the features of some documents. Only the features of the last documents
+    are in memory twice."""
 
     def __init__(self) -> None:
         self._keys = np.zeros(0, np.uint64)

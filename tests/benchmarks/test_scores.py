@@ -9,21 +9,11 @@ from hypothesis import given
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..conftest import ROOT
-
 VOCAB = spacy.blank("en").vocab
 SPANS = st.sets(st.tuples(st.integers(0, 4), st.sampled_from("AB")))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def on_path():
-    """Import the scripts as one that runs would."""
-    with pytest.MonkeyPatch.context() as patch:
-        for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-            patch.setenv(variable, "1")  # a script that is imported changes them
-        for folder in ("corpus", "benchmarks"):
-            patch.syspath_prepend(str(ROOT / folder))
-        yield
+pytestmark = pytest.mark.usefixtures("on_path")
 
 
 def make_doc(spans, words=("a",) * 5):

@@ -3,7 +3,6 @@
 import io
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from spacy_hosemi.cli import hosemi_cli, streams
 from spacy_hosemi.cli.common import save_pipeline
 from spacy_hosemi.formats import Fault
 
-from ..helpers import make_nlp, make_trained, references
+from ..helpers import hit_ctrl_c, make_nlp, make_trained, references
 
 CORPUS = ["CORPUS.spacy"]
 # Each command with what it needs beside MODEL.
@@ -186,15 +185,6 @@ def crash():
 
 def refuse():
     raise ValueError("[HS001] no such thing")
-
-
-def hit_ctrl_c():
-    # A shell starts processes in the background with this signal ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def find_a_broken_pipe():

@@ -27,8 +27,7 @@ from spacy_hosemi.configs.compose import make_config
 from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
-from ..helpers import make_batch, make_examples, make_nlp, run_spacy
-from ..training.test_interrupted import TREE, interrupt_at
+from ..helpers import interrupt_at, make_batch, make_examples, make_nlp, run_spacy
 
 LINES = Path(__file__).parents[2].joinpath("corpus", "train.jsonl").read_text("utf8")
 RECORDS = [json.loads(line) for line in LINES.splitlines()]
@@ -148,7 +147,8 @@ def test_by_config(tmp_path):
 
 
 def test_levels_of_a_tree():
-    nlp = make_nlp(**TREE)
+    hierarchy = {"@misc": "spacy_hosemi.hierarchy.v1"}
+    nlp = make_nlp(hierarchy=hierarchy, max_order=1)
     pairs = [("Ada ran", [(0, 3, "P/x")]), ("Bob ran", [(0, 3, "P/y")])] * 3
     with pytest.raises(ValueError, match=r"HS290.*tree"):
         fit(nlp, pairs)

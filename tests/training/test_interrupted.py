@@ -14,34 +14,20 @@ from spacy.tokens import DocBin
 
 from spacy_hosemi.training.averaged import make_averaged
 
-from ..helpers import TRAIN, find, lbfgs, make_examples, make_nlp, parse
+from ..helpers import (
+    TRAIN,
+    find,
+    hit_ctrl_c,
+    interrupt_at,
+    lbfgs,
+    make_examples,
+    make_nlp,
+    parse,
+)
 
 PAIRS = [parse(line) for line in TRAIN]
 NEW = "Ada Lovelace lived in Paris."
 TREE = {"hierarchy": {"@misc": "spacy_hosemi.hierarchy.v1"}, "max_order": 1}
-
-
-def hit_ctrl_c():
-    # A shell starts processes in the background with this signal ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        signal.raise_signal(signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def interrupt_at(pipe, n):
-    """Hit Ctrl-C at the n-th time that the loss of a document is asked for."""
-    objective, n_calls = pipe.objective, 0
-
-    def interrupted(*args):
-        nonlocal n_calls
-        n_calls += 1
-        if n_calls == n:
-            hit_ctrl_c()
-        return objective(*args)
-
-    pipe.objective = interrupted
 
 
 def fit(nlp, pairs=PAIRS, **settings):
