@@ -1,47 +1,150 @@
-"""Scores on other documents while a fit goes on, for its log."""
+"""Right spans of other documents while weights are trained, for the choice of l2 and
+the log of a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
-from spacy.training import Example
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
 
-from ..labels.alignment import with_prediction
-from ..training.batch import Batch, Watch
+from ..core import Potentials
+from ..core.parallel.coroutines import Steps
+from ..features.instances import instances
+from ..labels.partial import PartialLabels
+from ..model.active_features import Rows, read_docs
+from ..model.state import ModelState
+from ..model.weights.potentials import score_rows
+from ..model.weights.state import WeightState
+from ..prediction.decoder import DecodingOptions, FlatDecoder
+from ..prediction.existing_entities import preset_entities
+from ..training.batch import Batch
+from ..training.trainer import Trainer
 
-# What the log has of the scores.
-SCORES = ("ents_p", "ents_r", "ents_f", "ents_record_accuracy")
+# By document: spans that are right, spans that were found, gold spans, and whether all
+# tokens are annotated (1 or 0).
+Counts = NDArray[np.int64]
+
+
+class Annotated(NamedTuple):
+    """A document as features read it, and what a scorer counts of it.
+
+    known (PartialLabels): Required spans, and tokens without annotation: not those of
+        spans that no tokens can form, where each prediction is wrong.
+    n_unreached (int): Such spans, which count as missed.
+    is_complete (bool): Whether there is annotation of all tokens.
+    """
+
+    doc: Doc
+    known: PartialLabels
+    n_unreached: int = 0
+    is_complete: bool = True
+
+
+class Judged(NamedTuple):
+    """Documents by which weights are judged.
+
+    docs (Sequence[Annotated]): Documents.
+    rows (Sequence[Rows]): Known features of their instances, one document after the
+        other.
+    """
+
+    docs: Sequence[Annotated]
+    rows: Sequence[Rows]
+
+    def counts(self, state: ModelState, options: DecodingOptions) -> Counts:
+        """RETURNS (int64 [D, 4]): What these weights get right."""
+        decoder = FlatDecoder(state, options, _RowScorer(state.weights, self.rows))
+        predictions = decoder.predict(one.doc for one in self.docs)
+        counts = []
+        for one, prediction in zip(self.docs, predictions):
+            before = preset_entities(one.doc, options.name)
+            spans = [(x.start, x.end, x.label_) for x in before]
+            counts.append(_count(one, [*spans, *prediction.spans]))
+        return np.array(counts, np.int64)
+
+
+class _RowScorer:
+    """Scores instances, whose features have been read, in their order."""
+
+    def __init__(self, state: WeightState, rows: Iterable[Rows]) -> None:
+        self._state, self._rows = state, iter(rows)
+
+    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+        """RETURNS (List[Potentials]): Of the next instances."""
+        yield from ()
+        pairs = zip(docs, self._rows)
+        return [score_rows(self._state, rows, len(doc)) for doc, rows in pairs]
+
+
+def read_judged(state: WeightState, docs: Sequence[Annotated], scope: str) -> Judged:
+    """RETURNS (Judged): The documents, and their features that these weights know."""
+    parts = [part for one in docs for part in instances(one.doc, scope)]
+    return Judged(docs, [read_docs(state, [part.tokens]) for part in parts])
+
+
+def only_spans(options: DecodingOptions) -> DecodingOptions:
+    """RETURNS (DecodingOptions): The same predictions, without probabilities that
+    nobody needs here."""
+    return options._replace(has_scores=False, has_whole=False, spans_threshold=None)
 
 
 def watching(
-    component: Any, fit: Callable[[Any], None], examples: Sequence[Example]
+    fit: Callable[[Any], None],
+    trainer: Trainer,
+    options: DecodingOptions,
+    docs: Sequence[Annotated],
 ) -> Callable[[Any], None]:
-    """RETURNS (Callable): The same fit, whose log has scores on other documents. Of
+    """RETURNS (Callable): The same fit, whose log has `scores_of` other documents. Of
     labels in a tree it has none: what is between two levels cannot predict."""
 
     def fit_and_watch(batch: Any) -> None:
         if isinstance(batch, Batch) and not batch.has_levels:
-            batch.watch = score_on(component, examples)
+            judged = read_judged(trainer.weights.state, docs, options.scope)
+            batch.watch = lambda _: scores_of(
+                judged.counts(trainer.publish(), only_spans(options))
+            )
         fit(batch)
 
     return fit_and_watch
 
 
-def score_on(component: Any, examples: Sequence[Example]) -> Watch:
-    """What `Batch.watch` may be: scores at the weights that the fit has found so far.
+def scores_of(counts: Counts) -> dict[str, float | None]:
+    """RETURNS (Dict[str, Optional[float]]): What the component's scorer would say, 0 to
+    1; None where there is nothing to score."""
+    right, found, gold, _ = counts.sum(axis=0).tolist()
+    if not found and not gold:
+        of_spans = dict.fromkeys(("ents_p", "ents_r", "ents_f"))
+    else:
+        # As spaCy's PRFScore has it, to the last bit.
+        p, r = (right / (n + 1e-100) for n in (found, gold))
+        of_spans = {"ents_p": p, "ents_r": r, "ents_f": 2 * p * r / (p + r + 1e-100)}
+    return {**of_spans, "ents_record_accuracy": record_accuracy_of(counts)}
 
-    component (HighOrderSemiCRF): Trained by this thread.
-    examples (Sequence[Example]): Not those that it is trained on. They stay as they
-        are: copies are predicted.
-    RETURNS (Callable): Called in the fit, gives SCORES.
-    """
 
-    def watch(_: Any) -> dict[str, Any]:
-        docs = [example.predicted.copy() for example in examples]
-        component.set_annotations(docs, component.predict(docs))
-        predicted = [with_prediction(*pair) for pair in zip(examples, docs)]
-        scores = component.score(predicted)
-        return {name: scores[name] for name in SCORES if name in scores}
+def f1_of(counts: Counts) -> float:
+    """F1 of all spans, 0 to 1; 0 if there are none."""
+    right, found, gold = counts[:, :3].sum(axis=0).tolist()
+    return 2 * right / max(1, found + gold)
 
-    return watch
+
+def record_accuracy_of(counts: Counts) -> float | None:
+    """The share of completely annotated documents whose spans are all right; None if
+    there are no such documents."""
+    complete = counts[counts[:, 3] > 0, :3]
+    is_exact = (complete == complete[:, :1]).all(axis=1)
+    return float(is_exact.mean()) if len(complete) else None
+
+
+def _count(
+    one: Annotated, spans: Iterable[tuple[int, int, str]]
+) -> tuple[int, int, int, int]:
+    """See `Counts`; predictions where annotation is missing are neither right nor
+    wrong."""
+    gold = {*one.known.required}
+    unknown = one.known.unknown(len(one.doc))
+    found = [x for x in spans if x in gold or not unknown[x[0] : x[1]].any()]
+    n_gold = len(gold) + one.n_unreached
+    return sum(x in gold for x in found), len(found), n_gold, int(one.is_complete)

@@ -11,9 +11,10 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..hierarchy.projection import read_parents
-from ..labels.alignment import as_scored, labels_of, read_annotations
+from ..labels.alignment import as_scored, is_complete, labels_of, read_annotations
 from ..labels.partial import PartialLabels
 from ..model.weights.storage import unread
+from ..prediction.decoder import DecodingOptions
 from ..prediction.thresholds import check_labels
 from ..training.corpus import annotate, read_corpus
 from ..training.data_checks import (
@@ -30,10 +31,10 @@ from ..training.lbfgs import FitReport, Lbfgs
 from .advice import Advice
 from .arguments import check_examples
 from .configured import make_options
-from .dev_scores import watching
+from .dev_scores import Annotated, watching
 from .facts import training_facts
 from .optimizable import Optimizable
-from .penalty_search import Annotated, PenaltySearch
+from .penalty_search import PenaltySearch
 from .resources import read_sources
 from .settings import check_trainable
 
@@ -100,8 +101,9 @@ class Initializable(Optimizable):
             warn_unseen(examples, annotations, self.name)
         search, is_logged = self._search(fit)
         others = self._read_dev(dev, nlp) if search or is_logged else []
+        scored = self._scored(others)
         if search is not None:
-            search.use(self._scored(examples, annotations), self._scored(others))
+            search.use(self._scored(examples, annotations), scored)
         clean, annotations = self._clean(examples, annotations)
         examples = [*clean]
         docs = [eg.predicted for eg in examples]
@@ -120,8 +122,8 @@ class Initializable(Optimizable):
         reports = None
         if fit is not None:
             fit, reports = _noting(search or fit)
-            if is_logged and others:
-                fit = watching(self, fit, others)
+            if is_logged and scored:
+                fit = watching(fit, self._trainer, self._options_of_fit(), scored)
         self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
         if search is not None:
@@ -136,9 +138,12 @@ class Initializable(Optimizable):
         is_logged = fit.records.log is not None
         if fit.l2 is not None:
             return None, is_logged
-        options = make_options(self.settings, self.name, self.hierarchy, 0)
         on_tokens = self.settings.encoding != "segments"
+        options = self._options_of_fit()
         return PenaltySearch(self._trainer, fit, options, on_tokens), is_logged
+
+    def _options_of_fit(self) -> DecodingOptions:
+        return make_options(self.settings, self.name, self.hierarchy, 0)
 
     def _read_dev(
         self, dev: Callable[..., Any] | None, nlp: Language | None
@@ -161,7 +166,8 @@ class Initializable(Optimizable):
         scored = [as_scored(*pair) for pair in pairs]
         clean, known = self._clean(examples, [x for x, _ in scored])
         docs = [example.predicted for example in clean]
-        return [Annotated(*x) for x in zip(docs, known, [n for _, n in scored])]
+        args = docs, known, [n for _, n in scored], map(is_complete, examples)
+        return [Annotated(*x) for x in zip(*args)]
 
     def _use_choice(self, search: PenaltySearch) -> None:
         """Keep what was chosen, and say it."""

@@ -10,32 +10,34 @@ from __future__ import annotations
 import random
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from tqdm import tqdm
 
-from ..core import Potentials
-from ..core.parallel.coroutines import Steps
 from ..errors import Errors, Warnings
 from ..features.instances import instances
-from ..labels.partial import PartialLabels
-from ..model.active_features import Rows, read_docs
-from ..model.weights.potentials import score_rows
-from ..model.weights.state import WeightState
-from ..prediction.decoder import DecodingOptions, FlatDecoder
-from ..prediction.existing_entities import preset_entities
+from ..prediction.decoder import DecodingOptions
 from ..training.batch import Batch
-from ..training.lbfgs import FitReport, Lbfgs
+from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
+from .dev_scores import (
+    Annotated,
+    Counts,
+    Judged,
+    f1_of,
+    only_spans,
+    read_judged,
+    record_accuracy_of,
+)
 
 # From strong to weak: two values for each power of ten.
-PATH = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
+PATH: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
 
 # Without documents for it: parts of the training documents, each judged by weights of
 # the others. Three take twice the time of one path.
@@ -51,9 +53,6 @@ EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 # exact records where both have the same F1.
 SURE = 2.0
 
-# By document: spans that are right, spans that were found, gold spans.
-Counts = NDArray[np.int64]
-
 # Settings of the component: decoding, and expected_f1.
 Decoding = tuple[str, float | None]
 
@@ -64,7 +63,7 @@ class Trial:
 
     l2 (float): For all weights.
     decoding (str), expected_f1 (Optional[float]): As the settings of the component.
-    counts (int64 [D, 3]): Of each document that was judged.
+    counts (int64 [D, 4]): Of each document that was judged, see `Counts`.
     """
 
     l2: float
@@ -78,21 +77,15 @@ class Trial:
         return f1_of(self.counts)
 
     @property
-    def record_accuracy(self) -> float:
-        """The share of documents whose spans are all right."""
-        return float((self.counts == self.counts[:, :1]).all(axis=1).mean())
+    def record_accuracy(self) -> float | None:
+        """The share of exact documents, see `record_accuracy_of`."""
+        return record_accuracy_of(self.counts)
 
     def to_cfg(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): As JSON can have it."""
         settings = {"decoding": self.decoding, "expected_f1": self.expected_f1}
         scores = {"ents_f": self.f1, "ents_record_accuracy": self.record_accuracy}
         return {"l2": self.l2, **settings, **scores}
-
-
-def f1_of(counts: Counts) -> float:
-    """F1 of all spans, 0 to 1; 0 if there are none."""
-    right, found, gold = counts.sum(axis=0).tolist()
-    return 2 * right / max(1, found + gold)
 
 
 def error_of_difference(one: Counts, other: Counts) -> float:
@@ -112,50 +105,44 @@ def error_of_difference(one: Counts, other: Counts) -> float:
     return float(np.sqrt(n / max(1, n - 1) * np.square(parts[0] - parts[1]).sum()))
 
 
-class Annotated(NamedTuple):
-    """A document as features read it, and what a scorer counts of it.
-
-    known (PartialLabels): Required spans, and tokens without annotation: not those of
-        spans that no tokens can form, where each prediction is wrong.
-    n_unreached (int): Such spans, which count as missed.
-    """
-
-    doc: Doc
-    known: PartialLabels
-    n_unreached: int
-
-
-class Judged(NamedTuple):
-    """Documents by which weights are judged.
-
-    docs (List[Annotated]): Documents.
-    rows (List[Rows]): Known features of their instances, one document after the other.
-    """
-
-    docs: list[Annotated]
-    rows: list[Rows]
-
-
 @dataclass
 class _Fold:
-    """A batch to be trained on, others to be judged by, the weights on the path."""
+    """A batch to be trained on, others to be judged by, the weights on the path.
+
+    places (List[int]): Where those others stand among those of all folds.
+    """
 
     batch: Batch
     judged: Judged
+    places: list[int]
     weights: NDArray[np.float64]
 
 
-class _RowScorer:
-    """Scores instances, whose features have been read, in their order."""
+class TrialsOnly(Lbfgs):
+    """A fit that scores each l2 and leaves no weights worth keeping: for programs that
+    compare configs, such as `hosemi.fit(examples, nlp=nlp, fit=TrialsOnly())`.
 
-    def __init__(self, state: WeightState, rows: Iterable[Rows]) -> None:
-        self._state, self._rows = state, iter(rows)
+    path (Sequence[float]): Values of l2 that are tried, from strong to weak.
+    n_folds (int): Parts of the training documents, each judged by weights of the
+        others.
+    seed (int): The same seed cuts the same documents into the same folds.
+    settings (Any): Those of `spacy_hosemi.lbfgs.v1`.
 
-    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
-        """RETURNS (List[Potentials]): Of the next instances."""
-        yield from ()
-        pairs = zip(docs, self._rows)
-        return [score_rows(self._state, rows, len(doc)) for doc, rows in pairs]
+    trials (Tuple[Trial, ...]): After the fit: what was tried. Counts are by training
+        document, in their order, so that those of two configs can be paired.
+    """
+
+    def __init__(
+        self,
+        path: Sequence[float] = PATH,
+        n_folds: int = N_FOLDS,
+        seed: int = 0,
+        **settings: Any,
+    ) -> None:
+        fit = make_lbfgs("auto", **settings)
+        super().__init__(None, fit.given, fit.records)
+        self.path, self.n_folds, self.seed = tuple(path), n_folds, seed
+        self.trials: tuple[Trial, ...] = ()
 
 
 class PenaltySearch:
@@ -167,7 +154,8 @@ class PenaltySearch:
     Features and label patterns are those of all training documents in each fold.
 
     trainer (Trainer): Has the weights.
-    fit (Lbfgs): The minimization, without l2.
+    fit (Lbfgs): The minimization, without l2. `TrialsOnly`: it ends without a fit to
+        all documents.
     options (DecodingOptions): Of the component.
     is_on_tokens (bool): Whether labels are tags of tokens, which have no "mbr".
 
@@ -183,9 +171,12 @@ class PenaltySearch:
         is_on_tokens: bool,
     ) -> None:
         self._trainer, self._fit = trainer, fit
-        self._options = options._replace(
-            has_scores=False, has_whole=False, spans_threshold=None
-        )
+        self._only = fit if isinstance(fit, TrialsOnly) else None
+        self._path, self._n_folds, self._seed = PATH, N_FOLDS, 0
+        if self._only is not None:
+            self._path, self._n_folds = self._only.path, self._only.n_folds
+            self._seed = self._only.seed
+        self._options = only_spans(options)
         self._decodings: list[Decoding] = [(options.decoding, options.expected_f1)]
         if fit.choose_decoding:
             self._decodings = [("viterbi", None)]
@@ -222,6 +213,9 @@ class PenaltySearch:
             return self._fit.at(DEFAULT, is_final=True)(batch)
         weights, report = self._follow(folds)
         batch.weights.set_vector(weights)
+        if self._only is not None:
+            self._only.trials = tuple(self.trials)
+            return report
         is_writing = self._fit.records.is_writing
         if report.reason != "interrupted" and (is_writing or not self._dev):
             assert self.best is not None
@@ -238,11 +232,10 @@ class PenaltySearch:
         start = batch.weights.vector()
         scope = self._options.scope
         if self._dev:
-            parts = [x for one in self._dev for x in instances(one.doc, scope)]
-            state = self._trainer.weights.state
-            rows = [read_docs(state, [x.tokens]) for x in parts]
-            return [_Fold(batch, Judged([*self._dev], rows), start)]
-        numbers = _fold_numbers([one.doc for one in self._docs])
+            judged = read_judged(self._trainer.weights.state, self._dev, scope)
+            return [_Fold(batch, judged, [*range(len(self._dev))], start)]
+        docs = [one.doc for one in self._docs]
+        numbers = _fold_numbers(docs, self._n_folds, self._seed)
         sizes = [len(instances(one.doc, scope)) for one in self._docs]
         first = [0, *np.cumsum(sizes).tolist()]
         found = []
@@ -253,7 +246,7 @@ class PenaltySearch:
                 part = batch.part([i for k in others for i in range(*first[k : k + 2])])
                 rows = [batch.rows(i) for k in own for i in range(*first[k : k + 2])]
                 judged = Judged([self._docs[k] for k in own], rows)
-                found.append(_Fold(part, judged, start))
+                found.append(_Fold(part, judged, own, start))
         return found
 
     def _follow(self, folds: list[_Fold]) -> tuple[NDArray[np.float64], FitReport]:
@@ -265,10 +258,10 @@ class PenaltySearch:
         RAISES (KeyboardInterrupt): There has been no iteration yet.
         """
         found, best_report = folds[0].weights, None
-        n_fits = len(PATH) * len(folds)
+        n_fits = len(self._path) * len(folds)
         with bar_of(n_fits, "Choosing l2", "fit", self._fit.progress) as bar:
             try:
-                for l2 in PATH:
+                for l2 in self._path:
                     trial, best = self._try(l2, folds, bar), self.best
                     self.trials.append(trial)
                     self._show(trial)
@@ -290,7 +283,7 @@ class PenaltySearch:
         assert best_report is not None
         return found, best_report
 
-    def _try(self, l2: float, folds: Iterable[_Fold], bar: Any) -> Trial:
+    def _try(self, l2: float, folds: Sequence[_Fold], bar: Any) -> Trial:
         """One l2. RAISES (KeyboardInterrupt): Ctrl-C was hit: half a minimization is
         not judged."""
         counts: dict[Decoding, list[Counts]] = {}
@@ -305,11 +298,13 @@ class PenaltySearch:
                 own = counts.setdefault(decoding, [])
                 own.append(self._judge(fold.judged, decoding))
             bar.update()
-        return self._choose(l2, counts)
+        order = np.argsort([k for fold in folds for k in fold.places])
+        by_doc = {x: np.concatenate(own)[order] for x, own in counts.items()}
+        return self._choose(l2, by_doc)
 
-    def _choose(self, l2: float, counts: dict[Decoding, list[Counts]]) -> Trial:
+    def _choose(self, l2: float, counts: dict[Decoding, Counts]) -> Trial:
         """The best decoding for one l2."""
-        trials = [Trial(l2, *x, np.concatenate(own)) for x, own in counts.items()]
+        trials = [Trial(l2, *x, own) for x, own in counts.items()]
         first = trials[0]
         best = max(trials, key=lambda trial: trial.f1)
         gain = best.f1 - first.f1
@@ -318,40 +313,22 @@ class PenaltySearch:
 
     def _judge(self, judged: Judged, decoding: Decoding) -> Counts:
         options = self._options._replace(decoding=decoding[0], expected_f1=decoding[1])
-        state = self._trainer.publish()
-        decoder = FlatDecoder(state, options, _RowScorer(state.weights, judged.rows))
-        predictions = decoder.predict(one.doc for one in judged.docs)
-        name, counts = self._options.name, []
-        for one, prediction in zip(judged.docs, predictions):
-            before = [
-                (x.start, x.end, x.label_) for x in preset_entities(one.doc, name)
-            ]
-            counts.append(_count(one, [*before, *prediction.spans]))
-        return np.array(counts, np.int64)
+        return judged.counts(self._trainer.publish(), options)
 
     def _show(self, trial: Trial) -> None:
         if self._fit.progress:
             value = "null" if trial.expected_f1 is None else trial.expected_f1
             more = "" if trial.decoding == "viterbi" else f", expected_f1 {value}"
+            exact = trial.record_accuracy
+            records = "" if exact is None else f", exact records {100 * exact:.2f}"
             tqdm.write(
-                f"l2 {trial.l2:g}: F1 {100 * trial.f1:.2f}, exact records "
-                f"{100 * trial.record_accuracy:.2f} ({trial.decoding}{more})",
+                f"l2 {trial.l2:g}: F1 {100 * trial.f1:.2f}{records} "
+                f"({trial.decoding}{more})",
                 file=sys.stderr,
             )
 
 
-def _count(
-    one: Annotated, spans: Iterable[tuple[int, int, str]]
-) -> tuple[int, int, int]:
-    """Spans that are right, spans that are right or wrong, and gold spans; predictions
-    where annotation is missing are neither."""
-    gold = {*one.known.required}
-    unknown = one.known.unknown(len(one.doc))
-    found = [x for x in spans if x in gold or not unknown[x[0] : x[1]].any()]
-    return sum(x in gold for x in found), len(found), len(gold) + one.n_unreached
-
-
-def _fold_numbers(docs: Sequence[Doc]) -> list[int]:
+def _fold_numbers(docs: Sequence[Doc], n_folds: int, seed: int) -> list[int]:
     """The fold of each document; documents with the same words share one. The same for
     the same documents in the same order."""
     groups: dict[bytes, int] = {}
@@ -359,6 +336,6 @@ def _fold_numbers(docs: Sequence[Doc]) -> list[int]:
     for key in keys:
         groups.setdefault(key, len(groups))
     order = [*range(len(groups))]
-    random.Random(0).shuffle(order)
-    place = {group: k % N_FOLDS for k, group in enumerate(order)}
+    random.Random(seed).shuffle(order)
+    place = {group: k % n_folds for k, group in enumerate(order)}
     return [place[groups[key]] for key in keys]

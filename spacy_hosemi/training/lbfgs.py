@@ -175,7 +175,7 @@ class Lbfgs:
         self.l2, self.records = l2, records
         self.progress: bool = given["progress"]
         self.choose_decoding: bool = given["choose_decoding"]
-        self._given = given
+        self.given = given
 
     def check(self, objective: Objective) -> None:
         """What can be checked before there is a batch.
@@ -193,7 +193,7 @@ class Lbfgs:
             self.check(batch.objective)
         if self.l2 is None:
             raise ValueError(Errors.HS290)
-        given = self._given
+        given = self.given
         args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
         return minimize(batch, self.l2, *args, given["nonnegative"], self.records)
 
@@ -202,8 +202,8 @@ class Lbfgs:
         course only if it is the last one."""
         penalty = family_values("l2", l2)
         if is_final:
-            return Lbfgs(penalty, self._given, self.records)
-        return Lbfgs(penalty, {**self._given, "progress": False}, Records())
+            return Lbfgs(penalty, self.given, self.records)
+        return Lbfgs(penalty, {**self.given, "progress": False}, Records())
 
 
 def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:

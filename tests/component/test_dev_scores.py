@@ -1,9 +1,18 @@
 """Scores on other documents, in the log of a fit."""
 
+import numpy as np
 import pytest
+import spacy
 from spacy.tokens import DocBin
 
-from spacy_hosemi.component.dev_scores import SCORES
+from spacy_hosemi.component.dev_scores import (
+    Annotated,
+    _count,
+    f1_of,
+    record_accuracy_of,
+    scores_of,
+)
+from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.training import course
 from spacy_hosemi.training.fit_log import read_log
 
@@ -19,6 +28,7 @@ from ..helpers import (
 )
 
 PAIRS = [parse(line) for line in TRAIN]
+SCORES = ("ents_p", "ents_r", "ents_f", "ents_record_accuracy")
 DEV = ["[PER Ada] met [PER Zoe] in [LOC Paris].", "[PER Mary] wrote."]
 
 
@@ -78,3 +88,38 @@ def test_the_block_dev_of_a_config(tmp_path):
     dev |= {"gold_preproc": False, "max_length": 0, "limit": 0, "augmenter": None}
     initialize(nlp, fit=lbfgs(log=str(tmp_path / "log")), dev=dev)
     assert "ents_f" in read_log(tmp_path / "log")[-1]["dev"]
+
+
+def test_what_is_not_annotated_is_neither_right_nor_wrong(tmp_path):
+    nlp = make_nlp()
+    dev = make_examples(nlp, DEV)
+    dev[0].reference.set_ents(
+        [dev[0].reference.ents[0]], missing=[dev[0].reference[2:]]
+    )
+    hosemi = nlp.get_pipe("hosemi")
+    log = str(tmp_path / "log")
+    hosemi.fit(PAIRS, nlp=nlp, dev=dev, progress=False, log=log, max_iter=8)
+    found = read_log(tmp_path / "log")[-1]["dev"]
+    for example in dev:
+        example.predicted = nlp(example.predicted)
+    expected = hosemi.score(dev)
+    assert found == {name: expected[name] for name in SCORES}
+
+
+def test_counts_leave_out_what_is_not_annotated():
+    blocked = np.array([True, True, False, False, True, True])
+    known = PartialLabels(((0, 1, "a"),), (), blocked)
+    doc = spacy.blank("en")("a b c d e f")
+    spans = [(0, 1, "a"), (1, 2, "a"), (2, 4, "a"), (3, 5, "b"), (4, 6, "b")]
+    assert _count(Annotated(doc, known), spans) == (1, 3, 1, 1)
+    assert _count(Annotated(doc, known, 2, False), spans) == (1, 3, 3, 0)
+
+
+def test_scores_of_counts():
+    counts = np.array([[1, 3, 1, 1], [2, 2, 2, 1], [0, 0, 0, 0]])
+    assert f1_of(counts) == pytest.approx(6 / 8)
+    assert record_accuracy_of(counts) == 0.5
+    assert scores_of(counts)["ents_p"] == pytest.approx(3 / 5)
+    assert f1_of(np.zeros((2, 4), int)) == 0.0
+    nothing = dict.fromkeys(SCORES)
+    assert scores_of(np.zeros((2, 4), int)) == nothing

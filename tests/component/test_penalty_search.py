@@ -15,16 +15,13 @@ from spacy.training import Example
 from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component.penalty_search import (
     DEFAULT,
-    N_FOLDS,
     PATH,
-    Annotated,
-    _count,
+    TrialsOnly,
     _fold_numbers,
     error_of_difference,
     f1_of,
 )
 from spacy_hosemi.configs.compose import make_config
-from spacy_hosemi.labels.partial import PartialLabels
 from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import interrupt_at, make_batch, make_examples, make_nlp, run_spacy
@@ -144,6 +141,19 @@ def test_by_config(tmp_path):
     )
     nlp = spacy.load(tmp_path / "model" / "model-last")
     assert nlp.get_pipe("hosemi").facts.judged_by == "30 documents of dev"
+
+
+def test_trials_only():
+    """The counts of each training document, by weights that do not know it."""
+    only = TrialsOnly([1.0, 0.5], n_folds=2, progress=False, choose_decoding=False)
+    blank_nlp = blank()
+    blank_nlp.get_pipe("hosemi").fit(TRAIN, nlp=blank_nlp, fit=only)
+    assert [x.l2 for x in only.trials] == [1.0, 0.5]
+    for trial in only.trials:
+        assert trial.counts[:, 2].tolist() == [len(spans) for _, spans in TRAIN]
+    other = TrialsOnly([1.0], 2, seed=7, progress=False, choose_decoding=False)
+    blank_nlp.get_pipe("hosemi").fit(TRAIN, nlp=blank_nlp, fit=other)
+    assert (other.trials[0].counts != only.trials[0].counts).any()
 
 
 def test_levels_of_a_tree():
@@ -281,8 +291,9 @@ def example_of(nlp, text, spans):
 def test_documents_with_the_same_words_share_a_fold():
     nlp = spacy.blank("en")
     docs = [*nlp.pipe(f"word {k % 10}" for k in range(30))]
-    numbers = _fold_numbers(docs)
-    assert {*numbers} == {*range(N_FOLDS)}
+    numbers = _fold_numbers(docs, 3, 0)
+    assert {*numbers} == {0, 1, 2}
+    assert numbers == _fold_numbers(docs, 3, 0) != _fold_numbers(docs, 3, 1)
     assert all(numbers[k] == numbers[k % 10] for k in range(30))
     sizes = np.bincount(numbers[:10])
     assert sizes.max() - sizes.min() <= 1
@@ -301,14 +312,3 @@ def test_error_of_a_difference_is_that_of_a_bootstrap():
         np.std(differences), rel=0.1
     )
     assert error_of_difference(one, one) == 0.0
-
-
-def test_counts_leave_out_what_is_not_annotated():
-    blocked = np.array([True, True, False, False, True, True])
-    known = PartialLabels(((0, 1, "a"),), (), blocked)
-    doc = spacy.blank("en")("a b c d e f")
-    spans = [(0, 1, "a"), (1, 2, "a"), (2, 4, "a"), (3, 5, "b"), (4, 6, "b")]
-    assert _count(Annotated(doc, known, 0), spans) == (1, 3, 1)
-    assert _count(Annotated(doc, known, 2), spans) == (1, 3, 3)
-    assert f1_of(np.array([[1, 3, 1]])) == pytest.approx(2 / 4)
-    assert f1_of(np.zeros((2, 3), int)) == 0.0
