@@ -98,7 +98,7 @@ def error_of_difference(one: Counts, other: Counts) -> float:
         e^2 = D / (D - 1)  sum_i (d_i - d'_i)^2
     """
     parts = [
-        (2 * x[:, 0] - f1_of(x) * (x[:, 1] + x[:, 2])) / max(1, x[:, 1:].sum())
+        (2 * x[:, 0] - f1_of(x) * (x[:, 1] + x[:, 2])) / max(1, x[:, 1:3].sum())
         for x in (one, other)
     ]
     n = len(one)

@@ -303,7 +303,7 @@ def test_error_of_a_difference_is_that_of_a_bootstrap():
     rng = np.random.default_rng(0)
     gold = rng.integers(1, 8, 300)
     one, other = (
-        np.stack([rng.binomial(gold, p), rng.binomial(gold, 0.9) + 1, gold], axis=1)
+        np.stack([rng.binomial(gold, p), rng.binomial(gold, 0.9) + 1, gold, gold], 1)
         for p in (0.7, 0.6)
     )
     draws = rng.integers(0, 300, (4000, 300))
