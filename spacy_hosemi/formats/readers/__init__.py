@@ -3,6 +3,7 @@
 from . import (
     brat,
     columns,
+    dataturks,
     doccano,
     inline,
     jsonl,
@@ -16,6 +17,7 @@ from .base import Reader, Settings
 _READERS = (
     jsonl.READER,
     doccano.READER,
+    dataturks.READER,
     prodigy.READER,
     label_studio.READER,
     spacy_json.READER,
