@@ -15,8 +15,8 @@ from .findings import Finding, count, fault, quoted, remark, share
 SEPARATORS = ",;:"
 BRACKETS = {"(": ")", "[": "]", "{": "}", "“": "”", "«": "»"}
 # A border is unlike the others of its label if at most the share UNLIKE of them is like
-# it, where the label has at least MANY spans.
-UNLIKE, MANY = 0.05, 20
+# it, where at least MANY of them have a separator within N_AROUND characters.
+UNLIKE, MANY, N_AROUND = 0.05, 20, 8
 
 
 def judge_borders(part: Part) -> list[Finding]:
@@ -49,38 +49,53 @@ def _outer_spaces(part: Part) -> Iterator[Finding]:
 
 
 def _unlike(part: Part) -> Iterator[Finding]:
-    """Spans that end with a separator while others of their label do not, or the
-    reverse; likewise at their begin."""
-    totals = Counter(ent.label_ for _, ent in _spans(part))
+    """Spans that begin or end with a separator while others of their label leave it
+    outside, or the reverse. Where there is none, nothing could be chosen."""
     found: list[tuple[float, str]] = []
-    for at, side in ((0, "begins"), (-1, "ends")):
-        counts = Counter((e.label_, _separator(e, at)) for _, e in _spans(part))
-        n_with = Counter[str]()
-        for (label, c), n in counts.items():
-            n_with[label] += n if c else 0
-        for place, ent in _spans(part):
-            label, c = ent.label_, _separator(ent, at)
-            total = totals[label]
-            n = counts[label, c] if c else total - n_with[label]
+    for side, of_side in (("begins", _at_begin), ("ends", _at_end)):
+        chosen = [
+            (place, ent, where)
+            for place, ent in _spans(part)
+            if (where := of_side(ent)) is not None
+        ]
+        totals = Counter(ent.label_ for _, ent, _ in chosen)
+        counts = Counter((ent.label_, is_in) for _, ent, (_, is_in) in chosen)
+        for place, ent, (c, is_in) in chosen:
+            total, n = totals[ent.label_], counts[ent.label_, is_in]
             if total < MANY or n > UNLIKE * total:
                 continue
-            what = f"{side} with {c!r}" if c else f"{side} without a separator"
-            how = f"{place}: {label} {quoted(ent.text)} {what}, as {n} of {total}"
-            found.append((n / total, how))
+            what = f"{side} {'with' if is_in else 'without'} {c!r}"
+            text = f"{place}: {ent.label_} {quoted(ent.text)} {what}"
+            found.append((n / total, f"{text}, as {n} of {total} where one stands"))
     if found:
         text = (
-            f"{share(len(found), part.n_spans)} spans begin or end with a separator "
-            f"({' '.join(SEPARATORS)}) unlike nearly all others of their label, or "
-            "without one"
+            f"{share(len(found), part.n_spans)} spans include a separator "
+            f"({' '.join(SEPARATORS)}) that nearly all others of their label leave "
+            "outside, or the reverse"
         )
         examples = [how for _, how in sorted(found)]
         yield remark("odd-separators", text, len(found), part.n_spans, examples)
 
 
-def _separator(ent: Span, at: int) -> str:
-    """The separator that a span begins (0) or ends (-1) with; "" if none."""
-    c = ent.text[at]
-    return c if c in SEPARATORS and len(ent.text) > 1 else ""
+# A separator at a border, and whether it is in the span; None: there is none.
+_Separator = tuple[str, bool] | None
+
+
+def _at_begin(ent: Span) -> _Separator:
+    before = ent.doc.text[max(0, ent.start_char - N_AROUND) : ent.start_char]
+    return _at(ent.text[:1], before.rstrip()[-1:], len(ent.text))
+
+
+def _at_end(ent: Span) -> _Separator:
+    after = ent.doc.text[ent.end_char : ent.end_char + N_AROUND]
+    return _at(ent.text[-1:], after.lstrip()[:1], len(ent.text))
+
+
+def _at(inner: str, outer: str, n: int) -> _Separator:
+    """inner, outer: Characters in the span and beside it; n: Characters of the span."""
+    if n > 1 and inner in SEPARATORS:
+        return inner, True
+    return (outer, False) if outer and outer in SEPARATORS else None
 
 
 def _brackets(part: Part) -> Iterator[Finding]:

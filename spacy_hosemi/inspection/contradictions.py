@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import combinations
 
 from spacy.attrs import ENT_IOB  # type: ignore[import-not-found]
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from .corpus import Part, in_spans, squeezed
 from .findings import Finding, count, fault, quoted, remark, share
@@ -16,6 +18,8 @@ LEAST = 2
 # Texts of spans that are looked for outside of spans: so long at most, and annotated so
 # often at least, and more often than not.
 MAX_WORDS, OFTEN = 8, 3
+# A label with fewer letters is hardly the begin of another one.
+LEAST_LETTERS = 3
 
 Words = tuple[str, ...]
 
@@ -26,25 +30,38 @@ def judge_contradictions(part: Part) -> list[Finding]:
     return [*_other_labels(part), *_left_out(part), *_other_documents(part)]
 
 
-def _other_labels(part: Part) -> Iterator[Finding]:
-    """Texts of spans with two labels, each of them twice or more."""
+def _labels_of_texts(part: Part) -> tuple[dict[str, Counter[str]], dict[str, Span]]:
+    """Of texts of spans that have two labels, each of them twice or more, the labels,
+    and the first span."""
     labels: dict[str, Counter[str]] = defaultdict(Counter)
-    shown: dict[str, str] = {}
+    first: dict[str, Span] = {}
     for doc in part.docs:
         for ent in doc.ents:
             key = squeezed(ent.text)
             labels[key][ent.label_] += 1
-            shown.setdefault(key, ent.text)
+            first.setdefault(key, ent)
     found = {
         key: Counter({y: n for y, n in of_text.items() if n >= LEAST})
         for key, of_text in labels.items()
     }
-    found = {key: of_text for key, of_text in found.items() if len(of_text) > 1}
+    return {key: of_text for key, of_text in found.items() if len(of_text) > 1}, first
+
+
+def _other_labels(part: Part) -> Iterator[Finding]:
+    """Texts of spans with two labels. A number is a volume here and a page there: it
+    says nothing."""
+    found, first = _labels_of_texts(part)
+    yield from _abbreviated(found)
+    found = {
+        key: of_text
+        for key, of_text in found.items()
+        if any(_is_name(token.text) for token in first[key])
+    }
     n = {key: x.total() - x.most_common(1)[0][1] for key, x in found.items()}
     if not n:
         return
     examples = [
-        f"{quoted(shown[key])}: "
+        f"{quoted(first[key].text)}: "
         + ", ".join(f"{label} {times}" for label, times in found[key].most_common(4))
         for key in sorted(n, key=lambda key: (-n[key], key))
     ]
@@ -55,6 +72,35 @@ def _other_labels(part: Part) -> Iterator[Finding]:
         "of their text. Only the context can tell them apart; is it meant?"
     )
     yield remark("other-labels", text, total, part.n_spans, examples)
+
+
+def _abbreviated(texts: dict[str, Counter[str]]) -> Iterator[Finding]:
+    """Labels that begin alike, such as vol and volume, or author and authors, and have
+    texts in common."""
+    pairs = Counter(
+        pair
+        for of_text in texts.values()
+        for pair in combinations(sorted(of_text), 2)
+        if _is_short(*pair)
+    )
+    if pairs:
+        examples = [
+            f"{quoted(one)} and {quoted(other)}: {count(n, 'text')}"
+            for (one, other), n in pairs.most_common()
+        ]
+        text = (
+            f"{count(len(pairs), 'pair')} of labels look like one label with two "
+            "names, and have texts of spans in common"
+        )
+        yield remark("labels-near", text, len(pairs), len(pairs), examples)
+
+
+def _is_short(one: str, other: str) -> bool:
+    """Whether a label is another one less its last letters."""
+    of_word = re.search(r"[^\W\d_]*$", one)
+    is_begin = other.startswith(one) and other[len(one) :].isalpha()
+    n = len(of_word[0]) if of_word else 0
+    return is_begin and n >= LEAST_LETTERS and other[len(one)].islower()
 
 
 def _left_out(part: Part) -> Iterator[Finding]:
@@ -90,6 +136,11 @@ def _left_out(part: Part) -> Iterator[Finding]:
         "forgotten?"
     )
     yield remark("left-out", text, total, part.n_spans, examples)
+
+
+def _is_name(text: str) -> bool:
+    """Whether a token is a word, and no Roman number."""
+    return _is_word(text) and re.fullmatch("(?i)[ivxl]+[.,]?", text) is None
 
 
 def _is_word(text: str) -> bool:

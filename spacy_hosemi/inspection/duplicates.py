@@ -11,7 +11,8 @@ from .findings import Finding, fault, quoted, remark, share
 def judge_duplicates(train: Part, dev: Part | None) -> list[Finding]:
     """RETURNS (List[Finding]): Documents that occur twice in train; those of dev that
     are in train, exactly or but for case, spaces and punctuation. Documents without
-    letters and digits are compared as they are."""
+    letters and digits are compared as they are; those without a span, such as headings
+    and page numbers, tell nothing that a model could remember."""
     found = [*_twice(train)]
     if dev is not None:
         found += _in_both(train, dev)
@@ -21,7 +22,7 @@ def judge_duplicates(train: Part, dev: Part | None) -> list[Finding]:
 def _twice(train: Part) -> list[Finding]:
     places: dict[str, list[str]] = defaultdict(list)
     for place, doc in train:
-        if doc.text.strip():
+        if doc.ents:
             places[doc.text].append(place)
     twice = {text: where for text, where in places.items() if len(where) > 1}
     if not twice:
@@ -48,7 +49,7 @@ def _in_both(train: Part, dev: Part) -> list[Finding]:
     same: list[str] = []
     alike: list[str] = []
     for (place, doc), key in zip(dev, dev.keys):
-        if not doc.text.strip():
+        if not doc.ents:
             continue
         where = exact.get(doc.text) or similar.get(key)
         if where is not None:

@@ -10,9 +10,11 @@ import regex
 from .corpus import Part
 from .findings import Finding, fault, quoted, remark, share
 
-# UTF-8 that was read as Latin-1 or Windows-1252: a lead byte and what follows it.
+# UTF-8 that was read as Latin-1 or Windows-1252: a lead byte and what follows it; a
+# tokenizer may have put them apart, but before marks that may follow a word.
 _MOJIBAKE = regex.compile(
     r"[\xc2-\xc3][\x80-\xbf]|Ã[\xa0-\xbfŒœŠšŽžŸ€-™ˆ˜ƒ]|Â[\xa0-\xbf]"
+    r"|Ã [\x80-\xa9\xac-\xaf\xb1-\xb9\xbc-\xbf]"
     r"|â€[\x80-\xbf\u2018-\u203a˜™œž¢]|â\x80[\x80-\xbf]|ï¬[\x80-\x86]|ï»¿"
 )
 _ENTITY = regex.compile(r"&(?:[a-zA-Z]{2,8}|#\d{2,6}|#x[0-9a-fA-F]{2,5});")

@@ -90,6 +90,12 @@ def test_in_train_and_dev():
     assert one.examples[0] == 'train:2 and dev:2: "Bob went"'
 
 
+def test_documents_without_spans_may_be_there_twice():
+    train = make_part("[A Ada] came", "RESULTS .", "RESULTS .")
+    names = found(train, make_part("RESULTS .", "Results", "[A Bob] went", name="dev"))
+    assert not {"twice-in-train", "in-train-and-dev"} & {*names}
+
+
 def test_texts_without_letters_are_compared_as_they_are():
     assert "in-train-and-dev" not in found(make_part("[A 1] !"), make_part("[A ?]"))
     assert squeezed("?!") == "?!" and squeezed("A-\xadb, ﬁ") == "abfi"
@@ -110,6 +116,33 @@ def test_other_labels():
     assert not one.is_fault and (one.found, one.total) == (2, 5)
     assert one.examples == ['"May": B 3, A 2']
     assert "other-labels" not in found(make_part(*marked[1:]))
+
+
+def test_other_labels_of_numbers():
+    for text in ("12", "XIV .", "IX", "p . 3", "12 , 13"):
+        twice = [f"[A {text}] 1", f"[A {text}] 2", f"[B {text}] 1", f"[B {text}] 2"]
+        assert "other-labels" not in found(make_part(*twice))
+
+
+@pytest.mark.parametrize(
+    "one, other, is_near",
+    [
+        ("vol", "volume", True),
+        ("bibl_vol", "bibl_volume", True),
+        ("author", "authors", True),
+        ("vo", "volume", False),
+        ("Drug", "DrugClass", False),
+        ("title", "title_a", False),
+        ("page", "volume", False),
+    ],
+)
+def test_labels_near(one, other, is_near):
+    marked = [f"[{y} 12] {k}" for y in (one, other) for k in (1, 2)]
+    near = found(make_part(*marked)).get("labels-near")
+    assert (near is not None) == is_near
+    if near:
+        assert near.examples == [f'"{one}" and "{other}": 1 text']
+    assert "labels-near" not in found(make_part(*marked[:-1]))
 
 
 def test_left_out():
@@ -137,9 +170,10 @@ def test_spaces_of_spans():
 @pytest.mark.parametrize(
     "usual, odd, how",
     [
-        ("[A x{}] ,", "[A y ,] z", "ends with ',', as 1 of 40"),
-        ("[A x{} ,]", "[A y] z", "ends without a separator, as 1 of 40"),
-        ("[A x{}] .", "[A : y] z", "begins with ':', as 1 of 40"),
+        ("[A x{}] ,", "[A y ,] z", "ends with ',', as 1 of 40 where one stands"),
+        ("[A x{} ,]", "[A y] ; z", "ends without ';', as 1 of 40 where one stands"),
+        (": [A x{}]", "[A , y] z", "begins with ',', as 1 of 40 where one stands"),
+        ("[A , x{}]", ": [A y] z", "begins without ':', as 1 of 40 where one stands"),
     ],
 )
 def test_odd_separators(usual, odd, how):
@@ -148,6 +182,13 @@ def test_odd_separators(usual, odd, how):
     assert one.found == 1 and one.examples[0].endswith(how)
     assert "odd-separators" not in found(make_part(*usual))
     assert "odd-separators" not in found(make_part(*usual, *[odd] * 3))
+
+
+def test_separators_that_no_other_span_could_leave_out():
+    usual = [f"[A x{k}] y" for k in range(39)]
+    assert "odd-separators" not in found(make_part(*usual, "[A y ,] z"))
+    usual = [f"[A x{k} ,] y" for k in range(39)]
+    assert "odd-separators" not in found(make_part(*usual, "[A y] z", "[A y :] z"))
 
 
 def test_cut_brackets():
@@ -193,6 +234,7 @@ def test_no_outside():
     "name, is_fault, text, good",
     [
         ("wrong-encoding", True, "MÃ¼ller", "Müller, Ã"),
+        ("wrong-encoding", True, "FoltÃ ¡ , P", "MAÇÃ « IX » A Ã º"),
         ("wrong-encoding", True, "â€œQuotedâ€\x9d", "“Quoted”"),
         ("lost-characters", True, "M\ufffdller", "Müller"),
         ("html-entities", True, "R &amp; D", "R & D; AT&T"),
