@@ -486,9 +486,8 @@ class Errors(metaclass=_Coded):
         "expected two files. Give one of them another path."
     )
     HS290 = (
-        'fit.l2 is "auto"; expected a number where labels are in a tree of several '
-        "levels, or where the fit is called outside of the component, which chooses. "
-        "Try some numbers, from 0.01 to 10."
+        'fit.l2 is "auto"; expected a number where the fit is called outside of the '
+        "component, which chooses. Try some numbers, from 0.01 to 10."
     )
     HS305 = (
         "{path} {found}, and the columns of tokens and tags are given. Leave out "

@@ -13,12 +13,12 @@ from spacy.tokens import Doc
 from ..core import Potentials
 from ..core.parallel.coroutines import Steps
 from ..features.instances import instances
+from ..hierarchy.decoder import make_decoder
 from ..labels.partial import PartialLabels
 from ..model.active_features import Rows, read_docs
-from ..model.state import ModelState
 from ..model.weights.potentials import score_rows
 from ..model.weights.state import WeightState
-from ..prediction.decoder import DecodingOptions, FlatDecoder
+from ..prediction.decoder import Decoder, DecodingOptions, FlatDecoder
 from ..prediction.existing_entities import preset_entities
 from ..training.batch import Batch
 from ..training.trainer import Trainer
@@ -48,15 +48,20 @@ class Judged(NamedTuple):
 
     docs (Sequence[Annotated]): Documents.
     rows (Sequence[Rows]): Known features of their instances, one document after the
-        other.
+        other; those of labels in a tree are read from the documents.
     """
 
     docs: Sequence[Annotated]
     rows: Sequence[Rows]
 
-    def counts(self, state: ModelState, options: DecodingOptions) -> Counts:
-        """RETURNS (int64 [D, 4]): What these weights get right."""
-        decoder = FlatDecoder(state, options, _RowScorer(state.weights, self.rows))
+    def counts(self, trainer: Trainer, options: DecodingOptions) -> Counts:
+        """RETURNS (int64 [D, 4]): What the present weights get right."""
+        state = trainer.publish()
+        decoder: Decoder
+        if state.levels is None:
+            decoder = FlatDecoder(state, options, _RowScorer(state.weights, self.rows))
+        else:
+            decoder = make_decoder(state, options, trainer.model)
         predictions = decoder.predict(one.doc for one in self.docs)
         counts = []
         for one, prediction in zip(self.docs, predictions):
@@ -98,13 +103,14 @@ def watching(
     docs: Sequence[Annotated],
 ) -> Callable[[Any], None]:
     """RETURNS (Callable): The same fit, whose log has `scores_of` other documents. Of
-    labels in a tree it has none: what is between two levels cannot predict."""
+    labels in a tree it has those of the last level: until then nothing can predict."""
 
     def fit_and_watch(batch: Any) -> None:
-        if isinstance(batch, Batch) and not batch.has_levels:
+        is_last = not batch.has_levels if isinstance(batch, Batch) else batch.is_last
+        if is_last:
             judged = read_judged(trainer.weights.state, docs, options.scope)
             batch.watch = lambda _: scores_of(
-                judged.counts(trainer.publish(), only_spans(options))
+                judged.counts(trainer, only_spans(options))
             )
         fit(batch)
 

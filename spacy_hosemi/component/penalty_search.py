@@ -7,7 +7,6 @@ so that the whole path takes little more than one minimization from 0.
 
 from __future__ import annotations
 
-import random
 import sys
 import warnings
 from collections.abc import Sequence
@@ -15,14 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from spacy.tokens import Doc
 from tqdm import tqdm
 
-from ..errors import Errors, Warnings
-from ..features.instances import instances
+from ..errors import Warnings
 from ..prediction.decoder import DecodingOptions
-from ..training.batch import Batch
+from ..training.batch import Batch, Floats, Trainable
 from ..training.lbfgs import FitReport, Lbfgs, make_lbfgs
 from ..training.progress import bar_of
 from ..training.trainer import Trainer
@@ -35,6 +31,7 @@ from .dev_scores import (
     read_judged,
     record_accuracy_of,
 )
+from .folds import Fold, WarmFit, make_folds
 
 # From strong to weak: two values for each power of ten.
 PATH: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
@@ -49,9 +46,8 @@ DEFAULT = 0.1
 # Beside "viterbi": the values of expected_f1 for "mbr".
 EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 
-# "mbr" must win this many standard errors: it is the best of several, and has fewer
-# exact records where both have the same F1.
-SURE = 2.0
+# "mbr" must win this many standard errors, since it is the best of several.
+SURE = 1.0
 
 # Settings of the component: decoding, and expected_f1.
 Decoding = tuple[str, float | None]
@@ -81,6 +77,12 @@ class Trial:
         """The share of exact documents, see `record_accuracy_of`."""
         return record_accuracy_of(self.counts)
 
+    @property
+    def score(self) -> float:
+        """The mean of F1 and the share of exact documents, 0 to 1."""
+        exact = self.record_accuracy
+        return self.f1 if exact is None else (self.f1 + exact) / 2
+
     def to_cfg(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): As JSON can have it."""
         settings = {"decoding": self.decoding, "expected_f1": self.expected_f1}
@@ -97,25 +99,35 @@ def error_of_difference(one: Counts, other: Counts) -> float:
 
         e^2 = D / (D - 1)  sum_i (d_i - d'_i)^2
     """
-    parts = [
-        (2 * x[:, 0] - f1_of(x) * (x[:, 1] + x[:, 2])) / max(1, x[:, 1:3].sum())
-        for x in (one, other)
-    ]
-    n = len(one)
-    return float(np.sqrt(n / max(1, n - 1) * np.square(parts[0] - parts[1]).sum()))
+    return _error(_f1_parts(one) - _f1_parts(other))
 
 
-@dataclass
-class _Fold:
-    """A batch to be trained on, others to be judged by, the weights on the path.
+def error_of_scores(one: Counts, other: Counts) -> float:
+    """The standard error of the difference of two `Trial.score` on the same documents,
+    likewise."""
+    differences = _f1_parts(one) - _f1_parts(other)
+    if record_accuracy_of(one) is not None:
+        differences = (differences + _record_parts(one) - _record_parts(other)) / 2
+    return _error(differences)
 
-    places (List[int]): Where those others stand among those of all folds.
-    """
 
-    batch: Batch
-    judged: Judged
-    places: list[int]
-    weights: NDArray[np.float64]
+def _f1_parts(x: Counts) -> Floats:
+    """What each document adds to F1, less its mean."""
+    n_spans = x[:, 1] + x[:, 2]
+    return np.asarray((2 * x[:, 0] - f1_of(x) * n_spans) / max(1, n_spans.sum()))
+
+
+def _record_parts(x: Counts) -> Floats:
+    """What each document adds to the share of exact ones, less its mean."""
+    is_complete = x[:, 3] > 0
+    is_exact = (x[:, :3] == x[:, :1]).all(axis=1)
+    share = record_accuracy_of(x) or 0.0
+    return np.where(is_complete, is_exact - share, 0.0) / max(1, is_complete.sum())
+
+
+def _error(differences: Floats) -> float:
+    n = len(differences)
+    return float(np.sqrt(n / max(1, n - 1) * np.square(differences).sum()))
 
 
 class TrialsOnly(Lbfgs):
@@ -146,10 +158,10 @@ class TrialsOnly(Lbfgs):
 
 
 class PenaltySearch:
-    """A fit that looks for the best l2, and the best decoding, by F1 of spans.
+    """A fit that looks for the best l2, and the best decoding, by `Trial.score`.
 
-    It stops where F1 has fallen by more than its standard error below the best one.
-    The decoding is "mbr" only where that wins SURE standard errors of F1.
+    It stops where the score has fallen by more than the standard error of that below
+    the best one. The decoding is "mbr" only where that wins SURE standard errors.
 
     Features and label patterns are those of all training documents in each fold.
 
@@ -200,56 +212,49 @@ class PenaltySearch:
     def __call__(self, batch: Any) -> FitReport:
         """Find the best l2, and the weights for it.
 
-        batch (Batch): The training documents.
+        batch (Trainable): The training documents; then the levels below the top of a
+            tree, for which the l2 has been found.
         RETURNS (FitReport): Of the last minimization.
-        RAISES (ValueError): HS290 levels of a tree, which have no batch.
         WARNS (UserWarning): HSW70 nothing can be judged.
         """
-        if not isinstance(batch, Batch) or batch.has_levels:
-            raise ValueError(Errors.HS290)
+        if not isinstance(batch, Batch):
+            return self._last(batch)
         folds = self._folds(batch)
         if not any(one.known.required for x in folds for one in x.judged.docs):
             warnings.warn(Warnings.HSW70.format(l2=DEFAULT), stacklevel=2)
-            return self._fit.at(DEFAULT, is_final=True)(batch)
+            return self._last(batch)
         weights, report = self._follow(folds)
         batch.weights.set_vector(weights)
         if self._only is not None:
             self._only.trials = tuple(self.trials)
-            return report
-        is_writing = self._fit.records.is_writing
-        if report.reason != "interrupted" and (is_writing or not self._dev):
-            assert self.best is not None
-            return self._fit.at(self.best.l2, is_final=True)(batch)
+        elif report.reason != "interrupted" or batch.has_levels:
+            try:
+                return self._last(batch)
+            except KeyboardInterrupt:  # there has been no iteration yet
+                if batch.has_levels:
+                    raise
+                report = replace(report, reason="interrupted", is_converged=False)
         batch.weights.round()  # a saved model predicts the same
         return report
+
+    def _last(self, batch: Any) -> FitReport:
+        l2 = DEFAULT if self.best is None else self.best.l2
+        return self._fit.at(l2, is_final=True)(batch)
 
     @property
     def judged_by(self) -> str:
         """RETURNS (str): In words, for messages."""
         return f"{len(self._dev)} documents of dev" if self._dev else "folds"
 
-    def _folds(self, batch: Batch) -> list[_Fold]:
-        start = batch.weights.vector()
+    def _folds(self, batch: Batch) -> list[Fold]:
         scope = self._options.scope
         if self._dev:
             judged = read_judged(self._trainer.weights.state, self._dev, scope)
-            return [_Fold(batch, judged, [*range(len(self._dev))], start)]
-        docs = [one.doc for one in self._docs]
-        numbers = _fold_numbers(docs, self._n_folds, self._seed)
-        sizes = [len(instances(one.doc, scope)) for one in self._docs]
-        first = [0, *np.cumsum(sizes).tolist()]
-        found = []
-        for fold in range(max(numbers, default=-1) + 1):
-            own = [k for k, number in enumerate(numbers) if number == fold]
-            others = [k for k, number in enumerate(numbers) if number != fold]
-            if own and others:
-                part = batch.part([i for k in others for i in range(*first[k : k + 2])])
-                rows = [batch.rows(i) for k in own for i in range(*first[k : k + 2])]
-                judged = Judged([self._docs[k] for k in own], rows)
-                found.append(_Fold(part, judged, own, start))
-        return found
+            places = [*range(len(self._dev))]
+            return [Fold(batch, judged, places, [batch.weights.vector()])]
+        return make_folds(batch, self._docs, scope, self._n_folds, self._seed)
 
-    def _follow(self, folds: list[_Fold]) -> tuple[NDArray[np.float64], FitReport]:
+    def _follow(self, folds: list[Fold]) -> tuple[Floats, FitReport]:
         """Follow the path, to its end or to Ctrl-C.
 
         RETURNS (Tuple[float64 [N], FitReport]): The weights of the best l2, averaged
@@ -257,7 +262,7 @@ class PenaltySearch:
             hit before anything was judged, those of the first one.
         RAISES (KeyboardInterrupt): There has been no iteration yet.
         """
-        found, best_report = folds[0].weights, None
+        found, report = folds[0].vectors[0], None
         n_fits = len(self._path) * len(folds)
         with bar_of(n_fits, "Choosing l2", "fit", self._fit.progress) as bar:
             try:
@@ -265,38 +270,39 @@ class PenaltySearch:
                     trial, best = self._try(l2, folds, bar), self.best
                     self.trials.append(trial)
                     self._show(trial)
-                    if best is None or trial.f1 > best.f1:
-                        self.best, best_report = trial, self._reports[-1]
-                        found = np.mean([fold.weights for fold in folds], axis=0)
-                    elif best.f1 - trial.f1 > error_of_difference(
+                    if best is None or trial.score > best.score:
+                        self.best, report = trial, self._reports[-1]
+                        found = np.mean([fold.vectors[0] for fold in folds], axis=0)
+                    elif best.score - trial.score > error_of_scores(
                         best.counts, trial.counts
                     ):
                         break
             except KeyboardInterrupt:
                 if not self._reports:
                     raise
-                if best_report is None:
-                    best_report, found = self._reports[0], folds[0].weights
-                best_report = replace(
-                    best_report, reason="interrupted", is_converged=False
-                )
-        assert best_report is not None
-        return found, best_report
+                if report is None:
+                    report, found = self._reports[0], folds[0].vectors[0]
+                report = replace(report, reason="interrupted", is_converged=False)
+        assert report is not None
+        return found, report
 
-    def _try(self, l2: float, folds: Sequence[_Fold], bar: Any) -> Trial:
+    def _try(self, l2: float, folds: Sequence[Fold], bar: Any) -> Trial:
         """One l2. RAISES (KeyboardInterrupt): Ctrl-C was hit: half a minimization is
         not judged."""
         counts: dict[Decoding, list[Counts]] = {}
-        for fold in folds:
-            fold.batch.weights.set_vector(fold.weights)
-            report = self._fit.at(l2)(fold.batch)
-            fold.weights = fold.batch.weights.vector()
+
+        def fit_and_note(batch: Trainable) -> FitReport:
+            report = self._fit.at(l2)(batch)
             self._reports.append(report)
-            if report.reason == "interrupted":
-                raise KeyboardInterrupt
-            for decoding in self._decodings:
-                own = counts.setdefault(decoding, [])
-                own.append(self._judge(fold.judged, decoding))
+            return report
+
+        for fold in folds:
+            fit = WarmFit(fit_and_note, fold.vectors)
+            fit(fold.batch)
+            with fold.batch.with_levels(fit):
+                for decoding in self._decodings:
+                    own = counts.setdefault(decoding, [])
+                    own.append(self._judge(fold.judged, decoding))
             bar.update()
         order = np.argsort([k for fold in folds for k in fold.places])
         by_doc = {x: np.concatenate(own)[order] for x, own in counts.items()}
@@ -306,14 +312,14 @@ class PenaltySearch:
         """The best decoding for one l2."""
         trials = [Trial(l2, *x, own) for x, own in counts.items()]
         first = trials[0]
-        best = max(trials, key=lambda trial: trial.f1)
-        gain = best.f1 - first.f1
-        is_sure = gain > SURE * error_of_difference(best.counts, first.counts)
+        best = max(trials, key=lambda trial: trial.score)
+        gain = best.score - first.score
+        is_sure = gain > SURE * error_of_scores(best.counts, first.counts)
         return best if is_sure else first
 
     def _judge(self, judged: Judged, decoding: Decoding) -> Counts:
         options = self._options._replace(decoding=decoding[0], expected_f1=decoding[1])
-        return judged.counts(self._trainer.publish(), options)
+        return judged.counts(self._trainer, options)
 
     def _show(self, trial: Trial) -> None:
         if self._fit.progress:
@@ -326,16 +332,3 @@ class PenaltySearch:
                 f"({trial.decoding}{more})",
                 file=sys.stderr,
             )
-
-
-def _fold_numbers(docs: Sequence[Doc], n_folds: int, seed: int) -> list[int]:
-    """The fold of each document; documents with the same words share one. The same for
-    the same documents in the same order."""
-    groups: dict[bytes, int] = {}
-    keys = [doc.to_array("ORTH").tobytes() for doc in docs]
-    for key in keys:
-        groups.setdefault(key, len(groups))
-    order = [*range(len(groups))]
-    random.Random(seed).shuffle(order)
-    place = {group: k % n_folds for k, group in enumerate(order)}
-    return [place[groups[key]] for key in keys]

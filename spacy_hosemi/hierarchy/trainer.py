@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.shim import Weights
+from ..training.batch import Watch
 from ..training.checkpoint import digest, of_documents
 from .candidates import Candidates, PartialNodes
 from .coarse_to_fine import Readings, Step, make_step
@@ -41,6 +42,8 @@ class LevelBatch:
     known (PartialNodes): The gold.
 
     weights (OneLevel): The weights of the level as a vector.
+    watch (Optional[Callable]): See `Batch`.
+    is_last (bool): Whether there is no level below it.
     """
 
     def __init__(
@@ -54,6 +57,8 @@ class LevelBatch:
     ) -> None:
         self._step, self._known = step, known
         self._agreed = agreed.view(np.uint8)
+        self.watch: Watch | None = None
+        self.is_last = step.level == level_weights.state.tree.n_levels
         self._levels = level_weights
         self.weights = OneLevel(level_weights, top, step.level, l2_scale)
 

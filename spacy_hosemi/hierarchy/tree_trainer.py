@@ -6,7 +6,9 @@ trained one after the other (after Deschacht and Moens 2006): see `trainer`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
 from itertools import repeat
 from typing import Any, cast
 
@@ -21,6 +23,7 @@ from ..model.active_features import Rows, read_docs
 from ..model.state import ModelState
 from ..model.weights.pairs import Pairs
 from ..model.weights.potentials import score_rows
+from ..training.batch import Levels
 from ..training.corpus import Corpus
 from ..training.objectives import Objective
 from ..training.progress import watched
@@ -31,7 +34,7 @@ from .hierarchy import Hierarchy
 from .mining import mine_levels, mine_nodes
 from .projection import TreeProjection, has_levels
 from .trainer import LevelBatch, train_levels
-from .weights import LevelWeights, empty_levels, level_weights_of
+from .weights import LevelState, LevelWeights, empty_levels, level_weights_of
 
 
 class TreeTrainer(Trainer):
@@ -46,13 +49,14 @@ class TreeTrainer(Trainer):
         self._settings = settings
         # The model must have this shim before it is loaded.
         self._levels: LevelWeights = level_weights_of(model)
+        self._cfg: Mapping[str, Any] = {}
 
     @property
     def _projection(self) -> TreeProjection:
         return cast(TreeProjection, self.schema.projection)
 
     @property
-    def has_levels(self) -> bool:  # type: ignore[override]
+    def has_levels(self) -> bool:
         """Whether there is a level below the top."""
         return has_levels(self.schema.projection)
 
@@ -74,9 +78,19 @@ class TreeTrainer(Trainer):
     ) -> None:
         """See `Trainer`; the levels below the top are trained after it."""
         self._levels.replace(empty_levels([], []))
+        self._cfg = cfg
         super().initialize(corpus, docs, cfg, objective, fit)
         if not self.has_levels:
             return
+        self._allocate(self._mined(corpus))
+        self._levels.mined.update(self._keys(corpus))
+        if fit is not None:
+            some = _part(corpus, _informative(corpus))
+            self._fit_levels(fit, some, self._rows(some.docs))
+
+    def _mined(self, corpus: Corpus) -> LevelState:
+        """What of the levels below the top has weights, which are 0."""
+        cfg = self._cfg
         patterns = mine_levels(
             self._projection.tree,
             [
@@ -89,15 +103,31 @@ class TreeTrainer(Trainer):
             min_count=cfg["pattern_min_count"],
             max_patterns=cfg["pattern_max"],
         )
-        self._levels.replace(empty_levels(self._pairs(corpus), patterns))
-        self._levels.mined.update(self._keys(corpus))
+        return empty_levels(self._pairs(corpus), patterns)
+
+    def _allocate(self, levels: LevelState) -> None:
+        self._levels.replace(levels)
         self._connect()
-        if fit is not None:
-            some = _part(corpus, _informative(corpus))
-            state, rows = self.weights.state, self._rows(some.docs)
-            self._train_levels(
-                fit, some, rows, lambda k: score_rows(state, rows[k], len(some.docs[k]))
-            )
+
+    def _levels_of(self, corpus: Corpus) -> Levels | None:
+        """See `Trainer`. Features are read once, for all fits to parts of a corpus."""
+        if not self.has_levels:
+            return None
+        rows = cache(lambda: self._rows(corpus.docs))
+        mined = cache(lambda: self._mined(corpus))
+        informative = {*_informative(corpus)}
+
+        @contextmanager
+        def fitted(fit: Callable[[Any], Any], chosen: Sequence[int]) -> Iterator[None]:
+            some = [k for k in chosen if k in informative]
+            self._allocate(mined())
+            try:
+                self._fit_levels(fit, _part(corpus, some), [rows()[k] for k in some])
+                yield
+            finally:
+                self._levels.replace(empty_levels([], []))
+
+        return fitted
 
     def update(
         self,
@@ -151,6 +181,14 @@ class TreeTrainer(Trainer):
         if new:
             self._levels.add_pairs(self._pairs(_part(corpus, new)))
         mined.update(keys)
+
+    def _fit_levels(
+        self, fit: Callable[[Any], Any], corpus: Corpus, rows: Sequence[Rows]
+    ) -> None:
+        state = self.weights.state
+        self._train_levels(
+            fit, corpus, rows, lambda k: score_rows(state, rows[k], len(corpus.docs[k]))
+        )
 
     def _train_levels(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from itertools import chain
 from typing import Any, Protocol
@@ -77,6 +77,9 @@ class Trainable(Protocol):
     def identity(self) -> dict[str, str]: ...
 
 
+# A fit, and the documents to use.
+Levels = Callable[[Callable[[Any], Any], Sequence[int]], AbstractContextManager[None]]
+
 # Of weights that are being trained: names and numbers for the log of a fit.
 Watch = Callable[[Any], dict[str, Any]]
 
@@ -89,7 +92,7 @@ class Batch:
     objective (Callable): Loss of one document.
     docs (Sequence[Doc]): Documents.
     golds (Sequence[Gold]): What is known of each.
-    has_levels (bool): Whether the same fit trains levels of a tree below, after it.
+    levels (Optional[Levels]): What fits the levels of a tree below, if there are some.
 
     watch (Optional[Callable]): Called with the weights every few iterations of a fit
         that writes a log, such as for scores on other documents.
@@ -102,11 +105,12 @@ class Batch:
         objective: Objective,
         docs: Sequence[Doc],
         golds: Sequence[Gold],
-        has_levels: bool = False,
+        levels: Levels | None = None,
     ) -> None:
         self.weights = weights
         self.watch: Watch | None = None
-        self.has_levels = has_levels
+        self._levels = levels
+        self._chosen: Sequence[int] = range(len(docs))
         self._automaton = automaton
         self.objective = objective
         self._golds = golds
@@ -127,6 +131,18 @@ class Batch:
         """How many documents there are."""
         return len(self._sizes)
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether the same fit trains levels of a tree below, after it."""
+        return self._levels is not None
+
+    def with_levels(self, fit: Callable[[Any], Any]) -> AbstractContextManager[None]:
+        """RETURNS (ContextManager): While it lasts, the levels below, if there are any,
+        have weights that are fitted to the same documents; else they have none."""
+        if self._levels is None:
+            return nullcontext()
+        return self._levels(fit, self._chosen)
+
     def rows(self, k: int) -> Rows:
         """RETURNS (Rows): The known features of one document: views."""
         at = slice(self._borders[k], self._borders[k + 1] + 1)
@@ -139,6 +155,7 @@ class Batch:
     def part(self, chosen: Sequence[int]) -> Batch:
         """RETURNS (Batch): Some of the documents, and the same weights."""
         found = copy(self)
+        found._chosen = [self._chosen[k] for k in chosen]
         found._golds = [self._golds[k] for k in chosen]
         found._sizes = [self._sizes[k] for k in chosen]
         found._borders = [0, *np.cumsum(found._sizes).tolist()]

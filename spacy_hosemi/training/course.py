@@ -36,6 +36,8 @@ class Records:
 
     log (Optional[str]), resume (Optional[str]): Files, see `FitLog`, `Checkpoint`.
     resume_every (float): Seconds between two states of the file `resume`.
+    is_trial (bool): There are many of these fits, and one that is kept: they do not
+        warn of max_iter.
     RAISES (ValueError): HS270 the folder of a file does not exist; HS300 `log` is
         another file; HS301 both files are one.
     """
@@ -45,7 +47,9 @@ class Records:
         log: str | None = None,
         resume: str | None = None,
         resume_every: float = 60.0,
+        is_trial: bool = False,
     ) -> None:
+        self.is_trial = is_trial
         self.log = None if log is None else FitLog(log)
         self.checkpoint = None if resume is None else Checkpoint(resume)
         if self.log is not None and self.checkpoint is not None:
@@ -237,6 +241,8 @@ class Course:
         if self.reason == "interrupted":
             values["unit"] = "iterations"
             warnings.warn(Warnings.HSW60.format(**values), stacklevel=4)
+        elif self._records.is_trial:
+            return
         elif not self.is_converged and self.n_steps >= self.max_iter:
             change = self._changes[-1] if self._changes else np.nan
             values |= {"change": change, "more": 2 * self.max_iter}

@@ -62,6 +62,10 @@ _HISTORY = 6
 
 _PIECE = 100_000
 
+# Of a fit that chooses l2: the scores of its trials are those of fits to the end within
+# chance (see benchmarks/results/settings.md), in two thirds of the time.
+TRIAL_TOLERANCE = 10.0
+
 
 # The block [initialize.components.hosemi.fit] of this fit.
 SETTINGS = (
@@ -73,6 +77,12 @@ SETTINGS = (
         "a role such as inside, or transition, pattern, length. "
         '"auto": what is best on the documents of `dev`, or on folds of the training '
         "documents.",
+    ),
+    Setting(
+        "border_factor",
+        Number(least=0.0),
+        1.0,
+        "Multiplies l2 for features of the borders of segments, start and end.",
     ),
     Setting(
         "choose_decoding",
@@ -130,6 +140,7 @@ def make_lbfgs(
     resume: str | Path | None = None,
     resume_every: float = 60.0,
     choose_decoding: bool = True,
+    border_factor: float = 1.0,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -146,6 +157,8 @@ def make_lbfgs(
     log (Optional[Union[str, Path]]): A file for lines of JSON, see `FitLog`.
     resume (Optional[Union[str, Path]]): A file to go on from, see `Checkpoint`.
     resume_every (float): Seconds between two writings of it.
+    choose_decoding (bool): With "auto", choose the decoding, too.
+    border_factor (float): Multiplies l2 for features of the roles start and end.
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `resume` does not fit.
@@ -154,9 +167,19 @@ def make_lbfgs(
         are one.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
-    penalty = None if given["l2"] == "auto" else family_values("l2", given["l2"])
+    penalty = None if given["l2"] == "auto" else _penalty(given["l2"], given)
     records = Records(given["log"], given["resume"], given["resume_every"])
     return Lbfgs(penalty, given, records)
+
+
+def _penalty(
+    l2: float | Mapping[str, float], given: Mapping[str, Any]
+) -> dict[str, float]:
+    """The penalty of each family. RAISES (ValueError): HS054 unknown family."""
+    penalty = family_values("l2", l2)
+    for role in ("start", "end"):
+        penalty[role] *= given["border_factor"]
+    return penalty
 
 
 class Lbfgs:
@@ -198,12 +221,15 @@ class Lbfgs:
         return minimize(batch, self.l2, *args, given["nonnegative"], self.records)
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
-        """RETURNS (Lbfgs): With one penalty for all weights; it shows and writes its
-        course only if it is the last one."""
-        penalty = family_values("l2", l2)
+        """RETURNS (Lbfgs): With one penalty for all weights. If it is not the last one,
+        it shows and writes nothing, and stops at a change that is `TRIAL_TOLERANCE`
+        times as large."""
+        penalty = _penalty(l2, self.given)
         if is_final:
             return Lbfgs(penalty, self.given, self.records)
-        return Lbfgs(penalty, {**self.given, "progress": False}, Records())
+        tolerance = TRIAL_TOLERANCE * self.given["tolerance"]
+        given = {**self.given, "progress": False, "tolerance": tolerance}
+        return Lbfgs(penalty, given, Records(is_trial=True))
 
 
 def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:

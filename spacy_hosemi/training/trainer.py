@@ -19,7 +19,7 @@ from ..model.tok2vec import set_output
 from ..model.weights.families import FAMILIES
 from ..model.weights.shim import Weights
 from . import edits
-from .batch import Batch
+from .batch import Batch, Levels
 from .corpus import Corpus
 from .data_checks import warn_rules
 from .growth import SeenDocs, grow
@@ -43,8 +43,6 @@ class Trainer:
     weights (Weights): Those of the labels that segments have.
     seen (SeenDocs): Documents since `initialize`.
     """
-
-    has_levels = False
 
     def __init__(self, model: Scorer, schema: LabelSchema) -> None:
         self.model = model
@@ -103,7 +101,11 @@ class Trainer:
     def batch(self, corpus: Corpus, objective: Objective) -> Batch:
         """RETURNS (Batch): A corpus with its features read."""
         args = self.schema.automaton, objective, corpus.docs, corpus.golds
-        return Batch(self.weights, *args, has_levels=self.has_levels)
+        return Batch(self.weights, *args, self._levels_of(corpus))
+
+    def _levels_of(self, corpus: Corpus) -> Levels | None:
+        """What fits the levels of a tree below: there are none."""
+        return None
 
     # online training
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin
+from spacy.training import Example
 
 from spacy_hosemi.component.dev_scores import (
     Annotated,
@@ -72,13 +73,24 @@ def test_l2_auto_logs_the_last_fit(tmp_path):
     assert len({x["event"] for x in scored}) >= 1
 
 
-def test_labels_in_a_tree_are_not_watched(tmp_path):
+def test_the_last_level_of_a_tree_is_watched(tmp_path):
     nlp = make_nlp(hierarchy={"@misc": "spacy_hosemi.hierarchy.v1"}, max_order=1)
-    pairs = [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in PAIRS]
+    train, dev = (
+        [(x, [(i, j, f"N/{y}") for i, j, y in spans]) for x, spans in pairs]
+        for pairs in (PAIRS, [parse(line) for line in DEV])
+    )
     log = str(tmp_path / "log")
     hosemi = nlp.get_pipe("hosemi")
-    hosemi.fit(pairs, nlp=nlp, dev=pairs, progress=False, log=log)
-    assert not any("dev" in event for event in read_log(log))
+    hosemi.fit(train, nlp=nlp, dev=dev, progress=False, log=log)
+    events = read_log(log)
+    assert {x["part"] for x in events} == {0, 1}
+    scored = [x for x in events if "dev" in x]
+    assert {x["part"] for x in scored} == {1}
+    expected = nlp.evaluate(
+        [Example.from_dict(nlp.make_doc(x), {"entities": spans}) for x, spans in dev]
+    )
+    assert scored[-1]["dev"] == {name: expected[name] for name in SCORES}
+    assert expected["ents_f"] > 0.0
 
 
 def test_the_block_dev_of_a_config(tmp_path):
