@@ -485,6 +485,11 @@ class Errors(metaclass=_Coded):
         "fit.log is {log!r} and fit.resume is {resume!r}, which is the same file; "
         "expected two files. Give one of them another path."
     )
+    HS331 = (
+        "{found} different documents have entities; expected at least {expected}, "
+        "since settings are chosen by folds of documents."
+    )
+    HS332 = "the config that tune begins with cannot be trained: {reason}"
     HS290 = (
         'fit.l2 is "auto"; expected a number where the fit is called outside of the '
         "component, which chooses. Try some numbers, from 0.01 to 10."

@@ -30,6 +30,7 @@ ORDER = {
         "__init__",
         "configs",
         "inspection",
+        "tuning",
         "explain",
         "cli",
     ],

@@ -14,6 +14,7 @@ from . import (
     plot_fit,
     prune,
     select,
+    tune,
     weights,
 )
 from .common import hosemi_cli
@@ -29,5 +30,6 @@ __all__ = [
     "plot_fit",
     "prune",
     "select",
+    "tune",
     "weights",
 ]

@@ -28,15 +28,26 @@ class Pipelines:
 
     def __init__(self, config: Path | None = None) -> None:
         self.first = blank_pipeline(config)
+        self._path = config
         self._given = None if config is None else _of_file(config)
+
+    def text(self, fit: Fit | None, name: str = "config.cfg") -> str:
+        """RETURNS (str): The config itself, or else of the kind that fits.
+
+        name (str): What its comments call a new one.
+        """
+        if self._path is not None:
+            return self._path.read_text("utf8")
+        return make_config(fit.kind if fit else "fields", name=name)
 
     def choose(self, fit: Fit | None) -> Language:
         """RETURNS (Language): The pipeline of the config, or else of the kind that
         fits."""
         if self._given is not None:
             return self._given
-        config = load_config_from_str(make_config(fit.kind if fit else "fields"))
-        return load_model_from_config(config, auto_fill=True)
+        return load_model_from_config(
+            load_config_from_str(self.text(fit)), auto_fill=True
+        )
 
 
 def _of_file(path: Path) -> Language:

@@ -95,10 +95,7 @@ def inspect(
         documents, see `used`; None: do not estimate what training takes.
     RETURNS (Report): What was found.
     """
-    labels = count_labels(train, dev)
-    order = measure_order(train)
-    profile = measure_profile(train) if train.n_tokens else None
-    fit = None if profile is None else choose_kind(labels, profile, order)
+    labels, order, profile, fit = kind_of(train, dev)
     nlp = nlp_for(fit)
     report = Report(_of(train), None, labels, order, profile, fit)
     report.train.findings = [
@@ -116,6 +113,18 @@ def inspect(
             one for one in _of_part(dev, nlp) if one.is_fault or one.name not in known
         ]
     return report
+
+
+def kind_of(
+    train: Part, dev: Part | None = None
+) -> tuple[list[LabelCount], LabelOrder | None, Profile | None, Fit | None]:
+    """RETURNS (Tuple): Labels, their order and what texts they are in, and the config
+    that fits, as in `Report`."""
+    labels, order = count_labels(train, dev), measure_order(train)
+    if not train.n_tokens:
+        return labels, order, None, None
+    profile = measure_profile(train)
+    return labels, order, profile, choose_kind(labels, profile, order)
 
 
 def _estimate(

@@ -1,0 +1,1 @@
+"""Chooses settings by cross-validation, in a time that is given."""

@@ -1,0 +1,160 @@
+"""`hosemi tune`: what it prints, writes and refuses."""
+
+import re
+import warnings
+from types import SimpleNamespace
+
+import pytest
+from spacy.cli._util import app
+from spacy.tokens import DocBin
+from spacy.util import load_config, load_model_from_config
+from typer.testing import CliRunner
+
+from spacy_hosemi.cli.tune import HEADER
+from spacy_hosemi.configs import make_config
+from spacy_hosemi.inspection.corpus import as_examples
+from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.tuning import search
+from spacy_hosemi.tuning.menu import broad
+
+from ..helpers import TRAIN, hit_ctrl_c, references
+
+pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+
+
+def tune(*args, code=0, **kwargs):
+    args = ["hosemi", "tune", *map(str, args)]
+    result = CliRunner().invoke(app, args, **kwargs)
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result
+
+
+def save(path, marked=TRAIN):
+    DocBin(docs=references(marked)).to_disk(path)
+    return path
+
+
+@pytest.fixture
+def train(tmp_path):
+    return save(tmp_path / "train.spacy")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Three candidates."""
+    monkeypatch.setattr(search, "broad", lambda block: broad(block)[:3])
+
+
+def trained(path, docs):
+    """The component of a config that is trained as it is."""
+    nlp = load_model_from_config(load_config(path), auto_fill=True)
+    nlp.config["initialize"]["components"]["hosemi"]["fit"]["progress"] = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nlp.initialize(lambda: as_examples(docs, nlp))
+    return nlp.get_pipe("hosemi")
+
+
+def test_the_table_and_the_config(train, tmp_path):
+    out = tmp_path / "tuned.cfg"
+    result = tune(train, out)
+    said = result.stderr
+    assert "The config to begin with: hosemi init --for names" in said
+    assert f"Round 1: 24 candidates on 5 of 5 documents\n{HEADER}\n" in said
+    rows = re.findall(r"^[* ] *(\d+\.\d\d) .*$", said, re.M)
+    assert len(rows) == 24
+    best = max(map(float, rows))
+    text = out.read_text("utf8")
+    assert text.startswith("# Settings chosen by `python -m spacy hosemi tune`.\n")
+    f1, records = re.findall(r"on 5 documents: F1 (.*), exact records (.*)\.\n", text)[
+        0
+    ]
+    assert (float(f1) + float(records)) / 2 == pytest.approx(best, abs=0.01)
+    assert "  python -m spacy train tuned.cfg" in text
+    words = re.findall(r"^The best: (.*)$", said, re.M)[0]
+    assert re.search(rf"^\* +{best:.2f} .*  {re.escape(words)}$", said, re.M)
+    assert trained(out, references()).weights.is_trained
+    assert result.stdout == ""
+
+
+def test_the_same_seed_has_the_same_result(train, tmp_path, short):
+    files = [tmp_path / f"{k}.cfg" for k in range(2)]
+    said = [tune(train, file, "--seed", 3).stderr for file in files]
+    without_seconds = [re.sub(r"\d+\.\d  |\d\.cfg", "", text) for text in said]
+    assert without_seconds[0] == without_seconds[1]
+    one, two = (load_config(file) for file in files)
+    assert one == two
+
+
+def test_a_config_of_ones_own(train, tmp_path, short):
+    """Its settings, its name of the component and its comments stay."""
+    text = make_config("fields").replace("max_order = 2", "max_order = 3")
+    text = text.replace("components.hosemi", "components.own")
+    text = text.replace('pipeline = ["hosemi"]', 'pipeline = ["own"]')
+    (tmp_path / "own.cfg").write_text(text)
+    result = tune(train, "-", "--config", tmp_path / "own.cfg")
+    assert "max_order = 3" in result.stdout and "# Label patterns have" in result.stdout
+    assert "The config to begin with" not in result.stderr
+    assert "Wrote" not in result.stderr
+
+
+def test_the_time_is_up(train, tmp_path, monkeypatch):
+    """What is judged so far decides; before that nothing is written."""
+    out = tmp_path / "tuned.cfg"
+    result = tune(train, out, "--minutes", 1e-6, code=2)
+    assert "No time to judge the config" in result.stderr and not out.exists()
+
+    clock = iter(range(10**6))
+    time = SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr(search, "time", time)
+    result = tune(train, out, "--minutes", 0.5)  # 30 readings of the clock
+    assert re.search(r"The time is up: round 1 has \d of 24 candi", result.stderr)
+    assert out.exists()
+
+
+@pytest.mark.parametrize("n, code", [(1, 130), (20, 130), (200, 0), (300, 0)])
+def test_ctrl_c(train, tmp_path, monkeypatch, n, code):
+    """Anywhere: the best one so far is written as a whole, or nothing."""
+    out, value_and_gradient, n_calls = tmp_path / "a.cfg", Batch.value_and_gradient, 0
+
+    def interrupted(self):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == n:
+            hit_ctrl_c()
+        return value_and_gradient(self)
+
+    monkeypatch.setattr(Batch, "value_and_gradient", interrupted)
+    result = tune(train, out, code=code)
+    assert out.exists() == (code == 0)
+    if code:
+        assert "Stopped before anything was judged" in result.stderr
+    else:
+        assert "Stopped: round 1 has" in result.stderr
+        load_config(out)
+
+
+def test_what_is_refused(train, tmp_path):
+    out = tmp_path / "tuned.cfg"
+    out.write_text("mine")
+    assert "exists already" in tune(train, out, code=2).stderr
+    assert out.read_text() == "mine"
+    out.unlink()
+    assert "--minutes is 0" in tune(train, out, "--minutes", 0, code=2).stderr
+    few = save(tmp_path / "few.spacy", TRAIN[:2] * 3)
+    assert "HS331" in tune(few, out, code=2).stderr
+    none = save(tmp_path / "none.spacy", ["Nobody wrote."])
+    assert "HS051" in tune(none, out, code=2).stderr
+    config = tmp_path / "a.cfg"
+    text = make_config("fields").replace(
+        "spacy_hosemi.lbfgs.v1", "spacy_hosemi.averaged.v1"
+    )
+    config.write_text(re.sub("^l2 = .*$", "", text, flags=re.M))
+    assert "HS254" in tune(train, out, "--config", config, code=2).stderr
+    text = make_config("fields").replace(
+        "max_order = 2", "max_order = 2\nmax_length = 1"
+    )
+    config.write_text(text)
+    assert "HS332" in tune(train, out, "--config", config, code=2).stderr
+    assert not out.exists()
