@@ -85,8 +85,7 @@ class Trainer:
             all weights are 0.
         RAISES (ValueError): HS112 observed_patterns.
         """
-        self.seen = SeenDocs()
-        self.seen.new(docs)
+        self.seen = SeenDocs(docs)
         golds = corpus.golds
         schema, n_forbidden = learn_patterns(self.schema, label_sequences(golds), cfg)
         self.schema = schema

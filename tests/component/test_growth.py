@@ -1,7 +1,9 @@
 """Features that are met first in `update`: as if `initialize` had seen the document."""
 
 import copy
+import gc
 import pickle
+import tracemalloc
 
 import hypothesis.strategies as st
 import numpy as np
@@ -12,9 +14,9 @@ from thinc.api import Adam
 
 from spacy_hosemi.model.weights.adagrad import SparseAdagrad
 from spacy_hosemi.model.weights.storage import from_bytes, to_bytes
-from spacy_hosemi.training import rare_counts
+from spacy_hosemi.training import growth
 from spacy_hosemi.training.growth import SeenDocs
-from spacy_hosemi.training.rare_counts import RareCounts
+from spacy_hosemi.training.kernels.rare_counts import count_rare, empty_table
 
 from ..helpers import (
     SMALL,
@@ -112,48 +114,107 @@ def test_rare_features_are_counted_until_they_are_frequent():
     assert third[1].tolist() == [3]
 
 
+def test_features_must_come_more_often_in_a_long_stream(monkeypatch):
+    monkeypatch.setattr(growth, "PERIOD", 2)
+    nlp, found = spacy.blank("en"), []
+    seen, ones = SeenDocs([make_doc(nlp, *"abc")]), np.array([1])
+    for k in range(12):
+        seen.new([make_doc(nlp, "a", str(k))])
+        key = np.array([k + 1], np.uint64)
+        needed = 1
+        while not seen.frequent(key, 2 * ones, ones, 2)[0][0]:
+            needed += 1
+        found.append(needed)  # documents with two tokens each
+    assert found == [1, 2, 2, 3, 3] + 7 * [4]
+    # in as many documents, however often in one
+    assert not seen.frequent(np.array([99], np.uint64), 100 * ones, ones, 2)[0][0]
+
+
 def make_stream(n_batches, n_keys, size=8):
     rng = np.random.default_rng(0)
+    of_keys = rng.integers(1, 2**63, n_keys).astype(np.uint64)
     for _ in range(n_batches):
-        keys = np.unique(rng.integers(1, n_keys, size).astype(np.uint64))
+        keys = of_keys[np.unique(rng.integers(0, n_keys, size))]
         yield keys, rng.integers(1, 4, len(keys)), rng.integers(1, 3, len(keys))
 
 
-@pytest.mark.parametrize("n_recent", [0, 5, 40, 10**6])
-def test_rare_counts_in_a_dict_or_in_arrays(monkeypatch, n_recent):
-    monkeypatch.setattr(rare_counts, "_N_RECENT", n_recent)
-    seen, expected = SeenDocs(), {}
-    for keys, in_tokens, in_docs in make_stream(300, 90):
-        is_frequent, n_docs = seen.frequent(keys, in_tokens, in_docs, 12)
+@pytest.mark.parametrize("n_sets, n_keys", [(1, 8), (2**16, 90)])
+def test_rare_counts_are_those_of_a_dict(n_sets, n_keys):
+    table, expected = empty_table(n_sets), {}
+    for keys, in_tokens, in_docs in make_stream(500, n_keys):
+        is_frequent, n_docs = count_rare(table, keys, in_tokens, in_docs, 12, 4)
         for k, key in enumerate(keys.tolist()):
             before = expected.pop(key, (0, 0))
             now = before[0] + in_tokens[k], before[1] + in_docs[k]
-            assert (is_frequent[k], n_docs[k]) == (now[0] >= 12, now[1])
-            if now[0] < 12:
+            assert is_frequent[k] == (now[0] >= 12 and now[1] >= 4)
+            assert n_docs[k] == now[1]
+            if not is_frequent[k]:
                 expected[key] = now
+        assert np.count_nonzero(table) == len(expected)
 
 
-def test_rare_counts_are_forgotten_in_the_end(monkeypatch):
-    monkeypatch.setattr(rare_counts, "_N_RECENT", 10)
-    monkeypatch.setattr(rare_counts, "_N_FORGOTTEN", 100)
-    counts, one = RareCounts(), np.array([[1, 1]])
-    for key in range(1, 3001):
-        new = np.array([key], np.uint64)
-        assert counts.pop(new).tolist() == [[0, 0]]
-        counts.put(new, one)
-        again = np.array([7], np.uint64)  # comes again and again
-        known = counts.pop(again)
-        assert known[0, 0] == max(key - 6, 0)
-        if key >= 7:
-            counts.put(again, known + one)
-        assert len(counts) <= 10 + 2 * 120
-        if key > 100:
-            lately = np.array([key - 30], np.uint64)
-            assert counts.pop(lately).tolist() == [[1, 1]]
-            counts.put(lately, one)
-    assert counts.pop(np.array([500], np.uint64)).tolist() == [[0, 0]]
-    counts.clear()
-    assert len(counts) == 0
+def test_rare_counts_are_forgotten_in_the_end():
+    table, one = empty_table(4), np.array([1])
+
+    def count(key):  # the same set for keys that differ by 4, say
+        key = np.array([key * 2**40 + key], np.uint64)
+        return count_rare(table, key, one, one, 10**4, 10**4)[1][0]
+
+    for n, key in enumerate(range(8, 3000), 1):
+        assert count(key) == 1
+        assert count(7) == n  # comes again and again
+        if n > 12:  # fewer than eight others of its set since
+            assert count(key - 12) == 2
+    assert count(500) == 1
+    assert table.nbytes == 4 * 64
+
+
+def test_rare_counts_have_an_end():
+    table, key = empty_table(1), np.array([5], np.uint64)
+    many = np.array([2**40])
+    for _ in range(2):
+        is_frequent, n_docs = count_rare(table, key, many, many, 2**50, 2**50)
+        assert not is_frequent[0]
+    assert n_docs[0] == 2**40 + 65_535
+    assert count_rare(table, key, many, many, 65_535, 65_535)[0][0]
+
+
+def stream_of_new_words(nlp, n, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(n):
+        new = ["".join(rng.choice([*"abcdefghijklmnopqrstuvwxyz"], 6)) for _ in "123"]
+        words = ["She", "met", *new, "."]
+        doc = make_doc(nlp, *words, ents=["O", "O", "B-PER", "I-PER", "O", "O"])
+        yield spacy.training.Example(make_doc(nlp, *words), doc)
+
+
+def bytes_left(nlp, n_before, n, sgd=None):
+    """What documents of a stream leave, each: their words, and what is learnt."""
+    for eg in stream_of_new_words(nlp, n_before, 0):
+        nlp.update([eg], sgd=sgd)
+    tracemalloc.start()
+    try:
+        for eg in stream_of_new_words(nlp, n, 1):
+            nlp.update([eg], sgd=sgd)
+        del eg
+        gc.collect()
+        return tracemalloc.get_traced_memory()[0] / n
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_of_a_stream_of_new_words(monkeypatch):
+    """The first three letters of these words come again after a while."""
+    monkeypatch.setattr(growth, "PERIOD", 100)
+    of_words = bytes_left(spacy.blank("en"), 400, 300)
+    left = {}
+    for times in (1, 4):
+        monkeypatch.setattr(growth, "MOST_TIMES", times)
+        nlp = make_nlp(features={**SMALL, "start": ["PREFIX3[-1:1]", "LOWER[-3:3]"]})
+        optimizer = initialize(nlp)
+        left[times] = bytes_left(nlp, 400, 300, optimizer) - of_words
+    assert left[4] < 1_000
+    assert left[1] > 2 * left[4]
 
 
 def test_a_document_is_new_once():

@@ -1,0 +1,1 @@
+"""Loops over the features of training documents, in Cython."""
