@@ -490,6 +490,10 @@ class Errors(metaclass=_Coded):
         "since settings are chosen by folds of documents."
     )
     HS332 = "the config that tune begins with cannot be trained: {reason}"
+    HS333 = (
+        "{path!r} is no file of this search; expected one that tune wrote with the "
+        "same config, documents and seed, or none. Remove it, or give another path."
+    )
     HS290 = (
         'fit.l2 is "auto"; expected a number where the fit is called outside of the '
         "component, which chooses. Try some numbers, from 0.01 to 10."

@@ -58,6 +58,15 @@ def tune_cli(
             help="Of texts, such as latin-1. Default: utf-8.",
         ),
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            "--resume",
+            metavar="FILE",
+            help="A file that keeps what was judged; with it, the same command goes on "
+            "where it was stopped.",
+        ),
+    ] = None,
     overwrite: Overwrite = False,
     code_path: CodePath = None,
 ) -> None:
@@ -71,7 +80,8 @@ def tune_cli(
     on the same documents; the score is the mean of F1 and the share of exact records.
     Dev and test documents are for you to judge the result by: do not give them here.
 
-    Ctrl-C, or the end of the time, writes the best config so far.
+    Ctrl-C, or the end of the time, writes the best config so far; with --resume the
+    same command goes on later.
 
     \b
     Examples:
@@ -98,7 +108,7 @@ def tune_cli(
     assert pipe is not None
     if config is None and fit is not None:
         say(f"The config to begin with: hosemi init --for {fit.kind}")
-    search = Search(nlp, pipe, part.docs, 60 * minutes, seed)
+    search = Search(nlp, pipe, part.docs, 60 * minutes, seed, resume)
     try:
         _follow(search)
     except KeyboardInterrupt:

@@ -6,6 +6,7 @@ import random
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from spacy.language import Language
@@ -18,6 +19,7 @@ from ..inspection.rehearsal import settings_of
 from ..labels.alignment import out_of_reach
 from ..training.lbfgs import FitReport, Lbfgs
 from .halving import Judgement
+from .journal import Journal, identity_of
 from .menu import Changes, in_words
 from .written import changed
 
@@ -39,7 +41,8 @@ class Judging:
     seed (int): Of their order, and of the folds.
     is_over (Callable[[], bool]): Whether the time is up; asked before each
         minimization.
-    RAISES (ValueError): HS254 the config does not fit by L-BFGS.
+    path (Optional[Path]): A file to go on from, see `Journal`.
+    RAISES (ValueError): HS254 the config does not fit by L-BFGS; HS333 the file.
 
     docs (List[Doc]): In the order of which each round has the first ones.
     """
@@ -51,6 +54,7 @@ class Judging:
         docs: Sequence[Doc],
         seed: int,
         is_over: Callable[[], bool],
+        path: Path | None = None,
     ) -> None:
         self._config, self._name = nlp.config, name
         self._seed, self._is_over = seed, is_over
@@ -58,6 +62,8 @@ class Judging:
         self._l2: dict[str, float] = {}  # the best one, by candidate
         self.docs = [doc for doc in docs if len(doc)]
         random.Random(seed).shuffle(self.docs)
+        identity = "" if path is None else identity_of(nlp, self.docs, seed)
+        self._journal = None if path is None else Journal(path, identity)
 
     def __call__(self, changes: Changes, n_documents: int) -> Judgement:
         """Judge a candidate.
@@ -68,9 +74,20 @@ class Judging:
             trained.
         RAISES (Stopped): Before it was judged.
         """
+        journal = self._journal
+        found = journal.find(changes, n_documents) if journal else None
+        if found is None:
+            found = self._judge(changes, n_documents)
+            if journal is not None:
+                journal.add(found, n_documents)
+        if found.trial is not None:
+            self._l2[in_words(changes)] = found.trial.l2
+        return found
+
+    def _judge(self, changes: Changes, n_documents: int) -> Judgement:
         began = time.perf_counter()
-        key = in_words(changes)
-        path = _around(self._l2[key]) if key in self._l2 else FIRST_PATH
+        l2 = self._l2.get(in_words(changes))
+        path = FIRST_PATH if l2 is None else _around(l2)
         fit = _Watched(self._is_over, path=path, seed=self._seed, **self._fit)
         reason = ""
         try:
@@ -78,9 +95,7 @@ class Judging:
         except (ValueError, TypeError) as e:  # settings that do not go together
             reason = " ".join(str(e).split())
         best = max(fit.trials, key=lambda trial: trial.score, default=None)
-        if best is not None:
-            self._l2[key] = best.l2
-        else:
+        if best is None:
             reason = reason or "there is no span to judge by"
         return Judgement(changes, best, time.perf_counter() - began, reason)
 

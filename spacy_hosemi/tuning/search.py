@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -33,8 +34,11 @@ class Search:
     seconds (float): That it may take.
     seed (int): The same documents and the same seed have the same result, if the time
         suffices.
+    path (Optional[Path]): A file that has what was judged, and from which a search goes
+        on.
     RAISES (ValueError): HS050, HS051, HS156 nothing can be trained; HS254 the config
-        has no fit by L-BFGS; HS331 too few documents.
+        has no fit by L-BFGS; HS331 too few documents; HS333 the file is of another
+        search.
 
     contest (Halving): The candidates, and how they were judged.
     n_documents (int): That there are.
@@ -48,12 +52,14 @@ class Search:
         docs: Sequence[Doc],
         seconds: float,
         seed: int = 0,
+        path: Path | None = None,
     ) -> None:
         self._name, self._ends = pipe.name, time.monotonic() + seconds
-        self._judge = Judging(nlp, pipe.name, docs, seed, lambda: self.is_over)
+        _check(docs, nlp)
+        args = docs, seed, lambda: self.is_over, path
+        self._judge = Judging(nlp, pipe.name, *args)
         docs = self._judge.docs
         self.n_documents = len(docs)
-        _check(docs, nlp)
         self._block = nlp.config["components"][pipe.name]
         n_documents = sizes([len(doc) for doc in docs], LEAST_TOKENS, LEAST_DOCUMENTS)
         self.contest = Halving(broad(self._block), n_documents, self._variants, seed)

@@ -42,8 +42,8 @@ def train(tmp_path):
 
 @pytest.fixture
 def short(monkeypatch):
-    """Three candidates."""
-    monkeypatch.setattr(search, "broad", lambda block: broad(block)[:3])
+    """Five candidates."""
+    monkeypatch.setattr(search, "broad", lambda block: broad(block)[:5])
 
 
 def trained(path, docs):
@@ -61,9 +61,9 @@ def test_the_table_and_the_config(train, tmp_path):
     result = tune(train, out)
     said = result.stderr
     assert "The config to begin with: hosemi init --for names" in said
-    assert f"Round 1: 24 candidates on 5 of 5 documents\n{HEADER}\n" in said
+    assert f"Round 1: 21 candidates on 5 of 5 documents\n{HEADER}\n" in said
     rows = re.findall(r"^[* ] *(\d+\.\d\d) .*$", said, re.M)
-    assert len(rows) == 24
+    assert len(rows) == 21
     best = max(map(float, rows))
     text = out.read_text("utf8")
     assert text.startswith("# Settings chosen by `python -m spacy hosemi tune`.\n")
@@ -109,7 +109,7 @@ def test_the_time_is_up(train, tmp_path, monkeypatch):
     time = SimpleNamespace(monotonic=lambda: next(clock))
     monkeypatch.setattr(search, "time", time)
     result = tune(train, out, "--minutes", 0.5)  # 30 readings of the clock
-    assert re.search(r"The time is up: round 1 has \d of 24 candi", result.stderr)
+    assert re.search(r"The time is up: round 1 has \d of 21 candi", result.stderr)
     assert out.exists()
 
 
@@ -133,6 +133,56 @@ def test_ctrl_c(train, tmp_path, monkeypatch, n, code):
     else:
         assert "Stopped: round 1 has" in result.stderr
         load_config(out)
+
+
+def rows_of(said):
+    """The table, without seconds."""
+    return [re.sub(r" +\d+\.\d  ", " ", x) for x in said.splitlines() if x[:1] in "* "]
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_it_goes_on(train, tmp_path, monkeypatch, is_killed, short):
+    """To the same result; what was judged is not judged again."""
+    whole = tune(train, tmp_path / "whole.cfg").stderr
+    value_and_gradient, n_calls = Batch.value_and_gradient, 0
+
+    def interrupted(self):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == 170:
+            hit_ctrl_c()
+        return value_and_gradient(self)
+
+    out, journal = tmp_path / "a.cfg", tmp_path / "a.jsonl"
+    args = [train, out, "--resume", journal, "-f"]
+    monkeypatch.setattr(Batch, "value_and_gradient", interrupted)
+    assert "Stopped" in tune(*args).stderr
+    n_judged, n_before = len(journal.read_bytes().splitlines()) - 1, n_calls
+    assert 1 < n_judged < 5
+    if is_killed:  # while it was writing
+        journal.write_bytes(journal.read_bytes()[:-20])
+    said = tune(*args).stderr
+    assert rows_of(said) == rows_of(whole)
+    assert out.read_text().replace("a.cfg", "") == (
+        (tmp_path / "whole.cfg").read_text().replace("whole.cfg", "")
+    )
+    tune(*args)
+    n_calls_of_last = n_calls
+    tune(*args)
+    assert n_calls == n_calls_of_last > n_before
+    other = tune(train, out, "--resume", journal, "-f", "--seed", 1, code=2)
+    assert "HS333" in other.stderr and len(journal.read_bytes().splitlines()) == 6
+
+
+@pytest.mark.parametrize("text", ["mine", "mine\n", "{}\n", "[1]\n[2]\n"])
+def test_a_file_that_is_no_journal(train, tmp_path, text):
+    journal = tmp_path / "a.jsonl"
+    journal.write_text(text)
+    args = train, tmp_path / "a.cfg", "--resume", journal
+    assert "HS333" in tune(*args, code=2).stderr
+    assert journal.read_text() == text
+    args = train, tmp_path / "a.cfg", "--resume", tmp_path / "no" / "a.jsonl"
+    assert "No such file" in tune(*args, code=2).stderr
 
 
 def test_what_is_refused(train, tmp_path):

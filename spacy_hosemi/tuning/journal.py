@@ -1,0 +1,106 @@
+"""What a search has judged so far, in a file from which it goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..component.penalty_search import Trial
+from ..errors import Errors
+from .halving import Judgement
+from .menu import Changes
+
+
+class Journal:
+    """Judgements as lines of JSON; the first line says what they belong to.
+
+    A line is written as soon as a candidate has been judged. Half a line, of a program
+    that was killed, is cut off.
+
+    path (Path): The file, which need not exist; its folder must.
+    identity (str): Of the search, see `identity_of`.
+    RAISES (ValueError): HS333 the file is of another search, or of none.
+    RAISES (OSError): The file cannot be read or written.
+    """
+
+    def __init__(self, path: Path, identity: str) -> None:
+        self._path = path
+        content = path.read_bytes() if path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        try:
+            first, *others = map(json.loads, whole.splitlines() or [b"{}"])
+            is_own = first == ({"tune": identity} if whole else {})
+            known = [_to_judgement(x) for x in others]
+        except (ValueError, KeyError, TypeError):
+            is_own = False
+        if not is_own or (content and not whole):
+            raise ValueError(Errors.HS333.format(path=str(path)))
+        self._known = {(_key(x.changes), n): x for x, n in known}
+        with path.open("r+b" if content else "wb") as file:
+            file.truncate(len(whole))
+        if not whole:
+            self._append({"tune": identity})
+
+    def find(self, changes: Changes, n_documents: int) -> Judgement | None:
+        """RETURNS (Optional[Judgement]): Of a candidate on the first documents."""
+        return self._known.get((_key(changes), n_documents))
+
+    def add(self, judgement: Judgement, n_documents: int) -> None:
+        """Write a judgement."""
+        trial = judgement.trial
+        self._append(
+            {
+                "changes": dict(judgement.changes),
+                "n_documents": n_documents,
+                "seconds": round(judgement.seconds, 2),
+                "reason": judgement.reason,
+                "trial": trial
+                and {
+                    "l2": trial.l2,
+                    "decoding": trial.decoding,
+                    "expected_f1": trial.expected_f1,
+                    "counts": trial.counts.tolist(),
+                },
+            }
+        )
+
+    def _append(self, record: dict[str, Any]) -> None:
+        with self._path.open("a", encoding="utf8") as file:
+            file.write(json.dumps(record) + "\n")
+
+
+def _to_judgement(record: dict[str, Any]) -> tuple[Judgement, int]:
+    found = record["trial"]
+    trial = found and Trial(
+        found["l2"],
+        found["decoding"],
+        found["expected_f1"],
+        np.array(found["counts"], np.int64).reshape(-1, 4),
+    )
+    args = record["changes"], trial, record["seconds"], record["reason"]
+    return Judgement(*args), record["n_documents"]
+
+
+def _key(changes: Changes) -> str:
+    return json.dumps(changes, sort_keys=True)
+
+
+def identity_of(nlp: Language, docs: Sequence[Doc], seed: int) -> str:
+    """RETURNS (str): Differs where a config, documents or seeds differ.
+
+    nlp (Language): The pipeline of the config.
+    docs (Sequence[Doc]): Annotated documents, in their order.
+    """
+    found = blake2b(nlp.config.to_str(interpolate=False).encode(), digest_size=16)
+    for doc in docs:
+        spans = [(x.start_char, x.end_char, x.label_) for x in doc.ents]
+        words = [token.text for token in doc] if doc.has_unknown_spaces else []
+        found.update(json.dumps([doc.text, words, spans]).encode())
+    return f"{found.hexdigest()} seed {seed}"
