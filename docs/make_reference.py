@@ -69,6 +69,7 @@ SECTIONS = {
         "initialize.components.hosemi.hierarchy",
         "Read a label tree",
     ),
+    "dev_corpus.v1": ("initialize.components.hosemi.dev", "Read documents of dev"),
 }
 GROUPS = ("tokenizers", "architectures", "misc", "scorers", "readers")
 

@@ -697,6 +697,11 @@ class Warnings(metaclass=_Coded):
         "neither of dev nor in folds of the training documents; l2 is {l2}. Give more "
         "documents."
     )
+    HSW76 = (
+        'fit.l2 = "auto": {found} of {total} documents of dev have the words of a '
+        "training document, which the weights know; l2 is chosen {how}. Take them out "
+        "of dev: its scores say too much."
+    )
     HSW01 = (
         "{found} gold spans of {total} begin or end inside a token, so they can "
         "neither be learnt nor predicted, and count as missed. {labels}. Use a "

@@ -4,11 +4,14 @@ the log of a fit."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Corpus, Example
 
 from ..core import Potentials
 from ..core.parallel.coroutines import Steps
@@ -26,6 +29,21 @@ from ..training.trainer import Trainer
 # By document: spans that are right, spans that were found, gold spans, and whether all
 # tokens are annotated (1 or 0).
 Counts = NDArray[np.int64]
+
+
+def make_dev_corpus(
+    path: str | Path | None = None,
+) -> Callable[[Language], Iterable[Example]]:
+    """Registered as "spacy_hosemi.dev_corpus.v1" in `readers`: documents by which a fit
+    chooses, or which its log scores.
+
+    path (Optional[Union[str, Path]]): A .spacy file, or a folder of them; null: there
+        are no such documents, such as where only `nlp.initialize` is called.
+    RETURNS (Callable): From the pipeline to examples, as spaCy's own reader makes them.
+    """
+    if path is None:
+        return lambda _: []
+    return Corpus(path)
 
 
 class Annotated(NamedTuple):

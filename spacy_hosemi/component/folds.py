@@ -86,10 +86,15 @@ def fold_numbers(docs: Sequence[Doc], n_folds: int, seed: int) -> list[int]:
     """The fold of each document; documents with the same words share one. The same for
     the same documents in the same order."""
     groups: dict[bytes, int] = {}
-    keys = [doc.to_array("ORTH").tobytes() for doc in docs]
+    keys = [words_of(doc) for doc in docs]
     for key in keys:
         groups.setdefault(key, len(groups))
     order = [*range(len(groups))]
     random.Random(seed).shuffle(order)
     place = {group: k % n_folds for k, group in enumerate(order)}
     return [place[groups[key]] for key in keys]
+
+
+def words_of(doc: Doc) -> bytes:
+    """RETURNS (bytes): The same for documents with the same words."""
+    return doc.to_array("ORTH").tobytes()

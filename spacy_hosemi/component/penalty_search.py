@@ -31,7 +31,7 @@ from .dev_scores import (
     read_judged,
     record_accuracy_of,
 )
-from .folds import Fold, WarmFit, make_folds
+from .folds import Fold, WarmFit, make_folds, words_of
 
 # From strong to weak: two values for each power of ten.
 PATH: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
@@ -46,7 +46,7 @@ DEFAULT = 0.1
 # Beside "viterbi": the values of expected_f1 for "mbr".
 EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 
-# "mbr" must win this many standard errors, since it is the best of several.
+# Another decoding must win this many standard errors: it is the best of several.
 SURE = 1.0
 
 # Settings of the component: decoding, and expected_f1.
@@ -161,7 +161,8 @@ class PenaltySearch:
     """A fit that looks for the best l2, and the best decoding, by `Trial.score`.
 
     It stops where the score has fallen by more than the standard error of that below
-    the best one. The decoding is "mbr" only where that wins SURE standard errors.
+    the best one. The decoding is another than that of the component only where that
+    wins SURE standard errors.
 
     Features and label patterns are those of all training documents in each fold.
 
@@ -189,11 +190,13 @@ class PenaltySearch:
             self._path, self._n_folds = self._only.path, self._only.n_folds
             self._seed = self._only.seed
         self._options = only_spans(options)
-        self._decodings: list[Decoding] = [(options.decoding, options.expected_f1)]
-        if fit.choose_decoding:
-            self._decodings = [("viterbi", None)]
-            if not is_on_tokens:
-                self._decodings += [("mbr", value) for value in EXPECTED_F1]
+        is_mbr = options.decoding == "mbr"
+        self._decodings: list[Decoding] = [
+            (options.decoding, options.expected_f1 if is_mbr else None)
+        ]
+        if fit.choose_decoding and not is_on_tokens:
+            others = [("viterbi", None), *(("mbr", value) for value in EXPECTED_F1)]
+            self._decodings += [x for x in others if x != self._decodings[0]]
         self._docs: list[Annotated] = []
         self._dev: list[Annotated] = []
         self._reports: list[FitReport] = []
@@ -206,8 +209,17 @@ class PenaltySearch:
         docs (Sequence[Annotated]): The training documents, in their order.
         dev (Sequence[Annotated]): Others; if there are none, folds of the training
             documents are taken.
+        WARNS (UserWarning): HSW76 some of dev are training documents, by which nothing
+            is judged.
         """
-        self._docs, self._dev = [*docs], [one for one in dev if len(one.doc)]
+        known = {words_of(one.doc) for one in docs}
+        new = [one for one in dev if words_of(one.doc) not in known]
+        if len(new) < len(dev):
+            n_known = len(dev) - len(new)
+            how = "by the others" if new else "by folds of the training documents"
+            values = {"found": n_known, "total": len(dev), "how": how}
+            warnings.warn(Warnings.HSW76.format(**values), stacklevel=2)
+        self._docs, self._dev = [*docs], [one for one in new if len(one.doc)]
 
     def __call__(self, batch: Any) -> FitReport:
         """Find the best l2, and the weights for it.

@@ -127,7 +127,8 @@ def estimate(
     total = seconds + ratio * (2 * timed.reading + timed.preparing)
     total += predicting * sum(map(len, dev))
     n_evaluations, of_fits = fit_all(rehearsal, samples, timed, n_tokens, growth)
-    total += of_fits
+    n_evaluations *= rehearsal.n_fits
+    total += rehearsal.n_fits * of_fits
     memory = megabytes + peak(traced, features, n_weights, n_tokens) / 1e6
     return Cost(
         _range(total, TIME_RANGE),

@@ -19,7 +19,11 @@ from spacy_hosemi.features.tables import lookups
 
 from ..helpers import CHINESE, TRAIN, references
 
-pytestmark = pytest.mark.usefixtures("tokenizer_exceptions")
+pytestmark = [
+    pytest.mark.usefixtures("tokenizer_exceptions"),
+    # Here dev is train.
+    pytest.mark.filterwarnings("ignore:.*HSW76:UserWarning"),
+]
 
 
 def init(*args, code=0):

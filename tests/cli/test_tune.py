@@ -89,12 +89,15 @@ def test_the_same_seed_has_the_same_result(train, tmp_path, short):
 
 def test_a_config_of_ones_own(train, tmp_path, short):
     """Its settings, its name of the component and its comments stay."""
-    text = make_config("fields").replace("max_order = 2", "max_order = 3")
+    text = make_config("fields").replace(
+        "min_confidence = 0.0", "min_confidence = 0.01"
+    )
     text = text.replace("components.hosemi", "components.own")
     text = text.replace('pipeline = ["hosemi"]', 'pipeline = ["own"]')
     (tmp_path / "own.cfg").write_text(text)
     result = tune(train, "-", "--config", tmp_path / "own.cfg")
-    assert "max_order = 3" in result.stdout and "# Label patterns have" in result.stdout
+    assert "min_confidence = 0.01" in result.stdout
+    assert "# Label patterns have" in result.stdout
     assert "The config to begin with" not in result.stderr
     assert "Wrote" not in result.stderr
 
@@ -200,7 +203,7 @@ def test_what_is_refused(train, tmp_path):
     text = make_config("fields").replace(
         "spacy_hosemi.lbfgs.v1", "spacy_hosemi.averaged.v1"
     )
-    config.write_text(re.sub("^l2 = .*$", "", text, flags=re.M))
+    config.write_text(re.sub("^(l2|border_factor) = .*$", "", text, flags=re.M))
     assert "HS254" in tune(train, out, "--config", config, code=2).stderr
     text = make_config("fields").replace(
         "max_order = 2", "max_order = 2\nmax_length = 1"

@@ -11,6 +11,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.tokens import Span as DocSpan
 from spacy.training import Example
+from thinc.api import Config
 
 from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.component.folds import fold_numbers
@@ -129,22 +130,43 @@ def test_by_config(tmp_path):
             doc.ents = [doc.char_span(*x) for x in spans if doc.char_span(*x)]
             docs.append(doc)
         DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
-    reader = [
-        "[initialize.components.hosemi.dev]",
-        '@readers = "spacy.Corpus.v1"',
-        "path = ${paths.dev}",
-        "gold_preproc = false",
-    ]
-    config = "\n".join([make_config(), *reader])
-    (tmp_path / "a.cfg").write_text(config)
+    (tmp_path / "a.cfg").write_text(make_config())
     run_spacy(
         *("train", str(tmp_path / "a.cfg"), "--output", str(tmp_path / "model")),
         *("--paths.train", str(tmp_path / "train.spacy")),
         *("--paths.dev", str(tmp_path / "dev.spacy")),
-        *("--initialize.components.hosemi.fit.l2", '"auto"'),
     )
     nlp = spacy.load(tmp_path / "model" / "model-last")
     assert nlp.get_pipe("hosemi").facts.judged_by == "30 documents of dev"
+
+
+def test_a_config_without_dev_chooses_by_folds():
+    config = Config().from_str(make_config())
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        nlp.initialize(lambda: [example_of(nlp, *x) for x in TRAIN])
+    facts = nlp.get_pipe("hosemi").facts
+    assert facts.judged_by == "folds" and len(facts.trials) > 1
+
+
+@pytest.mark.parametrize(
+    "more, how", [(DEV, "30 documents of dev"), ([], "folds")], ids=["some", "all"]
+)
+def test_training_documents_in_dev_do_not_count(more, how):
+    nlp = blank()
+    with pytest.warns(UserWarning, match=rf"HSW76.* 5 of {len(more) + 5} "):
+        result = fit(nlp, dev=[*TRAIN[:5], *more])
+    assert nlp.get_pipe("hosemi").facts.judged_by == how
+    assert result.trials == fit(blank(), dev=more or None).trials
+
+
+def test_the_decoding_of_the_config_is_what_others_must_beat():
+    """With few iterations the differences are within chance."""
+    settings = {"decoding": "mbr", "expected_f1": 0.6}
+    found = fit(blank(**settings), dev=DEV[:3], max_iter=2).trials
+    assert {x["decoding"] for x in found[:1]} == {"mbr"}
+    assert found[0]["expected_f1"] == 0.6
 
 
 def test_trials_only():
@@ -303,13 +325,13 @@ def test_scores_are_those_of_evaluate(tokenizer, has_ruler, monkeypatch):
         ruler = nlp.add_pipe("entity_ruler")
         ruler.add_patterns([{"label": "date", "pattern": [{"TEXT": {"REGEX": "^19"}}]}])
     hosemi = nlp.add_pipe("hosemi")
-    train, dev = [glued(nlp, TRAIN, has_ruler) for _ in range(2)]
+    train, dev = (glued(nlp, x, has_ruler) for x in (TRAIN, DEV))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # The last fit keeps the weights of the chosen trial.
         monkeypatch.setattr(PenaltySearch, "_last", keep_weights)
         result = hosemi.fit(train, dev=dev, nlp=nlp, l2="auto", progress=False)
-        scores = nlp.evaluate(glued(nlp, TRAIN, False))
+        scores = nlp.evaluate(glued(nlp, DEV, False))
     best = next(x for x in result.trials if x["is_chosen"])
     assert best["ents_f"] == pytest.approx(scores["ents_f"])
     records = pytest.approx(scores["ents_record_accuracy"])
