@@ -697,6 +697,11 @@ class Warnings(metaclass=_Coded):
         "neither of dev nor in folds of the training documents; l2 is {l2}. Give more "
         "documents."
     )
+    HSW71 = (
+        "the features of the training documents are too many for memory, and the next "
+        "{size:.0f} MB cannot be written to a temporary file ({reason}). They stay in "
+        "memory. Make room, or set the environment variable TMPDIR to another folder."
+    )
     HSW76 = (
         'fit.l2 = "auto": {found} of {total} documents of dev have the words of a '
         "training document, which the weights know; l2 is chosen {how}. Take them out "

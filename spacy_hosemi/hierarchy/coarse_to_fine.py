@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from ..core.algorithms.lattice import Lattice
 from ..labels.inventory import Span
-from ..model.active_features import Rows, join_rows
+from ..model.active_features import Rows
 from ..model.kernels.node_scores import ChildRows
+from ..training.row_store import join_rows
 from .candidates import Candidates, PartialNodes
 from .tree import LabelTree
 from .weights import LevelState, role_ranges
@@ -49,7 +50,7 @@ class Readings:
 
     def __init__(self, rows: Sequence[Rows]) -> None:
         roles = dict.fromkeys(chain.from_iterable(x.tokens for x in rows))
-        self._rows = {role: join_rows([x.tokens[role] for x in rows]) for role in roles}
+        self._rows = {role: join_rows(x.tokens[role] for x in rows) for role in roles}
         self._segments = [x.segments for x in rows]
 
     def of_children(

@@ -166,19 +166,3 @@ def cut_rows(rows: RoleRows, start: int, end: int) -> RoleRows:
     at = slice(first[0], first[-1])
     strength = None if rows.strength is None else rows.strength[at]
     return RoleRows(first - first[0], rows.row[at], strength)
-
-
-def join_rows(parts: Sequence[RoleRows]) -> RoleRows:
-    """Rows of many documents as those of one."""
-    sizes = [0, *np.cumsum([len(part.row) for part in parts])]
-    firsts = [part.first[:-1] + size for part, size in zip(parts, sizes)]
-    first = np.concatenate([*firsts, sizes[-1:]]).astype(np.int32)
-    rows = np.concatenate([part.row for part in parts] or [np.zeros(0, np.int32)])
-    strength = None
-    if any(part.strength is not None for part in parts):
-        of_parts = (
-            np.ones(len(part.row)) if part.strength is None else part.strength
-            for part in parts
-        )
-        strength = np.concatenate([*of_parts])
-    return RoleRows(first, rows.astype(np.int32), strength)

@@ -20,10 +20,10 @@ from ..model.active_features import (
     Rows,
     SegmentRows,
     cut_rows,
-    join_rows,
     read_docs,
 )
 from ..model.kernels.sparse_steps import Freedom
+from ..model.observed_features import PlaceRows
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,
@@ -42,6 +42,7 @@ from ..model.weights.vector import (
 from .checkpoint import digest, of_documents
 from .objectives import Objective
 from .progress import watched
+from .row_store import RowStore, join_rows
 
 Floats = NDArray[np.float64]
 
@@ -119,13 +120,17 @@ class Batch:
         self._chunks = _chunks_of(self._sizes)
         shown = watched(docs, "Reading features")
         state = weights.state
-        by_doc = [read_docs(state, [doc], is_train=True) for doc in shown]
-        self._segments = [rows.segments for rows in by_doc]
-        self._rows = {
-            role: join_rows([rows.tokens[role] for rows in by_doc])
-            for role in state.extractor.features.scored_roles
-        }
-        self._places = [rows.places for rows in by_doc]
+        roles = state.extractor.features.scored_roles
+        stores = {role: RowStore() for role in roles}
+        self._segments: list[SegmentRows] = []
+        self._places: list[PlaceRows] = []
+        for doc in shown:
+            found = read_docs(state, [doc], is_train=True)
+            for role, store in stores.items():
+                store.append(found.tokens[role])
+            self._segments.append(found.segments)
+            self._places.append(found.places)
+        self._rows = {role: store.joined() for role, store in stores.items()}
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -164,7 +169,7 @@ class Batch:
         found._places = [self._places[k] for k in chosen]
         spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
         found._rows = {
-            role: join_rows([cut_rows(rows, i, j) for i, j in spans])
+            role: join_rows(cut_rows(rows, i, j) for i, j in spans)
             for role, rows in self._rows.items()
         }
         return found

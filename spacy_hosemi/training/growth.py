@@ -1,7 +1,7 @@
 """Adds features of new documents in updates after `initialize`.
 
 A feature gets weights as soon as it has reached the minimum count, over all new
-documents; `kernels.rare_counts` says how long it is counted. A document that comes again, for
+documents; `rare_counts` says how long it is counted. A document that comes again, for
 example in the next epoch, is not counted again.
 
 The first new documents are like a training corpus. In a long stream any two words have

@@ -1,14 +1,26 @@
 """What batch training holds in memory, and that results do not depend on it."""
 
+import errno
+import tempfile
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
 
-from spacy_hosemi.training import batch, feature_selection
+from spacy_hosemi.model.active_features import RoleRows, cut_rows
+from spacy_hosemi.training import batch, feature_selection, row_store
 from spacy_hosemi.training.feature_selection import FeatureCounts
 
-from ..helpers import TRAIN, initialize, make_batch, make_examples, make_nlp, randomize
+from ..helpers import (
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_batch,
+    make_examples,
+    make_nlp,
+    randomize,
+)
 
 
 def make_pair(n, **config):
@@ -94,3 +106,102 @@ def test_counts_of_documents_that_repeat_take_no_more_memory(monkeypatch):
         assert counted.all()[2].tolist() == [n] * 100
 
     assert peak_of(lambda: count(2000)) < 1.2 * peak_of(lambda: count(20))
+
+
+# --- features in a file -------------------------------------------------------------
+
+
+def make_rows(n, has_strength):
+    rng = np.random.default_rng(n)
+    first = np.cumsum([0, *rng.integers(0, 4, n)]).astype(np.int32)
+    row = rng.integers(0, 99, first[-1]).astype(np.int32)
+    return RoleRows(first, row, rng.random(first[-1]) if has_strength else None)
+
+
+@pytest.mark.parametrize("most", [0, 50, 400, 10**9])
+@pytest.mark.parametrize("has_strength", [(0, 0, 0, 0), (0, 0, 1, 0), (1, 1, 1, 1)])
+def test_rows_of_documents_are_joined(monkeypatch, most, has_strength):
+    monkeypatch.setattr(row_store, "MOST_BYTES", most)
+    parts = [make_rows(n, yes) for n, yes in zip((5, 0, 30, 7), has_strength)]
+    joined = row_store.join_rows(iter(parts))
+    at = 0
+    for part in parts:
+        n = len(part.first) - 1
+        found = cut_rows(joined, at, at + n)
+        assert found.first.tolist() == part.first.tolist()
+        assert found.row.tolist() == part.row.tolist()
+        if any(has_strength):
+            ones = np.ones(len(part.row))
+            expected = ones if part.strength is None else part.strength
+            assert found.strength.tolist() == expected.tolist()
+        else:
+            assert joined.strength is None
+        at += n
+    assert len(joined.first) == at + 1
+    assert joined.row.dtype == joined.first.dtype == np.int32
+    is_mapped = isinstance(joined.row.base, np.memmap)
+    assert is_mapped == (joined.row.nbytes > most)
+
+
+def fitted(**config):
+    nlp = make_nlp(**config)
+    initialize(nlp, fit=lbfgs())
+    return nlp.get_pipe("hosemi").to_bytes(exclude=["vocab"])
+
+
+@pytest.mark.parametrize("config", [{}, {"observed_order": 1}])
+def test_a_fit_that_reads_a_file_is_the_same(monkeypatch, tmp_path, config):
+    expected, seen = fitted(**config), []
+    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(
+        row_store, "TemporaryFile", lambda **x: seen.append(x) or temporary(**x)
+    )
+    assert fitted(**config) == expected
+    assert len(seen) == 3  # one for each role
+    assert not [*tmp_path.iterdir()]
+
+
+temporary = row_store.TemporaryFile
+
+
+class FullDisk:
+    """A file for which there is so much room."""
+
+    def __init__(self, room, **settings):
+        self._file, self._room = temporary(**settings), room
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def write(self, data):
+        if not self._room:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        n = self._file.write(data[: self._room])
+        self._room -= n
+        return n
+
+
+@pytest.mark.parametrize("room", [0, 60, 500])
+def test_a_full_disk_in_a_fit(monkeypatch, room):
+    expected = fitted()
+    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    monkeypatch.setattr(row_store, "TemporaryFile", partial(FullDisk, room))
+    with pytest.warns(UserWarning, match="HSW71.*No space left.*TMPDIR"):
+        assert fitted() == expected
+
+
+def test_a_folder_that_is_not_there(monkeypatch, tmp_path):
+    expected = fitted()
+    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    with pytest.warns(UserWarning, match="HSW71.*No such file"):
+        assert fitted() == expected
+
+
+def test_parts_of_a_batch_that_reads_a_file(monkeypatch):
+    chosen = [5, 0, 3]
+    value, gradient = make_pair(3).part(chosen).value_and_gradient()
+    monkeypatch.setattr(row_store, "MOST_BYTES", 100)
+    other, found = make_pair(3).part(chosen).value_and_gradient()
+    assert other == value and found.tobytes() == gradient.tobytes()
