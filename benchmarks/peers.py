@@ -44,7 +44,8 @@ from training import (
 from spacy_hosemi.labels.alignment import read_annotations
 
 PEERS = ("crfsuite", "crfsuite-no-lists", "crfsuite-plain")
-C1S, C2S = (0.0, 0.05, 0.2), (0.03, 0.1, 0.3)
+# Penalties that are tried: c1, c2.
+GRID = tuple(itertools.product((0.0, 0.05, 0.2), (0.03, 0.1, 0.3)))
 N_FOLDS = 3
 
 Tags = list[str]
@@ -201,13 +202,19 @@ def open_crfsuite(path: str | Path) -> Any:
 
 
 def choose(
-    model: str, peer: str, train: str, dev: str | None, sample: int | None
+    model: str,
+    peer: str,
+    train: str,
+    dev: str | None,
+    sample: int | None,
+    grid: Sequence[tuple[float, float]] = GRID,
 ) -> tuple[float, float, dict[str, float]]:
     """Choose c1 and c2 by F1 (called in a process of its own).
 
     model (str): The pipeline whose component's features are read.
     train, dev (str): .spacy files; without dev it is cross-validation on train.
     sample (Optional[int]): How many documents of train to read; None: all.
+    grid (Sequence[Tuple[float, float]]): Values of c1 and c2.
     RETURNS (Tuple[float, float, Dict[str, float]]): The best, and F1 of all.
     """
     nlp = load_model(model)
@@ -220,7 +227,7 @@ def choose(
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/chosen.crfsuite"
-        for c1, c2 in tqdm(list(itertools.product(C1S, C2S)), desc="c1, c2"):
+        for c1, c2 in tqdm(grid, desc="c1, c2"):
             tagged, gold = [], []
             for rest, part in rounds:
                 train_crfsuite(*zip(*rest), c1, c2, path)
@@ -260,6 +267,7 @@ class Peer:
     cost (Dict[str, float]): As `fit` returns it.
     c1, c2 (float): What it was trained with.
     source (str): Where c1 and c2 come from.
+    choosing (float): CPU seconds that this took.
     """
 
     name: str
@@ -270,6 +278,7 @@ class Peer:
     c1: float
     c2: float
     source: str
+    choosing: float = 0.0
 
     def annotate(self, doc: Doc, items: Any = None) -> Sequence[Span]:
         """Set the entities of a doc; items: its features, where they are ready."""
@@ -293,10 +302,14 @@ class Peer:
 
     def scores(self, test: Path) -> dict[str, dict[str, float]]:
         """Scores on a .spacy file, see `scores_of`."""
+        return scores_of(self.predicted(test))
+
+    def predicted(self, test: Path) -> list[Example]:
+        """The documents of a .spacy file, with predicted entities."""
         examples = fresh_examples(self.nlp, entity_component(self.nlp), test)
         for example in examples:
             self.annotate(example.predicted)
-        return scores_of(examples)
+        return examples
 
     def timed(self, test: Path, first: str) -> tuple[Timed, Timed]:
         """What can be timed: reading features included, and with features ready.
@@ -332,6 +345,7 @@ def fit_peer(
     given: Iterable[float] | None = None,
     sample: int | None = None,
     use_dev: bool = True,
+    grid: Sequence[tuple[float, float]] = GRID,
 ) -> Peer:
     """Choose c1 and c2 unless they are given, and train CRFsuite on train.
 
@@ -341,13 +355,16 @@ def fit_peer(
     given (Optional[Iterable[float]]): c1 and c2.
     sample (Optional[int]): How many documents of train they are chosen on.
     use_dev (bool): False: dev does not decide in any case.
+    grid (Sequence[Tuple[float, float]]): Values of c1 and c2 that are tried.
     """
     nlp = load_model(model)
     feature_reader(nlp, name)  # exits, if there is nothing to read
-    source = "as given"
+    source, seconds = "as given", 0.0
     if given is None:
         dev = splits.dev if use_dev and not splits.dev_is_train else None
-        (*given, f1s), _ = in_process(choose, model, name, splits.train, dev, sample)
+        args = model, name, splits.train, dev, sample, grid
+        (*given, f1s), chosen = in_process(choose, *args)
+        seconds = chosen.cpu_s
         how = "dev" if dev else f"{N_FOLDS}-fold cross-validation on train"
         how += f", with at most {sample} documents of train" if sample else ""
         tried = ", ".join(f"{key}: {value:.2f}" for key, value in f1s.items())
@@ -355,4 +372,4 @@ def fit_peer(
     c1, c2 = given
     path = splits.folder / f"{name}.model"
     cost, usage = in_process(fit, model, name, splits.train, c1, c2, path)
-    return Peer(name, nlp, path, usage, cost, c1, c2, source)
+    return Peer(name, nlp, path, usage, cost, c1, c2, source, seconds)

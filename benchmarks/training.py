@@ -169,9 +169,15 @@ def prediction_speed(nlp: Language, path: Path) -> float:
 
 def accuracy(nlp: Language, path: Path) -> dict[str, dict[str, float]]:
     """Score a pipeline on a .spacy file; `scores_of` says how."""
+    return scores_of(predicted(nlp, path))
+
+
+def predicted(nlp: Language, path: Path) -> list[Example]:
+    """RETURNS (List[Example]): The documents of a .spacy file as a pipeline predicts
+    them, beside the references."""
     examples = list(Corpus(path)(nlp))
     docs = nlp.pipe(example.predicted for example in examples)
-    return scores_of([Example(doc, x.reference) for doc, x in zip(docs, examples)])
+    return [Example(doc, x.reference) for doc, x in zip(docs, examples)]
 
 
 def tested(nlp: Language, path: Path) -> Exactness:

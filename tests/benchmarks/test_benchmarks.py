@@ -45,6 +45,7 @@ RUNS = [
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
     f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
+    f"settings DATA --kind references {FIT}",
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
@@ -65,6 +66,8 @@ SMALL = [
     ("inference", "Sizes", lambda: import_module("inference_growth").Sizes(*SIZES)),
     ("letters", "N_TRAIN", 20),
     ("fitting", "QUICK_ITERATIONS", 1),
+    ("settings", "N_DRAWS", 5),
+    ("settings", "GRID", [(0.0, 0.1), (0.0, 1.0)]),
     ("fields", "THEIRS", {("C", 1): ("", "")}),
     ("punctuation", "THEIRS", {("SC", 2): ("", "")}),
     ("running_time", "SIZES", {"cora": (5,)}),
@@ -167,11 +170,16 @@ def in_this_process(monkeypatch):
 
 # Scripts that print how exact spans of documents are.
 EXACT = {"accuracy", "ablation", "calibration", "hierarchy", "learning_curves"}
-EXACT |= {"neural", "partial_annotation", "patterns", "dirty_text"}
+EXACT |= {"neural", "partial_annotation", "patterns", "dirty_text", "settings"}
 EXACT |= {"fields", "running_time", "orders"}
 
 # What the extra "bench" has and "dev" has not, by a word of the lines that need it.
-NEEDED = {"crfsuite": "pycrfsuite", "PAPERS": "pycrfsuite", "gazetteers": "psutil"}
+NEEDED = {
+    "crfsuite": "pycrfsuite",
+    "settings": "pycrfsuite",
+    "PAPERS": "pycrfsuite",
+    "gazetteers": "psutil",
+}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")

@@ -56,3 +56,28 @@ def test_records_without_a_complete_document():
     gold = Doc(VOCAB, words=["a"])
     found = exactness_of(scores_of([Example(Doc(VOCAB, words=["a"]), gold)]))
     assert found.f1 == 0 and found.records != found.records
+
+
+@given(st.lists(st.tuples(SPANS, SPANS), min_size=1, max_size=5))
+def test_counts_by_document_and_scores_agree(pairs):
+    from scores import exactness_of, scores_of
+    from settings import counts_of, differences
+    from settings import exactness_of as exactness_of_counts
+
+    examples = [Example(make_doc(found), make_doc(gold)) for found, gold in pairs]
+    counts = counts_of(examples)
+    expected = exactness_of(scores_of(examples))
+    assert exactness_of_counts(counts) == pytest.approx(expected)
+    assert not differences(counts, counts).any()
+
+
+def test_differences_are_on_the_same_draws():
+    import numpy as np
+    from settings import differences, interval
+
+    one = np.array([[2, 2, 2, 1]] * 50)
+    other = np.array([[2, 2, 2, 1]] * 40 + [[1, 2, 2, 1]] * 10)
+    draws = differences(one, other)
+    assert draws.shape == (1000, 2) and (draws >= 0).all()
+    assert draws.mean(axis=0) == pytest.approx([10.0, 20.0], abs=0.5)
+    assert interval(draws[:, 1]).startswith("+")
