@@ -40,6 +40,7 @@ RUNS = [
     "hierarchy TREE --max-train 9 --held-out 5 --max-iter 1 --draws 2",
     "hierarchy TREE --systems tree --max-train 9 --epochs 1 --growth 2 --picture OUT/g",
     "inference DATA --output OUT",
+    "interruptions DATA --moments 1 --max-train 4 --kind fields",
     f"learning_curves DATA --sizes 20 --systems hosemi --output OUT {FIT}",
     "neural DATA --steps 5 --passes 1 --systems hosemi",
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
