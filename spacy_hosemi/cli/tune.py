@@ -188,6 +188,8 @@ def _conclude(search: Search, output: str) -> None:
         )
     gain, error = (100 * x for x in best.gain(one.judged[0]))
     say(f"\nThe best: {in_words(best.changes)}")
+    if one.ranked[0] is not best:
+        say("No other one has gained more than a standard error.")
     if best.changes:
         say(f"Its score beside that of the config as it is: {gain:+.2f} ± {error:.2f}")
     if one.n_documents < search.n_documents:

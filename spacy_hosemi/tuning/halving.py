@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..component.penalty_search import Trial, error_of_scores
+from ..component.penalty_search import SURE, Trial, error_of_scores
 from .menu import Changes
 
 # A round has a third of the candidates of the one before, on three times the documents.
@@ -137,9 +137,15 @@ class Halving:
 
     @property
     def best(self) -> Judgement | None:
-        """The best one so far; None: none is judged yet."""
+        """The best one so far; None: none is judged yet. It is the config as it is
+        unless another one has gained SURE standard errors, for that is the best of
+        many."""
         one = self.decisive
-        return None if one is None else one.ranked[0]
+        if one is None:
+            return None
+        first, best = one.judged[0], one.ranked[0]
+        gain, error = best.gain(first)
+        return best if gain > SURE * error else first
 
     @property
     def is_last(self) -> bool:

@@ -117,6 +117,18 @@ def test_a_candidate_that_cannot_be_trained():
     assert all(map(math.isnan, failed.gain(found.best))) and failed.shown == ("-", "-")
 
 
+def test_a_gain_within_its_error_is_none():
+    """Ten spans more in a document and eight fewer in another; one more in each."""
+    one, two = judgement({}, 0.5), judgement({"k": 1}, 0.5)
+    two.trial.counts[:2, 0] = 60, 42
+    found = Halving([{}, {"k": 1}], [10], lambda _: [])
+    for _ in found.steps(lambda changes, n: two if changes else one):
+        pass
+    assert found.current.ranked[0] is two and found.best is one
+    two.trial.counts[:, 0] = 51
+    assert found.best is two
+
+
 def test_the_gain_is_paired():
     one, two = judgement({}, 0.5), judgement({}, 0.7)
     assert two.gain(one)[0] == pytest.approx(0.2)
