@@ -43,14 +43,18 @@ def test_documents_together_or_one_by_one(monkeypatch, n_tokens, config):
 
 
 def test_chunks():
-    def sizes(n_tokens, *of_docs):
+    def sizes(n_tokens, *of_docs, n_labels=1):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(batch, "_CHUNK", n_tokens)
-            return batch._chunks_of(of_docs)
+            patch.setattr(batch, "_SCORES", 20)
+            return batch._chunks_of(of_docs, n_labels)
 
     assert sizes(5, 3, 3, 2, 9, 1) == [(0, 1), (1, 3), (3, 4), (4, 5)]
     assert sizes(5, 0, 0, 9) == [(0, 2), (2, 3)]
     assert sizes(5) == [(0, 0)]
+    assert sizes(5, 2, 2, 2, 2, n_labels=0) == [(0, 2), (2, 4)]
+    assert sizes(5, 2, 2, 2, 2, n_labels=5) == [(0, 2), (2, 4)]
+    assert sizes(5, 2, 2, 2, 2, n_labels=6) == [(0, 1), (1, 2), (2, 3), (3, 4)]
 
 
 def peak_of(function):
