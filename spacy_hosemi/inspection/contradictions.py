@@ -20,6 +20,8 @@ LEAST = 2
 MAX_WORDS, OFTEN = 8, 3
 # A label with fewer letters is hardly the begin of another one.
 LEAST_LETTERS = 3
+# The first of the scripts in which one letter is a word.
+FIRST_HAN = "\u2e80"
 
 Words = tuple[str, ...]
 
@@ -139,8 +141,9 @@ def _left_out(part: Part) -> Iterator[Finding]:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a token is a word, and no Roman number."""
-    return _is_word(text) and re.fullmatch("(?i)[ivxl]+[.,]?", text) is None
+    """Whether a token is a word, be it of one Chinese letter, and no Roman number."""
+    is_word = _is_word(text) or (text.isalpha() and text >= FIRST_HAN)
+    return is_word and re.fullmatch("(?i)[ivxl]+[.,]?", text) is None
 
 
 def _is_word(text: str) -> bool:

@@ -122,6 +122,8 @@ def test_other_labels_of_numbers():
     for text in ("12", "XIV .", "IX", "p . 3", "12 , 13"):
         twice = [f"[A {text}] 1", f"[A {text}] 2", f"[B {text}] 1", f"[B {text}] 2"]
         assert "other-labels" not in found(make_part(*twice))
+    twice = [f"[{y} 在] {k}" for y in "AB" for k in (1, 2)]
+    assert only("other-labels", make_part(*twice)).found == 2
 
 
 @pytest.mark.parametrize(
