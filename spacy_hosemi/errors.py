@@ -704,8 +704,8 @@ class Warnings(metaclass=_Coded):
     )
     HSW76 = (
         'fit.l2 = "auto": {found} of {total} documents of dev have the words of a '
-        "training document, which the weights know; l2 is chosen {how}. Take them out "
-        "of dev: its scores say too much."
+        "training document, which the weights know; l2 is chosen by folds of the "
+        "training documents. Give other documents as dev: its scores say too much."
     )
     HSW01 = (
         "{found} gold spans of {total} begin or end inside a token, so they can "

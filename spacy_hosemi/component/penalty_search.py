@@ -7,6 +7,7 @@ so that the whole path takes little more than one minimization from 0.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Sequence
@@ -48,6 +49,9 @@ EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 # Another decoding must win this many standard errors: it is the best of several.
 SURE = 1.0
+
+# A dev with a larger share of training documents has been made of these.
+MOST_KNOWN = 0.5
 
 # Settings of the component: decoding, and expected_f1.
 Decoding = tuple[str, float | None]
@@ -130,6 +134,11 @@ def _error(differences: Floats) -> float:
     return float(np.sqrt(n / max(1, n - 1) * np.square(differences).sum()))
 
 
+def distance(l2: float) -> float:
+    """How far an l2 is from DEFAULT, on a logarithmic scale; 0 is as far as can be."""
+    return abs(math.log(l2 / DEFAULT)) if l2 else math.inf
+
+
 class TrialsOnly(Lbfgs):
     """A fit that scores each l2 and leaves no weights worth keeping: for programs that
     compare configs, such as `hosemi.fit(examples, nlp=nlp, fit=TrialsOnly())`.
@@ -161,7 +170,8 @@ class PenaltySearch:
     """A fit that looks for the best l2, and the best decoding, by `Trial.score`.
 
     It stops where the score has fallen by more than the standard error of that below
-    the best one. The decoding is another than that of the component only where that
+    the best one, and takes the value nearest to DEFAULT that is not so far below. The
+    decoding is another than that of the component only where that
     wins SURE standard errors.
 
     Features and label patterns are those of all training documents in each fold.
@@ -209,17 +219,17 @@ class PenaltySearch:
         docs (Sequence[Annotated]): The training documents, in their order.
         dev (Sequence[Annotated]): Others; if there are none, folds of the training
             documents are taken.
-        WARNS (UserWarning): HSW76 some of dev are training documents, by which nothing
-            is judged.
+        WARNS (UserWarning): HSW76 most of dev are training documents: folds are taken.
         """
         known = {words_of(one.doc) for one in docs}
-        new = [one for one in dev if words_of(one.doc) not in known]
-        if len(new) < len(dev):
-            n_known = len(dev) - len(new)
-            how = "by the others" if new else "by folds of the training documents"
-            values = {"found": n_known, "total": len(dev), "how": how}
+        others = [one for one in dev if len(one.doc)]
+        n_known = sum(words_of(one.doc) in known for one in others)
+        # Short texts may well come again, and count as they will in use.
+        if n_known > MOST_KNOWN * len(others):
+            values = {"found": n_known, "total": len(others)}
             warnings.warn(Warnings.HSW76.format(**values), stacklevel=2)
-        self._docs, self._dev = [*docs], [one for one in new if len(one.doc)]
+            others = []
+        self._docs, self._dev = [*docs], others
 
     def __call__(self, batch: Any) -> FitReport:
         """Find the best l2, and the weights for it.
@@ -279,15 +289,13 @@ class PenaltySearch:
         with bar_of(n_fits, "Choosing l2", "fit", self._fit.progress) as bar:
             try:
                 for l2 in self._path:
-                    trial, best = self._try(l2, folds, bar), self.best
+                    trial = self._try(l2, folds, bar)
                     self.trials.append(trial)
                     self._show(trial)
-                    if best is None or trial.score > best.score:
+                    if self._is_chosen(trial):
                         self.best, report = trial, self._reports[-1]
                         found = np.mean([fold.vectors[0] for fold in folds], axis=0)
-                    elif best.score - trial.score > error_of_scores(
-                        best.counts, trial.counts
-                    ):
+                    if not self._is_within_chance(trial):
                         break
             except KeyboardInterrupt:
                 if not self._reports:
@@ -297,6 +305,20 @@ class PenaltySearch:
                 report = replace(report, reason="interrupted", is_converged=False)
         assert report is not None
         return found, report
+
+    def _is_chosen(self, trial: Trial) -> bool:
+        """Whether the last trial is chosen instead of the one before: of those that are
+        within chance the nearest to DEFAULT (Breiman et al. 1984, section 3.4.3: the
+        rule of one standard error, for a prior that is not the simplest model)."""
+        if self.best is None or not self._is_within_chance(self.best):
+            return True
+        is_nearer = distance(trial.l2) < distance(self.best.l2)
+        return is_nearer and self._is_within_chance(trial)
+
+    def _is_within_chance(self, trial: Trial) -> bool:
+        """Whether the best score is at most one standard error higher."""
+        top = max(self.trials, key=lambda one: one.score)
+        return top.score - trial.score <= error_of_scores(top.counts, trial.counts)
 
     def _try(self, l2: float, folds: Sequence[Fold], bar: Any) -> Trial:
         """One l2. RAISES (KeyboardInterrupt): Ctrl-C was hit: half a minimization is
