@@ -27,8 +27,19 @@ COLUMNS += ["estimate, MB|.0f", "took, MB|.0f", "ratio|.2f"]
 COLUMNS += ["evaluations|d", "weights|d"]
 
 
-def row_of(data: Path, folder: Path, max_train: int | None) -> list[Any]:
-    """RETURNS (List): A row of the table; files are kept in a folder."""
+def init(path: Path, kind: str) -> Path:
+    """Write a config. RETURNS (Path): Where it is."""
+    measured(
+        [sys.executable, "-m", "spacy", "hosemi", "init", str(path), "--for", kind]
+    )
+    return path
+
+
+def row_of(
+    data: Path, folder: Path, max_train: int | None, config: Path | None = None
+) -> list[Any]:
+    """RETURNS (List): A row of the table, with a config or with the one that `check`
+    names; files are kept in a folder."""
     train = harness.draw(harness.read_lines(data / "train.jsonl"), max_train)
     other = data / "dev.jsonl"
     other = other if other.exists() else data / "test.jsonl"
@@ -36,11 +47,11 @@ def row_of(data: Path, folder: Path, max_train: int | None) -> list[Any]:
     splits = training.make_splits(folder, "en", train, dev, dev)
     command = [sys.executable, "-m", "spacy", "hosemi"]
     check = [*command, "check", str(splits.train), "--dev", str(splits.dev), "--json"]
+    check += ["--config", str(config)] if config else []
     checking = measured(check, accepted=(0, 1))  # 1: the data have faults
     found = json.loads(checking.output[checking.output.index("{\n") :])
-    config = folder / "config.cfg"
-    kind = found["config"]["kind"]
-    measured([*command, "init", str(config), "--for", kind, "-f"])
+    kind = found["config"]["kind"] if config is None else config.stem
+    config = config or init(folder / "config.cfg", kind)
     _, usage, _ = training.train(config, splits, [])
     cost = found["cost"]
     seconds, memory = cost["seconds"]["about"], cost["megabytes"]["about"]

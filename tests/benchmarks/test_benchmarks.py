@@ -51,6 +51,7 @@ RUNS = [
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
+    "training_growth DATA --documents 12 --labels 3 --max-iter 1",
     f"throughput DATA --systems hosemi --passes 1 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",
