@@ -47,7 +47,7 @@ RUNS = [
     f"parallel DATA --documents 4 --passes 1 --threads-only {FIT}",
     f"partial_annotation DATA --missing .5 --repeats 1 {FIT}",
     f"patterns DATA --order 1 --sizes 2 --l1 {FIT}",
-    f"settings DATA --kind references {FIT}",
+    f"settings DATA --kind names --max-train 6 --tune .2 {FIT}",
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
