@@ -151,6 +151,7 @@ class TrialsOnly(Lbfgs):
 
     trials (Tuple[Trial, ...]): After the fit: what was tried. Counts are by training
         document, in their order, so that those of two configs can be paired.
+    best (Optional[Trial]): That of them which "auto" takes.
     """
 
     def __init__(
@@ -164,6 +165,7 @@ class TrialsOnly(Lbfgs):
         super().__init__(None, fit.given, fit.records)
         self.path, self.n_folds, self.seed = tuple(path), n_folds, seed
         self.trials: tuple[Trial, ...] = ()
+        self.best: Trial | None = None
 
 
 class PenaltySearch:
@@ -248,7 +250,7 @@ class PenaltySearch:
         weights, report = self._follow(folds)
         batch.weights.set_vector(weights)
         if self._only is not None:
-            self._only.trials = tuple(self.trials)
+            self._only.trials, self._only.best = tuple(self.trials), self.best
         elif report.reason != "interrupted" or batch.has_levels:
             try:
                 return self._last(batch)

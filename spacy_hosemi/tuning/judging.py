@@ -94,10 +94,9 @@ class Judging:
             self._train(changes, self.docs[:n_documents], fit)
         except (ValueError, TypeError) as e:  # settings that do not go together
             reason = " ".join(str(e).split())
-        best = max(fit.trials, key=lambda trial: trial.score, default=None)
-        if best is None:
+        if fit.best is None:
             reason = reason or "there is no span to judge by"
-        return Judgement(changes, best, time.perf_counter() - began, reason)
+        return Judgement(changes, fit.best, time.perf_counter() - began, reason)
 
     def _train(self, changes: Changes, docs: Sequence[Doc], fit: TrialsOnly) -> None:
         with warnings.catch_warnings():
