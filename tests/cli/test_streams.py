@@ -33,7 +33,7 @@ ARGUMENTS = {
     ("gazetteer", "replace"): ["cities", "new.txt", "-o", "out"],
 }
 # What reads no model.
-WITHOUT_MODEL = {("check",), ("convert",), ("init",), ("plot-fit",)}
+WITHOUT_MODEL = {("check",), ("convert",), ("init",), ("plot-fit",), ("tune",)}
 
 
 def commands() -> dict[tuple[str, ...], typer.core.TyperCommand]:
