@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from spacy.attrs import ENT_IOB, SENT_START  # type: ignore[import-not-found]
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
-from .corpus import Part, in_spans
+from .corpus import Part, PlacedSpan, in_spans
 from .findings import Finding, count, fault, quoted, remark, share
 
 SEPARATORS = ",;:"
@@ -26,19 +26,15 @@ def judge_borders(part: Part) -> list[Finding]:
     return [found for judge in judges for found in judge(part)]
 
 
-def _spans(part: Part) -> Iterator[tuple[str, Span]]:
-    return ((place, ent) for place, doc in part for ent in doc.ents)
-
-
-def _named(place: str, ent: Span) -> str:
-    return f"{place}: {ent.label_} {quoted(ent.text)}"
+def _named(span: PlacedSpan) -> str:
+    return f"{span.place}: {span.label} {quoted(span.text)}"
 
 
 def _outer_spaces(part: Part) -> Iterator[Finding]:
     if part.n_trimmed:
         text = f"whitespace at the ends of {count(part.n_trimmed, 'span')} is left out"
         yield remark("outer-spaces-of-spans", text, part.n_trimmed, part.n_spans)
-    found = [_named(*x) for x in _spans(part) if x[1].text != x[1].text.strip()]
+    found = [_named(x) for x in part.spans if x.text != x.text.strip()]
     if found:
         text = (
             f"{share(len(found), part.n_spans)} spans begin or end with whitespace; "
@@ -54,18 +50,16 @@ def _unlike(part: Part) -> Iterator[Finding]:
     found: list[tuple[float, str]] = []
     for side, of_side in (("begins", _at_begin), ("ends", _at_end)):
         chosen = [
-            (place, ent, where)
-            for place, ent in _spans(part)
-            if (where := of_side(ent)) is not None
+            (span, where) for span in part.spans if (where := of_side(span)) is not None
         ]
-        totals = Counter(ent.label_ for _, ent, _ in chosen)
-        counts = Counter((ent.label_, is_in) for _, ent, (_, is_in) in chosen)
-        for place, ent, (c, is_in) in chosen:
-            total, n = totals[ent.label_], counts[ent.label_, is_in]
+        totals = Counter(span.label for span, _ in chosen)
+        counts = Counter((span.label, is_in) for span, (_, is_in) in chosen)
+        for span, (c, is_in) in chosen:
+            total, n = totals[span.label], counts[span.label, is_in]
             if total < MANY or n > UNLIKE * total:
                 continue
             what = f"{side} {'with' if is_in else 'without'} {c!r}"
-            text = f"{place}: {ent.label_} {quoted(ent.text)} {what}"
+            text = f"{_named(span)} {what}"
             found.append((n / total, f"{text}, as {n} of {total} where one stands"))
     if found:
         text = (
@@ -81,14 +75,14 @@ def _unlike(part: Part) -> Iterator[Finding]:
 _Separator = tuple[str, bool] | None
 
 
-def _at_begin(ent: Span) -> _Separator:
-    before = ent.doc.text[max(0, ent.start_char - N_AROUND) : ent.start_char]
-    return _at(ent.text[:1], before.rstrip()[-1:], len(ent.text))
+def _at_begin(span: PlacedSpan) -> _Separator:
+    before = span.document[max(0, span.start - N_AROUND) : span.start]
+    return _at(span.text[:1], before.rstrip()[-1:], len(span.text))
 
 
-def _at_end(ent: Span) -> _Separator:
-    after = ent.doc.text[ent.end_char : ent.end_char + N_AROUND]
-    return _at(ent.text[-1:], after.lstrip()[:1], len(ent.text))
+def _at_end(span: PlacedSpan) -> _Separator:
+    after = span.document[span.end : span.end + N_AROUND]
+    return _at(span.text[-1:], after.lstrip()[:1], len(span.text))
 
 
 def _at(inner: str, outer: str, n: int) -> _Separator:
@@ -100,7 +94,7 @@ def _at(inner: str, outer: str, n: int) -> _Separator:
 
 def _brackets(part: Part) -> Iterator[Finding]:
     """Spans with one bracket of a pair, whose other bracket stands next to them."""
-    found = [_named(*x) for x in _spans(part) if _is_cut(x[1])]
+    found = [_named(x) for x in part.spans if _is_cut(x)]
     if found and len(found) <= UNLIKE * part.n_spans:
         text = (
             f"{share(len(found), part.n_spans)} spans have one bracket of a pair, and "
@@ -109,9 +103,12 @@ def _brackets(part: Part) -> Iterator[Finding]:
         yield remark("cut-brackets", text, len(found), part.n_spans, found)
 
 
-def _is_cut(ent: Span) -> bool:
-    text, doc = ent.text, ent.doc.text
-    after, before = doc[ent.end_char :].lstrip()[:1], doc[: ent.start_char].rstrip()
+def _is_cut(span: PlacedSpan) -> bool:
+    text, document = span.text, span.document
+    if not any(c in text for pair in BRACKETS.items() for c in pair):
+        return False
+    after = document[span.end :].lstrip()[:1]
+    before = document[: span.start].rstrip()
     return len(text) > 1 and any(
         (text.count(left) == text.count(right) + 1 and after == right)
         or (text.count(right) == text.count(left) + 1 and before[-1:] == left)
@@ -157,7 +154,7 @@ def _unknown(part: Part) -> Iterator[Finding]:
 
 def _sentences(part: Part) -> Iterator[Finding]:
     crossing = [
-        _named(place, ent)
+        f"{place}: {ent.label_} {quoted(ent.text)}"
         for place, doc in part
         if doc.has_annotation(SENT_START)
         for ent in doc.ents

@@ -37,9 +37,11 @@ def _labels_of_texts(part: Part) -> tuple[dict[str, Counter[str]], dict[str, Spa
     and the first span."""
     labels: dict[str, Counter[str]] = defaultdict(Counter)
     first: dict[str, Span] = {}
+    keys: dict[str, str] = {}
     for doc in part.docs:
         for ent in doc.ents:
-            key = squeezed(ent.text)
+            text = ent.text
+            key = keys.get(text) or keys.setdefault(text, squeezed(text))
             labels[key][ent.label_] += 1
             first.setdefault(key, ent)
     found = {
@@ -179,11 +181,11 @@ def _other_documents(part: Part) -> Iterator[Finding]:
     """Documents with the same text, and other spans."""
     seen: dict[str, tuple[str, set[tuple[int, int, str]]]] = {}
     found = []
-    for place, doc in part:
+    for (place, doc), whole in zip(part, part.texts):
         spans = {(x.start_char, x.end_char, x.label_) for x in doc.ents}
-        first = seen.setdefault(doc.text, (place, spans))
+        first = seen.setdefault(whole, (place, spans))
         if first[1] != spans:
-            text = _difference(doc, first[1], spans)
+            text = _difference(whole, first[1], spans)
             found.append(f"{first[0]} and {place}: {text}")
     if found:
         text = (
@@ -194,11 +196,11 @@ def _other_documents(part: Part) -> Iterator[Finding]:
 
 
 def _difference(
-    doc: Doc, first: set[tuple[int, int, str]], second: set[tuple[int, int, str]]
+    whole: str, first: set[tuple[int, int, str]], second: set[tuple[int, int, str]]
 ) -> str:
     """The first span that one of two annotations lacks."""
     start, end, label = min(first ^ second)
-    text = quoted(doc.text[start:end])
+    text = quoted(whole[start:end])
     other = {x[:2]: x[2] for x in first}.get((start, end))
     new = {x[:2]: x[2] for x in second}.get((start, end))
     if other and new:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
@@ -19,6 +20,25 @@ from ..formats.texts import Fault
 from ..labels.alignment import read_annotations as read_labels
 from ..labels.partial import PartialLabels
 from ..text.clean import clean_word
+
+
+class PlacedSpan(NamedTuple):
+    """An entity, in characters.
+
+    place (str), document (str): Where its document stands, and the text of that.
+    start (int), end (int), label (str)
+    """
+
+    place: str
+    document: str
+    start: int
+    end: int
+    label: str
+
+    @property
+    def text(self) -> str:
+        """Of the entity."""
+        return self.document[self.start : self.end]
 
 
 @dataclass
@@ -51,6 +71,20 @@ class Part:
         return len(self.docs)
 
     @cached_property
+    def texts(self) -> list[str]:
+        """Of each document: spaCy joins all tokens whenever it is asked."""
+        return [doc.text for doc in self.docs]
+
+    @cached_property
+    def spans(self) -> list[PlacedSpan]:
+        """Entities of all documents."""
+        return [
+            PlacedSpan(place, text, ent.start_char, ent.end_char, ent.label_)
+            for place, text, doc in zip(self.places, self.texts, self.docs)
+            for ent in doc.ents
+        ]
+
+    @cached_property
     def n_tokens(self) -> int:
         """Tokens, without whitespace."""
         return sum(int((doc.to_array(IS_SPACE) == 0).sum()) for doc in self.docs)
@@ -58,13 +92,13 @@ class Part:
     @cached_property
     def n_spans(self) -> int:
         """Entities of all documents."""
-        return sum(len(doc.ents) for doc in self.docs)
+        return len(self.spans)
 
     @cached_property
     def keys(self) -> list[str]:
         """Of each document the letters and digits of its clean words, in lower case:
         equal ones are the same text."""
-        return [squeezed(doc.text) for doc in self.docs]
+        return [squeezed(text) for text in self.texts]
 
 
 def squeezed(text: str) -> str:

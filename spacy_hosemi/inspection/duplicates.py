@@ -21,9 +21,9 @@ def judge_duplicates(train: Part, dev: Part | None) -> list[Finding]:
 
 def _twice(train: Part) -> list[Finding]:
     places: dict[str, list[str]] = defaultdict(list)
-    for place, doc in train:
+    for (place, doc), text in zip(train, train.texts):
         if doc.ents:
-            places[doc.text].append(place)
+            places[text].append(place)
     twice = {text: where for text, where in places.items() if len(where) > 1}
     if not twice:
         return []
@@ -43,18 +43,18 @@ def _twice(train: Part) -> list[Finding]:
 def _in_both(train: Part, dev: Part) -> list[Finding]:
     exact: dict[str, str] = {}
     similar: dict[str, str] = {}
-    for (place, doc), key in zip(train, train.keys):
-        exact.setdefault(doc.text, place)
+    for place, whole, key in zip(train.places, train.texts, train.keys):
+        exact.setdefault(whole, place)
         similar.setdefault(key, place)
     same: list[str] = []
     alike: list[str] = []
-    for (place, doc), key in zip(dev, dev.keys):
+    for (place, doc), whole, key in zip(dev, dev.texts, dev.keys):
         if not doc.ents:
             continue
-        where = exact.get(doc.text) or similar.get(key)
+        where = exact.get(whole) or similar.get(key)
         if where is not None:
-            some = same if doc.text in exact else alike
-            some.append(f"{where} and {place}: {quoted(doc.text)}")
+            some = same if whole in exact else alike
+            some.append(f"{where} and {place}: {quoted(whole)}")
     if not same and not alike:
         return []
     n = len(same) + len(alike)

@@ -116,10 +116,10 @@ def judge_texts(part: Part) -> list[Finding]:
     found = [*_empty(part)]
     for name, is_fault, search, what in CHECKS:
         examples, n = [], 0
-        for place, doc in part:
+        for (place, doc), whole in zip(part, part.texts):
             # Nobody knows the spaces between given tokens.
             is_made = doc.has_unknown_spaces and name in OF_SPACES
-            match = None if is_made else search(doc.text)
+            match = None if is_made else search(whole)
             if match is not None:
                 n += 1
                 examples += [f"{place}: {quoted(match)}"][: n <= 5]
@@ -131,7 +131,7 @@ def judge_texts(part: Part) -> list[Finding]:
 
 
 def _empty(part: Part) -> list[Finding]:
-    places = [place for place, doc in part if not doc.text.strip()]
+    places = [x for x, text in zip(part.places, part.texts) if not text.strip()]
     if not places:
         return []
     text = f"{share(len(places), len(part))} documents have no text"
