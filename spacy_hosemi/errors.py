@@ -667,8 +667,9 @@ class Errors(metaclass=_Coded):
         'the factory "hosemi".'
     )
     HS254 = (
-        "what training takes can be estimated for the fit {expected} alone; the config "
-        "has {found}. Give [initialize.components.NAME.fit], or --quick."
+        "expected the fit {expected} in the config, found {found}; other fits are "
+        "neither tuned nor estimated. Give [initialize.components.NAME.fit]; check "
+        "runs without it by --quick."
     )
 
 
@@ -701,6 +702,14 @@ class Warnings(metaclass=_Coded):
         "the features of the training documents are too many for memory, and the next "
         "{size:.0f} MB cannot be written to a temporary file ({reason}). They stay in "
         "memory. Make room, or set the environment variable TMPDIR to another folder."
+    )
+    HSW72 = (
+        "{path} cannot be written ({reason}); the search goes on, and a later one will "
+        "judge again what is not in it."
+    )
+    HSW77 = (
+        'fit.l2 = "auto" was interrupted after {found} of {total} values: training '
+        "goes on with {kept}. Train again to try all."
     )
     HSW76 = (
         'fit.l2 = "auto": {found} of {total} documents of dev have the words of a '

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .common import CodePath, Overwrite, hosemi_cli, import_code
-from .streams import STOPPED, check_file, clean, fail, open_output, say
+from .streams import STOPPED, check_different, clean, fail, open_output, say
 
 if TYPE_CHECKING:
     from ..tuning.halving import Judgement, Round
     from ..tuning.search import Search
+
+
+class _Tried(Exception):
+    """A file could be opened; what was there before stays."""
 
 
 @hosemi_cli.command("tune", no_args_is_help=True)
@@ -92,10 +97,14 @@ def tune_cli(
     from ..inspection.pipelines import Pipelines, component_of
     from ..inspection.report import kind_of
     from ..tuning.search import Search
+    from ..tuning.written import write
 
     import_code(code_path)
+    check_different({"OUT.cfg": output, "--resume": resume})
     if output != "-":
-        check_file(output, overwrite)
+        overwrite = overwrite or (resume is not None and _is_ours(output))
+        with suppress(_Tried), open_output(output, overwrite):
+            raise _Tried
     if minutes <= 0:
         fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
     pipelines = Pipelines(config)
@@ -108,6 +117,7 @@ def tune_cli(
     assert pipe is not None
     if config is None and fit is not None:
         say(f"The config to begin with: hosemi init --for {fit.kind}")
+    write(pipelines.text(fit), pipe.name, {}, "auto")  # what fails, fails now
     search = Search(nlp, pipe, part.docs, 60 * minutes, seed, resume)
     try:
         _follow(search)
@@ -118,9 +128,19 @@ def tune_cli(
             fail("No time to judge the config as it is", "Give more as --minutes.")
         say("Stopped before anything was judged; nothing is written.")
         raise SystemExit(STOPPED)
+    name = "config.cfg" if output == "-" else Path(output).name
     with open_output(output, overwrite) as file:
-        file.write(search.write(pipelines.text(fit, Path(output).name)))
+        file.write(search.write(pipelines.text(fit, name)))
     _conclude(search, output)
+
+
+def _is_ours(output: str) -> bool:
+    """Whether a file is a config that tune has written, with which it goes on."""
+    from ..tuning.written import NOTE
+
+    with suppress(OSError), open(output, encoding="utf8", errors="replace") as file:
+        return file.readline().strip() == f"# {NOTE}"
+    return False
 
 
 def _follow(search: Search) -> None:

@@ -47,8 +47,9 @@ DEFAULT = 0.1
 # Beside "viterbi": the values of expected_f1 for "mbr".
 EXPECTED_F1 = (None, 0.2, 0.4, 0.6, 0.8, 1.0)
 
-# Another decoding must win this many standard errors: it is the best of several.
-SURE = 1.0
+# A difference is no chance above this many standard errors. Where one document differs,
+# the difference is as large as its error: that is chance.
+SURE = 1.1
 
 # A dev with a larger share of training documents has been made of these.
 MOST_KNOWN = 0.5
@@ -86,6 +87,13 @@ class Trial:
         """The mean of F1 and the share of exact documents, 0 to 1."""
         exact = self.record_accuracy
         return self.f1 if exact is None else (self.f1 + exact) / 2
+
+    @property
+    def in_words(self) -> str:
+        """The settings, as they are printed."""
+        value = "null" if self.expected_f1 is None else self.expected_f1
+        more = "" if self.decoding == "viterbi" else f", expected_f1 {value}"
+        return f"l2 {self.l2:g}, {self.decoding}{more}"
 
     def to_cfg(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): As JSON can have it."""
@@ -131,7 +139,9 @@ def _record_parts(x: Counts) -> Floats:
 
 def _error(differences: Floats) -> float:
     n = len(differences)
-    return float(np.sqrt(n / max(1, n - 1) * np.square(differences).sum()))
+    if n < 2:
+        return math.inf  # one document says nothing of others
+    return float(np.sqrt(n / (n - 1) * np.square(differences).sum()))
 
 
 def distance(l2: float) -> float:
@@ -239,7 +249,7 @@ class PenaltySearch:
         batch (Trainable): The training documents; then the levels below the top of a
             tree, for which the l2 has been found.
         RETURNS (FitReport): Of the last minimization.
-        WARNS (UserWarning): HSW70 nothing can be judged.
+        WARNS (UserWarning): HSW70 nothing can be judged; HSW77 it was interrupted.
         """
         if not isinstance(batch, Batch):
             return self._last(batch)
@@ -300,13 +310,24 @@ class PenaltySearch:
                     if not self._is_within_chance(trial):
                         break
             except KeyboardInterrupt:
-                if not self._reports:
+                if not self._reports or self._only is not None:
                     raise
                 if report is None:
                     report, found = self._reports[0], folds[0].vectors[0]
                 report = replace(report, reason="interrupted", is_converged=False)
+                self._warn_of_interruption()
         assert report is not None
+        self._say(f"Chosen by {self.judged_by}: {self._in_words()}")
         return found, report
+
+    def _in_words(self) -> str:
+        best = self.best
+        return f"l2 {self._path[0]:g}" if best is None else best.in_words
+
+    def _warn_of_interruption(self) -> None:
+        n, kept = len(self.trials), self._in_words()
+        values = {"found": n, "total": len(self._path), "kept": kept}
+        warnings.warn(Warnings.HSW77.format(**values), stacklevel=2)
 
     def _is_chosen(self, trial: Trial) -> bool:
         """Whether the last trial is chosen instead of the one before: of those that are
@@ -320,7 +341,8 @@ class PenaltySearch:
     def _is_within_chance(self, trial: Trial) -> bool:
         """Whether the best score is at most one standard error higher."""
         top = max(self.trials, key=lambda one: one.score)
-        return top.score - trial.score <= error_of_scores(top.counts, trial.counts)
+        error = error_of_scores(top.counts, trial.counts)
+        return top.score - trial.score <= SURE * error
 
     def _try(self, l2: float, folds: Sequence[Fold], bar: Any) -> Trial:
         """One l2. RAISES (KeyboardInterrupt): Ctrl-C was hit: half a minimization is
@@ -358,13 +380,10 @@ class PenaltySearch:
         return judged.counts(self._trainer, options)
 
     def _show(self, trial: Trial) -> None:
+        exact = trial.record_accuracy
+        records = "" if exact is None else f", exact records {100 * exact:.2f}"
+        self._say(f"{trial.in_words}: F1 {100 * trial.f1:.2f}{records}")
+
+    def _say(self, text: str) -> None:
         if self._fit.progress:
-            value = "null" if trial.expected_f1 is None else trial.expected_f1
-            more = "" if trial.decoding == "viterbi" else f", expected_f1 {value}"
-            exact = trial.record_accuracy
-            records = "" if exact is None else f", exact records {100 * exact:.2f}"
-            tqdm.write(
-                f"l2 {trial.l2:g}: F1 {100 * trial.f1:.2f}{records} "
-                f"({trial.decoding}{more})",
-                file=sys.stderr,
-            )
+            tqdm.write(text, file=sys.stderr)

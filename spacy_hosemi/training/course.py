@@ -37,7 +37,7 @@ class Records:
     log (Optional[str]), resume (Optional[str]): Files, see `FitLog`, `Checkpoint`.
     resume_every (float): Seconds between two states of the file `resume`.
     is_trial (bool): There are many of these fits, and one that is kept: they do not
-        warn of max_iter.
+        warn.
     RAISES (ValueError): HS270 the folder of a file does not exist; HS300 `log` is
         another file; HS301 both files are one.
     """
@@ -238,11 +238,11 @@ class Course:
         if self._records.checkpoint is not None:
             advice = f" The same fit.resume goes on from {self._path}."
         values = {"n": self.n_steps, "loss": self.loss, "advice": advice}
+        if self._records.is_trial:
+            return
         if self.reason == "interrupted":
             values["unit"] = "iterations"
             warnings.warn(Warnings.HSW60.format(**values), stacklevel=4)
-        elif self._records.is_trial:
-            return
         elif not self.is_converged and self.n_steps >= self.max_iter:
             change = self._changes[-1] if self._changes else np.nan
             values |= {"change": change, "more": 2 * self.max_iter}

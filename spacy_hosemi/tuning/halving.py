@@ -184,18 +184,20 @@ class Halving:
 
 
 def sizes(
-    n_tokens: Sequence[int], least_tokens: int, least_documents: int
+    n_tokens: Sequence[int], n_spans: Sequence[int], least_tokens: int, least_docs: int
 ) -> list[int]:
     """How many documents each round has.
 
-    n_tokens (Sequence[int]): Tokens of each document.
-    least_tokens, least_documents (int): Of the first round; if there are fewer, it has
-        all documents.
-    RETURNS (List[int]): The first documents, RATIO times as many, ..., all of them.
+    n_tokens, n_spans (Sequence[int]): Of each document.
+    least_tokens (int), least_docs (int): Tokens, and documents with spans, of the first
+        round; if there are fewer, it has all documents.
+    RETURNS (List[int]): The first documents, RATIO times as many, ..., all of them;
+        at least two rounds.
     """
-    n, seen = 0, 0
-    while n < len(n_tokens) and (seen < least_tokens or n < least_documents):
+    n, seen, n_docs = 0, 0, 0
+    while n < len(n_tokens) and (seen < least_tokens or n_docs < least_docs):
         seen += n_tokens[n]
+        n_docs += n_spans[n] > 0
         n += 1
     found = []
     while n < len(n_tokens):
@@ -204,4 +206,4 @@ def sizes(
     # A last step of less than a half more would cost more than it tells.
     if found and 2 * len(n_tokens) < 3 * found[-1]:
         found.pop()
-    return [*found, len(n_tokens)]
+    return [*(found or [len(n_tokens)]), len(n_tokens)]

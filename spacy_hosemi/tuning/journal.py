@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from spacy.attrs import ENT_IOB, SENT_START  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..component.penalty_search import Trial
+from .. import __version__
+from ..component.penalty_search import PATH, Trial
 from ..errors import Errors
 from .halving import Judgement
 from .menu import Changes
@@ -31,13 +33,14 @@ class Journal:
     """
 
     def __init__(self, path: Path, identity: str) -> None:
-        self._path = path
+        self.path = path
         content = path.read_bytes() if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
         try:
             first, *others = map(json.loads, whole.splitlines() or [b"{}"])
             is_own = first == ({"tune": identity} if whole else {})
             known = [_to_judgement(x) for x in others]
+            is_own = is_own and _is_sound(known)
         except (ValueError, KeyError, TypeError):
             is_own = False
         if not is_own or (content and not whole):
@@ -72,20 +75,30 @@ class Journal:
         )
 
     def _append(self, record: dict[str, Any]) -> None:
-        with self._path.open("a", encoding="utf8") as file:
+        with self.path.open("a", encoding="utf8") as file:
             file.write(json.dumps(record) + "\n")
 
 
 def _to_judgement(record: dict[str, Any]) -> tuple[Judgement, int]:
     found = record["trial"]
     trial = found and Trial(
-        found["l2"],
-        found["decoding"],
-        found["expected_f1"],
+        PATH[PATH.index(found["l2"])],
+        ("viterbi", "mbr")[("viterbi", "mbr").index(found["decoding"])],
+        None if found["expected_f1"] is None else float(found["expected_f1"]),
         np.array(found["counts"], np.int64).reshape(-1, 4),
     )
     args = record["changes"], trial, record["seconds"], record["reason"]
     return Judgement(*args), record["n_documents"]
+
+
+def _is_sound(known: Sequence[tuple[Judgement, int]]) -> bool:
+    """Whether trials on the same documents have counts of the same ones."""
+    n_counts: dict[int, int] = {}
+    return all(
+        n_counts.setdefault(n, len(x.trial.counts)) == len(x.trial.counts)
+        for x, n in known
+        if x.trial is not None
+    )
 
 
 def _key(changes: Changes) -> str:
@@ -93,14 +106,34 @@ def _key(changes: Changes) -> str:
 
 
 def identity_of(nlp: Language, docs: Sequence[Doc], seed: int) -> str:
-    """RETURNS (str): Differs where a config, documents or seeds differ.
+    """RETURNS (str): Differs where a config, the files that its block [initialize]
+    names, documents or seeds differ.
 
     nlp (Language): The pipeline of the config.
     docs (Sequence[Doc]): Annotated documents, in their order.
     """
-    found = blake2b(nlp.config.to_str(interpolate=False).encode(), digest_size=16)
+    found = blake2b(__version__.encode(), digest_size=16)
+    found.update(nlp.config.to_str(interpolate=False).encode())
+    for path in _files(nlp.config.interpolate()["initialize"]):
+        found.update(path.read_bytes())
     for doc in docs:
+        found.update(doc.to_array([ENT_IOB, SENT_START]).tobytes())
         spans = [(x.start_char, x.end_char, x.label_) for x in doc.ents]
         words = [token.text for token in doc] if doc.has_unknown_spaces else []
         found.update(json.dumps([doc.text, words, spans]).encode())
     return f"{found.hexdigest()} seed {seed}"
+
+
+def _files(block: Any) -> list[Path]:
+    """The files that strings in a block name, and those in folders that they name."""
+    if isinstance(block, Mapping):
+        return [path for key in sorted(block) for path in _files(block[key])]
+    if isinstance(block, (list, tuple)):
+        return [path for one in block for path in _files(one)]
+    if not isinstance(block, (str, Path)) or not str(block):
+        return []
+    try:
+        found = sorted(Path(block).iterdir()) if Path(block).is_dir() else [Path(block)]
+        return [path for path in found if path.is_file()]
+    except (OSError, ValueError):  # no name of a file
+        return []

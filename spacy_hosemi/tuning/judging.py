@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 from spacy.util import load_model_from_config, registry
 
 from ..component.penalty_search import PATH, TrialsOnly
+from ..errors import Warnings
 from ..inspection.corpus import as_examples, labels_in
 from ..inspection.rehearsal import settings_of
 from ..labels.alignment import out_of_reach
@@ -56,9 +57,10 @@ class Judging:
         is_over: Callable[[], bool],
         path: Path | None = None,
     ) -> None:
-        self._config, self._name = nlp.config, name
+        self._config, self._name = nlp.config.interpolate(), name
         self._seed, self._is_over = seed, is_over
         self._fit = _fit_settings(settings_of(nlp, name)["fit"])
+        self._known: dict[tuple[str, int], Judgement] = {}
         self._l2: dict[str, float] = {}  # the best one, by candidate
         self.docs = [doc for doc in docs if len(doc)]
         random.Random(seed).shuffle(self.docs)
@@ -74,15 +76,26 @@ class Judging:
             trained.
         RAISES (Stopped): Before it was judged.
         """
-        journal = self._journal
-        found = journal.find(changes, n_documents) if journal else None
+        key = in_words(changes), n_documents
+        found = self._known.get(key)
+        if found is None and self._journal is not None:
+            found = self._journal.find(changes, n_documents)
         if found is None:
             found = self._judge(changes, n_documents)
-            if journal is not None:
-                journal.add(found, n_documents)
+            if self._journal is not None:
+                self._note(self._journal, found, n_documents)
+        self._known[key] = found
         if found.trial is not None:
             self._l2[in_words(changes)] = found.trial.l2
         return found
+
+    def _note(self, journal: Journal, found: Judgement, n_documents: int) -> None:
+        try:
+            journal.add(found, n_documents)
+        except OSError as e:
+            args = {"path": str(journal.path), "reason": e.strerror or e}
+            warnings.warn(Warnings.HSW72.format(**args), stacklevel=2)
+            self._journal = None
 
     def _judge(self, changes: Changes, n_documents: int) -> Judgement:
         began = time.perf_counter()

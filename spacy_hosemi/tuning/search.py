@@ -60,8 +60,9 @@ class Search:
         self._judge = Judging(nlp, pipe.name, *args)
         docs = self._judge.docs
         self.n_documents = len(docs)
-        self._block = nlp.config["components"][pipe.name]
-        n_documents = sizes([len(doc) for doc in docs], LEAST_TOKENS, LEAST_DOCUMENTS)
+        self._block = nlp.config.interpolate()["components"][pipe.name]
+        of_docs = [len(doc) for doc in docs], [len(doc.ents) for doc in docs]
+        n_documents = sizes(*of_docs, LEAST_TOKENS, LEAST_DOCUMENTS)
         self.contest = Halving(broad(self._block), n_documents, self._variants, seed)
         self.is_stopped = False
 

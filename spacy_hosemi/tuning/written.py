@@ -58,18 +58,25 @@ def write(
     RETURNS (str): The config with these settings. Its comments stay, unless values go
         over several lines.
     """
-    config = load_config_from_str(text, interpolate=False)
-    wanted = changed(config, name, changes)
-    fit = wanted["initialize"]["components"][name]["fit"]
-    fit["l2"] = l2
+    wanted = _changed(load_config_from_str(text, interpolate=False), name, changes, l2)
     head = "".join(f"# {line}\n" for line in note.splitlines())
-    written = _with_comments(_without_note(text), name, changes, l2)
     try:
+        written = _with_comments(_without_note(text), name, changes, l2)
         if load_config_from_str(written, interpolate=False) == wanted:
             return head + written
-    except ValueError:  # what spaCy raises for text that is no config
+    except Exception:  # of a text that cannot be changed line by line
         pass
     return head + wanted.to_str(interpolate=False)
+
+
+def _changed(config: Config, name: str, changes: Changes, l2: float | str) -> Config:
+    """The config with other values; references to whole blocks are resolved."""
+    try:
+        found = changed(config, name, changes)
+        found["initialize"]["components"][name]["fit"]["l2"] = l2
+    except (TypeError, AttributeError):  # a block is ${...}
+        return _changed(config.interpolate(), name, changes, l2)
+    return found
 
 
 def _with_comments(text: str, name: str, changes: Changes, l2: float | str) -> str:

@@ -748,6 +748,7 @@ def files(tmp_path):
     return tmp_path, {f"paths.{key}": path for key, path in paths.items()}
 
 
+@pytest.mark.filterwarnings("ignore:.HSW76")  # dev is train
 def test_train_from_a_config(files, capfd):
     folder, paths = files
     config = load_config(folder / "lists.cfg", interpolate=False)

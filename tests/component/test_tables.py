@@ -291,6 +291,7 @@ def test_a_missing_file(tmp_path):
 # --- spaCy's commands -------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.HSW76")  # dev is train
 def test_train_from_a_config(tmp_path, capfd):
     DocBin(docs=references(MARKED)).to_disk(tmp_path / "train.spacy")
     config = load_config(BASE_CONFIG, interpolate=False)

@@ -136,19 +136,25 @@ def test_the_gain_is_paired():
 
 
 @given(
-    st.lists(st.integers(1, 50), min_size=1, max_size=300),
+    st.lists(
+        st.tuples(st.integers(1, 50), st.integers(0, 1)), min_size=1, max_size=300
+    ),
     st.integers(1, 500),
     st.integers(1, 50),
 )
-def test_sizes(n_tokens, least_tokens, least_documents):
-    found = sizes(n_tokens, least_tokens, least_documents)
-    assert found[-1] == len(n_tokens) and found == sorted({*found})
+def test_sizes(docs, least_tokens, least_docs):
+    n_tokens, n_spans = zip(*docs)
+    found = sizes(n_tokens, n_spans, least_tokens, least_docs)
+    assert found[-1] == len(docs) and found == sorted(found) and len(found) > 1
+    assert len({*found}) == len(found) or found == [len(docs)] * 2
     first = found[0]
-    if first < len(n_tokens):
-        assert first >= least_documents and sum(n_tokens[:first]) >= least_tokens
-        few = first - 1
-        assert few < least_documents or sum(n_tokens[:few]) < least_tokens
+
+    def is_enough(n):
+        return sum(n_spans[:n]) >= least_docs and sum(n_tokens[:n]) >= least_tokens
+
+    assert first == len(docs) or is_enough(first)
+    assert first == len(docs) or not is_enough(first - 1)
     for a, b in zip(found[:-2], found[1:-1]):
         assert b == RATIO * a
-    if len(found) > 1:
+    if found[0] < len(docs):
         assert found[-2] * 3 <= found[-1] * 2 and found[-1] < RATIO * found[-2] * 1.5
