@@ -85,6 +85,9 @@ INITIALIZE = {
     "[reader](#read-a-table) for each.",
     "hierarchy": "The [reader](#read-a-label-tree) of a label tree that is not in the "
     "names of the labels.",
+    "dev": "The [reader](#read-documents-of-dev) of documents by which "
+    '`fit.l2 = "auto"` chooses, and whose scores are in the log of the fit; null: '
+    "folds of the training documents.",
 }
 
 

@@ -178,10 +178,12 @@ def _by_first(wanted: Iterable[Words]) -> dict[str, list[Words]]:
 
 
 def _other_documents(part: Part) -> Iterator[Finding]:
-    """Documents with the same text, and other spans."""
+    """Documents with the same text, and other spans; all of their tokens annotated."""
     seen: dict[str, tuple[str, set[tuple[int, int, str]]]] = {}
     found = []
     for (place, doc), whole in zip(part, part.texts):
+        if (doc.to_array(ENT_IOB) == 0).any():  # some tokens may be in a span
+            continue
         spans = {(x.start_char, x.end_char, x.label_) for x in doc.ents}
         first = seen.setdefault(whole, (place, spans))
         if first[1] != spans:

@@ -110,7 +110,8 @@ SETTINGS = (
         "log",
         OrNull(FilePath()),
         None,
-        "A file for the course of the fit, as lines of JSON; an earlier log goes.",
+        "A file for the course of the fit, as lines of JSON; an earlier log goes, "
+        "unless the fit goes on by `resume`.",
     ),
     Setting(
         "resume",

@@ -108,6 +108,9 @@ def test_other_documents():
         'train:1 and train:2: "x" is A in the first, B in the second',
         'train:1 and train:3: "x" is A in the first alone',
     ]
+    part = make_part("[A x] y", "[A x] y")
+    part.docs[1].set_ents([], default="missing")
+    assert "other-documents" not in found(part)
 
 
 def test_other_labels():
