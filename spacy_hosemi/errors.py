@@ -694,9 +694,8 @@ class Warnings(metaclass=_Coded):
         "log. Make room, or name another place."
     )
     HSW70 = (
-        'fit.l2 = "auto": there are no other documents with spans to choose by, '
-        "neither of dev nor in folds of the training documents; l2 is {l2}. Give more "
-        "documents."
+        'fit.l2 = "auto": there are no other documents with spans to choose by; l2 is '
+        "{l2}. Give more documents, or some as dev."
     )
     HSW71 = (
         "the features of the training documents are too many for memory, and the next "
@@ -706,6 +705,10 @@ class Warnings(metaclass=_Coded):
     HSW72 = (
         "{path} cannot be written ({reason}); the search goes on, and a later one will "
         "judge again what is not in it."
+    )
+    HSW78 = (
+        'fit.l2 = "auto": none of the {total} documents of dev has a span with a label '
+        "of the training documents; l2 is chosen by folds of these. Give others as dev."
     )
     HSW77 = (
         'fit.l2 = "auto" was interrupted after {found} of {total} values: training '

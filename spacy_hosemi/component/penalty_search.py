@@ -149,6 +149,10 @@ def distance(l2: float) -> float:
     return abs(math.log(l2 / DEFAULT)) if l2 else math.inf
 
 
+def _labels_of(docs: Sequence[Annotated]) -> set[str]:
+    return {label for one in docs for *_, label in one.known.required}
+
+
 class TrialsOnly(Lbfgs):
     """A fit that scores each l2 and leaves no weights worth keeping: for programs that
     compare configs, such as `hosemi.fit(examples, nlp=nlp, fit=TrialsOnly())`.
@@ -232,6 +236,7 @@ class PenaltySearch:
         dev (Sequence[Annotated]): Others; if there are none, folds of the training
             documents are taken.
         WARNS (UserWarning): HSW76 most of dev are training documents: folds are taken.
+            HSW78 likewise, where dev has no span with a label of train.
         """
         known = {words_of(one.doc) for one in docs}
         others = [one for one in dev if len(one.doc)]
@@ -240,6 +245,9 @@ class PenaltySearch:
         if n_known > MOST_KNOWN * len(others):
             values = {"found": n_known, "total": len(others)}
             warnings.warn(Warnings.HSW76.format(**values), stacklevel=2)
+            others = []
+        if others and not _labels_of(others) & _labels_of(docs):
+            warnings.warn(Warnings.HSW78.format(total=len(others)), stacklevel=2)
             others = []
         self._docs, self._dev = [*docs], others
 

@@ -18,6 +18,7 @@ from spacy_hosemi.component.folds import fold_numbers
 from spacy_hosemi.component.penalty_search import (
     DEFAULT,
     PATH,
+    SURE,
     PenaltySearch,
     Trial,
     TrialsOnly,
@@ -273,15 +274,39 @@ def test_dev_must_be_a_reader():
         nlp.get_pipe("hosemi").initialize(lambda: make_examples(nlp), nlp=nlp, dev=5)
 
 
-@pytest.mark.parametrize(
-    "pairs, dev", [(TRAIN[:1], None), (TRAIN, [("No field.", [])])]
-)
-def test_nothing_to_judge_by(pairs, dev):
+def test_nothing_to_judge_by():
     nlp = blank()
     with pytest.warns(UserWarning, match=f"HSW70.*l2 is {DEFAULT}"):
-        result = fit(nlp, pairs, dev=dev)
-    alone = fit(blank(), pairs, l2=DEFAULT)
+        result = fit(nlp, TRAIN[:1])
+    alone = fit(blank(), TRAIN[:1], l2=DEFAULT)
     assert result.loss == alone.loss and result.trials == ()
+
+
+@pytest.mark.parametrize("spans", [[], [(0, 2, "other")]])
+def test_a_dev_without_labels_of_train(spans):
+    nlp = blank()
+    with pytest.warns(UserWarning, match="HSW78.*1 documents of dev"):
+        result = fit(nlp, dev=[("No field.", spans)])
+    assert nlp.get_pipe("hosemi").facts.judged_by == "folds" and result.trials
+
+
+def test_a_dev_of_one_document_is_never_sure():
+    """The value nearest to the default, with the decoding of the component."""
+    nlp = blank()
+    result = fit(nlp, dev=DEV[:1])
+    chosen = next(x for x in result.trials if x["is_chosen"])
+    assert (chosen["l2"], chosen["decoding"]) == (DEFAULT, "viterbi")
+
+
+def test_one_document_that_differs_is_chance():
+    """Whatever the others are."""
+    counts = np.full((50, 4), 3)
+    counts[:, 3] = 1
+    other = counts.copy()
+    other[7, 0] -= 1
+    one, two = (Trial(1.0, "viterbi", None, x) for x in (counts, other))
+    gain = one.score - two.score
+    assert 0 < gain <= SURE * error_of_scores(counts, other)
 
 
 @pytest.mark.parametrize("dev, shares", [(None, [0.3]), (DEV, [0.3, 0.5, 0.61, 0.7])])
