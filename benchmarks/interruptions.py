@@ -84,13 +84,17 @@ class Training:
         ends = [x["objective"] for x in events if x["event"] == "end"]
         return ends[-1] if ends else None
 
+    def meta(self, name: str) -> Path:
+        """RETURNS (Path): Of a saved model."""
+        return self._splits.folder / name / "model-last" / "meta.json"
+
     def f1(self, name: str) -> float | None:
-        """RETURNS (Optional[float]): On dev, as the saved model has it, in per cent."""
-        path = self._splits.folder / name / "model-last" / "meta.json"
-        if not path.exists():
+        """RETURNS (Optional[float]): On dev, as the saved model has it, in per cent;
+        None: there is no model, or it was stopped before it was evaluated."""
+        if not self.meta(name).exists():
             return None
-        found = json.loads(path.read_text("utf8"))["performance"]["ents_f"]
-        return 100 * float(found)
+        scores = json.loads(self.meta(name).read_text("utf8")).get("performance", {})
+        return 100 * scores["ents_f"] if "ents_f" in scores else None
 
     def span(self, name: str) -> tuple[float, float]:
         """RETURNS (Tuple[float, float]): Seconds from the start of the program to the
@@ -117,7 +121,7 @@ def interrupt_training(
         moment, name = draw.uniform(first, last), f"fit{k}"
         code = of.run(name, moment)
         left = of.loss(name)
-        has_model = of.f1(name) is not None
+        has_model = of.meta(name).exists()
         end_code = of.run(name)
         end, end_f1 = of.loss(name), of.f1(name)
         assert end is not None and end_f1 is not None
