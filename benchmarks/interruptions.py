@@ -72,6 +72,7 @@ class Training:
         command += ["--paths.train", str(self._splits.train)]
         command += ["--paths.dev", str(self._splits.dev)]
         command += ["--output", str(folder / name)]
+        command += [f"{fit}.l2", "0.1"]  # a search for l2 begins anew
         command += [f"{fit}.log", f"{folder / name}.jsonl"]
         command += [f"{fit}.resume", f"{folder / name}.npz"]
         return run(command, folder / f"{name}.log", wait)
