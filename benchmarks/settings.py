@@ -151,9 +151,8 @@ def of_config(config: Path, splits: Splits, overrides: Sequence[str]) -> System:
     pipe: Any = nlp.get_pipe(entity_component(nlp))
     trials = pipe.facts.trials
     l2 = next((x["l2"] for x in trials if x["is_chosen"]), None)
-    decoding = pipe.decoding
-    if decoding == "mbr":
-        decoding += f" {pipe.expected_f1 or 'null'}"
+    value = "null" if pipe.expected_f1 is None else pipe.expected_f1
+    decoding = pipe.decoding + (f" {value}" if pipe.decoding == "mbr" else "")
     counts = counts_of(predicted(nlp, splits.test))
     return System(model, counts, l2, decoding, pipe.facts.judged_by, usage.cpu_s)
 

@@ -11,6 +11,7 @@ import typer
 from .common import (
     AsJson,
     CodePath,
+    Encoding,
     hosemi_cli,
     import_code,
     print_json,
@@ -49,14 +50,7 @@ def check_cli(
             help="Config to train with. Default: what init writes for such texts.",
         ),
     ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            "--encoding",
-            metavar="NAME",
-            help="Of texts, such as latin-1. Default: utf-8.",
-        ),
-    ] = None,
+    encoding: Encoding = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Do not estimate what training takes.")
     ] = False,

@@ -55,6 +55,14 @@ Component = Annotated[
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", "-f", help="Write there even if it exists.")
 ]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding",
+        metavar="NAME",
+        help="Of texts, such as latin-1. Default: utf-8.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 

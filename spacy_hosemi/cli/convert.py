@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .common import CodePath, Overwrite, hosemi_cli, print_json
+from .common import CodePath, Encoding, Overwrite, hosemi_cli, print_json
 from .streams import (
     DONE,
     FAULTY,
@@ -88,12 +88,7 @@ def convert_cli(
             "the last. Default: as the file looks.",
         ),
     ] = None,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            "--encoding", metavar="NAME", help="Such as latin-1. Default: utf-8."
-        ),
-    ] = None,
+    encoding: Encoding = None,
     ends: Annotated[
         str | None,
         typer.Option(

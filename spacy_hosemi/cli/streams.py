@@ -241,6 +241,16 @@ def open_output(
             beside.unlink()
 
 
+class _Tried(Exception):
+    """A file could be opened."""
+
+
+def try_output(path: str | Path, overwrite: bool = False) -> None:
+    """Exit with a message if `open_output` would; what is there stays as it is."""
+    with suppress(_Tried), open_output(path, overwrite):
+        raise _Tried
+
+
 def check_file(path: str | Path, overwrite: bool) -> None:
     """Exit with a message if nothing may be written to a file."""
     if Path(path).is_dir():

@@ -9,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .common import CodePath, Overwrite, hosemi_cli, import_code
-from .streams import STOPPED, check_different, clean, fail, open_output, say
+from .common import CodePath, Encoding, Overwrite, hosemi_cli, import_code
+from .streams import STOPPED, check_different, clean, fail, open_output, say, try_output
 
 if TYPE_CHECKING:
     from ..tuning.halving import Judgement, Round
     from ..tuning.search import Search
-
-
-class _Tried(Exception):
-    """A file could be opened; what was there before stays."""
 
 
 @hosemi_cli.command("tune", no_args_is_help=True)
@@ -55,14 +51,7 @@ def tune_cli(
             "--seed", metavar="N", help="Of the order of documents and candidates."
         ),
     ] = 0,
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            "--encoding",
-            metavar="NAME",
-            help="Of texts, such as latin-1. Default: utf-8.",
-        ),
-    ] = None,
+    encoding: Encoding = None,
     resume: Annotated[
         Path | None,
         typer.Option(
@@ -103,19 +92,18 @@ def tune_cli(
     check_different({"OUT.cfg": output, "--resume": resume})
     if output != "-":
         overwrite = overwrite or (resume is not None and _is_ours(output))
-        with suppress(_Tried), open_output(output, overwrite):
-            raise _Tried
+        try_output(output, overwrite)
     if minutes <= 0:
         fail(f"--minutes is {minutes:g}", "Expected a number above 0.")
     pipelines = Pipelines(config)
     part = read_part(train, pipelines.first, encoding=encoding)
     for fault in part.faults:
         say(str(fault))
-    *_, fit = kind_of(part)
+    fit = kind_of(part)[-1] if config is None else None
     nlp = pipelines.choose(fit)
     pipe = component_of(nlp)
     assert pipe is not None
-    if config is None and fit is not None:
+    if fit is not None:
         say(f"The config to begin with: hosemi init --for {fit.kind}")
     write(pipelines.text(fit), pipe.name, {}, "auto")  # what fails, fails now
     search = Search(nlp, pipe, part.docs, 60 * minutes, seed, resume)
@@ -182,13 +170,10 @@ def _row(one: Round, judgement: Judgement) -> str:
     if judgement is not one.judged[0]:
         difference, error = (100 * x for x in judgement.gain(one.judged[0]))
         gain = f"{difference:+.2f} ± {error:.2f}"
-    decoding = trial.decoding
-    if decoding == "mbr":
-        decoding += f" {'null' if trial.expected_f1 is None else trial.expected_f1}"
     f1, records = judgement.shown
     return (
         f"{mark} {100 * judgement.score:6.2f}  {gain:14} {f1:>6}  {records:>6} "
-        f"{trial.l2:5g}  {decoding:8} {judgement.seconds:6.1f}  {words}"
+        f"{trial.l2:5g}  {trial.how:8} {judgement.seconds:6.1f}  {words}"
     )
 
 
@@ -209,7 +194,7 @@ def _conclude(search: Search, output: str) -> None:
     gain, error = (100 * x for x in best.gain(one.judged[0]))
     say(f"\nThe best: {in_words(best.changes)}")
     if one.ranked[0] is not best:
-        say("No other one has gained more than a standard error.")
+        say("What others have gained is within chance.")
     if best.changes:
         say(f"Its score beside that of the config as it is: {gain:+.2f} ± {error:.2f}")
     if one.n_documents < search.n_documents:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.scorer import PRFScore
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
@@ -142,9 +143,12 @@ def scores_of(counts: Counts) -> dict[str, float | None]:
     if not found and not gold:
         of_spans = dict.fromkeys(("ents_p", "ents_r", "ents_f"))
     else:
-        # As spaCy's PRFScore has it, to the last bit.
-        p, r = (right / (n + 1e-100) for n in (found, gold))
-        of_spans = {"ents_p": p, "ents_r": r, "ents_f": 2 * p * r / (p + r + 1e-100)}
+        prf = PRFScore(tp=right, fp=found - right, fn=gold - right)
+        of_spans = {
+            "ents_p": prf.precision,
+            "ents_r": prf.recall,
+            "ents_f": prf.fscore,
+        }
     return {**of_spans, "ents_record_accuracy": record_accuracy_of(counts)}
 
 

@@ -11,7 +11,7 @@ import math
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,12 +27,11 @@ from .dev_scores import (
     Annotated,
     Counts,
     Judged,
-    f1_of,
     only_spans,
     read_judged,
-    record_accuracy_of,
 )
 from .folds import Fold, WarmFit, make_folds, words_of
+from .trial import Trial, error_of_scores
 
 # From strong to weak: two values for each power of ten.
 PATH: tuple[float, ...] = (10.0, 3.0, 1.0, 0.3, 0.1, 0.03)
@@ -56,92 +55,6 @@ MOST_KNOWN = 0.5
 
 # Settings of the component: decoding, and expected_f1.
 Decoding = tuple[str, float | None]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What one l2 has reached, with the decoding that was best for it.
-
-    l2 (float): For all weights.
-    decoding (str), expected_f1 (Optional[float]): As the settings of the component.
-    counts (int64 [D, 4]): Of each document that was judged, see `Counts`.
-    """
-
-    l2: float
-    decoding: str
-    expected_f1: float | None
-    counts: Counts
-
-    @property
-    def f1(self) -> float:
-        """F1 of all spans, 0 to 1."""
-        return f1_of(self.counts)
-
-    @property
-    def record_accuracy(self) -> float | None:
-        """The share of exact documents, see `record_accuracy_of`."""
-        return record_accuracy_of(self.counts)
-
-    @property
-    def score(self) -> float:
-        """The mean of F1 and the share of exact documents, 0 to 1."""
-        exact = self.record_accuracy
-        return self.f1 if exact is None else (self.f1 + exact) / 2
-
-    @property
-    def in_words(self) -> str:
-        """The settings, as they are printed."""
-        value = "null" if self.expected_f1 is None else self.expected_f1
-        more = "" if self.decoding == "viterbi" else f", expected_f1 {value}"
-        return f"l2 {self.l2:g}, {self.decoding}{more}"
-
-    def to_cfg(self) -> dict[str, Any]:
-        """RETURNS (Dict[str, Any]): As JSON can have it."""
-        settings = {"decoding": self.decoding, "expected_f1": self.expected_f1}
-        scores = {"ents_f": self.f1, "ents_record_accuracy": self.record_accuracy}
-        return {"l2": self.l2, **settings, **scores}
-
-
-def error_of_difference(one: Counts, other: Counts) -> float:
-    """The standard error of the difference of two F1 on the same documents.
-
-    With right, found and gold spans r, p, g of document i, and S the sum of p + g,
-    F1 = sum 2 r / S changes with document i by about (2 r - F1 (p + g)) / S (the delta
-    method). The differences of these numbers are paired by document:
-
-        e^2 = D / (D - 1)  sum_i (d_i - d'_i)^2
-    """
-    return _error(_f1_parts(one) - _f1_parts(other))
-
-
-def error_of_scores(one: Counts, other: Counts) -> float:
-    """The standard error of the difference of two `Trial.score` on the same documents,
-    likewise."""
-    differences = _f1_parts(one) - _f1_parts(other)
-    if record_accuracy_of(one) is not None:
-        differences = (differences + _record_parts(one) - _record_parts(other)) / 2
-    return _error(differences)
-
-
-def _f1_parts(x: Counts) -> Floats:
-    """What each document adds to F1, less its mean."""
-    n_spans = x[:, 1] + x[:, 2]
-    return np.asarray((2 * x[:, 0] - f1_of(x) * n_spans) / max(1, n_spans.sum()))
-
-
-def _record_parts(x: Counts) -> Floats:
-    """What each document adds to the share of exact ones, less its mean."""
-    is_complete = x[:, 3] > 0
-    is_exact = (x[:, :3] == x[:, :1]).all(axis=1)
-    share = record_accuracy_of(x) or 0.0
-    return np.where(is_complete, is_exact - share, 0.0) / max(1, is_complete.sum())
-
-
-def _error(differences: Floats) -> float:
-    n = len(differences)
-    if n < 2:
-        return math.inf  # one document says nothing of others
-    return float(np.sqrt(n / (n - 1) * np.square(differences).sum()))
 
 
 def distance(l2: float) -> float:
@@ -187,8 +100,8 @@ class PenaltySearch:
 
     It stops where the score has fallen by more than the standard error of that below
     the best one, and takes the value nearest to DEFAULT that is not so far below. The
-    decoding is another than that of the component only where that
-    wins SURE standard errors.
+    decoding is another than that of the component only where that wins SURE standard
+    errors.
 
     Features and label patterns are those of all training documents in each fold.
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -14,79 +16,94 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from .. import __version__
-from ..component.penalty_search import PATH, Trial
-from ..errors import Errors
+from ..component.penalty_search import PATH
+from ..component.trial import Trial
+from ..errors import Errors, Warnings
 from .halving import Judgement
 from .menu import Changes
 
 
 class Journal:
-    """Judgements as lines of JSON; the first line says what they belong to.
+    """Judgements by candidate and number of documents; with a file, as lines of JSON,
+    the first of which says what they belong to.
 
     A line is written as soon as a candidate has been judged. Half a line, of a program
     that was killed, is cut off.
-
-    path (Path): The file, which need not exist; its folder must.
-    identity (str): Of the search, see `identity_of`.
-    RAISES (ValueError): HS333 the file is of another search, or of none.
-    RAISES (OSError): The file cannot be read or written.
     """
 
-    def __init__(self, path: Path, identity: str) -> None:
-        self.path = path
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._known: dict[tuple[str, int], Judgement] = {}
+
+    def open(self, path: Path, identity: str) -> None:
+        """Read a file, and write to it from now on.
+
+        path (Path): The file, which need not exist; its folder must.
+        identity (str): Of the search, see `identity_of`.
+        RAISES (ValueError): HS333 the file is of another search, or of none.
+        RAISES (OSError): The file cannot be read or written.
+        """
         content = path.read_bytes() if path.exists() else b""
         whole = content[: content.rfind(b"\n") + 1]
+        head = {"tune": identity}
         try:
-            first, *others = map(json.loads, whole.splitlines() or [b"{}"])
-            is_own = first == ({"tune": identity} if whole else {})
-            known = [_to_judgement(x) for x in others]
-            is_own = is_own and _is_sound(known)
+            first, *others = [json.loads(line) for line in whole.splitlines()] or [head]
+            known = [_to_judgement(record) for record in others]
+            is_own = first == head and _is_sound(known) and bool(whole or not content)
         except (ValueError, KeyError, TypeError):
             is_own = False
-        if not is_own or (content and not whole):
+        if not is_own:
             raise ValueError(Errors.HS333.format(path=str(path)))
+        self._path = path
         self._known = {(_key(x.changes), n): x for x, n in known}
         with path.open("r+b" if content else "wb") as file:
             file.truncate(len(whole))
         if not whole:
-            self._append({"tune": identity})
+            self._append(path, head)
 
     def find(self, changes: Changes, n_documents: int) -> Judgement | None:
         """RETURNS (Optional[Judgement]): Of a candidate on the first documents."""
         return self._known.get((_key(changes), n_documents))
 
     def add(self, judgement: Judgement, n_documents: int) -> None:
-        """Write a judgement."""
-        trial = judgement.trial
-        self._append(
-            {
-                "changes": dict(judgement.changes),
-                "n_documents": n_documents,
-                "seconds": round(judgement.seconds, 2),
-                "reason": judgement.reason,
-                "trial": trial
-                and {
-                    "l2": trial.l2,
-                    "decoding": trial.decoding,
-                    "expected_f1": trial.expected_f1,
-                    "counts": trial.counts.tolist(),
-                },
-            }
-        )
+        """Keep a judgement.
 
-    def _append(self, record: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf8") as file:
+        WARNS (UserWarning): HSW72 the file cannot be written any more.
+        """
+        self._known[_key(judgement.changes), n_documents] = judgement
+        if self._path is None:
+            return
+        try:
+            self._append(self._path, _to_record(judgement, n_documents))
+        except OSError as e:
+            args = {"path": str(self._path), "reason": e.strerror or e}
+            warnings.warn(Warnings.HSW72.format(**args), stacklevel=2)
+            self._path = None
+
+    def _append(self, path: Path, record: dict[str, Any]) -> None:
+        with path.open("a", encoding="utf8") as file:
             file.write(json.dumps(record) + "\n")
 
 
+def _to_record(judgement: Judgement, n_documents: int) -> dict[str, Any]:
+    trial = judgement.trial
+    return {
+        "changes": dict(judgement.changes),
+        "n_documents": n_documents,
+        "seconds": round(judgement.seconds, 2),
+        "reason": judgement.reason,
+        "trial": trial and {**vars(trial), "counts": trial.counts.tolist()},
+    }
+
+
 def _to_judgement(record: dict[str, Any]) -> tuple[Judgement, int]:
+    """RAISES (ValueError, KeyError, TypeError): It is none."""
     found = record["trial"]
-    trial = found and Trial(
-        PATH[PATH.index(found["l2"])],
-        ("viterbi", "mbr")[("viterbi", "mbr").index(found["decoding"])],
-        None if found["expected_f1"] is None else float(found["expected_f1"]),
-        np.array(found["counts"], np.int64).reshape(-1, 4),
-    )
+    trial = None if found is None else Trial(**found)
+    if trial is not None:
+        if trial.l2 not in PATH or trial.decoding not in ("viterbi", "mbr"):
+            raise ValueError(found)
+        trial = replace(trial, counts=np.array(trial.counts, np.int64).reshape(-1, 4))
     args = record["changes"], trial, record["seconds"], record["reason"]
     return Judgement(*args), record["n_documents"]
 

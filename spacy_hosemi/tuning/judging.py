@@ -11,10 +11,10 @@ from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import load_model_from_config, registry
 
 from ..component.penalty_search import PATH, TrialsOnly
-from ..errors import Warnings
 from ..inspection.corpus import as_examples, labels_in
 from ..inspection.rehearsal import settings_of
 from ..labels.alignment import out_of_reach
@@ -45,7 +45,7 @@ class Judging:
     path (Optional[Path]): A file to go on from, see `Journal`.
     RAISES (ValueError): HS254 the config does not fit by L-BFGS; HS333 the file.
 
-    docs (List[Doc]): In the order of which each round has the first ones.
+    docs (List[Doc]): In the order of the rounds: each has the first ones.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class Judging:
         self._config, self._name = nlp.config.interpolate(), name
         self._seed, self._is_over = seed, is_over
         self._fit = _fit_settings(settings_of(nlp, name)["fit"])
-        self._known: dict[tuple[str, int], Judgement] = {}
         self._l2: dict[str, float] = {}  # the best one, by candidate
         self.docs = [doc for doc in docs if len(doc)]
         random.Random(seed).shuffle(self.docs)
-        identity = "" if path is None else identity_of(nlp, self.docs, seed)
-        self._journal = None if path is None else Journal(path, identity)
+        self._journal = Journal()
+        if path is not None:
+            self._journal.open(path, identity_of(nlp, self.docs, seed))
 
     def __call__(self, changes: Changes, n_documents: int) -> Judgement:
         """Judge a candidate.
@@ -76,26 +76,13 @@ class Judging:
             trained.
         RAISES (Stopped): Before it was judged.
         """
-        key = in_words(changes), n_documents
-        found = self._known.get(key)
-        if found is None and self._journal is not None:
-            found = self._journal.find(changes, n_documents)
+        found = self._journal.find(changes, n_documents)
         if found is None:
             found = self._judge(changes, n_documents)
-            if self._journal is not None:
-                self._note(self._journal, found, n_documents)
-        self._known[key] = found
+            self._journal.add(found, n_documents)
         if found.trial is not None:
             self._l2[in_words(changes)] = found.trial.l2
         return found
-
-    def _note(self, journal: Journal, found: Judgement, n_documents: int) -> None:
-        try:
-            journal.add(found, n_documents)
-        except OSError as e:
-            args = {"path": str(journal.path), "reason": e.strerror or e}
-            warnings.warn(Warnings.HSW72.format(**args), stacklevel=2)
-            self._journal = None
 
     def _judge(self, changes: Changes, n_documents: int) -> Judgement:
         began = time.perf_counter()
@@ -119,7 +106,7 @@ class Judging:
             block = {**settings_of(nlp, self._name)}
             block.pop("fit")
             block.pop("dev", None)  # is for judging the result
-            examples = as_examples(_with_labels_in_reach(docs, nlp), nlp)
+            examples = _with_labels_in_reach(as_examples(docs, nlp))
             nlp.get_pipe(self._name).initialize(  # type: ignore[attr-defined]
                 lambda: examples, nlp=nlp, fit=fit, **registry.resolve(block)
             )
@@ -138,17 +125,16 @@ def _fit_settings(fit: Mapping[str, Any]) -> dict[str, Any]:
     return {**settings, "progress": False}
 
 
-def _with_labels_in_reach(docs: Sequence[Doc], nlp: Language) -> list[Doc]:
+def _with_labels_in_reach(examples: Sequence[Example]) -> list[Example]:
     """Without documents that have labels whose spans all begin or end inside a token:
     training refuses them, and a few documents may have one such span by chance."""
-    examples = as_examples(docs, nlp)
     annotations = labels_in(examples)
     reached = {label for known in annotations for *_, label in known.required}
     missed = [
         {span.label_ for span in out_of_reach(*pair)}
         for pair in zip(examples, annotations)
     ]
-    return [doc for doc, labels in zip(docs, missed) if labels <= reached]
+    return [x for x, labels in zip(examples, missed) if labels <= reached]
 
 
 class _Watched(TrialsOnly):

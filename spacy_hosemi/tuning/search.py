@@ -21,7 +21,7 @@ from .written import chosen, note_of, write
 
 # Of the first round: a candidate takes seconds there, and less tells nothing.
 LEAST_TOKENS, LEAST_DOCUMENTS = 3_000, 60
-# For folds, each of which needs a document.
+# Each fold needs a document.
 MIN_DOCUMENTS = 3
 
 
@@ -90,8 +90,7 @@ class Search:
         one, best = self.contest.decisive, self.contest.best
         assert one is not None and best is not None and best.trial is not None
         has_all = one.n_documents == self.n_documents
-        tags = best.changes.get("encoding", self._block["encoding"]) != "segments"
-        changes = {**best.changes, **chosen(best.trial, tags)}
+        changes = {**best.changes, **chosen(best.trial)}
         # A penalty that is best on a part of the documents is too strong for all.
         l2 = best.trial.l2 if has_all else "auto"
         note = note_of(best, one.judged[0], one.n_documents, self.n_documents)

@@ -8,7 +8,7 @@ from typing import Any
 from spacy.util import load_config_from_str
 from thinc.api import Config
 
-from ..component.penalty_search import Trial
+from ..component.trial import Trial
 from ..configs.compose import merge, parse, render
 from .halving import Judgement
 from .menu import Changes
@@ -34,13 +34,10 @@ def changed(config: Config, name: str, changes: Changes) -> Config:
     return found
 
 
-def chosen(trial: Trial, has_tags: bool) -> Changes:
-    """RETURNS (Changes): The decoding that was best.
-
-    has_tags (bool): Whether labels are tags of tokens, which have one decoding.
-    """
+def chosen(trial: Trial) -> Changes:
+    """RETURNS (Changes): The decoding that was best."""
     found: dict[str, Any] = {"decoding": trial.decoding}
-    if trial.decoding == "mbr" and not has_tags:
+    if trial.decoding == "mbr":
         found["expected_f1"] = trial.expected_f1
     return found
 

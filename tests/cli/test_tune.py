@@ -14,8 +14,8 @@ from spacy_hosemi.cli.tune import HEADER
 from spacy_hosemi.configs import find_lists, make_config
 from spacy_hosemi.inspection.corpus import as_examples
 from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.tuning import journal as journals
 from spacy_hosemi.tuning import search
-from spacy_hosemi.tuning.journal import Journal
 from spacy_hosemi.tuning.menu import broad
 
 from ..helpers import TRAIN, hit_ctrl_c, references
@@ -256,7 +256,7 @@ def test_configs_that_cannot_be_changed_line_by_line(train, tmp_path, short):
 
 def test_a_journal_that_cannot_be_written(train, tmp_path, monkeypatch, short):
     """The search goes on."""
-    monkeypatch.setattr(Journal, "add", refuse)
+    monkeypatch.setattr(journals, "_to_record", refuse)
     with pytest.warns(UserWarning, match=r"HSW72.*a\.jsonl.*full disk"):
         tune(train, tmp_path / "a.cfg", "--resume", tmp_path / "a.jsonl")
     assert (tmp_path / "a.cfg").exists()
