@@ -198,6 +198,9 @@ def _conclude(search: Search, output: str) -> None:
     if best.changes:
         say(f"Its score beside that of the config as it is: {gain:+.2f} ± {error:.2f}")
     if one.n_documents < search.n_documents:
-        say('l2 = "auto": what is best on a part of the documents is too much for all')
+        say(
+            'The config has l2 = "auto": what is best on a part of the documents is '
+            "too strong a penalty for all of them."
+        )
     if output != "-":
         say(f"Wrote {output}")

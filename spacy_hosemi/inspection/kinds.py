@@ -57,7 +57,7 @@ def choose_kind(
     max_order, reason = _max_order(names, order)
     of_config = _order_of_config(kind)
     if order is not None and max_order != of_config:
-        reason += f"; that config has {of_config}, which wins: judge both by F1 on dev"
+        reason += f"; that config has {of_config}, so try both: dev decides"
     return Fit(kind, max_order, [*why, reason])
 
 

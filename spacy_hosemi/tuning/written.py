@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from spacy.util import load_config_from_str
@@ -56,7 +57,7 @@ def write(
         over several lines.
     """
     wanted = _changed(load_config_from_str(text, interpolate=False), name, changes, l2)
-    head = "".join(f"# {line}\n" for line in note.splitlines())
+    head = "".join(f"# {line}".rstrip() + "\n" for line in note.splitlines())
     try:
         written = _with_comments(_without_note(text), name, changes, l2)
         if load_config_from_str(written, interpolate=False) == wanted:
@@ -116,4 +117,4 @@ def _without_note(text: str) -> str:
     """A config without the note of an earlier search."""
     if not text.startswith(f"# {NOTE}\n"):
         return text
-    return text.partition("\n# \n")[2]
+    return re.split(r"\n# ?\n", text, maxsplit=1)[-1]

@@ -152,7 +152,7 @@ def test_max_order():
     assert order_of([2.0, 1.0, 0.9, 0.9], 1) == (
         1,
         "max_order = 1: the label before takes 50 % of the entropy of a label; that "
-        "config has 2, which wins: judge both by F1 on dev",
+        "config has 2, so try both: dev decides",
     )
     assert "config" not in order_of([2.0, 1.0, 0.5, 0.5], 2)[1]
     assert "too little" in order_of([2.0, 1.95, 1.9, 1.9], 2)[1]
