@@ -52,7 +52,7 @@ from training import (
     make_splits,
     tested,
     train,
-    write_ner_config,
+    write_spacy_config,
 )
 
 NER_EVERY = 200  # steps; only then `spacy train` looks at dev, and keeps a model
@@ -95,7 +95,7 @@ def train_systems(
         yield "crfsuite", *exactness_of(found), peer.usage.cpu_s, note
     if "ner" in args.systems:
         config, steps = splits.folder / "ner.cfg", args.max_steps
-        write_ner_config(config, config_lang(args.config))
+        write_spacy_config(config, config_lang(args.config))
         settings = {"max_steps": steps, "eval_frequency": NER_EVERY}
         overrides = [f"training.{key}={value}" for key, value in settings.items()]
         model, usage, _ = train(config, splits, overrides)

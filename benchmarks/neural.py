@@ -46,13 +46,13 @@ import harness
 from spacy.language import Language
 from spacy.util import load_model
 from thinc.api import Config
-from throughput import pipeline
 from tqdm import tqdm
 from training import (
     config_lang,
     entity_component,
     fresh_docs,
     make_splits,
+    pipeline,
     tested,
     train,
 )

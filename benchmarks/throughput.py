@@ -1,124 +1,218 @@
-"""How many tokens a second systems predict, side by side, on one thread.
+"""How many tokens a second systems predict, at first sight and again, on one thread.
 
-    python benchmarks/throughput.py ../data/cora
-    python benchmarks/throughput.py ../data/anystyle --systems hosemi crfsuite \\
-        --models runs/batch/model-last runs/references/model-last
-    python benchmarks/throughput.py ../data/cora \\
-        --config benchmarks/configs/references.cfg \\
-        --overrides paths.gazetteers=../data/gazetteers
+    python benchmarks/throughput.py ../data/anystyle --kind references
+    python benchmarks/throughput.py ../data/usaddress --kind addresses \\
+        --systems hosemi crfsuite usaddress --ways text-call
+    python benchmarks/throughput.py ../data/anystyle --join 20000 --systems hosemi
+    python benchmarks/throughput.py ../data/cora --models M1/model-last M2/model-last
 
-From a fresh `Doc` to its `doc.ents`, what each system reads of the tokens included:
+"First sight" is what a stranger gets: a pipeline that was just loaded, and has seen a
+few documents of train only, meets each document once, with words as they come. "Again"
+are the same documents directly after that. Ways:
 
-- hosemi: the config, trained on train, or the models given, with the lists of names
-  that they have; "confidence" computes the probability of each span, too; "mbr" or
-  "viterbi" has that `decoding`, the other than the model's own;
+- text-pipe: `nlp.pipe(texts)`;     doc-pipe: the same from Docs without entities;
+- text-call: `nlp(text)`, one by one;     doc-call: `nlp(doc)`.
+
+Systems:
+
+- hosemi: what `hosemi init --for KIND` writes, or --config, trained on train, and the
+  same with --lists; or the models given. "confidence" computes the probability of each
+  span, too; "mbr" or "viterbi" has that `decoding`, the other than the model's own;
 - crfsuite: a linear chain of python-crfsuite on features as one would write them by
-  hand, plain Python lists of strings (`plain_features.py`), without lists of names;
-  "features ready" leaves out making them and CRFsuite's items;
-- ner: the tok2vec and `ner` that `spacy init config` writes for a CPU. It is trained a
-  few steps only: its scores would be bad, but its speed does not depend on them.
+  hand, plain Python lists of strings (`plain_features.py`), without lists of names,
+  from words to spans of words, without a Doc; texts are cut by a regular expression.
+  "confidence" asks for the marginal of every tag that it gives; "features ready" leaves
+  out making features and CRFsuite's items;
+- usaddress: `usaddress.parse(text)`, which has a model of its own;
+- ner, spancat: what `spacy init config` writes for a CPU. They are trained a few steps
+  only: scores would be bad, but their speed does not depend on them.
 
-No scores are printed: nothing is learnt of test. All systems run in this process, one
-after the other in each pass, in an order that changes; the figure is the median of the
-passes after a first one. Where the range is wide, the machine was busy; the ratio is
-that of the medians. Documents go through `nlp.pipe` in spaCy's batches.
+No scores are printed: nothing is learnt of test. All run in this process and take
+turns, in an order that changes; figures are medians of the passes after a first one.
+Where the range is wide, the machine was busy. Ratios are those of the medians; tokens
+are those of the first system, for all.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import harness
+import spacy
 from peers import fit_peer
-from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import load_model
-from training import (
-    Splits,
-    config_lang,
-    entity_component,
-    fresh_docs,
-    make_splits,
-    train,
-    write_ner_config,
+from predictors import (
+    WAYS,
+    Ready,
+    chain,
+    in_words,
+    pipeline,
+    ready_chain,
+    usaddress,
+    variants,
 )
+from spacy.tokens import DocBin
+from spacy.training import Corpus
+from spacy.util import load_model
+from tqdm import tqdm
+from training import Splits, config_lang, make_splits, train, write_spacy_config
 
-NER_STEPS = 20
+from spacy_hosemi.configs import KINDS, find_lists, make_config
 
+SYSTEMS = ("hosemi", "crfsuite", "usaddress", "ner", "spancat")
+FEW_STEPS = 20
+N_WARM = 20
 
-def pipeline(nlp: Language, path: Path) -> harness.Timed:
-    """A pipeline, from fresh docs to their entities, in spaCy's batches."""
-    return harness.Timed(
-        lambda docs: [doc.ents for doc in nlp.pipe(docs)],
-        lambda: fresh_docs(nlp, nlp.pipe_names[0], path)[0],
-    )
-
-
-def hosemi_systems(name: str, nlp: Language, path: Path) -> dict[str, harness.Timed]:
-    """A trained pipeline with hosemi: as it is, with probabilities, and with the other
-    `decoding`."""
-    component: Any = nlp.get_pipe(entity_component(nlp))
-    n_lists = len(component.weights.extractor.gazetteers.settings)
-    lists = f", {n_lists} lists" if n_lists else ""
-    own = component.decoding
-    other = "viterbi" if own == "mbr" else "mbr"
-    ways = {"": (False, own), ", confidence": (True, own)}
-    if component.cfg["encoding"] == "segments":  # tags have no spans to choose
-        ways[f", {other}"] = False, other
-
-    def predict(docs: list[Doc], way: str) -> None:
-        component.confidence, component.decoding = ways[way]
-        whole.run(docs)
-
-    whole = pipeline(nlp, path)
-    return {
-        f"{name}{lists}{way}": harness.Timed(partial(predict, way=way), whole.inputs)
-        for way in ways
-    }
+Loaders = dict[str, Callable[[], Ready]]
 
 
-def make_systems(
-    args: argparse.Namespace, splits: Splits, folder: Path
-) -> dict[str, harness.Timed]:
-    """Train, or load, what is asked for."""
-    models = {str(path): path for path in args.models}
-    if not models:
-        trained, _, _ = train(args.config, splits, args.overrides)
-        models[f"hosemi {args.config.stem}"] = trained.rename(folder / "hosemi")
-    first = next(iter(models.values()))
-    systems = {}
+def make_systems(args: argparse.Namespace, splits: Splits, folder: Path) -> Loaders:
+    """Train, or take the models, that are asked for."""
+    found: Loaders = {}
+    models = args.models or [*trained(args, splits, folder)]
     if "hosemi" in args.systems:
-        for name, path in models.items():
-            systems |= hosemi_systems(name, load_model(path), splits.test)
+        for model in models:
+            for name, settings in variants(model).items():
+                load = partial(pipeline, model, **settings)
+                found[f"hosemi {in_words(model)}{name}"] = load
     if "crfsuite" in args.systems:
-        peer = fit_peer(first, splits, "crfsuite-plain", args.peer_settings)
-        names = "crfsuite", "crfsuite, features ready"
-        systems |= zip(names, peer.timed(splits.test, peer.nlp.pipe_names[0]))
-    if "ner" in args.systems:
-        config = folder / "ner.cfg"
-        write_ner_config(config, config_lang(args.config))
-        keys = "max_steps", "eval_frequency"
-        overrides = [f"training.{key}={NER_STEPS}" for key in keys]
-        model, _, _ = train(config, splits, overrides)
-        systems["ner"] = pipeline(load_model(model), splits.test)
-    return systems
+        peer = fit_peer(models[0], splits, "crfsuite-plain", args.peer_settings)
+        found["crfsuite"] = partial(chain, peer.path)
+        found["crfsuite, confidence"] = partial(chain, peer.path, True)
+        found["crfsuite, features ready"] = partial(ready_chain, peer.path)
+    if "usaddress" in args.systems:
+        found["usaddress"] = usaddress
+    for name in {"ner", "spancat"}.intersection(args.systems):
+        model = few_steps(name, splits, folder / name, config_lang(args.config))
+        found[name] = partial(pipeline, model)
+    return found
 
 
-def speed_table(seconds: dict[str, Sequence[float]], n_tokens: int) -> str:
-    """The speeds, and how they compare with CRFsuite's."""
-    of_peer = median(seconds["crfsuite"]) if "crfsuite" in seconds else None
+def trained(args: argparse.Namespace, splits: Splits, folder: Path) -> list[Path]:
+    """RETURNS (List[Path]): The models of hosemi, without and with lists."""
+    configs = {"hosemi": args.config}
+    if args.kind:
+        configs["hosemi"] = folder / "init.cfg"
+        configs["hosemi"].write_text(make_config(args.kind), "utf-8")
+    if args.lists:
+        lists, _ = find_lists(args.lists)
+        text = make_config(args.kind or "fields", lists=lists, folder=args.lists)
+        configs["lists"] = folder / "lists.cfg"
+        configs["lists"].write_text(text, "utf-8")
+    models = []
+    for name, config in configs.items():
+        model, _, _ = train(config, splits, args.overrides)
+        models.append(model.rename(folder / name))
+    return models
+
+
+def few_steps(name: str, splits: Splits, folder: Path, lang: str) -> Path:
+    """Train `ner` or `spancat` for its speed only. RETURNS (Path): The model."""
+    folder.mkdir()
+    config = folder / "config.cfg"
+    write_spacy_config(config, lang, name)
+    nlp = spacy.blank(lang)
+    paths = {}
+    for part in ("train", "dev"):
+        docs = [x.reference for x in Corpus(getattr(splits, part))(nlp)]
+        for doc in docs:
+            doc.spans["sc"] = doc.ents
+        paths[part] = folder / f"{part}.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(paths[part])
+    keys = "max_steps", "eval_frequency"
+    overrides = [f"training.{key}={FEW_STEPS}" for key in keys]
+    own = replace(splits, folder=folder, **paths)
+    return train(config, own, overrides)[0]
+
+
+def timed(
+    loaders: Loaders,
+    ways: Sequence[str],
+    warm: Sequence[str],
+    texts: Sequence[str],
+    n_passes: int,
+) -> dict[tuple[str, str], list[tuple[float, float]]]:
+    """Time all systems in turns.
+
+    warm (Sequence[str]): Texts that each sees before the clock starts.
+    RETURNS (Dict[Tuple[str, str], List[Tuple[float, float]]]): By system and way, the
+        CPU seconds at first sight, and again.
+    """
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    names = list(loaders)
+    for turn in tqdm(range(1 + n_passes), desc="passes", disable=None):
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
+            for way in ways:
+                system = loaders[name]()
+                if way not in system.runs:
+                    continue
+                seconds = of_one(system, way, warm, texts)
+                if turn:
+                    found.setdefault((name, way), []).append(seconds)
+    return found
+
+
+def of_one(
+    system: Ready, way: str, warm: Sequence[str], texts: Sequence[str]
+) -> tuple[float, float]:
+    """CPU seconds of one system at first sight, and again."""
+    run = system.runs[way]
+    run(system.inputs(way, warm))
+    seconds = []
+    for _ in range(2):
+        given = system.inputs(way, texts)
+        gc.collect()
+        gc.freeze()
+        began = time.process_time()
+        result = run(given)
+        seconds.append(time.process_time() - began)
+        gc.unfreeze()
+        assert len(result) == len(texts)
+    return seconds[0], seconds[1]
+
+
+def joined(texts: Sequence[str], sizes: Sequence[int], least: int) -> list[str]:
+    """Texts joined by a space until they have so many tokens together; the last few may
+    be left over."""
+    found, parts, n = [], [], 0
+    for text, size in zip(texts, sizes):
+        parts.append(text)
+        n += size
+        if n >= least:
+            found.append(" ".join(parts))
+            parts, n = [], 0
+    return found
+
+
+def speed_table(
+    seconds: dict[tuple[str, str], list[tuple[float, float]]],
+    n_tokens: int,
+    n_docs: int,
+) -> str:
+    """The speeds, and how they compare with CRFsuite's in the same way."""
     rows = []
-    for name, found in seconds.items():
-        slow, middle, fast = (n_tokens / f(found) for f in (max, median, min))
-        ratio = of_peer / median(found) if of_peer else None
-        rows.append([name, middle, f"{slow:,.0f} - {fast:,.0f}", ratio])
-    columns = ["system", "tokens per CPU s|,.0f", "range", "/ crfsuite|.2f"]
+    for (name, way), found in seconds.items():
+        cells: list[Any] = [name, way]
+        peer = seconds.get(("crfsuite", way))
+        for k in (0, 1):
+            own = [pair[k] for pair in found]
+            slow, fast = n_tokens / max(own), n_tokens / min(own)
+            cells += [n_tokens / median(own), f"{slow:,.0f} - {fast:,.0f}"]
+            cells.append(peer and median(x[k] for x in peer) / median(own))
+            cells.append(1e6 * median(own) / n_docs)
+        rows.append(cells)
+    columns = ["system", "way"]
+    for when in ("first sight", "again"):
+        columns += [f"{when}: tokens/s|,.0f", "range", "/ crfsuite|.2f", "us/doc|,.0f"]
     return harness.table(columns, rows)
 
 
@@ -126,17 +220,28 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     """Train, measure, and print the table."""
     lines = harness.draw(harness.read_lines(args.data / "train.jsonl"), args.max_train)
     predicted = harness.read_lines(args.data / f"{args.part}.jsonl")
+    if args.max_docs:
+        predicted = predicted[: args.max_docs]
     splits = make_splits(folder, config_lang(args.config), lines, None, predicted)
-    systems = make_systems(args, splits, folder)
-    seconds = harness.take_turns(systems, args.passes)
-    n_tokens = splits.n_tokens["test"]
+    loaders = make_systems(args, splits, folder)
+    nlp = load_model(next(iter(args.models), folder / "hosemi"))
+    texts, warm = (
+        [x.reference.text for x in Corpus(path)(nlp)]
+        for path in (splits.test, splits.train)
+    )
+    sizes = [len(nlp.make_doc(text)) for text in texts]
+    if args.join:
+        texts = joined(texts, sizes, args.join)
+        sizes = [len(nlp.make_doc(text)) for text in texts]
+    seconds = timed(loaders, args.ways, warm[:N_WARM], texts, args.passes)
+    n_tokens, n_docs = sum(sizes), len(texts)
     harness.report(
         args,
-        f"{args.data.resolve().name}: {splits.n_docs['test']} docs ({n_tokens} tokens) "
-        f"of {args.part}, {args.passes} passes; trained on {len(lines)} docs",
-        speed_table(seconds, n_tokens),
+        f"{args.data.resolve().name}, {args.part}: {n_docs} docs, {n_tokens} tokens; "
+        f"{args.passes} passes; trained on {len(lines)} docs",
+        speed_table(seconds, n_tokens, n_docs),
         n_tokens=n_tokens,
-        seconds=seconds,
+        seconds={" / ".join(key): value for key, value in seconds.items()},
     )
 
 
@@ -146,12 +251,18 @@ def main() -> int:
         __doc__,
         *("data", "--config", "--overrides", "--models", "--passes", "--max-train"),
         *("--peer-settings", "--runs", "--json"),
-        passes=9,
+        passes=5,
         max_train=1000,
         peer_settings=(0.05, 0.1),
     )
-    harness.choose_from(parser, "--systems", ("hosemi", "crfsuite", "ner"))
-    parser.add_argument(
+    harness.choose_from(parser, "--systems", SYSTEMS)
+    harness.choose_from(parser, "--ways", WAYS)
+    add, size = parser.add_argument, harness.at_least(1)
+    add("--kind", choices=[*KINDS], help="of init, in place of --config")
+    add("--lists", type=harness.existing, metavar="DIR", help="of init")
+    add("--join", type=size, metavar="N", help="documents of at least N tokens")
+    add("--max-docs", type=size, metavar="N", help="predict the first N documents")
+    add(
         "--part",
         choices=["train", "dev", "test"],
         default="test",

@@ -167,6 +167,14 @@ def prediction_speed(nlp: Language, path: Path) -> float:
     return n_tokens / min(take_turns({name: timed})[name])
 
 
+def pipeline(nlp: Language, path: Path) -> Timed:
+    """A pipeline, from fresh docs to their entities, in spaCy's batches."""
+    return Timed(
+        lambda docs: [doc.ents for doc in nlp.pipe(docs)],
+        lambda: fresh_docs(nlp, nlp.pipe_names[0], path)[0],
+    )
+
+
 def accuracy(nlp: Language, path: Path) -> dict[str, dict[str, float]]:
     """Score a pipeline on a .spacy file; `scores_of` says how."""
     return scores_of(predicted(nlp, path))
@@ -185,7 +193,7 @@ def tested(nlp: Language, path: Path) -> Exactness:
     return exactness_of(accuracy(nlp, path))
 
 
-def write_ner_config(path: Path, lang: str) -> None:
-    """Write the config that spaCy proposes for `ner` on a CPU."""
+def write_spacy_config(path: Path, lang: str, component: str = "ner") -> None:
+    """Write the config that spaCy proposes for a component on a CPU."""
     command = [sys.executable, "-m", "spacy", "init", "config", str(path)]
-    measured([*command, "--lang", lang, "--pipeline", "ner", "--force"])
+    measured([*command, "--lang", lang, "--pipeline", component, "--force"])

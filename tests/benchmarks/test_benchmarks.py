@@ -52,7 +52,8 @@ RUNS = [
     "tokenizers DATA --passes 1",
     "estimates DATA",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
-    f"throughput DATA --systems hosemi --passes 1 {FIT}",
+    "throughput DATA --systems hosemi crfsuite --ways text-call doc-pipe --passes 1 "
+    f"--join 30 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",
     "letters --data PAPERS --quick",

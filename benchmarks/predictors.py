@@ -1,0 +1,144 @@
+"""Systems whose speed of prediction is measured, each as it is when it was just loaded.
+
+A way says what a system is given and how: WAYS. A system that knows no batches, or
+reads no Doc, has the same function in two ways.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from peers import Spans, open_crfsuite, spans_of_tags
+from plain_features import plain_features, shape, word_features
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_model
+from training import entity_component
+
+WAYS = ("text-pipe", "doc-pipe", "text-call", "doc-call")
+# A word as one would cut texts for CRFsuite: letters, digits, or another character.
+WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
+
+Run = Callable[[Any], list[Any]]
+
+
+@dataclass
+class Ready:
+    """A system that was just loaded.
+
+    runs (Dict[str, Callable]): By way, from inputs to what is found in each.
+    to_doc (Callable): From a text to the input of the ways "doc-"; it is not timed.
+    """
+
+    runs: dict[str, Run]
+    to_doc: Callable[[str], Any] = str
+
+    def inputs(self, way: str, texts: Sequence[str]) -> list[Any]:
+        """What a way is given."""
+        return [*map(self.to_doc, texts)] if way.startswith("doc") else [*texts]
+
+
+def pipeline(path: Path, **settings: Any) -> Ready:
+    """Load a pipeline.
+
+    settings (Any): Attributes of its component, such as decoding="mbr".
+    """
+    nlp = load_model(path)
+    for name, value in settings.items():
+        setattr(_hosemi(nlp), name, value)
+
+    def in_batches(given: Sequence[Any]) -> list[Any]:
+        return [spans_of(doc) for doc in nlp.pipe(given)]
+
+    def one_by_one(given: Sequence[Any]) -> list[Any]:
+        return [spans_of(nlp(x)) for x in given]
+
+    runs = dict(zip(WAYS, (in_batches, in_batches, one_by_one, one_by_one)))
+    return Ready(runs, nlp.make_doc)
+
+
+def spans_of(doc: Doc) -> Any:
+    """What a pipeline has found: entities, or the spans of `spancat`."""
+    return doc.spans["sc"] if "sc" in doc.spans else doc.ents
+
+
+def variants(path: Path) -> dict[str, dict[str, Any]]:
+    """RETURNS (Dict[str, Dict[str, Any]]): By name, settings of a trained hosemi: as it
+    is, with confidences, and with the other decoding."""
+    component: Any = _hosemi(load_model(path))
+    found: dict[str, dict[str, Any]] = {"": {}, ", confidence": {"confidence": True}}
+    if component.cfg["encoding"] == "segments":  # tags have no spans to choose
+        other = "viterbi" if component.decoding == "mbr" else "mbr"
+        found[f", {other}"] = {"decoding": other}
+    return found
+
+
+def in_words(path: Path) -> str:
+    """RETURNS (str): How many lists a trained hosemi has, and its decoding."""
+    component = _hosemi(load_model(path))
+    n_lists = len(component.weights.extractor.gazetteers.settings)
+    lists = f"{n_lists} lists, " if n_lists else ""
+    return f"{lists}{component.decoding}"
+
+
+def _hosemi(nlp: Language) -> Any:
+    return nlp.get_pipe(entity_component(nlp))
+
+
+def chain(path: Path, has_marginals: bool = False) -> Ready:
+    """Open a chain of CRFsuite on features written by hand, with their caches empty.
+
+    path (Path): CRFsuite's file.
+    has_marginals (bool): Whether it is asked for the marginal of each tag it gives.
+    """
+    shape.cache_clear()
+    word_features.cache_clear()
+    tagger = open_crfsuite(path)
+
+    def of_words(words: Sequence[str]) -> Spans:
+        tags = tagger.tag(plain_features(words))
+        if has_marginals:
+            for i, tag in enumerate(tags):
+                tagger.marginal(tag, i)
+        return spans_of_tags(tags)
+
+    def of_texts(texts: Sequence[str]) -> list[Spans]:
+        return [of_words(WORD.findall(text)) for text in texts]
+
+    def of_docs(docs: Sequence[Sequence[str]]) -> list[Spans]:
+        return [of_words(words) for words in docs]
+
+    return Ready(dict(zip(WAYS, (of_texts, of_docs) * 2)), WORD.findall)
+
+
+def ready_chain(path: Path) -> Ready:
+    """The same, given features as CRFsuite keeps them: what its own code takes."""
+    import pycrfsuite
+
+    tagger = open_crfsuite(path)
+
+    def of_items(docs: Sequence[Any]) -> list[Spans]:
+        return [spans_of_tags(tagger.tag(items)) for items in docs]
+
+    def to_items(text: str) -> Any:
+        return pycrfsuite.ItemSequence(plain_features(WORD.findall(text)))
+
+    return Ready({"doc-pipe": of_items, "doc-call": of_items}, to_items)
+
+
+def usaddress() -> Ready:
+    """The parser of US addresses, a chain of CRFsuite with a model of its own."""
+    if importlib.util.find_spec("usaddress") is None:
+        sys.exit("usaddress is not installed: pip install usaddress")
+    import usaddress as parser
+
+    def of_texts(texts: Sequence[str]) -> list[Any]:
+        return [parser.parse(text) for text in texts]
+
+    return Ready({"text-pipe": of_texts, "text-call": of_texts})
