@@ -270,6 +270,41 @@ def test_a_cell_that_only_the_second_best_has():
     ]
 
 
+# --- how paths are shared -----------------------------------------------------------
+
+
+def test_running_segments_that_end_elsewhere_or_go_on():
+    """Beyond the first token only the running sum knows a segment: each of its ends may
+    be part of the next best."""
+    for seed in range(n_of(100)):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, kinds=("small",), n_tokens=5, n_labels=2)
+        tail = rng.normal(scale=0.1, size=2)
+        problem = problem._replace(tail=tail, length=problem.length[:, :1])
+        scores = oracles.scored(problem)
+        k = len(scores) + 1
+        assert not kbest_errors(kbest(problem, k), scores, k), seed
+
+
+def test_ties_in_a_long_document_are_in_order():
+    """At four places there may be A or B of one token or A of two, each for 1 less."""
+    automaton, potentials = zeros(400, 3, tail=0.0, patterns=[(0, 0)])
+    potentials.pattern[:] = -INF
+    potentials.inside[:, 1:] = -50.0
+    potentials.cells = make_cells(
+        (start, start + size, label, 50.0 * size - 1.0)
+        for start in (10, 100, 200, 300)
+        for size, label in [(1, 1), (1, 2), (2, 1)]
+    )
+    found = core.kbest(automaton, potentials, 4**4)
+    n_paths = [math.comb(4, n) * 3**n for n in range(5)]
+    expected = [-float(n) for n in range(5) for _ in range(n_paths[n])]
+    assert [score for _, score in found] == expected
+    for n in range(5):
+        tied = [segments for segments, score in found if score == -n]
+        assert tied == sorted(tied, key=oracles.tie_key)
+
+
 # --- the call -----------------------------------------------------------------------
 
 
