@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spacy.tokens import Doc, Span
 
@@ -15,7 +15,6 @@ from ..features.instances import check_doc, instances
 from ..hierarchy.answers import LeafMarginals
 from ..labels.inventory import Span as SpanTriple
 from ..labels.partial import AnySpan
-from ..model.state import ModelState
 from ..prediction.answers import (
     Alternative,
     most_probable,
@@ -24,35 +23,15 @@ from ..prediction.answers import (
 )
 from ..prediction.clean_decoder import CleanMarginals
 from ..prediction.corrections import read_corrections
-from ..prediction.decoder import Decoder, Prediction
-from ..prediction.posterior import Posterior
 from ..prediction.problem import JointMarginals
 from ..prediction.ranked import Answer, make_rows, ranked
 from .annotations import as_predicted, remove_excluded
-from .settings import Settings
+from .predicting import Predicting
 
 
-class Analyzing:
+class Analyzing(Predicting):
     """The part of the component that answers questions about single documents; HS230
     says of what is none."""
-
-    settings: Settings
-    name: str
-
-    if TYPE_CHECKING:
-
-        @property
-        def decoder(self) -> Decoder: ...
-
-        @property
-        def state(self) -> ModelState: ...
-
-        @property
-        def reads_clean(self) -> bool: ...
-
-        def set_annotations(
-            self, docs: Iterable[Doc], scores: list[Prediction]
-        ) -> None: ...
 
     def token_features(self, doc: Doc, is_train: bool = False) -> list[list[str]]:
         """What the model reads at each token, in any role, without minimum count.
@@ -95,17 +74,6 @@ class Analyzing:
         """
         check_doc(doc)
         return self.decoder.posterior(doc).marginals()
-
-    def posterior_of(self, doc: Doc, number: int | None) -> Posterior | None:
-        """The distribution over segmentations of a document that was predicted before.
-
-        doc (Doc): As it was before prediction.
-        number (Optional[int]): Of the labels and weights it was predicted with.
-        RETURNS (Optional[Posterior]): None if there are others now.
-        """
-        decoder = self.decoder
-        is_same = decoder.options.number == number
-        return decoder.posterior(doc) if is_same else None
 
     def kbest(self, doc: Doc, k: int) -> list[Alternative]:
         """The k most probable segmentations of a document.

@@ -16,10 +16,8 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..core import Potentials
-from ..core.parallel.ordered import in_order
 from ..errors import Errors
 from ..features.instances import instances
-from ..hierarchy.decoder import make_decoder
 from ..hierarchy.hierarchy import Hierarchy, check_hierarchy
 from ..hierarchy.projection import scored_tree
 from ..hierarchy.tree_trainer import make_trainer
@@ -27,16 +25,12 @@ from ..labels.alignment import labels_of
 from ..labels.label_schema import LabelSchema
 from ..model.state import Published
 from ..model.tok2vec import set_output
-from ..prediction.decoder import Decoder, Prediction, batches
-from ..prediction.records import components
 from ..training.corpus import read_corpus
 from ..training.objectives import Objective
 from .advice import Advice
 from .analysis import Analyzing
-from .annotations import write_predictions
 from .arguments import check_examples, check_initialization
 from .confidence import register_extension
-from .configured import make_options
 from .fitting import Fitting, fitted
 from .scorer import score_entities
 from .serialization import Configs, has_config, load, save, unreadable
@@ -263,98 +257,6 @@ class HighOrderSemiCRF(Fitting, Analyzing, TrainablePipe):
         kwargs = {**({"tree": tree} if tree else {}), **kwargs}
         found: dict[str, Any] = super().score(examples, **kwargs)
         return found
-
-    # prediction
-
-    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Apply the component to a stream.
-
-        stream (Iterable[Doc]): Documents.
-        batch_size (int): Documents in a batch, at most; fewer if they are long, which
-            saves memory and costs no time.
-        YIELDS (Doc): In their order; documents that fail go to the error handler.
-        """
-        error_handler = self.get_error_handler()
-        # Each batch is predicted with the weights present when the batch begins.
-        args = lambda docs: self.decoder.steps(docs), self.threads
-        for docs, found in in_order(batches(stream, batch_size), *args):
-            try:
-                self.set_annotations(docs, found())
-            except Exception:
-                yield from self._one_by_one(docs, error_handler)
-            else:
-                yield from docs
-
-    def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
-        """Predict each document of a batch that failed."""
-        for doc in docs:
-            try:
-                self.set_annotations([doc], self.predict([doc]))
-            except Exception as e:
-                error_handler(self.name, self, [doc], e)
-            else:
-                yield doc
-
-    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
-        """Spans of each document.
-
-        docs (Iterable[Doc]): Documents.
-        RETURNS (List[Prediction]): Nothing for an untrained model.
-        RAISES (ValueError): HS060 if no segmentation is possible.
-        """
-        return self.decoder.predict(docs)
-
-    @property
-    def decoder(self) -> Decoder:
-        """Of the state and the settings as they are now."""
-        published = self._published
-        settings, name, decoder = published.made
-        if (
-            settings is self.settings
-            and name == self.name
-            # Read later than `made`: a change that goes on may have made that.
-            and published.owner is None
-            and self._trainer.is_current(decoder.state)
-        ):
-            found: Decoder = decoder
-            return found
-        return self._make_decoder()
-
-    def _make_decoder(self) -> Decoder:
-        """RETURNS (Decoder): The last one, if it would be the same."""
-        published, state, settings = self._published, self.state, self.settings
-        self._advice.untrained(state.weights, self.name, self.facts)
-        with published.making:  # one thread makes it, others wait
-            decoder: Decoder | None = published.made[2]
-            args = settings, self.name, self.hierarchy, self._number
-            options = make_options(*args)
-            if decoder is None or (decoder.state, decoder.options) != (state, options):
-                if decoder is not None and (
-                    decoder.state is not state
-                    or decoder.options.deciding() != options.deciding()
-                ):
-                    self._number += 1
-                    options = options._replace(number=self._number)
-                decoder = make_decoder(state, options, self.model, decoder)
-            published.made = settings, self.name, decoder
-        return decoder
-
-    def set_annotations(self, docs: Iterable[Doc], scores: list[Prediction]) -> None:
-        """Write entities beside the preset ones, their probabilities, the span group.
-
-        docs (Iterable[Doc]): Documents.
-        scores (List[Prediction]): From `predict`.
-        """
-        if components.setdefault(self._id, self) is not self:  # a copy
-            self._id = uuid4().hex
-            components[self._id] = self
-        left = [x.posterior.decoder for x in scores if x.posterior is not None]
-        number = (left[0] if left else self.decoder).options.number
-        record = {"component": self._id, "state": number}
-        args = self.name, self.settings.spans_key, record
-        docs = [*docs]
-        self._advice.existing_entities(docs, self.name, self.schema, self.facts)
-        write_predictions(docs, scores, *args)
 
     # state
 

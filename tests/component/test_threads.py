@@ -8,6 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy_hosemi.core.parallel.ordered import N_OPEN
 from spacy_hosemi.prediction import decoder as decoder_module
 from spacy_hosemi.prediction.memo import Memo
+from spacy_hosemi.prediction.records import find_records
 
 from ..helpers import (
     TRAIN,
@@ -49,6 +50,38 @@ def test_equal_for_any_number(nlp, threads, decoding, monkeypatch):
     found = predict(nlp, threads)
     assert found == predict(nlp, 1)
     assert [text for text, _ in found] == TEXTS
+
+
+@pytest.mark.parametrize("confidence", [True, False])
+@pytest.mark.parametrize("tree", [{}, {"exact_up_to": 0}, {"exact_up_to": 9}])
+def test_settings_of_one_call(tree, confidence):
+    """Probabilities are those that are computed when they are asked for."""
+    settings = {"confidence": not confidence}
+    if tree:
+        tree = {"@misc": "spacy_hosemi.hierarchy.v1", "separator": "_", **tree}
+        settings["hierarchy"] = tree
+    nlp = make_trained([x.replace("[PER", "[who_PER") for x in TRAIN], **settings)
+    pipe = nlp.get_pipe("hosemi")
+    before, state = pipe.settings, pipe.decoder.state
+    of_call = {"hosemi": {"threads": 2, "confidence": confidence}}
+    docs = [*nlp.pipe(TEXTS[:20], component_cfg=of_call)]
+    records = [by_name["hosemi"] for doc in docs for *_, by_name in find_records(doc)]
+    probs = [p for record in records for p in record["spans"].values()]
+    probs += [record["whole"] for record in records]
+    assert len(probs) > 20 and {p is not None for p in probs} == {confidence}
+    assert pipe.settings is before and pipe.decoder.state is state
+    for doc, other in zip(docs, nlp.pipe(TEXTS[:20]), strict=True):
+        assert triples(doc.ents) == triples(other.ents)
+        assert doc._.record_confidence == other._.record_confidence
+        for ent, same in zip(doc.ents, other.ents, strict=True):
+            assert ent._.confidence == same._.confidence
+            assert ent._.label_path == same._.label_path
+
+
+@pytest.mark.parametrize("name, value", [("threads", 0), ("confidence", 1)])
+def test_settings_of_one_call_are_checked(nlp, name, value):
+    with pytest.raises(ValueError, match=f"HS043.*{name}"):
+        list(nlp.get_pipe("hosemi").pipe([], **{name: value}))
 
 
 @pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
