@@ -1,5 +1,6 @@
 """Span extraction for spaCy by an exact high-order semi-Markov CRF."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .component.pipe import HighOrderSemiCRF
@@ -15,13 +16,15 @@ __all__ = [
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .arrow import extract as extract
     from .estimator import SpanExtractor as SpanExtractor
+
+# What alone needs a library that need not be installed is imported when it is asked
+# for, from these modules.
+_MODULES = {"SpanExtractor": "estimator", "extract": "arrow"}
 
 
 def __getattr__(name: str) -> Any:
-    """SpanExtractor alone needs scikit-learn: it is imported when it is asked for."""
-    if name == "SpanExtractor":
-        from .estimator import SpanExtractor
-
-        return SpanExtractor
+    if name in _MODULES:
+        return getattr(import_module(f".{_MODULES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

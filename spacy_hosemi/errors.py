@@ -546,6 +546,22 @@ class Errors(metaclass=_Coded):
         'Install it with pip install "spacy_hosemi[sklearn]", or use hosemi.fit, which '
         "needs none."
     )
+    HS309 = (
+        "pyarrow is not installed, and spacy_hosemi.extract makes its tables. Install "
+        'it with pip install "spacy_hosemi[arrow]", or use nlp.pipe, which needs none.'
+    )
+    HS310 = (
+        "nlp has the components {found}; expected one of them to be a hosemi component "
+        "that is not disabled. Load the pipeline that has it."
+    )
+    HS311 = (
+        "ids is {found}, of which Arrow makes no column: {reason}. Expected values of "
+        "one type, one for each text, such as a list of numbers or strings."
+    )
+    HS312 = (
+        "ids has {found} values and texts has {expected}; expected one id for each "
+        "text. Leave ids out to number the rows from 0."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

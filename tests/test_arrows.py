@@ -26,7 +26,7 @@ ORDER = {
         {"training", "prediction"},
         "hierarchy",
         "component",
-        "estimator",
+        {"estimator", "arrow"},
         "__init__",
         "configs",
         "inspection",

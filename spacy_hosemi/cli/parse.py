@@ -166,16 +166,15 @@ def parse_cli(
         check_file(output, overwrite)
     nlp, pipe = load_component(model, component)
     nlp.max_length = max(nlp.max_length, max_chars)
-    pipe.confidence = k == 1
-    if threads is not None:
-        pipe.threads = threads
     meta = f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}"
     options = WriterOptions(meta, _export_fields(form, pipe), _labels(nlp, pipe))
     with log_faults(errors, overwrite) as log:
         lines = _read_all(readers, max_chars, encoding, log)
         first = [*islice(lines, 1)]  # nothing is written where nothing can be read
         args = nlp, pipe, chain(first, lines), log.add
-        records = extract_records(*args, k=k, has_tokens=chosen.has_tokens)
+        records = extract_records(
+            *args, k=k, has_tokens=chosen.has_tokens, threads=threads, is_own=True
+        )
         with open_output(output, overwrite) as file:
             chosen.write(records, file, options)
     if log.n:
