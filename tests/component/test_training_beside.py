@@ -18,7 +18,8 @@ import pytest
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_hosemi.component import pipe as pipe_module
+from spacy_hosemi.component import predicting
+from spacy_hosemi.component.fitting import fitted
 
 from ..helpers import MANY_EXISTING, lbfgs, make_nlp
 
@@ -67,14 +68,14 @@ class Recorder:
 
     def __init__(self, monkeypatch):
         self.decoders = []
-        make = pipe_module.make_decoder
+        make = predicting.make_decoder
 
         def make_and_keep(*args):
             decoder = make(*args)
             self.decoders.append(decoder)
             return decoder
 
-        monkeypatch.setattr(pipe_module, "make_decoder", make_and_keep)
+        monkeypatch.setattr(predicting, "make_decoder", make_and_keep)
 
 
 def predict_all(nlp, texts, recorder, found, failed):
@@ -111,7 +112,7 @@ def train(nlp, docs, is_over, failed):
 def test_each_prediction_is_that_of_one_state(confidence, run, corpus, monkeypatch):
     nlp, docs = make_ruled_nlp(corpus / "train.spacy", confidence=confidence)
     hosemi = nlp.get_pipe("hosemi")
-    pipe_module.fitted.discard(hosemi)  # it trains on
+    fitted.discard(hosemi)  # it trains on
     before = hosemi.get_weights()
     texts = [(k, f"{docs[k % len(docs)].text} {k % 97}") for k in range(N_DOCS)]
     recorder = Recorder(monkeypatch)
