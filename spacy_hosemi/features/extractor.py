@@ -19,7 +19,6 @@ from .attributes import (
     LEXEME_ATTRIBUTES,
     TOKEN_ATTRIBUTES,
     Extensions,
-    hash_or_0,
     is_extension,
 )
 from .config.config import FeatureSet
@@ -34,6 +33,7 @@ from .gazetteers.matches import (
     size_name,
 )
 from .kernels.key_table import template_keys
+from .lexemes import LexemeReader
 from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
 from .tables.tables import Tables, reads_table
 from .word_cache import WordCache, words_of
@@ -44,7 +44,7 @@ Ints = NDArray[np.int32]
 # The seeds, first atoms, columns and offsets that `template_keys` takes.
 Plan = tuple[Keys, Ints, Ints, Ints]
 
-# The most bytes for cached attributes of lexemes: those of about 100,000 words.
+# The most bytes for cached attributes of words: those of about 150,000 words.
 CACHE_BYTES = 32_000_000
 
 
@@ -115,25 +115,26 @@ class Extractor:
         whole = features.roles["whole"]
         atoms = [atom for t in (*features.templates, *whole) for atom in t.atoms]
         names = dict.fromkeys(a.attribute for a in atoms if not segment_attribute(a))
-        self._lexical = {
-            name: LEXEME_ATTRIBUTES.get(name) or self.tables.reader(name)
+        lexical = [
+            name
             for name in names
             if name in LEXEME_ATTRIBUTES or reads_table(name, self.tables.settings)
-        }
+        ]
+        self._lexemes = LexemeReader(lexical, self.tables)
         self._of_token = [name for name in names if name in TOKEN_ATTRIBUTES]
         self._of_doc = [name for name in names if name in DOC_ATTRIBUTES]
         self._extended = [name for name in names if is_extension(name)]
         on_token = names_of(lists) + names_of(lists, FUZZY_ON_TOKEN)
         self._of_lists = [name for name in names if name in on_token]
         columns = [
-            *self._lexical,
+            *self._lexemes.names,
             *self._of_token,
             *self._of_doc,
             *self._extended,
             *self._of_lists,
         ]
         self.columns = {name: a for a, name in enumerate(columns)}
-        self.n_lexical = len(self._lexical)
+        self.n_lexical = len(lexical)
         self._plans = {
             role: self.plan([(role, template) for template in features.roles[role]])
             for role in features.token_roles
@@ -193,8 +194,7 @@ class Extractor:
         RETURNS (Values): Tokens and segments are numbered through all documents.
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
-        numbers, table = self._cache.find(vocab, orths)
-        values = np.take(table, numbers, axis=0)
+        values = self.lexical_values(vocab, orths)
         listed = self.listed(docs) if self.features.functions.functions else ()
         if self.n_lexical == len(self.columns) and not self._has_segments:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
@@ -231,7 +231,7 @@ class Extractor:
 
     def clear(self) -> None:
         """Empty the cache of words: a table was replaced."""
-        self._cache = WordCache(self.lexical_values, CACHE_BYTES)
+        self._cache = WordCache(self._lexemes.values, CACHE_BYTES)
 
     def _with_others(
         self,
@@ -265,26 +265,20 @@ class Extractor:
         return columns[:, self._list_columns]
 
     def lexical_values(self, vocab: Vocab, orths: Keys) -> Keys:
-        """RETURNS (uint64 [K, n_lexical]): Attributes of lexemes; 0: absent.
+        """RETURNS (uint64 [K, n_lexical]): Attributes of words; 0: absent.
 
-        vocab (Vocab): The vocabulary with these lexemes.
-        orths (uint64 [K]): The ORTH of each lexeme.
+        vocab (Vocab): The vocabulary with these words.
+        orths (uint64 [K]): The ORTH of each.
         """
-        values = np.zeros((len(orths), self.n_lexical), np.uint64)
-        for k, orth in enumerate(orths.tolist()):
-            lexeme = vocab[orth]
-            for a, read in enumerate(self._lexical.values()):
-                values[k, a] = hash_or_0(read(lexeme))
+        numbers, table = self._cache.find(vocab, orths)
+        values: Keys = np.take(table, numbers, axis=0)
         return values
 
     def texts(self, doc: Doc, is_train: bool = False) -> dict[str, list[str | None]]:
         """RETURNS (Dict[str, List[Optional[str]]]): By attribute, the values of all
         tokens as readable text."""
-        lexemes = [doc.vocab[orth] for orth in doc.to_array("ORTH").tolist()]
-        texts = {
-            name: [read(lexeme) for lexeme in lexemes]
-            for name, read in self._lexical.items()
-        }
+        orths = words_of([doc])[0]
+        texts = self._lexemes.texts(doc.vocab, orths)
         for name in self._of_token:
             values = doc.to_array(name).tolist()
             texts[name] = [doc.vocab.strings[v] if v else None for v in values]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..errors import Errors
-from .attributes import CLOSING, OPENING, QUOTES, marks
 from .config.templates import Atom, Template
 from .gazetteers.matches import (
     FUZZY_MATCH,
@@ -28,6 +26,7 @@ from .gazetteers.matches import (
     Matches,
 )
 from .kernels.segment_keys import ALL, AT, OF_SEGMENT, RUNS, balance, segment_keys
+from .kernels.word_forms import Spellings
 from .word_cache import doc_of
 
 Keys = NDArray[np.uint64]
@@ -251,25 +250,14 @@ def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:
     return start.astype(np.int32), end.astype(np.int32), match
 
 
-@lru_cache(maxsize=100_000)
-def _marks_of(word: str) -> tuple[int, int, int, int]:
-    """Opening - closing brackets, the least such difference, quotes, any marks."""
-    open_, least = 0, 0
-    found = marks(word) or ""
-    for c in found:
-        open_ += (c in OPENING) - (c in CLOSING)
-        least = min(least, open_)
-    return open_, least, sum(c in QUOTES for c in found), bool(found)
-
-
 def balance_of(docs: Sequence[Doc], start: Ints, end: Ints) -> Keys:
     """RETURNS (uint64 [K]): Whether brackets and quotation marks are paired in each
     segment, see `balance`; 0: it has none."""
-    of_tokens = []
+    words = []
     for doc in docs:
         before = ""  # the letter before an apostrophe, if "John's" is two tokens
         for token in doc:
-            of_tokens.append(_marks_of(before + token.text))
+            words.append(before + token.text)
             last = token.text[-1:]
             before = last if last.isalnum() and not token.whitespace_ else ""
-    return balance(start, end, *np.array(of_tokens, np.int32).reshape(-1, 4).T.copy())
+    return balance(start, end, *Spellings(words).marks())

@@ -13,15 +13,7 @@ from spacy_hosemi import use_field_tokenizer
 from spacy_hosemi.features import TOKEN_ROLES as ROLES
 from spacy_hosemi.features import Extractor, FeatureSet, make_features
 from spacy_hosemi.features import extractor as extract
-from spacy_hosemi.features.attributes import (
-    case,
-    core_of,
-    marks,
-    number_kind,
-    position,
-    punctuation,
-    short_shape,
-)
+from spacy_hosemi.features.attributes import position
 from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.naming import feature_names
 
@@ -163,116 +155,6 @@ def test_on_tokens():
 
 
 # --- attributes -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("1999", "year"),
-        ("(2004)", "year"),
-        ("1999a", "year"),
-        ("1499", "4"),
-        ("2100", "4"),
-        ("12-34", "range"),
-        ("333–40.", "range"),
-        ("S12-S14", "range"),
-        ("3rd", "ordinal"),
-        ("21.", "ordinal"),
-        ("7", "1"),
-        ("42", "2"),
-        ("123456", "5"),
-        ("1234567", "5"),
-        ("B12", "2+"),
-        ("10.1007/BF01589116", "5+"),
-        ("J.", "initial"),
-        ("J.-P.", "initial"),
-        ("xiv", "roman"),
-        ("MCMXC", "initial"),
-        ("word", None),
-        (".", None),
-        ("", None),
-    ],
-)
-def test_number_kind(text, expected):
-    assert number_kind(text) == expected
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("McDonald's,", "XxXx'x,"),
-        ("ABC", "X"),
-        ("1999a", "dx"),
-        ("...", "."),
-        ("日本", "x"),
-        ("", ""),
-        ("aA1aA1aA1aA1aA1", "xXdxXdxXdxXd"),
-    ],
-)
-def test_short_shape(text, expected):
-    assert short_shape(text) == expected
-
-
-@pytest.mark.parametrize(
-    "text, core, around",
-    [
-        ("Vol.,", "vol", "_.,"),
-        ("(1999)", "1999", "(_)"),
-        ("word", None, None),
-        ("Word", None, None),
-        ("don't", None, None),
-        ("...", None, "..._"),
-        ("“Title", "title", "“_"),
-        ("", None, None),
-    ],
-)
-def test_core_and_punctuation(text, core, around):
-    assert core_of(text) == core
-    assert punctuation(text) == around
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("word", None),
-        ("(1999),", "()"),
-        ("“Title", "“"),
-        ("„a“", "„“"),
-        ("don't", None),
-        ("O’Neil’s", None),
-        ("authors'", "'"),
-        ("'s", "'"),
-        ("``", "``"),
-        ("a`b", None),
-        ("[{<>}]", "[{<>}]"),
-        ("", None),
-    ],
-)
-def test_marks(text, expected):
-    assert marks(text) == expected
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("word", "lower"),
-        ("Word", "title"),
-        ("WORD", "upper"),
-        ("A", "title"),
-        ("J.", "title"),
-        ("J.P.", "upper"),
-        ("McDonald", "mixed"),
-        ("iPhone", "mixed"),
-        ("x1Y", "mixed"),
-        ("1a", "lower"),
-        ("Ärger", "title"),
-        ("ß", "lower"),
-        ("12.", None),
-        ("", None),
-    ],
-)
-def test_case(text, expected):
-    assert case(text) == expected
 
 
 def test_length():

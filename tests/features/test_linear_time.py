@@ -4,12 +4,9 @@ The time of the thread is measured, and only tells linear from quadratic: 50 tim
 characters take 50 or 2,500 times as long.
 """
 
-import re
-
-import hypothesis.strategies as st
+import numpy as np
 import pytest
 import spacy
-from hypothesis import example, given
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -23,13 +20,9 @@ from spacy_hosemi.features import (
     make_gazetteer,
     make_table,
 )
-from spacy_hosemi.features.attributes import (
-    LEXEME_ATTRIBUTES,
-    number_kind,
-    punctuation,
-    short_shape,
-)
 from spacy_hosemi.features.gazetteers.entry_words import entry_words
+from spacy_hosemi.features.kernels.word_forms import FORMS as WORD_FORMS
+from spacy_hosemi.features.kernels.word_forms import Spellings
 from spacy_hosemi.features.naming import token_features
 
 from ..helpers import assert_linear
@@ -88,68 +81,14 @@ def texts(kind: str, form: str) -> list[str]:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_attributes(kind, form):
-    few, many = (VOCAB[text] for text in texts(kind, form))
-    for read in LEXEME_ATTRIBUTES.values():
-        assert_linear(read, few, many, TIMES)
+def test_forms_of_words(kind, form):
+    few, many = texts(kind, form)
+    for index in range(len(WORD_FORMS)):
+        assert_linear(lambda x, index=index: read_form(index, x), few, many, TIMES)
 
 
-# --- the patterns that were rewritten, as they were ---------------------------------
-
-_YEAR = re.compile(r"\W*(1[5-9]\d\d|20\d\d)[a-z]?\W*")
-_RANGE = re.compile(r"\W*[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+\W*")
-_ROMAN = re.compile(
-    r"\W*(?=[ivxlcdm])m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})\W*", re.I
-)
-_ORDINAL = re.compile(r"\W*\d+(st|nd|rd|th|\.)\W*", re.I)
-_INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
-
-pieces = st.sampled_from(
-    [*"aAbivxlcdm017²٣-–—/_.,('\" \n\0\u00a0\u0301\u200d一あıİſK", "st", "1999", "ix"]
-)
-words = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=8)
-
-
-def old_number_kind(text):
-    if _YEAR.fullmatch(text):
-        return "year"
-    if _RANGE.fullmatch(text):
-        return "range"
-    if _ORDINAL.fullmatch(text):
-        return "ordinal"
-    digits = sum(c.isdigit() for c in text)
-    if digits:
-        rest = sum(c.isalpha() for c in text)
-        return f"{min(digits, 5)}{'+' if rest else ''}"
-    if _INITIAL.fullmatch(text):
-        return "initial"
-    return "roman" if _ROMAN.fullmatch(text) else None
-
-
-def old_short_shape(text):
-    shape = ""
-    for c in text:
-        kind = "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
-        if not shape.endswith(kind):
-            shape += kind
-    return shape[:12]
-
-
-def old_punctuation(text):
-    before = re.match(r"\W*", text).group()
-    tail = re.search(r"\W*$", text).group()
-    after = tail if len(before) < len(text) else ""
-    return f"{before}_{after}"[:6] if before or after else None
-
-
-@given(words)
-@example("")
-@example("(iv)\n")
-@example("12.\n")
-def test_rewritten_attributes(text):
-    assert number_kind(text) == old_number_kind(text)
-    assert short_shape(text) == old_short_shape(text)
-    assert punctuation(text) == old_punctuation(text)
+def read_form(index, text):
+    Spellings([text]).values(np.array([index], np.int32), np.zeros((1, 1), np.uint64))
 
 
 # --- lists, tables and functions --------------------------------------------------

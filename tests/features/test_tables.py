@@ -23,6 +23,7 @@ from spacy_hosemi.features import extractor as extract
 from spacy_hosemi.features.config.feature_sets import TABLES
 from spacy_hosemi.features.config.templates import parse_templates
 from spacy_hosemi.features.gazetteers.readers import make_table_reader
+from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.naming import feature_names, segment_namer
 
 from ..helpers import make_doc
@@ -39,8 +40,8 @@ def make_tables(rows=ROWS, **settings) -> Tables:
 
 
 def find(tables, *words, what="x:VALUE") -> list[str | None]:
-    read = tables.reader(what)
-    return [read(NLP.vocab[word]) for word in words]
+    orths = np.array([NLP.vocab[word].orth for word in words], np.uint64)
+    return LexemeReader([what], tables).texts(NLP.vocab, orths)[what]
 
 
 def names_of(tables, templates, *words, role="inside"):

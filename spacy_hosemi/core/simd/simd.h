@@ -467,6 +467,27 @@ static inline uint64_t hosemi_mix(uint64_t h, uint64_t value) {
     return h ^ (h >> 33);
 }
 
+/* The hash of n bytes, as spaCy has it of a text in UTF-8: MurmurHash64A (Appleby, public
+   domain) with the seed 1. */
+static inline uint64_t hosemi_hash_text(const char *text, ptrdiff_t n) {
+    const uint64_t m = 0xC6A4A7935BD1E995u;
+    uint64_t h = 1 ^ (uint64_t)n * m, piece;
+    ptrdiff_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        memcpy(&piece, text + i, 8);
+        piece *= m;
+        piece ^= piece >> 47;
+        h = (h ^ piece * m) * m;
+    }
+    if (i < n) {
+        for (piece = 0; n > i; n--) piece = piece << 8 | (unsigned char)text[n - 1];
+        h = (h ^ piece) * m;
+    }
+    h ^= h >> 47;
+    h *= m;
+    return h ^ (h >> 47);
+}
+
 /* The number of a key in a table of mask + 1 places for a key, 0 if free, and its number;
    -1 if it is not there. */
 static inline int32_t hosemi_find(const uint64_t *slots, uint64_t mask, uint64_t key) {

@@ -10,6 +10,7 @@ cdef extern from "simd.h" nogil:
     const double HOSEMI_HIGHEST
     void prefetch "HOSEMI_PREFETCH"(const void* x)
     uint64_t mix "hosemi_mix"(uint64_t h, uint64_t value)
+    uint64_t hash_text "hosemi_hash_text"(const char* text, Py_ssize_t n)
     int32_t find "hosemi_find"(const uint64_t* slots, uint64_t mask, uint64_t key)
     void gather "hosemi_gather"(
         const int32_t* first,

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.lexeme import Lexeme
 from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...errors import Errors
@@ -90,11 +89,13 @@ class _Rows:
         words.setflags(write=False)
         value.setflags(write=False)
 
-    def find(self, word: int) -> str | None:
-        k = int(np.searchsorted(self.words, np.uint64(word)))
-        if k == len(self.words) or self.words[k] != word:
-            return None
-        return self.values[self.value[k]]
+    def find(self, words: NDArray[np.uint64]) -> list[str | None]:
+        """RETURNS (List[Optional[str]]): The value of each word."""
+        if not len(self.words):
+            return [None] * len(words)
+        at = np.minimum(np.searchsorted(self.words, words), len(self.words) - 1)
+        values, is_known = self.value[at].tolist(), (self.words[at] == words).tolist()
+        return [self.values[v] if yes else None for v, yes in zip(values, is_known)]
 
 
 _NO_ROWS = _Rows(np.zeros(0, np.uint64), np.zeros(0, np.int32), [])
@@ -139,18 +140,19 @@ class Tables:
         """RETURNS (int): The number of words in a table."""
         return len(self._rows[name].words)
 
-    def reader(self, attribute: str) -> Callable[[Lexeme], str | None]:
-        """RETURNS (Callable): Reads an attribute of a template, such as
-        "clusters:VALUE" or "clusters:PREFIX4"."""
+    def reader(
+        self, attribute: str
+    ) -> tuple[str, Callable[[NDArray[np.uint64]], list[str | None]]]:
+        """RETURNS (Tuple[str, Callable]): How an attribute of a template is read, such
+        as "clusters:VALUE" or "clusters:PREFIX4": the attribute of words that is looked
+        up, and what finds the values of K words from that, uint64 [K]."""
         name, _, kind = attribute.partition(":")
-        key = self.settings[name].attr.lower()
         size = int(kind.removeprefix(PREFIX)) if kind != VALUE else None
 
-        def read(lexeme: Lexeme) -> str | None:
-            value = self._rows[name].find(getattr(lexeme, key))
-            return value[:size] if value else None
+        def read(words: NDArray[np.uint64]) -> list[str | None]:
+            return [value and value[:size] for value in self._rows[name].find(words)]
 
-        return read
+        return self.settings[name].attr, read
 
     def to_dict(self) -> dict[str, Any]:
         """RETURNS (Dict[str, Any]): The rows, for `load`."""

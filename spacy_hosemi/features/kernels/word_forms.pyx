@@ -1,0 +1,492 @@
+"""Forms of words: what templates read of their characters, such as a short shape.
+
+A form is a function of one text. Its value is its hash, as spaCy has it of a string; 0
+where a text has none, so that no template that reads it is active. Each takes time
+linear in the length of the text: what two neighbouring parts of a pattern match is
+disjoint, so one pass over the text finds whether it matches.
+
+What letters, digits, capitals and whitespace are, Python says: `str.isalpha`, `\\w`.
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.string cimport memcpy, strlen
+
+from ...core.simd.simd cimport hash_text
+
+cdef extern from "Python.h" nogil:
+    bint is_alnum "Py_UNICODE_ISALNUM"(Py_UCS4 c)
+    bint is_decimal "Py_UNICODE_ISDECIMAL"(Py_UCS4 c)
+    bint is_digit "Py_UNICODE_ISDIGIT"(Py_UCS4 c)
+    bint is_letter "Py_UNICODE_ISALPHA"(Py_UCS4 c)
+    bint is_lower "Py_UNICODE_ISLOWER"(Py_UCS4 c)
+    bint is_space "Py_UNICODE_ISSPACE"(Py_UCS4 c)
+    bint is_title "Py_UNICODE_ISTITLE"(Py_UCS4 c)
+    bint is_upper "Py_UNICODE_ISUPPER"(Py_UCS4 c)
+
+# BIAS        "1".
+# LENGTH      The number of characters.
+# SHORT_SHAPE The shape with each run of one kind of character as one, at most 12:
+#             "McDonald's," -> "XxXx'x,".
+# NUMBER      The kind of number, with or without punctuation around it: "year",
+#             "range", "ordinal", the number of digits (up to 5, with "+" if there are
+#             letters), "initial", "roman".
+# PUNCTUATION That around the word: "Vol.," -> "_.,"; at most 6 characters.
+# MARKS       Brackets and quotation marks, without apostrophes between letters.
+# CASE        Of the letters: "upper", "title", "lower", "mixed".
+# CORE        The text, of a word in lower case, without punctuation around it.
+# PREFIX1 ..  The first characters, of a longer text.
+# SUFFIX1 ..  The last characters, of a longer text.
+FORMS = (
+    "BIAS",
+    "LENGTH",
+    "SHORT_SHAPE",
+    "NUMBER",
+    "PUNCTUATION",
+    "MARKS",
+    "CASE",
+    "CORE",
+    "PREFIX1",
+    "PREFIX2",
+    "PREFIX3",
+    "PREFIX4",
+    "SUFFIX1",
+    "SUFFIX2",
+    "SUFFIX3",
+    "SUFFIX4",
+)
+
+cdef enum:  # in the order of FORMS
+    BIAS
+    LENGTH
+    SHORT_SHAPE
+    NUMBER
+    PUNCTUATION
+    MARKS
+    CASE
+    CORE
+    PREFIX1
+    PREFIX2
+    PREFIX3
+    PREFIX4
+    SUFFIX1
+
+# The most characters of SHORT_SHAPE and PUNCTUATION.
+cdef enum:
+    N_SHAPE = 12
+    N_PUNCTUATION = 6
+
+# A character takes at most 4 bytes; a form has no more characters than its text, but
+# for a few that name a kind.
+cdef enum:
+    N_BYTES = 4
+    N_MORE = 64
+
+
+cdef class Spellings:
+    """The characters of some texts, of which forms are read.
+
+    texts (List[str]): K texts.
+    """
+
+    cdef uint32_t[::1] _points      # of all texts
+    cdef int64_t[::1] _first        # [K + 1]
+    cdef char[::1] _form            # work space
+
+    def __init__(self, list texts):
+        cdef Py_ssize_t k, at = 0, longest = 0
+        cdef str text
+        cdef Py_UCS4 c
+        self._first = np.empty(len(texts) + 1, np.int64)
+        self._first[0] = 0
+        for k, text in enumerate(texts):
+            longest = max(longest, len(text))
+            self._first[k + 1] = self._first[k] + len(text)
+        self._points = np.empty(self._first[len(texts)] + 1, np.uint32)
+        self._form = np.empty(N_BYTES * longest + N_MORE, np.int8)
+        for text in texts:
+            for c in text:
+                self._points[at] = c
+                at += 1
+
+    def values(self, const int32_t[::1] forms, uint64_t[:, :] values):
+        """Hash forms.
+
+        forms (int32 [F]): Indices in FORMS.
+        values (uint64 [K, F]): Set to the value of each.
+        """
+        cdef Py_ssize_t k, f, n
+        with nogil:
+            for k in range(self._first.shape[0] - 1):
+                for f in range(forms.shape[0]):
+                    n = self._read(k, forms[f])
+                    values[k, f] = hash_text(&self._form[0], n) if n else 0
+
+    def texts(self, int form):
+        """RETURNS (List[Optional[str]]): A form of each text."""
+        cdef Py_ssize_t k, n
+        found = []
+        for k in range(self._first.shape[0] - 1):
+            n = self._read(k, form)
+            found.append((&self._form[0])[:n].decode("utf-8") if n else None)
+        return found
+
+    def marks(self):
+        """Brackets and quotation marks, as `balance` reads them. Which quotation marks
+        open and which close depends on the language.
+
+        RETURNS (int32 [4, K]): Of each text the brackets opened less those closed; the
+            least such difference within it, at most 0; the number of quotation marks;
+            whether there are any marks.
+        """
+        found = np.zeros((4, self._first.shape[0] - 1), np.int32)
+        cdef int32_t[:, ::1] found_ = found
+        cdef Py_ssize_t k, i, n
+        cdef const Py_UCS4* x
+        for k in range(self._first.shape[0] - 1):
+            x = <const Py_UCS4*>&self._points[self._first[k]]
+            n = self._first[k + 1] - self._first[k]
+            for i in range(n):
+                if not _is_mark(x, n, i):
+                    continue
+                if _opens(x[i]):
+                    found_[0, k] += 1
+                elif _closes(x[i]):
+                    found_[0, k] -= 1
+                else:
+                    found_[2, k] += 1
+                found_[1, k] = min(found_[1, k], found_[0, k])
+                found_[3, k] = 1
+        return found
+
+    cdef Py_ssize_t _read(self, Py_ssize_t k, int form) noexcept nogil:
+        """The number of bytes of a form of text k, which is written."""
+        cdef const Py_UCS4* x = <const Py_UCS4*>&self._points[self._first[k]]
+        cdef Py_ssize_t n = self._first[k + 1] - self._first[k], size
+        cdef char* start = &self._form[0]
+        cdef char* out = start
+        if form == BIAS:
+            out = _say(out, b"1")
+        elif form == LENGTH:
+            out = _decimal(n, out)
+        elif form == SHORT_SHAPE:
+            out = _short_shape(x, n, out)
+        elif form == NUMBER:
+            out = _number(x, n, out)
+        elif form == PUNCTUATION:
+            out = _punctuation(x, n, out)
+        elif form == MARKS:
+            out = _marks(x, n, out)
+        elif form == CASE:
+            out = _case(x, n, out)
+        elif form == CORE:
+            out = _core(x, n, out)
+        elif form < SUFFIX1:
+            size = form - PREFIX1 + 1
+            out = _write(x, size if size < n else 0, out)
+        else:
+            size = form - SUFFIX1 + 1
+            out = _write(x + n - size, size, out) if size < n else out
+        return out - start
+
+
+# --- what is written: each function returns where the next character goes ------------
+
+cdef inline char* _put(uint32_t c, char* out) noexcept nogil:
+    """Write a character in UTF-8."""
+    if c < 0x80:
+        out[0] = <char>c
+        return out + 1
+    if c < 0x800:
+        out[0] = <char>(0xC0 | c >> 6)
+        out[1] = <char>(0x80 | c & 0x3F)
+        return out + 2
+    if c < 0x10000:
+        out[0] = <char>(0xE0 | c >> 12)
+        out[1] = <char>(0x80 | c >> 6 & 0x3F)
+        out[2] = <char>(0x80 | c & 0x3F)
+        return out + 3
+    out[0] = <char>(0xF0 | c >> 18)
+    out[1] = <char>(0x80 | c >> 12 & 0x3F)
+    out[2] = <char>(0x80 | c >> 6 & 0x3F)
+    out[3] = <char>(0x80 | c & 0x3F)
+    return out + 4
+
+
+cdef inline char* _write(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        out = _put(x[i], out)
+    return out
+
+
+cdef inline char* _say(char* out, const char* text) noexcept nogil:
+    memcpy(out, text, strlen(text))
+    return out + strlen(text)
+
+
+cdef char* _decimal(Py_ssize_t number, char* out) noexcept nogil:
+    cdef char[20] digits
+    cdef int k = 20
+    while True:
+        k -= 1
+        digits[k] = <char>(c"0" + number % 10)
+        number //= 10
+        if not number:
+            break
+    memcpy(out, &digits[k], 20 - k)
+    return out + 20 - k
+
+
+# --- forms --------------------------------------------------------------------------
+
+cdef char* _short_shape(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t i, n_runs = 0
+    cdef Py_UCS4 kind, last = 0
+    for i in range(n):
+        kind = x[i]
+        if is_upper(kind):
+            kind = u"X"
+        elif is_letter(kind):
+            kind = u"x"
+        elif is_digit(kind):
+            kind = u"d"
+        if n_runs and kind == last:
+            continue
+        if n_runs == N_SHAPE:
+            break
+        out = _put(kind, out)
+        last = kind
+        n_runs += 1
+    return out
+
+
+cdef char* _number(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t start, end, i, size, n_digits = 0
+    cdef bint has_letters = False
+    _without_punctuation(x, n, &start, &end)
+    size = end - start
+    if _is_year(x + start, size):
+        return _say(out, b"year")
+    if _is_range(x + start, size):
+        return _say(out, b"range")
+    i = _decimals(x + start, size, 0)
+    if i and (
+        i == size and end < n and x[end] == u"."
+        or i + 2 == size and _is_ordinal_ending(x[end - 2], x[end - 1])
+    ):
+        return _say(out, b"ordinal")
+    for i in range(n):
+        n_digits += is_digit(x[i])
+        has_letters |= is_letter(x[i])
+    if n_digits:
+        out = _decimal(min(n_digits, 5), out)
+        return _say(out, b"+") if has_letters else out
+    if _is_initial(x, n):
+        return _say(out, b"initial")
+    return _say(out, b"roman") if _is_roman(x + start, size) else out
+
+
+cdef char* _punctuation(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t start, end, left
+    _without_punctuation(x, n, &start, &end)
+    if start == 0 and end == n:
+        return out
+    left = min(start, N_PUNCTUATION)
+    out = _write(x, left, out)
+    if left < N_PUNCTUATION:
+        out = _write(x + end, min(n - end, N_PUNCTUATION - left - 1), _put(u"_", out))
+    return out
+
+
+cdef char* _marks(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if _is_mark(x, n, i):
+            out = _put(x[i], out)
+    return out
+
+
+cdef char* _case(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t i, n_letters = 0, n_upper = 0
+    cdef bint is_first_upper = False, has_other = False
+    for i in range(n):
+        if not is_letter(x[i]):
+            continue
+        if is_upper(x[i]):
+            is_first_upper |= n_letters == 0
+            n_upper += 1
+        has_other |= is_lower(x[i]) or is_title(x[i])
+        n_letters += 1
+    if n_letters == 0:
+        return out
+    # Letters without case, such as Chinese ones, may stand between capitals.
+    if n_upper and n_letters > 1 and not has_other:
+        return _say(out, b"upper")
+    if is_first_upper and n_upper == 1:
+        return _say(out, b"title")
+    if n_upper:
+        return _say(out, b"mixed")
+    return _say(out, b"lower")
+
+
+cdef char* _core(const Py_UCS4* x, Py_ssize_t n, char* out) noexcept nogil:
+    cdef Py_ssize_t start = 0, end = n
+    while start < end and _is_around(x[start]):
+        start += 1
+    while start < end and _is_around(x[end - 1]):
+        end -= 1
+    return out if start == 0 and end == n else _write(x + start, end - start, out)
+
+
+# --- parts of words -----------------------------------------------------------------
+
+cdef inline bint _is_word(Py_UCS4 c) noexcept nogil:
+    return is_alnum(c) or c == u"_"
+
+
+cdef inline bint _is_mark(const Py_UCS4* x, Py_ssize_t n, Py_ssize_t i) noexcept nogil:
+    """Whether character i is a bracket or a quotation mark; no apostrophe between
+    letters is one."""
+    if x[i] in u"'’`" and 0 < i < n - 1:
+        return not (_is_word(x[i - 1]) and _is_word(x[i + 1]))
+    return _opens(x[i]) or _closes(x[i]) or x[i] in u"\"'`“”„‘’‚«»"
+
+
+cdef inline bint _opens(Py_UCS4 c) noexcept nogil:
+    return c in u"([{<"
+
+
+cdef inline bint _closes(Py_UCS4 c) noexcept nogil:
+    return c in u")]}>"
+
+
+cdef inline bint _is_around(Py_UCS4 c) noexcept nogil:
+    """Whether a character is none of the core of a word at its ends."""
+    return c in u".,;:()[]{}\"'“”‘’«»"
+
+
+cdef void _without_punctuation(
+    const Py_UCS4* x, Py_ssize_t n, Py_ssize_t* start, Py_ssize_t* end
+) noexcept nogil:
+    """Start and end of the word without punctuation; n and n if it has no word."""
+    cdef Py_ssize_t i = 0, j = n
+    while i < n and not _is_word(x[i]):
+        i += 1
+    while j > i and not _is_word(x[j - 1]):
+        j -= 1
+    start[0], end[0] = i, j
+
+
+cdef inline Py_ssize_t _decimals(
+    const Py_UCS4* x, Py_ssize_t n, Py_ssize_t i
+) noexcept nogil:
+    """Where the decimals from character i on end."""
+    while i < n and is_decimal(x[i]):
+        i += 1
+    return i
+
+
+cdef inline bint _is_year(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
+    """(1[5-9]\\d\\d|20\\d\\d)[a-z]?"""
+    if n < 4 or n > 5 or (n == 5 and not u"a" <= x[4] <= u"z"):
+        return False
+    if not (is_decimal(x[2]) and is_decimal(x[3])):
+        return False
+    return (x[0] == u"1" and u"5" <= x[1] <= u"9") or (x[0] == u"2" and x[1] == u"0")
+
+
+cdef bint _is_range(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
+    """[a-zA-Z]?\\d+[a-z]?\\s*[-–—/]+\\s*[a-zA-Z]?\\d+"""
+    cdef Py_ssize_t i = _prefixed_decimals(x, n, 0), dashes
+    if i and i < n and u"a" <= x[i] <= u"z":
+        i += 1
+    dashes = i = _spaces(x, n, i)
+    while i < n and (x[i] == u"-" or x[i] == u"–" or x[i] == u"—" or x[i] == u"/"):
+        i += 1
+    if not dashes or i == dashes:
+        return False
+    return _prefixed_decimals(x, n, _spaces(x, n, i)) == n
+
+
+cdef Py_ssize_t _prefixed_decimals(
+    const Py_UCS4* x, Py_ssize_t n, Py_ssize_t start
+) noexcept nogil:
+    """Where [a-zA-Z]?\\d+ from `start` on ends; 0 if it does not match."""
+    cdef Py_ssize_t end
+    if start < n and (u"a" <= x[start] <= u"z" or u"A" <= x[start] <= u"Z"):
+        start += 1
+    end = _decimals(x, n, start)
+    return end if end > start else 0
+
+
+cdef inline Py_ssize_t _spaces(
+    const Py_UCS4* x, Py_ssize_t n, Py_ssize_t i
+) noexcept nogil:
+    """Where the whitespace from character i on ends."""
+    while i < n and is_space(x[i]):
+        i += 1
+    return i
+
+
+cdef inline bint _is_ordinal_ending(Py_UCS4 a, Py_UCS4 b) noexcept nogil:
+    """st|nd|rd|th, in any case; a long s is one of its cases."""
+    if a == u"s" or a == u"S" or a == u"ſ":
+        return b == u"t" or b == u"T"
+    if a == u"t" or a == u"T":
+        return b == u"h" or b == u"H"
+    if a == u"n" or a == u"N" or a == u"r" or a == u"R":
+        return b == u"d" or b == u"D"
+    return False
+
+
+cdef bint _is_initial(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
+    """([A-Z]\\.?[-,]?)+,?"""
+    cdef Py_ssize_t i = 0
+    while i < n and u"A" <= x[i] <= u"Z":
+        i += 1
+        i += i < n and x[i] == u"."
+        i += i < n and (x[i] == u"-" or x[i] == u",")
+    if i and i < n and x[i] == u",":
+        i += 1
+    return i and i == n
+
+
+cdef bint _is_roman(const Py_UCS4* x, Py_ssize_t n) noexcept nogil:
+    """m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3}), in any case; not ''."""
+    cdef Py_ssize_t i = _ones(x, n, 0, u"m")
+    i = _roman_digit(x, n, i, u"c", u"d", u"m")
+    i = _roman_digit(x, n, i, u"x", u"l", u"c")
+    i = _roman_digit(x, n, i, u"i", u"v", u"x")
+    return n and i == n
+
+
+cdef Py_ssize_t _roman_digit(
+    const Py_UCS4* x, Py_ssize_t n, Py_ssize_t i, Py_UCS4 one, Py_UCS4 five, Py_UCS4 ten
+) noexcept nogil:
+    """Where a numeral from 0 to 9, with these letters, ends."""
+    if i + 1 < n and _is_either(x[i], one) and (
+        _is_either(x[i + 1], five) or _is_either(x[i + 1], ten)
+    ):
+        return i + 2
+    if i < n and _is_either(x[i], five):
+        i += 1
+    return _ones(x, n, i, one)
+
+
+cdef Py_ssize_t _ones(
+    const Py_UCS4* x, Py_ssize_t n, Py_ssize_t i, Py_UCS4 letter
+) noexcept nogil:
+    """Where a letter that follows at most three times from character i on ends."""
+    cdef Py_ssize_t end = min(n, i + 3)
+    while i < end and _is_either(x[i], letter):
+        i += 1
+    return i
+
+
+cdef inline bint _is_either(Py_UCS4 c, Py_UCS4 letter) noexcept nogil:
+    """Whether a character is this lower-case letter, or a case of it."""
+    if letter == u"i" and (c == u"İ" or c == u"ı"):
+        return True
+    return c == letter or c == <uint32_t>letter - 32

@@ -1,0 +1,391 @@
+"""Forms of words equal those of regular expressions; values are hashes as spaCy's."""
+
+import random
+import re
+from itertools import groupby, islice
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+import spacy
+from hypothesis import example, given
+from spacy.strings import hash_string
+from spacy.symbols import NAMES
+from spacy.vocab import Vocab
+
+from spacy_hosemi.features import Tables, make_table
+from spacy_hosemi.features.attributes import FLAGS, LEXEME_ATTRIBUTES, STRINGS
+from spacy_hosemi.features.kernels.word_forms import FORMS, Spellings
+from spacy_hosemi.features.lexemes import LexemeReader
+
+from ..strategies import IS_THOROUGH
+
+NLP = spacy.blank("en")
+
+
+def form(name, text):
+    return Spellings([text]).texts(FORMS.index(name))[0]
+
+
+def values_of(names, texts):
+    forms = np.array([*map(FORMS.index, names)], np.int32)
+    values = np.full((len(texts), len(names)), 7, np.uint64)
+    Spellings(texts).values(forms, values)
+    return values
+
+
+# --- examples -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("1999", "year"),
+        ("(2004)", "year"),
+        ("1999a", "year"),
+        ("1499", "4"),
+        ("2100", "4"),
+        ("12-34", "range"),
+        ("333–40.", "range"),
+        ("S12-S14", "range"),
+        ("3rd", "ordinal"),
+        ("21.", "ordinal"),
+        ("7", "1"),
+        ("42", "2"),
+        ("123456", "5"),
+        ("1234567", "5"),
+        ("B12", "2+"),
+        ("10.1007/BF01589116", "5+"),
+        ("J.", "initial"),
+        ("J.-P.", "initial"),
+        ("xiv", "roman"),
+        ("MCMXC", "initial"),
+        ("word", None),
+        (".", None),
+        ("", None),
+    ],
+)
+def test_number_kind(text, expected):
+    assert form("NUMBER", text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("McDonald's,", "XxXx'x,"),
+        ("ABC", "X"),
+        ("1999a", "dx"),
+        ("...", "."),
+        ("日本", "x"),
+        ("", None),
+        ("aA1aA1aA1aA1aA1", "xXdxXdxXdxXd"),
+    ],
+)
+def test_short_shape(text, expected):
+    assert form("SHORT_SHAPE", text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, core, around",
+    [
+        ("Vol.,", "vol", "_.,"),
+        ("(1999)", "1999", "(_)"),
+        ("word", None, None),
+        ("Word", None, None),
+        ("don't", None, None),
+        ("...", None, "..._"),
+        ("“Title", "title", "“_"),
+        ("", None, None),
+    ],
+)
+def test_core_and_punctuation(text, core, around):
+    assert form("CORE", text.lower()) == core
+    assert form("PUNCTUATION", text) == around
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("word", None),
+        ("(1999),", "()"),
+        ("“Title", "“"),
+        ("„a“", "„“"),
+        ("don't", None),
+        ("O’Neil’s", None),
+        ("authors'", "'"),
+        ("'s", "'"),
+        ("``", "``"),
+        ("a`b", None),
+        ("[{<>}]", "[{<>}]"),
+        ("", None),
+    ],
+)
+def test_marks(text, expected):
+    assert form("MARKS", text) == expected
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("word", "lower"),
+        ("Word", "title"),
+        ("WORD", "upper"),
+        ("A", "title"),
+        ("J.", "title"),
+        ("J.P.", "upper"),
+        ("McDonald", "mixed"),
+        ("iPhone", "mixed"),
+        ("x1Y", "mixed"),
+        ("1a", "lower"),
+        ("Ärger", "title"),
+        ("ß", "lower"),
+        ("12.", None),
+        ("", None),
+    ],
+)
+def test_case(text, expected):
+    assert form("CASE", text) == expected
+
+
+# --- against regular expressions, as they were before this was in Cython --------------
+
+# Kinds of numbers; these match a word without the punctuation around it.
+_YEAR = re.compile(r"(1[5-9]\d\d|20\d\d)[a-z]?")
+_RANGE = re.compile(r"[a-zA-Z]?\d+[a-z]?\s*[-–—/]+\s*[a-zA-Z]?\d+")
+_ROMAN = re.compile(
+    r"m{0,3}(c[md]|d?c{0,3})(x[cl]|l?x{0,3})(i[xv]|v?i{0,3})", re.IGNORECASE
+)
+_ORDINAL = re.compile(r"\d+(st|nd|rd|th)", re.IGNORECASE)
+
+# This matches a whole word.
+_INITIAL = re.compile(r"([A-Z]\.?[-,]?)+,?")
+_WORD_CHARACTER = re.compile(r"\w")
+_NO_MARK = re.compile("[^" + re.escape("([{<)]}>\"'`“”„‘’‚«»") + "]+")
+
+
+def number_kind(text):
+    start, end = _without_punctuation(text)
+    core = text[start:end]
+    if _YEAR.fullmatch(core):
+        return "year"
+    if _RANGE.fullmatch(core):
+        return "range"
+    is_numbered = core.isdecimal() and text[end : end + 1] == "."
+    if is_numbered or _ORDINAL.fullmatch(core):
+        return "ordinal"
+    digits = sum(c.isdigit() for c in text)
+    if digits:
+        rest = sum(c.isalpha() for c in text)
+        return f"{min(digits, 5)}{'+' if rest else ''}"
+    if _INITIAL.fullmatch(text):
+        return "initial"
+    return "roman" if core and _ROMAN.fullmatch(core) else None
+
+
+def short_shape(text):
+    kinds = (
+        "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
+        for c in text
+    )
+    return "".join(islice((kind for kind, _ in groupby(kinds)), 12))
+
+
+def core_of(text):
+    core = text.strip(".,;:()[]{}\"'“”‘’«»")
+    return core if core and core != text else None
+
+
+def punctuation(text):
+    start, end = _without_punctuation(text)
+    if (start, end) == (0, len(text)):
+        return None
+    return f"{text[:start][:6]}_{text[end:][:6]}"[:6]
+
+
+def _without_punctuation(text):
+    first = _WORD_CHARACTER.search(text)
+    last = _WORD_CHARACTER.search(text[::-1]) if first else None
+    if first is None or last is None:
+        return len(text), len(text)
+    return first.start(), len(text) - last.start()
+
+
+def marks(text):
+    text = re.sub(r"(?<=\w)['’`](?=\w)", "", text)
+    return _NO_MARK.sub("", text) or None
+
+
+def case(text):
+    letters = "".join(c for c in text if c.isalpha())
+    if not letters:
+        return None
+    if letters.isupper() and len(letters) > 1:
+        return "upper"
+    if letters[0].isupper() and not any(c.isupper() for c in letters[1:]):
+        return "title"
+    return "mixed" if any(c.isupper() for c in letters) else "lower"
+
+
+EXPECTED = {
+    "BIAS": lambda text: "1",
+    "LENGTH": lambda text: str(len(text)),
+    "SHORT_SHAPE": lambda text: short_shape(text) or None,
+    "NUMBER": number_kind,
+    "PUNCTUATION": punctuation,
+    "MARKS": marks,
+    "CASE": case,
+    "CORE": core_of,
+    **{f"PREFIX{k}": lambda x, k=k: x[:k] if len(x) > k else None for k in range(1, 5)},
+    **{
+        f"SUFFIX{k}": lambda x, k=k: x[-k:] if len(x) > k else None for k in range(1, 5)
+    },
+}
+
+pieces = st.sampled_from(
+    [
+        *"aAbivxlcdmIVXLCDM017²٣-–—/_.,('\"`’«» \n\0\u00a0\u0301\u200d一あıİſKßǅⅧª",
+        *("st", "ND", "1st", "1999", "20", "ix", "J.", "\U0001f600", "\U0001d7d8"),
+    ]
+)
+words = st.lists(pieces, max_size=12).map("".join) | st.text(max_size=8)
+
+
+def assert_as_expected(texts):
+    for name, expected in EXPECTED.items():
+        found = Spellings(texts).texts(FORMS.index(name))
+        assert found == [expected(text) for text in texts], name
+
+
+def test_all_forms_are_tested():
+    assert tuple(EXPECTED) == FORMS
+
+
+@given(st.lists(words, max_size=20))
+@example([])
+@example(["", "(iv)\n", "12.\n", "m" * 4, "1stt"])
+def test_forms(texts):
+    assert_as_expected(texts)
+
+
+def test_forms_of_each_character():
+    """Alone, as a digit, and between a letter and a digit."""
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    if not IS_THOROUGH:
+        points = [*range(0x3000), *random.Random(0).sample(points, 20_000)]
+    texts = [chr(point) for point in points]
+    assert_as_expected(texts)
+    assert_as_expected([f"19{text}9" for text in texts])
+    assert_as_expected([f"A{text}1" for text in texts])
+    assert_as_expected([f"{text}t" for text in texts])
+
+
+# --- values -------------------------------------------------------------------------
+
+
+@given(st.lists(words, max_size=20))
+def test_values_are_hashes_of_forms(texts):
+    found = values_of(FORMS, texts).T.tolist()
+    for name, of_form in zip(FORMS, found):
+        expected = map(EXPECTED[name], texts)
+        assert of_form == [hash_string(x) if x else 0 for x in expected], name
+
+
+@given(st.integers(0, 70), st.text(max_size=3))
+def test_hashes(n, text):
+    """Of texts of any number of bytes, with any number left after the last eight."""
+    (value,) = values_of(["CORE"], [f"({'x' * n}a{text}b)"])[0]
+    assert value == hash_string(f"{'x' * n}a{text}b")
+
+
+@pytest.mark.parametrize("sign", ["a", "(", "1", "日", "\U0001f600"])
+def test_a_long_text(sign):
+    text = sign * 100_000
+    assert form("LENGTH", text) == "100000"
+    assert form("SHORT_SHAPE", text) == short_shape(sign)
+    assert form("MARKS", text) == (text if sign == "(" else None)
+    assert form("CORE", f".{text}a.") == EXPECTED["CORE"](f".{text}a.")
+
+
+# --- words of a vocabulary ----------------------------------------------------------
+
+ROWS = {"ada": "0110", "met": "1", "zoë": ""}
+NAMES_OF_ALL = [*LEXEME_ATTRIBUTES, "x:VALUE", "x:PREFIX2", "norms:VALUE"]
+
+
+def make_tables():
+    tables = Tables({"x": make_table(prefixes=[2]), "norms": make_table("NORM")})
+    for name in tables.settings:
+        tables.compile(name, ROWS.items())
+    return tables
+
+
+@pytest.fixture(scope="module")
+def reader():
+    return LexemeReader(NAMES_OF_ALL, make_tables())
+
+
+def expected_text(lexeme, name):
+    """The value of an attribute, read of spaCy's lexeme."""
+    if name in STRINGS:
+        return getattr(lexeme, f"{name.lower()}_")
+    if name in FLAGS:
+        return "1" if getattr(lexeme, name.lower()) else None
+    if name == "CORE":
+        return EXPECTED[name](lexeme.orth_.lower())
+    if name in FORMS:
+        is_affix = name.startswith(("PREFIX", "SUFFIX"))
+        return EXPECTED[name](lexeme.lower_ if is_affix else lexeme.orth_)
+    found = ROWS.get(lexeme.norm_ if name == "norms:VALUE" else lexeme.lower_)
+    return found[:2] if found and name == "x:PREFIX2" else found
+
+
+def assert_as_lexemes(reader, vocab, texts):
+    orths = [vocab[text].orth for text in texts]
+    found = reader.texts(vocab, np.array(orths, np.uint64))
+    values = reader.values(vocab, np.array(orths, np.uint64))
+    assert values.shape == (len(texts), len(reader.names))
+    assert [*found] == [*reader.names]
+    assert sorted(found) == sorted(NAMES_OF_ALL)
+    for a, (name, of_words) in enumerate(found.items()):
+        expected = [expected_text(vocab[text], name) for text in texts]
+        assert of_words == expected, name
+        hashes = [hash_string(x) if x else 0 for x in expected]
+        assert values[:, a].tolist() == hashes, name
+
+
+@given(st.lists(words.filter(len), max_size=9))
+@example(["ada", "Ada", "MET", "PERSON", "nsubj", "Pos", "POS", "x", "$9.5", "a@b.de"])
+def test_words(reader, texts):
+    assert_as_lexemes(reader, NLP.vocab, texts)
+
+
+def test_strings_with_numbers_of_their_own(reader):
+    """spaCy's symbols are small numbers, which are no hashes."""
+    assert_as_lexemes(reader, NLP.vocab, [x for x in NAMES if x])
+
+
+def test_a_vocabulary_without_attributes(reader):
+    assert_as_lexemes(reader, Vocab(), ["Ada", "PERSON", "1999", "x"])
+
+
+def test_attributes_that_were_set(reader):
+    vocab = spacy.blank("en").vocab
+    vocab["Ada"].is_stop, vocab["Ada"].lower_ = True, "another"
+    vocab["met"].shape_, vocab["Zoë"].norm_ = "PERSON", "met"
+    assert_as_lexemes(reader, vocab, ["Ada", "met", "Zoë"])
+
+
+@pytest.mark.parametrize("name", NAMES_OF_ALL)
+def test_one_attribute(reader, name):
+    alone = LexemeReader([name], make_tables())
+    orths = np.array([NLP.vocab[x].orth for x in ("Ada", "PERSON", "1.")], np.uint64)
+    at = reader.names.index(name)
+    found = alone.values(NLP.vocab, orths)
+    np.testing.assert_array_equal(found[:, 0], reader.values(NLP.vocab, orths)[:, at])
+
+
+def test_no_attribute():
+    reader = LexemeReader([], Tables())
+    orths = np.array([NLP.vocab["Ada"].orth], np.uint64)
+    assert reader.values(NLP.vocab, orths).shape == (1, 0)
+    assert reader.texts(NLP.vocab, orths) == {}
