@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from threading import Lock
 from typing import Any
 
@@ -14,8 +15,9 @@ from spacy.vocab import Vocab
 
 from .kernels.word_index import Numbering
 
-# What a word takes beside its row: its key, and slots of the table of numbers.
-WORD_BYTES = 24
+# The most that a word takes beside its row: its key, and slots of the table of numbers,
+# which have room for twice as many words.
+WORD_BYTES = 48
 
 Keys = NDArray[np.uint64]
 Make = Callable[[Vocab, Keys], NDArray[Any]]
@@ -50,10 +52,13 @@ class WordCache:
     words. Any number of threads may call `find`: rows and numbers of words are added
     under a lock, and never changed.
 
+    When half of the bytes are taken, the words that have them become the old ones, and
+    the other half is for words from then on. Old words that are met again are among
+    these, without being computed; the others are forgotten when this half is full.
+
     make (Callable): (vocab, ORTH of K distinct words) -> array [K, ..].
-    n_bytes (int): The most bytes of cached rows and words; arrays that grow may have
-        room for twice as many. A call whose new words need more starts a new cache with
-        all words of this call, whatever their size.
+    n_bytes (int): The most bytes of cached rows and words. A call with more words than
+        half of them are enough for gets rows that are not all kept.
 
     is_on (bool): False: compute all rows in each call. Tests set it, to compare
         results.
@@ -65,7 +70,7 @@ class WordCache:
         self._make = make
         self._n_bytes = n_bytes
         self._lock = Lock()
-        self._now = _Generation()
+        self._old, self._young = _Rows(), _Rows()
 
     def find(self, vocab: Vocab, orths: Keys) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """RETURNS (Tuple[int32 [n], array [K, ..]]): The row of each token, and all
@@ -77,46 +82,80 @@ class WordCache:
         if not self.is_on:
             words, of_tokens = np.unique(orths, return_inverse=True)
             return of_tokens.reshape(-1).astype(np.int32), self._make(vocab, words)
-        now = self._now
-        numbers, n_unknown = now.numbering.find(orths)
-        if n_unknown or now.table is None:
+        rows = self._young
+        numbers, n_unknown = rows.numbering.find(orths)
+        if n_unknown or rows.table is None:
             with self._lock:
-                now = self._add(vocab, orths)
-            numbers, _ = now.numbering.find(orths)
+                rows = self._add(vocab, orths)
+            numbers, _ = rows.numbering.find(orths)
         # Read the table after the numbers: another thread may just have added words.
-        assert now.table is not None
-        return numbers, now.table
+        assert rows.table is not None
+        return numbers, rows.table
 
-    def _add(self, vocab: Vocab, orths: Keys) -> _Generation:
-        """The cache with all these words added, or a new one with them alone."""
-        now = self._now
-        numbers, _ = now.numbering.find(orths)
-        words = np.unique(orths[numbers < 0])
-        if now.table is not None:
-            of_word = now.table[:1].nbytes + WORD_BYTES
-            if of_word * (len(now.numbering) + len(words)) > self._n_bytes:
-                now, words = _Generation(), np.unique(orths)
-        now.append(words, self._make(vocab, words))
-        self._now = now
-        return now
+    def _add(self, vocab: Vocab, orths: Keys) -> _Rows:
+        """Rows of all these words."""
+        young = self._young
+        is_new = young.numbering.find(orths)[0] < 0
+        words = _distinct(orths[is_new])
+        table = self._new_rows(vocab, words)
+        bytes_of_row = table.itemsize * prod(table.shape[1:])
+        most = self._n_bytes // 2 // (WORD_BYTES + bytes_of_row)
+        left = most - len(young.numbering)
+        if len(words) <= left:
+            young.append(words, table, most)
+            return young
+        others = _distinct(orths[~is_new])
+        every, n_words = _Rows(), len(words) + len(others)
+        every.append(words, table, n_words)
+        if len(others):
+            every.append(others, young.rows_of(others), n_words)
+        if n_words <= most:
+            self._old, self._young = young, every
+        else:
+            young.append(words[:left], table[:left], most)
+        return every
+
+    def _new_rows(self, vocab: Vocab, words: Keys) -> NDArray[Any]:
+        """Rows of words that are not among the young ones."""
+        numbers, n_new = self._old.numbering.find(words)
+        if n_new == len(words):
+            return self._make(vocab, words)
+        assert self._old.table is not None
+        table: NDArray[Any] = self._old.table[numbers]
+        if n_new:
+            is_new = numbers < 0
+            table[is_new] = self._make(vocab, words[is_new])
+        return table
 
 
-class _Generation:
-    """Words and their rows since the cache was last emptied."""
+def _distinct(orths: Keys) -> Keys:
+    # For the words of a document faster than np.unique.
+    return np.array([*dict.fromkeys(orths.tolist())], np.uint64)
+
+
+class _Rows:
+    """Words and their rows."""
 
     def __init__(self) -> None:
         self.numbering = Numbering()
         self.table: NDArray[Any] | None = None
 
-    def append(self, words: NDArray[np.uint64], rows: NDArray[Any]) -> None:
+    def rows_of(self, words: Keys) -> NDArray[Any]:
+        """RETURNS (array [K, ..]): The rows of words that are there."""
+        assert self.table is not None
+        rows: NDArray[Any] = self.table[self.numbering.find(words)[0]]
+        return rows
+
+    def append(self, words: Keys, rows: NDArray[Any], most: int) -> None:
         """Add words: first their rows, since a word with a number may be read at
-        once."""
+        once. There will be at most `most` words."""
         n, table = len(self.numbering), self.table
-        if table is None:
-            table = np.zeros((16, *rows.shape[1:]), rows.dtype)
-        if n + len(words) > len(table):
-            more = np.zeros((n + len(words), *rows.shape[1:]), rows.dtype)
-            table = np.concatenate([table, more])
-        table[n : n + len(words)] = rows
+        end = n + len(words)
+        if table is None or end > len(table):
+            larger = np.empty((min(max(2 * n, end), most), *rows.shape[1:]), rows.dtype)
+            if table is not None:
+                larger[:n] = table[:n]
+            table = larger
+        table[n:end] = rows
         self.table = table
         self.numbering.add(words)

@@ -9,6 +9,7 @@ import spacy
 from hypothesis import given
 
 from spacy_hosemi.features import Extractor, WordCache, make_features
+from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.word_cache import WORD_BYTES, words_of
 
 from ..helpers import make_doc, make_trained, triples
@@ -35,17 +36,71 @@ def rows(cache, doc):
     return table[numbers]
 
 
-@given(st.lists(words_n, max_size=6), st.integers(0, 300))
+def sizes(cache):
+    """Words, and rows for which there is room, of each half of a cache."""
+    halves = [cache._young, cache._old]
+    tables = [() if half.table is None else half.table for half in halves]
+    return [len(half.numbering) for half in halves], [*map(len, tables)]
+
+
+@given(st.lists(words_n, max_size=6), st.integers(0, 700))
 def test_rows_of_words(docs, n_bytes):
-    hashes, largest = Hashes(), 0
+    hashes = Hashes()
     cache = WordCache(hashes, n_bytes)
     for words in docs:
         doc = make_doc(NLP, *words)
         assert rows(cache, doc).tolist() == [[t.orth, t.orth + 1] for t in doc]
-        largest = max(largest, len(set(words)))
-        assert len(cache._now.numbering) * OF_WORD <= max(n_bytes, largest * OF_WORD)
+        for found in sizes(cache):
+            assert all(2 * n * OF_WORD <= n_bytes for n in found)
     n_distinct = len({word for words in docs for word in words})
-    assert hashes.n_made == n_distinct or n_distinct * OF_WORD > n_bytes
+    assert hashes.n_made == n_distinct or 2 * n_distinct * OF_WORD > n_bytes
+
+
+def test_words_that_are_met_again_are_kept():
+    """Of a full cache only what was not met for long is forgotten."""
+    cache = WordCache(hashes := Hashes(), 2 * 10 * OF_WORD)
+    for k in range(100):
+        rows(cache, make_doc(NLP, "the", f"w{k}", "of"))
+    assert hashes.n_made == 102
+    assert sizes(cache)[0][1] == 10
+    rows(cache, make_doc(NLP, "the", "of", "w99", "w90"))
+    assert hashes.n_made == 102
+    rows(cache, make_doc(NLP, "w0"))
+    assert hashes.n_made == 103
+
+
+def test_more_words_than_are_kept():
+    """A document with too many words for half of a cache gets all of its rows."""
+    cache = WordCache(hashes := Hashes(), 2 * 10 * OF_WORD)
+    doc = make_doc(NLP, *(f"w{k}" for k in range(50)), "w3", "w49")
+    for n_made in (50, 90):
+        assert rows(cache, doc).tolist() == [[t.orth, t.orth + 1] for t in doc]
+        assert hashes.n_made == n_made
+        assert sizes(cache)[0] == [10, 0]
+
+
+def test_room_grows_with_words():
+    cache = WordCache(Hashes(), 2 * 1000 * OF_WORD)
+    for k in range(1000):
+        rows(cache, make_doc(NLP, f"w{k}"))
+        n_words, n_rows = (of[0] for of in sizes(cache))
+        assert n_words == k + 1 <= n_rows <= min(2 * n_words, 1000)
+
+
+def test_attributes_are_computed_once(monkeypatch):
+    """Scores of words are made from the attributes that are cached already."""
+    seen, read = [], LexemeReader.values
+
+    def counted(self, vocab, orths):
+        seen.extend(orths.tolist())
+        return read(self, vocab, orths)
+
+    monkeypatch.setattr(LexemeReader, "values", counted)
+    nlp = make_trained(features={"preset": "names"})
+    doc = nlp.make_doc("Ada met Zoë in 1851, and Zoë met Ada.")
+    seen.clear()
+    nlp.get_pipe("hosemi")(doc)
+    assert doc[2].orth in seen and len(seen) == len(set(seen))
 
 
 @given(words_n)
