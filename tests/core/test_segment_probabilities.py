@@ -26,7 +26,8 @@ OBSERVED = ((0, 1), ("^", 1), (2, 0, 1))
 
 
 def problem_of_lanes(rng, n_tokens, kinds, observed=()):
-    """Segments of one explicit token, no cells, nothing forbidden."""
+    """Segments of one explicit token; with cells, and something forbidden, in half of
+    the documents."""
     problem = random_problem(
         rng,
         kinds=kinds,
@@ -35,7 +36,9 @@ def problem_of_lanes(rng, n_tokens, kinds, observed=()):
         patterns=PATTERNS,
         observed=observed,
     )
-    given = {"length": problem.length[:, :1], "cells": [], "forbidden": ()}
+    given = {"length": problem.length[:, :1]}
+    if rng.random() < 0.5:
+        given |= {"cells": [], "forbidden": ()}
     return problem._replace(**given)
 
 
@@ -106,8 +109,8 @@ def test_company_changes_nothing(kinds):
 
 
 def test_documents_that_stand_alone():
-    """With cells, forbidden segments, longer explicit ones, other weights of patterns,
-    or without anything to tell."""
+    """With longer explicit segments, other weights of patterns, or without anything to
+    tell; those with cells and forbidden segments stand beside others."""
     automaton, potentials, segments, limits = documents(3, [6] * 9)
     potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
     potentials[2].length = np.ones((3, 2))
@@ -121,11 +124,24 @@ def test_documents_that_stand_alone():
     assert segment_probabilities(automaton, [], [], []) == []
 
 
+def test_cells_need_nothing_else():
+    """A few documents with cells are one task."""
+    automaton, potentials, segments, limits = documents(3, [6] * 4)
+    potentials[1].cells = make_cells([(0, 2, 1, 1.5), (0, 1, 1, 0.5), (2, 6, 2, -INF)])
+    limits[3] = core.Constraints(forbidden=[(1, 3, 2)])
+    steps = probability_steps(automaton, potentials, [[(0, 2, 1)]] * 4, limits)
+    task = next(steps)
+    assert type(task).__name__ == "BatchOfFour"
+    task.do()
+    with pytest.raises(StopIteration):
+        next(steps)
+
+
 @pytest.mark.parametrize("kinds", [("small",), ("small", "huge"), ("spikes",)])
 @pytest.mark.parametrize("observed", [(), OBSERVED])
 def test_log_z(kinds, observed):
-    """The same bits with and without segments that are asked for; that of others, such
-    as those with cells, is that of `log_partition`."""
+    """The same bits with and without segments that are asked for; that of documents
+    that stand alone is that of `log_partition`."""
     for seed in range(6):
         sizes = [5, 9, 3, 9, 12, 1, 30, 0, 7]
         given = documents(seed, sizes, kinds, observed)
@@ -245,7 +261,7 @@ def test_probable_segments_are_those_of_marginals(p):
     assert n_found > 100
 
 
-def test_probable_segments_of_documents_that_stand_alone():
+def test_probable_segments_with_cells():
     automaton, potentials, segments, limits = documents(3, [6, 6, 6, 0, 6])
     potentials[1].cells = make_cells([(0, 2, 1, 1.5)])
     limits[2] = core.Constraints(forbidden=[(1, 3, 2)])

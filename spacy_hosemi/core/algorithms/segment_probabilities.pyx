@@ -1,8 +1,8 @@
 """Probabilities of segments of many documents, four documents at a time.
 
 If a number leaves the range of float64, each document is done again alone, and where
-that fails, by `marginals`; so are all others: those with cells, with longer explicit
-segments, and very long ones.
+that fails, by `marginals`; so are all others: those with longer explicit segments, and
+very long ones.
 
 The task that fills the tables also reads them, while they are in the cache of its core.
 """
@@ -167,15 +167,13 @@ cdef Py_ssize_t _size(automaton, potentials, constraints):
     """Tokens of a document that may stand beside others; 0: it may not."""
     if getattr(potentials.length, "shape", ())[1:] != (1,):
         return 0
-    if getattr(potentials.cells, "size", 1) or getattr(constraints, "forbidden", ()):
-        return 0
     cdef Py_ssize_t n_tokens = getattr(potentials.inside, "shape", (0,))[0]
     return n_tokens if n_tokens * _n_of_row(automaton) <= LARGE else 0
 
 
 cdef Py_ssize_t _n_of_row(automaton):
     """Numbers for each boundary."""
-    return N_LANES * (3 * automaton.n_states + 5 * automaton.n_groups + 2)
+    return N_LANES * (4 * automaton.n_states + 5 * automaton.n_groups + 2)
 
 
 cdef BatchOfFour _batch(automaton):
@@ -326,6 +324,8 @@ cdef class BatchOfFour(Task):
                         more += chart.more[j - 1, g]
                     score = chart.first[u, g] + more + chart.end[j - 1, g]
                     score += chart.length_score(g, j - u)
+                    if chart.cells.n_cells:
+                        score += chart.cells_of(u, j, g)
                     prob = self.sweep.probability(lane, u, j, g, score)
                     if prob >= p * (1.0 - 1e-12):
                         score = prob if decides else chart.segment_score(u, j, g)

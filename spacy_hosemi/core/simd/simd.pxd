@@ -156,6 +156,7 @@ cdef extern from "simd.h" nogil:
         double* x,
         double* top,
     )
+    double top_of "hosemi_top"(double largest)
     void lane_sum "hosemi_lane_sum"(
         const int32_t* fan,
         const int32_t* output,

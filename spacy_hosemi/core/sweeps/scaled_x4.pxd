@@ -1,52 +1,7 @@
-from cpython.ref cimport PyObject
-
-from ..chart.arc_weights cimport ArcWeights
-from ..chart.chart cimport Chart
-from ..chart.layout cimport Layout
-from ..simd.simd cimport N_LANES
+from .lane_tables cimport LaneTables
 
 
-cdef class ScaledX4:
-    cdef object automaton
-    cdef Layout layout
-    cdef list charts                    # of documents, by lane
-    cdef ArcWeights weights             # the same for all
-    cdef Py_ssize_t n_groups, n_states, n_rows
-    # by lane; NULL and 0 where there is no document, or it has to wait
-    cdef PyObject* chart[N_LANES]
-    cdef const double* first[N_LANES]
-    cdef const double* more[N_LANES]
-    cdef const double* end[N_LANES]
-    cdef Py_ssize_t n_tokens[N_LANES]
-    cdef double z_rest[N_LANES]         # as of DPTables
-    cdef Py_ssize_t longest, lowest     # boundaries: the last one, the first with beta
-    cdef bint keeps_closing             # whether B is kept, too
-    cdef double share
-    cdef double[::1] room               # all that follow
-    # Row j + 1 is that of boundary j: before a start there is always one
-    cdef double[:, :, ::1] opened       # [n + 2, P, lanes] A
-    cdef double[:, :, ::1] beta         # [n + 2, P, lanes], row j
-    cdef double[:, :, ::1] closing      # [n + 2, P, lanes] B
-    cdef double[:, :, ::1] weight       # [n + 2, 4 G, lanes] here, keep, enter, at_end
-    cdef double[:, :, ::1] top          # [n + 2, G, lanes] bounds on A
-    cdef double[:, ::1] scale           # [n + 2, lanes] of alpha and R
-    cdef double[:, ::1] opened_scale    # [n + 2, lanes]
-    # One row
-    cdef double[:, ::1] node            # [N + P + 2, lanes] as of DPTables
-    cdef double[:, ::1] back_node       # [N + P + 2, lanes]
-    cdef double[:, ::1] running         # [P, lanes] R
-    cdef double[:, ::1] rest            # [P, lanes] T
-    cdef double[:, ::1] running_top     # [G, lanes]
-    cdef double[:, ::1] length          # [G, lanes]
-    cdef double[:, ::1] tail            # [G, lanes]
-    cdef double[:, ::1] never           # [G, lanes] -inf
-
-    cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
-    cdef forget(self)
-    cdef bint set_up(
-        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
-    )
-    cdef _make_room(self)
+cdef class ScaledX4(LaneTables):
     cdef bint run(self) noexcept nogil
     cdef bint _finish_loading(self) noexcept nogil
     cdef bint _sums_are_exact(self) noexcept nogil

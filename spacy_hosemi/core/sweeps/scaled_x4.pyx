@@ -1,7 +1,7 @@
 """Both sweeps over up to four documents side by side, in scaled arithmetic.
 
-The recursions of `scaled` for segments of one explicit token (D = 1) without cells,
-which is what most models have:
+The recursions of `scaled` for segments of one explicit token (D = 1), which is what
+most models have:
 
     R[j, q]     = keep[j] R[j-1, q] + enter[j] A[j-2, q]
     alpha[j, q] = here[j] A[j-1, q] + at_end[j] R[j, q]
@@ -9,7 +9,7 @@ which is what most models have:
     T[j, q]     = at_end[j] beta[j, q] + keep[j+1] T[j+1, q]
 
 with exponentials of scores by group; A comes from alpha, and beta from B, through the
-arcs. The documents have the same automaton and weights of patterns: what a sum over
+arcs. What cells of longer segments add, which few documents have, is in `lane_cells`. The documents have the same automaton and weights of patterns: what a sum over
 arcs reads of them is read once for all four, and a number of all four is one operand of
 an instruction. A *lane* is one of the four; those of shorter documents end earlier.
 
@@ -17,81 +17,21 @@ A lane goes through the operations that it would go through alone, so that nothi
 depends on what stands beside it.
 """
 
-import numpy as np
-
-from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, exp, fabs, rint
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
-from . cimport scaled, scaled_backward
-from ..chart.arc_weights cimport arc_weights_of
+from . cimport lane_cells, scaled, scaled_backward
 from ..chart.chart cimport Chart
-from ..chart.layout cimport Sums, layout_of
-from ..chart.load cimport finish_loading, load_document
+from ..chart.layout cimport Sums
+from ..chart.load cimport finish_loading
 from ..simd.simd cimport N_LANES
+from .lane_tables cimport LaneTables
 
 
-cdef class ScaledX4:
-    """Tables of up to four documents of an automaton."""
-
-    def __init__(self, automaton):
-        self.automaton, self.layout = automaton, layout_of(automaton)
-        self.n_groups, self.n_states = automaton.n_groups, automaton.n_states
-        self.charts = [Chart() for _ in range(N_LANES)]
-        self.n_rows = 0
-        self.room = np.zeros(0)
-
-    cdef Chart load(self, Py_ssize_t lane, potentials, constraints):
-        """Take a document. RETURNS: its chart; None if its weights of patterns are not
-        those of the first one."""
-        cdef Chart chart = self.charts[lane]
-        load_document(chart, self.automaton, potentials, constraints, defer=True)
-        if lane == 0:
-            self.weights = arc_weights_of(chart, in_logs=False)
-        elif chart.edge_weights is not self.weights.edge_weights:
-            return None
-        return chart
-
-    cdef forget(self):
-        """Let go of the documents."""
-        for chart in self.charts:
-            (<Chart>chart).forget()
-        self.weights = None
-
-    cdef bint set_up(
-        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
-    ):
-        """Make ready to be run.
-
-        begin, end: The lanes that have documents.
-        lowest: The first boundary whose beta is read.
-        keeps_closing: Whether B is read.
-        RETURNS: Whether the weights permit it.
-        """
-        cdef Py_ssize_t a, g
-        cdef Chart chart
-        self.longest = 0
-        for a in range(N_LANES):
-            self.n_tokens[a] = 0
-            if begin <= a < end:
-                chart = self.charts[a]
-                self.n_tokens[a] = chart.n_tokens
-                self.longest = max(self.longest, chart.n_tokens)
-        self._make_room()
-        self.lowest, self.keeps_closing = min(lowest, self.longest), keeps_closing
-        for a in range(N_LANES):
-            if not self.n_tokens[a]:
-                continue
-            chart = self.charts[a]
-            self.chart[a] = <PyObject*>chart
-            self.first[a] = &chart.first[0, 0]
-            self.more[a], self.end[a] = &chart.more[0, 0], &chart.end[0, 0]
-            for g in range(self.n_groups):
-                self.length[g, a] = chart.length_backwards[g]
-                self.tail[g, a] = chart.tail[g]
-        return self.weights.representable
+cdef class ScaledX4(LaneTables):
+    """Both sweeps over the tables."""
 
     cdef bint run(self) noexcept nogil:
         """Both sweeps. RETURNS: whether they can be trusted."""
@@ -121,48 +61,6 @@ cdef class ScaledX4:
                 if not finish_loading(<Chart>self.chart[a]):
                     return False
         return True
-
-    cdef _make_room(self):
-        """DPTables that are long enough."""
-        cdef Py_ssize_t n_rows = self.longest + 2
-        cdef Py_ssize_t n_slots = self.layout.n_nodes + self.n_states + 2
-        if n_rows <= self.n_rows:
-            return
-        self.n_rows = n_rows
-        shapes = [
-            *[(n_rows, self.n_states)] * 3,
-            *((n_rows, n) for n in (4 * self.n_groups, self.n_groups)),
-            *[(n_rows,)] * 2,
-            *((n,) for n in (n_slots, n_slots, self.n_states, self.n_states)),
-            *[(self.n_groups,)] * 4,
-        ]
-        sizes = [N_LANES * int(np.prod(shape)) for shape in shapes]
-        room = np.zeros(sum(sizes) + N_LANES)
-        # One operand is never in two lines of the cache.
-        room = room[-(room.ctypes.data // 8) % N_LANES :]
-        self.room = room
-        borders = np.cumsum([0, *sizes])
-        (
-            self.opened,
-            self.beta,
-            self.closing,
-            self.weight,
-            self.top,
-            self.scale,
-            self.opened_scale,
-            self.node,
-            self.back_node,
-            self.running,
-            self.rest,
-            self.running_top,
-            self.length,
-            self.tail,
-            self.never,
-        ) = (
-            room[i:j].reshape(*shape, N_LANES)
-            for i, j, shape in zip(borders, borders[1:], shapes)
-        )
-        self.never[:, :] = -INFINITY
 
     cdef bint _forward(self) noexcept nogil:
         cdef Py_ssize_t j, a, n_groups = self.n_groups
@@ -195,6 +93,8 @@ cdef class ScaledX4:
                 weight,
                 best,
             )
+            if self.has_cells:
+                lane_cells.add_keys(self, j, best)
             for a in range(N_LANES):
                 self.scale[j + 1, a] = self.scale[j, a]
                 if best[a] > -INFINITY:
@@ -206,6 +106,8 @@ cdef class ScaledX4:
                 &self.top[j, 0, 0],
                 weight,
             ):
+                return False
+            if self.has_cells and not lane_cells.settle(self, j):
                 return False
             kernels.exp_all(weight, 4 * n_groups * N_LANES)
             kernels.lane_arrive(
@@ -219,6 +121,8 @@ cdef class ScaledX4:
                 &self.running_top[0, 0],
                 &self.node[0, 0],
             )
+            if self.has_cells:
+                lane_cells.arrive(self, j)
             for a in range(N_LANES):
                 if j == self.n_tokens[a]:
                     self._finish(a)
@@ -241,6 +145,8 @@ cdef class ScaledX4:
             &self.tail[0, a],
             score,
         )
+        if self.has_cells and goes_on:
+            lane_cells.read(self, j, a, score)
 
     cdef void _finish(self, Py_ssize_t a) noexcept nogil:
         """Z of a lane, whose alpha is complete."""
@@ -275,6 +181,8 @@ cdef class ScaledX4:
         self.back_node[:, :] = 0.0
         self.rest[:, :] = 0.0
         self.weight[n + 1, :, :] = 0.0  # nothing goes on
+        if self.has_cells:
+            self.long_closing[: n + 2, :, :] = 0.0
         for j in range(n, self.lowest - 1, -1):
             if j < n:
                 _sum(&self.layout.arcs_out, self.weights.arcs_out, self.back_node)
@@ -294,6 +202,8 @@ cdef class ScaledX4:
                 &self.rest[0, 0],
                 &self.back_node[0, 0],
             )
+            if self.has_cells:
+                lane_cells.leave(self, j)
             if self.keeps_closing:
                 memcpy(&self.closing[j, 0, 0], &self.back_node[0, 0], size)
         return True

@@ -1,0 +1,210 @@
+"""Cells of documents that stand side by side, see `scaled_x4`.
+
+A cell of one token is added to the score of its segment. A longer one makes all
+segments from its start explicit up to its own length, and others enter the running sum
+behind that, as in `scaled`: each is added to the rows of its lane, in the order in which
+it would be added alone.
+
+    alpha[j, q] += long A[u, q]                  R[j, q] += late A[u, q]
+    B[u, q]     += long beta[j, q] + late T[j, q]
+"""
+
+from libc.math cimport INFINITY
+
+from ..simd cimport simd as kernels
+from ..chart.cells cimport CellLists
+from ..chart.chart cimport Chart
+from ..simd.simd cimport N_LANES
+from .lane_tables cimport LaneTables
+
+
+cdef void read(
+    LaneTables tables, Py_ssize_t j, Py_ssize_t a, double* score
+) noexcept nogil:
+    """Add short cells to the scores of a lane; what enters later does not enter here."""
+    _read(tables.n_groups, (<Chart>tables.chart[a]).cells, j, score)
+
+
+cdef void _read(
+    Py_ssize_t n_groups, CellLists cells, Py_ssize_t j, double* score
+) noexcept nogil:
+    cdef Py_ssize_t g, i
+    for i in range(cells.first_short[j], cells.first_short[j + 1]):
+        score[cells.short_slot[i] * N_LANES] += cells.short_score[i]
+    if j > 1 and cells.late_horizon.shape[0]:
+        for g in range(n_groups):
+            if cells.late_horizon[g, j - 2]:
+                score[(2 * n_groups + g) * N_LANES] = -INFINITY
+
+
+cdef void add_keys(LaneTables tables, Py_ssize_t j, double* best) noexcept nogil:
+    """Exponents of what is added at j; best[a] becomes a bound on these, too, and
+    cell_top one on all segments of a group that end here."""
+    cdef Py_ssize_t a
+    for a in range(N_LANES):
+        if j <= tables.n_tokens[a]:
+            _keys_of(tables, (<Chart>tables.chart[a]).cells, j, a, best)
+
+
+cdef void _keys_of(
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, double* best
+) noexcept nogil:
+    cdef Py_ssize_t g, t, u
+    cdef double key, at_end
+    for t in range(cells.first_long[j], cells.first_long[j + 1]):
+        g = cells.long_group[t]
+        tables.cell_top[g, a] = tables.weight[j, g, a] + tables.top[j, g, a]
+    for t in range(cells.first_long[j], cells.first_long[j + 1]):
+        u, g = cells.long_start[t], cells.long_group[t]
+        key = cells.long_score[t] + tables.opened_scale[u + 1, a]
+        tables.long_weight[a][t] = key
+        key += tables.top[u + 1, g, a]
+        tables.cell_top[g, a] = max(tables.cell_top[g, a], key)
+        best[a] = max(best[a], key)
+    for t in range(cells.first_late[j], cells.first_late[j + 1]):
+        u, g = cells.late_start[t], cells.late_group[t]
+        key = cells.late_score[t] + tables.opened_scale[u + 1, a]
+        tables.late_weight[a][t] = key
+        key += tables.top[u + 1, g, a]
+        tables.running_top[g, a] = max(tables.running_top[g, a], key)
+        at_end = tables.weight[j, 3 * tables.n_groups + g, a]
+        best[a] = max(best[a], tables.running_top[g, a] + max(at_end, 0.0))
+
+
+cdef bint settle(LaneTables tables, Py_ssize_t j) noexcept nogil:
+    """From exponents to weights; what is negligible in its group is dropped. RETURNS:
+    whether all are in range."""
+    cdef Py_ssize_t a
+    cdef bint settled = True
+    for a in range(N_LANES):
+        if j <= tables.n_tokens[a]:
+            settled &= _settle_one(tables, (<Chart>tables.chart[a]).cells, j, a)
+    return settled
+
+
+cdef bint _settle_one(
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+) noexcept nogil:
+    cdef Py_ssize_t g, t, first = cells.first_long[j]
+    cdef double scale = tables.scale[j + 1, a], cut
+    cdef bint settled = True
+    for t in range(first, cells.first_long[j + 1]):
+        g = cells.long_group[t]
+        cut = tables.cell_top[g, a] - 70.0 - tables.weights.gap
+        settled &= kernels.settle(
+            &tables.long_weight[a][t],
+            &tables.top[cells.long_start[t] + 1, g, a],
+            1,
+            cut,
+            scale,
+        )
+    kernels.exp_all(&tables.long_weight[a][first], cells.first_long[j + 1] - first)
+    first = cells.first_late[j]
+    for t in range(first, cells.first_late[j + 1]):
+        tables.late_weight[a][t] -= scale
+        settled &= tables.late_weight[a][t] == -INFINITY or (
+            tables.late_weight[a][t] >= kernels.HOSEMI_LOWEST
+            and tables.late_weight[a][t] <= kernels.HOSEMI_HIGHEST
+        )
+    kernels.exp_all(&tables.late_weight[a][first], cells.first_late[j + 1] - first)
+    return settled
+
+
+cdef void arrive(LaneTables tables, Py_ssize_t j) noexcept nogil:
+    """Add to alpha[j] and R[j] of all lanes."""
+    cdef Py_ssize_t a
+    for a in range(N_LANES):
+        if j <= tables.n_tokens[a]:
+            _arrive(tables, (<Chart>tables.chart[a]).cells, j, a)
+
+
+cdef void _arrive(
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+) noexcept nogil:
+    """R[j], and alpha[j] made anew in the groups that have cells: terms are added in
+    the order of `scaled`, explicit segments first."""
+    cdef Py_ssize_t g, q, t, u
+    cdef double weight
+    for t in range(cells.first_late[j], cells.first_late[j + 1]):
+        _add_late(tables, cells, j, a, t)
+        _begin_alpha(tables, j, a, cells.late_group[t])
+    for t in range(cells.first_long[j], cells.first_long[j + 1]):
+        _begin_alpha(tables, j, a, cells.long_group[t])
+    for t in range(cells.first_long[j], cells.first_long[j + 1]):
+        u, g = cells.long_start[t], cells.long_group[t]
+        weight = tables.long_weight[a][t]
+        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+            tables.node[q, a] += weight * tables.opened[u + 1, q, a]
+    for t in range(cells.first_late[j], cells.first_late[j + 1]):
+        _end_alpha(tables, j, a, cells.late_group[t])
+    for t in range(cells.first_long[j], cells.first_long[j + 1]):
+        _end_alpha(tables, j, a, cells.long_group[t])
+
+
+cdef void _add_late(
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, Py_ssize_t t
+) noexcept nogil:
+    """R[j], as `hosemi_bound` leaves it."""
+    cdef Py_ssize_t q, g = cells.late_group[t], u = cells.late_start[t]
+    cdef double weight = tables.late_weight[a][t], largest = 0.0, least
+    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+        tables.running[q, a] += weight * tables.opened[u + 1, q, a]
+        largest = max(largest, tables.running[q, a])
+    least = largest * tables.share
+    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+        if tables.running[q, a] < least:
+            tables.running[q, a] = 0.0
+    tables.running_top[g, a] = kernels.top_of(largest)
+
+
+cdef void _begin_alpha(
+    LaneTables tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
+) noexcept nogil:
+    """alpha[j] of a group from segments of one token."""
+    cdef Py_ssize_t q
+    cdef double here = tables.weight[j, g, a]
+    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+        tables.node[q, a] = here * tables.opened[j, q, a]
+    tables.is_begun[g] = True
+
+
+cdef void _end_alpha(
+    LaneTables tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
+) noexcept nogil:
+    """Add to alpha[j] of a group what R[j] brings, once."""
+    cdef Py_ssize_t q
+    cdef double at_end = tables.weight[j, 3 * tables.n_groups + g, a]
+    if tables.is_begun[g]:
+        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+            tables.node[q, a] += at_end * tables.running[q, a]
+    tables.is_begun[g] = False
+
+
+cdef void leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
+    """Complete B[j - 1], which stands in the first nodes, by what ends behind j, and add
+    what ends or enters at j to B of other starts."""
+    cdef Py_ssize_t a, q
+    cdef double* closing = &tables.back_node[0, 0]
+    cdef const double* more = &tables.long_closing[j, 0, 0]
+    for q in range(tables.n_states * N_LANES):
+        closing[q] += more[q]
+    for a in range(N_LANES):
+        if j <= tables.n_tokens[a]:
+            _push(tables, (<Chart>tables.chart[a]).cells, j, a)
+
+
+cdef void _push(
+    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+) noexcept nogil:
+    cdef Py_ssize_t g, q, t, u
+    cdef double weight
+    for t in range(cells.first_long[j], cells.first_long[j + 1]):
+        u, g = cells.long_start[t], cells.long_group[t]
+        weight = tables.long_weight[a][t]
+        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+            tables.long_closing[u + 1, q, a] += weight * tables.beta[j, q, a]
+    for t in range(cells.first_late[j], cells.first_late[j + 1]):
+        u, g = cells.late_start[t], cells.late_group[t]
+        weight = tables.late_weight[a][t]
+        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+            tables.long_closing[u + 1, q, a] += weight * tables.rest[q, a]

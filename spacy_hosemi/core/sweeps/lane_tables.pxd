@@ -1,0 +1,58 @@
+from cpython.ref cimport PyObject
+
+from ..chart.arc_weights cimport ArcWeights
+from ..chart.chart cimport Chart
+from ..chart.layout cimport Layout
+from ..simd.simd cimport N_LANES
+
+
+cdef class LaneTables:
+    cdef object automaton
+    cdef Layout layout
+    cdef list charts                    # of documents, by lane
+    cdef ArcWeights weights             # the same for all
+    cdef Py_ssize_t n_groups, n_states, n_rows
+    # by lane; NULL and 0 where there is no document, or it has to wait
+    cdef PyObject* chart[N_LANES]
+    cdef const double* first[N_LANES]
+    cdef const double* more[N_LANES]
+    cdef const double* end[N_LANES]
+    cdef Py_ssize_t n_tokens[N_LANES]
+    cdef double z_rest[N_LANES]         # as of DPTables
+    cdef Py_ssize_t longest, lowest     # boundaries: the last one, the first with beta
+    cdef bint keeps_closing             # whether B is kept, too
+    cdef double share
+    cdef double[::1] room               # all that follow
+    # Row j + 1 is that of boundary j: before a start there is always one
+    cdef double[:, :, ::1] opened       # [n + 2, P, lanes] A
+    cdef double[:, :, ::1] beta         # [n + 2, P, lanes], row j
+    cdef double[:, :, ::1] closing      # [n + 2, P, lanes] B
+    cdef double[:, :, ::1] weight       # [n + 2, 4 G, lanes] here, keep, enter, at_end
+    cdef double[:, :, ::1] top          # [n + 2, G, lanes] bounds on A
+    cdef double[:, ::1] scale           # [n + 2, lanes] of alpha and R
+    cdef double[:, ::1] opened_scale    # [n + 2, lanes]
+    # One row
+    cdef double[:, ::1] node            # [N + P + 2, lanes] as of DPTables
+    cdef double[:, ::1] back_node       # [N + P + 2, lanes]
+    cdef double[:, ::1] running         # [P, lanes] R
+    cdef double[:, ::1] rest            # [P, lanes] T
+    cdef double[:, ::1] running_top     # [G, lanes]
+    cdef double[:, ::1] length          # [G, lanes]
+    cdef double[:, ::1] tail            # [G, lanes]
+    cdef double[:, ::1] never           # [G, lanes] -inf
+    # Long cells; NULL where there are none
+    cdef bint has_cells                 # whether a document has cells
+    cdef double* long_weight[N_LANES]   # as of DPTables
+    cdef double* late_weight[N_LANES]
+    cdef double[::1] cell_weight        # all of them
+    cdef double[:, ::1] cell_top        # [G, lanes] of one row
+    cdef unsigned char[::1] is_begun    # [G] whether alpha is being made anew
+    cdef double[:, :, ::1] long_closing  # [n + 2, P, lanes] what they add to B
+
+    cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
+    cdef forget(self)
+    cdef bint set_up(
+        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
+    )
+    cdef _make_room(self)
+    cdef _make_room_for_cells(self)

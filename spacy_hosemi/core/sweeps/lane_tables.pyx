@@ -1,0 +1,148 @@
+"""Tables of up to four documents side by side, see `scaled_x4`."""
+
+import numpy as np
+
+from cpython.ref cimport PyObject
+from libc.math cimport INFINITY
+
+from ..chart.arc_weights cimport arc_weights_of
+from ..chart.cells cimport CellLists
+from ..chart.chart cimport Chart
+from ..chart.layout cimport layout_of
+from ..chart.load cimport load_document
+from ..simd.simd cimport N_LANES
+
+
+cdef class LaneTables:
+    """Tables of up to four documents of an automaton, with weights of patterns that are
+    the same for all."""
+
+    def __init__(self, automaton):
+        self.automaton, self.layout = automaton, layout_of(automaton)
+        self.n_groups, self.n_states = automaton.n_groups, automaton.n_states
+        self.charts = [Chart() for _ in range(N_LANES)]
+        self.n_rows = 0
+        self.room = np.zeros(0)
+        self.cell_weight = np.zeros(0)
+        self.cell_top = np.zeros((self.n_groups, N_LANES))
+        self.is_begun = np.zeros(self.n_groups, np.uint8)
+        self.long_closing = np.zeros((0, self.n_states, N_LANES))
+
+    cdef Chart load(self, Py_ssize_t lane, potentials, constraints):
+        """Take a document. RETURNS: its chart; None if its weights of patterns are not
+        those of the first one."""
+        cdef Chart chart = self.charts[lane]
+        load_document(chart, self.automaton, potentials, constraints, defer=True)
+        if lane == 0:
+            self.weights = arc_weights_of(chart, in_logs=False)
+        elif chart.edge_weights is not self.weights.edge_weights:
+            return None
+        return chart
+
+    cdef forget(self):
+        """Let go of the documents."""
+        for chart in self.charts:
+            (<Chart>chart).forget()
+        self.weights = None
+
+    cdef bint set_up(
+        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
+    ):
+        """Make ready to be run.
+
+        begin, end: The lanes that have documents.
+        lowest: The first boundary whose beta is read.
+        keeps_closing: Whether B is read.
+        RETURNS: Whether the weights permit it.
+        """
+        cdef Py_ssize_t a, g
+        cdef Chart chart
+        self.longest = 0
+        for a in range(N_LANES):
+            self.n_tokens[a] = 0
+            if begin <= a < end:
+                chart = self.charts[a]
+                self.n_tokens[a] = chart.n_tokens
+                self.longest = max(self.longest, chart.n_tokens)
+        self._make_room()
+        self._make_room_for_cells()
+        self.lowest, self.keeps_closing = min(lowest, self.longest), keeps_closing
+        for a in range(N_LANES):
+            if not self.n_tokens[a]:
+                continue
+            chart = self.charts[a]
+            self.chart[a] = <PyObject*>chart
+            self.first[a] = &chart.first[0, 0]
+            self.more[a], self.end[a] = &chart.more[0, 0], &chart.end[0, 0]
+            for g in range(self.n_groups):
+                self.length[g, a] = chart.length_backwards[g]
+                self.tail[g, a] = chart.tail[g]
+        return self.weights.representable
+
+    cdef _make_room(self):
+        """Tables that are long enough."""
+        cdef Py_ssize_t n_rows = self.longest + 2
+        cdef Py_ssize_t n_slots = self.layout.n_nodes + self.n_states + 2
+        if n_rows <= self.n_rows:
+            return
+        self.n_rows = n_rows
+        shapes = [
+            *[(n_rows, self.n_states)] * 3,
+            *((n_rows, n) for n in (4 * self.n_groups, self.n_groups)),
+            *[(n_rows,)] * 2,
+            *((n,) for n in (n_slots, n_slots, self.n_states, self.n_states)),
+            *[(self.n_groups,)] * 4,
+        ]
+        sizes = [N_LANES * int(np.prod(shape)) for shape in shapes]
+        room = np.zeros(sum(sizes) + N_LANES)
+        # One operand is never in two lines of the cache.
+        room = room[-(room.ctypes.data // 8) % N_LANES :]
+        self.room = room
+        borders = np.cumsum([0, *sizes])
+        (
+            self.opened,
+            self.beta,
+            self.closing,
+            self.weight,
+            self.top,
+            self.scale,
+            self.opened_scale,
+            self.node,
+            self.back_node,
+            self.running,
+            self.rest,
+            self.running_top,
+            self.length,
+            self.tail,
+            self.never,
+        ) = (
+            room[i:j].reshape(*shape, N_LANES)
+            for i, j, shape in zip(borders, borders[1:], shapes)
+        )
+        self.never[:, :] = -INFINITY
+
+    cdef _make_room_for_cells(self):
+        """The same for what documents with cells need."""
+        cdef Py_ssize_t a, n = 0
+        cdef CellLists cells
+        self.has_cells = False
+        for a in range(N_LANES):
+            self.long_weight[a] = self.late_weight[a] = NULL
+            if self.n_tokens[a]:
+                cells = (<Chart>self.charts[a]).cells
+                self.has_cells |= cells.n_cells > 0
+                n += cells.long_start.shape[0] + cells.late_start.shape[0]
+        if not self.has_cells:
+            return
+        if self.long_closing.shape[0] < self.n_rows:
+            self.long_closing = np.zeros((self.n_rows, self.n_states, N_LANES))
+        if self.cell_weight.shape[0] <= n:
+            self.cell_weight = np.zeros(2 * n + 1)
+        n = 0
+        for a in range(N_LANES):
+            if self.n_tokens[a]:
+                cells = (<Chart>self.charts[a]).cells
+                self.long_weight[a] = &self.cell_weight[n]
+                n += cells.long_start.shape[0]
+                self.late_weight[a] = &self.cell_weight[n]
+                n += cells.late_start.shape[0]
