@@ -10,7 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 import spacy_hosemi
-from spacy_hosemi.component import extraction
+from spacy_hosemi import use_field_tokenizer
+from spacy_hosemi.component import chunks
 
 from .helpers import MANY_EXISTING, UNTRAINED, make_nlp, make_trained
 
@@ -65,7 +66,8 @@ def test_schema(nlp):
         ("error", pa.string()),
     ]
     assert table.schema.equals(pa.schema(expected))
-    assert table.schema.metadata == {arrow.WAY: b"pipeline"}
+    why = b"the tokenizer is not spacy_hosemi.FieldTokenizer.v1"
+    assert table.schema.metadata == {arrow.WAY: b"pipeline", arrow.WHY: why}
     for some in ([], iter(()), [None]):
         assert extract(nlp, some).schema.equals(table.schema, check_metadata=True)
     exploded = pa.schema([*expected[:2], *span, expected[3]])
@@ -85,6 +87,16 @@ def test_rows_are_what_the_pipeline_says(clean_text):
     for text, spans in zip(TEXTS, found, strict=True):
         for span in spans:
             assert text[span["start_char"] : span["end_char"]] == span["text"]
+
+
+def test_the_way_without_documents(monkeypatch):
+    nlp = make_trained(nlp=use_field_tokenizer(spacy.blank("en")))
+    rows = [expected(nlp, text) for text in TEXTS]
+    table = extract(nlp, TEXTS)
+    assert table.schema.metadata == {arrow.WAY: b"direct"}
+    assert without_ids(table) == rows
+    monkeypatch.setattr(chunks, "obstacle", lambda nlp: "a test")
+    assert extract(nlp, TEXTS).equals(table)
 
 
 @pytest.mark.parametrize("config", [{"decoding": "mbr"}, {"min_confidence": 0.9}])
@@ -118,10 +130,10 @@ def test_threads_and_chunks_change_nothing(nlp, monkeypatch):
     for n_threads in (2, 3):
         assert extract(nlp, texts, threads=n_threads).equals(table)
     sizes = (
-        (extraction, "CHUNK", 7),
-        (extraction, "CHUNK_CHARS", 50),
+        (chunks, "CHUNK", 7),
+        (chunks, "CHUNK_CHARS", 50),
         (arrow, "_ROWS", 3),
-        (arrow, "_CHARS", 5),
+        (arrow, "_CHARS", 50),
         (arrow, "_SLICE", 2),
     )
     exploded = extract(nlp, texts, explode=True)

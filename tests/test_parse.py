@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
-from spacy_hosemi.component import extraction
+from spacy_hosemi.component import chunks, extraction
 from spacy_hosemi.formats import read_annotations
 from spacy_hosemi.formats.writers import WRITERS
 from spacy_hosemi.prediction.ranked import Answer
@@ -277,7 +277,7 @@ def test_chunks_and_threads_change_nothing(model, lines, monkeypatch):
     found = objects(model, lines)
     assert objects(model, lines, "--threads", 3) == found
     for name, size in (("CHUNK", 1), ("CHUNK_CHARS", 50), ("N_CHUNKS", 1)):
-        monkeypatch.setattr(extraction, name, size)
+        monkeypatch.setattr(chunks, name, size)
         assert objects(model, lines) == found
 
 
@@ -302,7 +302,7 @@ def test_forgotten_words_take_no_memory():
             with nlp.memory_zone():
                 Doc(nlp.vocab, words=[*islice(words, 1000)])
             if is_renewed:
-                extraction.renew(nlp.vocab)
+                chunks.renew(nlp.vocab)
         return tracemalloc.get_traced_memory()[0] - before
 
     tracemalloc.start()

@@ -173,7 +173,7 @@ def parse_cli(
         first = [*islice(lines, 1)]  # nothing is written where nothing can be read
         args = nlp, pipe, chain(first, lines), log.add
         records = extract_records(
-            *args, k=k, has_tokens=chosen.has_tokens, threads=threads, is_own=True
+            *args, k=k, has_tokens=chosen.has_tokens, threads=threads
         )
         with open_output(output, overwrite) as file:
             chosen.write(records, file, options)

@@ -51,20 +51,39 @@ class Predicting(Configured):
         RAISES (ValueError): HS043 threads, confidence.
         """
         error_handler = self.get_error_handler()
-        settings = self.settings
-        if threads is not None:
-            settings = settings.changed("threads", threads)
-        if confidence is not None:
-            settings.changed("confidence", confidence)  # checks it
-        # Each batch is predicted with the weights present when the batch begins.
-        args = lambda docs: self.decoder_with(confidence).steps(docs), settings.threads
-        for docs, found in in_order(batches(stream, batch_size), *args):
+        how: Any = {"threads": threads, "confidence": confidence}
+        for docs, found in self.predictions(stream, batch_size, **how):
             try:
                 self.set_annotations(docs, found())
             except Exception:
                 yield from self._one_by_one(docs, error_handler)
             else:
                 yield from docs
+
+    def predictions(
+        self,
+        stream: Iterable[Doc],
+        batch_size: int,
+        *,
+        threads: int | None,
+        confidence: bool | None,
+    ) -> Iterator[tuple[list[Doc], Callable[[], list[Prediction]]]]:
+        """Batches of documents, and how to get the predictions of each; see `pipe`.
+
+        stream (Iterable[Doc]), batch_size (int): As for `pipe`.
+        threads (Optional[int]), confidence (Optional[bool]): As for `pipe`.
+        YIELDS (Tuple[List[Doc], Callable]): The function raises what was raised by the
+            prediction.
+        RAISES (ValueError): HS043 threads, confidence.
+        """
+        settings = self.settings
+        if threads is not None:
+            settings = settings.changed("threads", threads)
+        if confidence is not None:
+            settings.changed("confidence", confidence)  # checks it
+        # Each batch is predicted with the weights present when the batch begins.
+        steps = lambda docs: self.decoder_with(confidence).steps(docs)  # noqa: E731
+        yield from in_order(batches(stream, batch_size), steps, settings.threads)
 
     def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
         """Predict each document of a batch that failed."""

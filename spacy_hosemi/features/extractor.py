@@ -44,6 +44,9 @@ Ints = NDArray[np.int32]
 # The seeds, first atoms, columns and offsets that `template_keys` takes.
 Plan = tuple[Keys, Ints, Ints, Ints]
 
+# Attributes that follow from the words of a document and the spaces after them.
+_OF_TEXT = ("POSITION", "SPACY")
+
 # The most bytes for cached attributes of words: those of about 150,000 words.
 CACHE_BYTES = 32_000_000
 
@@ -204,6 +207,21 @@ class Extractor:
         values = self._with_others(docs, values, found, is_train)
         segments = self.segments.read(docs, first, values, *found)
         return Values(vocab, orths, first, values, segments, listed)
+
+    def read_of_docs(self) -> list[str]:
+        """RETURNS (List[str]): What is read of documents beside the words of tokens and
+        the spaces after them: names of attributes, "functions"."""
+        lists = self.gazetteers.settings.values()
+        whole = [x.attribute for t in self.features.roles["whole"] for x in t.atoms]
+        found = [
+            *self._of_token,
+            *(name for name in self._of_doc if name not in _OF_TEXT),
+            *self._extended,
+            *(x.attr for x in lists if x.attr not in ("ALNUM", "ORTH")),
+            *(name for name in whole if name == "BALANCED"),
+            *(["functions"] if self.features.functions.functions else []),
+        ]
+        return [*dict.fromkeys(found)]
 
     def listed(self, docs: Sequence[Doc]) -> tuple[Listed, ...]:
         """RETURNS (Tuple[Listed, ...]): Features of functions, of concatenated

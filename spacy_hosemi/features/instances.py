@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import SENT_START  # type: ignore[import-not-found]
+from spacy.attrs import ORTH, SENT_START, SPACY  # type: ignore[import-not-found]
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from ..core.arguments import shown
 from ..errors import Errors
+
+Keys = NDArray[np.uint64]
 
 SCOPES = ("doc", "sents")
 
@@ -42,7 +44,7 @@ class Instance:
 
 def check_doc(found: Any) -> None:
     """RAISES (TypeError): HS230 it is no document."""
-    if not isinstance(found, Doc):
+    if not isinstance(found, (Doc, TokenizedText)):
         raise TypeError(Errors.HS230.format(found=shown(found)))
 
 
@@ -156,3 +158,47 @@ class Sentence:
 
     def to_array(self, name: str | int | tuple[int, ...]) -> NDArray[Any]:
         return self.doc.to_array(name)[self._tokens.start : self._tokens.stop]
+
+
+class TokenKind(NamedTuple):
+    """What tags need of a token."""
+
+    is_space: bool
+
+
+class TokenizedText:
+    """A text and its tokens with those methods of Doc that a decoder calls: nothing is
+    known of a token but its word and its space, and none is whitespace.
+
+    To make a Doc takes ten times as long, and it needs a lexeme for each word.
+
+    vocab (Vocab): With the words.
+    text (str): The text.
+    orths (uint64 [n]): The ORTH of each token.
+    spaces (uint64 [n]): 1: a space follows the token; 0: none does.
+    """
+
+    __slots__ = "vocab", "text", "_orths", "_spaces"
+
+    def __init__(self, vocab: Vocab, text: str, orths: Keys, spaces: Keys) -> None:
+        self.vocab, self.text = vocab, text
+        self._orths, self._spaces = orths, spaces
+
+    def __len__(self) -> int:
+        return len(self._orths)
+
+    def __getitem__(self, i: int) -> TokenKind:
+        return TokenKind(False)
+
+    def has_annotation(self, name: int) -> bool:
+        return False
+
+    def to_array(self, name: str | int | tuple[int, ...]) -> Keys:
+        """RETURNS (uint64 [n] or [n, 2]): ORTH, SPACY, or both."""
+        if name == ORTH or name == "ORTH":
+            return self._orths
+        if name == SPACY or name == "SPACY":
+            return self._spaces
+        if name != (ORTH, SPACY):
+            raise KeyError(name)
+        return np.stack([self._orths, self._spaces], axis=1)

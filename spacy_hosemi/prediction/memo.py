@@ -17,7 +17,7 @@ from weakref import ref
 
 from spacy.tokens import Doc
 
-from ..features.instances import Instance
+from ..features.instances import Instance, TokenKind
 from ..labels.inventory import Span
 from ..labels.whitespace import whitespace
 from .posterior import StoredPosterior
@@ -132,10 +132,6 @@ class Memo:
             self.n_bytes -= self._sizes.pop(batch, 0)
 
 
-class _Kind(NamedTuple):
-    is_space: bool
-
-
 class _Tokens:
     """What confidences of tags need of tokens: how many there are, and which are
     whitespace."""
@@ -148,8 +144,8 @@ class _Tokens:
     def __len__(self) -> int:
         return self._n
 
-    def __getitem__(self, i: int) -> _Kind:
-        return _Kind(i in self._spaces)
+    def __getitem__(self, i: int) -> TokenKind:
+        return TokenKind(i in self._spaces)
 
 
 def _detach(problem: Problem, has_tags: bool) -> int:

@@ -11,6 +11,7 @@ Unicode Standard Annex 29, rules GB1 to GB999.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,7 @@ class FieldTokenizer:
         self.split_digits: bool = given["split_digits"]
         self._token = _compile(self.split_digits)
         self._cache: dict[str, Tokens] = {}
+        self._is_in_zone = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -134,8 +136,7 @@ class FieldTokenizer:
         """
         if not isinstance(text, str):
             raise TypeError(Errors.HS154.format(found=type(text).__name__))
-        found = self._read_cached(text)
-        words, spaces = self._read(text) if found is None else found
+        words, spaces = self.read_pieces(text) or self._read(text)
         return Doc(self.vocab, words=words, spaces=spaces)  # type: ignore[arg-type]
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
@@ -162,9 +163,27 @@ class FieldTokenizer:
             for match in self._token.finditer(piece)
         ]
 
-    def _read_cached(self, text: str) -> tuple[list[int], list[bool]] | None:
-        """Tokens and spaces of a text of pieces with one space between them; None for
-        other texts."""
+    @contextmanager
+    def memory_zone(self, mem: Any = None) -> Iterator[None]:
+        """What `nlp.memory_zone` enters: pieces of texts are cached until its end.
+
+        mem (Optional[Pool]): Not needed; as other tokenizers have it.
+        """
+        before = self._cache
+        self._cache, self._is_in_zone = {}, True
+        try:
+            yield
+        finally:
+            self._cache, self._is_in_zone = before, False
+
+    def read_pieces(self, text: str) -> tuple[list[int], list[bool]] | None:
+        """Tokens of a text of pieces with one space between them: most texts are.
+
+        text (str): Any text.
+        RETURNS (Optional[Tuple[List[int], List[bool]]]): The number of each token in
+            the vocabulary, and whether a space follows; no token is whitespace. None
+            for other texts, and in a memory zone that the tokenizer does not know.
+        """
         pieces = text.split(" ")
         if len(pieces) != len(text.split()):
             return None
@@ -186,7 +205,8 @@ class FieldTokenizer:
         if _EXTENDED.match(piece) or piece.split() != [piece]:
             return None
         # At the end of a memory zone the strings may be gone.
-        if self.vocab.in_memory_zone:  # type: ignore[attr-defined]
+        is_in_zone = self.vocab.in_memory_zone  # type: ignore[attr-defined]
+        if is_in_zone is not self._is_in_zone:
             return None
         add = self.vocab.strings.add
         words = [match.group() for match in self._token.finditer(piece)]

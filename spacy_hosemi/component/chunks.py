@@ -1,0 +1,251 @@
+"""Lines of text that a pipeline works through, some at a time.
+
+Each line is found or fails, whatever the components of the pipeline do, and the others
+go on. Memory does not grow with the number of lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
+from threading import RLock
+from typing import Any, Protocol
+
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from ..formats.lines import Line
+from ..formats.records import ExtractedField
+from .direct import DirectReader, obstacle
+from .pipe import HighOrderSemiCRF
+
+# Lines, and characters, that are worked on together: what spaCy remembers of their
+# words is forgotten after them, so that memory does not grow with the number of lines.
+CHUNK, CHUNK_CHARS = 1000, 1_000_000
+# After this many chunks the vocabulary is made anew: its hash tables keep a slot for
+# each word that spaCy has forgotten, 16 bytes or more.
+N_CHUNKS = 100
+
+# spaCy allows one memory zone at a time, and a component has one error handler.
+_TURNS = RLock()
+
+Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
+
+
+class Findings(Protocol):
+    """Takes what is found of lines: of each either its fields or why it failed. Lines
+    of a chunk come in any order.
+
+    needs_docs (bool): Whether each line must become a document.
+    """
+
+    needs_docs: bool
+
+    def add(
+        self, line: Line, fields: Sequence[ExtractedField], confidence: float | None
+    ) -> None:
+        """A line with its fields, from left to right, and the probability of exactly
+        these."""
+        ...
+
+    def add_doc(self, line: Line, doc: Doc) -> None:
+        """A line as a document that the pipeline has annotated."""
+        self.add(line, fields_of(doc), doc._.record_confidence)
+
+    def fail(self, line: Line, message: str) -> None:
+        """A line that failed, and why."""
+        ...
+
+
+def fields_of(doc: Doc) -> list[ExtractedField]:
+    """RETURNS (List[ExtractedField]): The entities of a document."""
+    return [
+        ExtractedField(
+            ent.start_char, ent.end_char, ent.label_, ent.text, ent._.confidence
+        )
+        for ent in doc.ents
+    ]
+
+
+def read_chunks(
+    nlp: Language,
+    lines: Iterable[Line],
+    findings: Findings,
+    *,
+    threads: int | None = None,
+    confidence: bool = True,
+    is_own: bool = False,
+) -> Iterator[None]:
+    """Apply a pipeline to lines.
+
+    nlp (Language): The pipeline. Its settings and error handlers stay as they are.
+    lines (Iterable[Line]): Texts; read as far as needed.
+    findings (Findings): Takes what is found.
+    threads (Optional[int]), confidence (bool): See `Predicting.pipe`.
+    is_own (bool): Whether nobody else uses the pipeline, so that its vocabulary may be
+        made anew, see `renew`.
+    YIELDS (None): After each chunk, whose lines all are among the findings then.
+    """
+    settings = {"threads": threads, "confidence": confidence}
+    of_pipes = {name: settings.copy() for name in own_components(nlp)}
+    direct = None
+    if not findings.needs_docs and obstacle(nlp) is None:
+        direct = DirectReader(nlp, threads)
+    for n_done, some in enumerate(_chunks(lines)):
+        if is_own and n_done and not n_done % N_CHUNKS:
+            renew(nlp.vocab)
+        _Chunk(nlp, some, findings, of_pipes).read(direct)
+        yield
+
+
+def own_components(nlp: Language) -> list[str]:
+    """RETURNS (List[str]): The names of the components of this package in a pipeline,
+    without disabled ones."""
+    return [name for name, one in nlp.pipeline if isinstance(one, HighOrderSemiCRF)]
+
+
+class _Chunk:
+    """Lines that are worked on together. A document is known by its line's place.
+
+    nlp (Language): The pipeline.
+    lines (Sequence[Line]): Texts.
+    findings (Findings): Takes what is found.
+    of_pipes (Dict[str, Dict[str, Any]]): Arguments of `pipe` of some components.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        lines: Sequence[Line],
+        findings: Findings,
+        of_pipes: dict[str, dict[str, Any]],
+    ) -> None:
+        self._nlp, self._lines, self._findings = nlp, lines, findings
+        self._of_pipes = of_pipes
+        self._is_found = [False] * len(lines)
+        self._messages: dict[int, str] = {}  # of lines that failed, by place
+
+    def read(self, direct: DirectReader | None) -> None:
+        """Read all lines.
+
+        direct (Optional[DirectReader]): Reads what it can first.
+        """
+        nlp = self._nlp
+        with _TURNS, _handled_by(nlp, self._handle), _memory_zone(nlp):
+            if direct is not None:
+                texts = [line.text for line in self._lines]
+                for k, fields, confidence in direct.read(texts):
+                    self._findings.add(self._lines[k], fields, confidence)
+                    self._is_found[k] = True
+            # What goes wrong here shows again below, where it is known whose fault it
+            # is: a component may stop the stream, fail for a batch, or lose a document.
+            with suppress(Exception):
+                for doc, place in self._documents(self._left()):
+                    if place is not None:
+                        self._add(place, doc)
+            for place in self._left():
+                self._read_alone(place)
+        for place, message in sorted(self._messages.items()):
+            self._findings.fail(self._lines[place], message)
+
+    def _left(self) -> list[int]:
+        """RETURNS (List[int]): The places of lines that were not read yet."""
+        is_found, messages = self._is_found, self._messages
+        return [k for k, yes in enumerate(is_found) if not yes and k not in messages]
+
+    def _add(self, place: int, doc: Doc) -> None:
+        self._findings.add_doc(self._lines[place], doc)
+        self._is_found[place] = True
+
+    def _read_alone(self, place: int) -> None:
+        message = "The pipeline failed: no component has given the document back"
+        try:
+            for doc, _ in self._documents([place]):
+                self._add(place, doc)
+        except Exception as e:
+            message = _message("The pipeline", e)
+        if not self._is_found[place]:
+            self._messages.setdefault(place, message)
+
+    def _documents(self, places: Iterable[int]) -> Iterator[tuple[Doc, int | None]]:
+        """YIELDS (Tuple[Doc, Optional[int]]): Documents as the pipeline leaves them, in
+        order, with their places; None if a component has made another document."""
+        args: Any = {"as_tuples": True, "component_cfg": self._of_pipes}
+        yield from self._nlp.pipe(self._tokenized(places), **args)
+
+    def _tokenized(self, places: Iterable[int]) -> Iterator[tuple[Doc, int]]:
+        for place in places:
+            try:
+                doc = self._nlp.make_doc(self._lines[place].text)
+            except Exception as e:
+                self._messages[place] = _message("The tokenizer", e)
+            else:
+                yield doc, place
+
+    def _handle(
+        self, name: str, component: Any, docs: Sequence[Doc], error: Exception
+    ) -> None:
+        """Of several documents it is not known which one failed."""
+        if len(docs) == 1 and docs[0]._context is not None:
+            self._messages[docs[0]._context] = _message(name, error)
+
+
+def _message(name: str, error: Exception) -> str:
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"{name} failed: {text}"
+
+
+@contextmanager
+def _handled_by(nlp: Language, handler: Handler) -> Iterator[None]:
+    """Another error handler for a while."""
+    before = nlp.default_error_handler
+    own = [
+        (one.set_error_handler, one.get_error_handler())
+        for _, one in nlp.pipeline
+        if hasattr(one, "set_error_handler") and hasattr(one, "get_error_handler")
+    ]
+    nlp.set_error_handler(handler)  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        nlp.default_error_handler = before
+        for set_handler, of_component in own:
+            set_handler(of_component)
+
+
+def _memory_zone(nlp: Language) -> AbstractContextManager[Any]:
+    """Zones cannot be nested: one that is open already serves."""
+    is_open = nlp.vocab.in_memory_zone  # type: ignore[attr-defined]
+    return nullcontext() if is_open else nlp.memory_zone()
+
+
+def renew(vocab: Vocab) -> None:
+    """Make the hash tables of a vocabulary anew, with all strings and no lexeme.
+
+    vocab (Vocab): Not in a memory zone. Attributes of lexemes are computed again.
+    """
+    without = ["vectors", "lookups"]
+    whole: Any = vocab  # the stubs do not know all of it
+    getters = dict(whole.lex_attr_getters)  # loading wraps one of them once more
+    vocab.from_bytes(vocab.to_bytes(exclude=without), exclude=without)
+    whole.lex_attr_getters = getters
+
+
+def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """YIELDS (List[Line]): Some lines at a time."""
+    some: list[Line] = []
+    n_characters = 0
+    for line in lines:
+        some.append(line)
+        n_characters += len(line.text)
+        if len(some) == CHUNK or n_characters >= CHUNK_CHARS:
+            yield some
+            some, n_characters = [], 0
+    if some:
+        yield some
