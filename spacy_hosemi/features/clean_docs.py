@@ -162,11 +162,12 @@ def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
 
 
 def _kind(word: str) -> int:
-    clean = _clean(word)
+    clean = clean_word(word)
+    if clean and word == clean:
+        return _PLAIN  # without whitespace, and so without a line break
+    kind = _SPACE if any(c.isspace() for c in word) else _UNSEEN
     if clean:
-        kind = _PLAIN if word == clean else _DIRTY
-    else:
-        kind = _SPACE if any(c.isspace() for c in word) else _UNSEEN
+        kind = _DIRTY
     return kind + (_BREAK if any(c in word for c in "\r\n\u2028") else 0)
 
 
