@@ -106,9 +106,9 @@ class WordCache:
             return young
         others = _distinct(orths[~is_new])
         every, n_words = _Rows(), len(words) + len(others)
-        every.append(words, table, n_words)
+        every.append(words, table, max(most, n_words))
         if len(others):
-            every.append(others, young.rows_of(others), n_words)
+            every.append(others, young.rows_of(others), most)
         if n_words <= most:
             self._old, self._young = young, every
         else:
@@ -146,16 +146,13 @@ class _Rows:
         rows: NDArray[Any] = self.table[self.numbering.find(words)[0]]
         return rows
 
-    def append(self, words: Keys, rows: NDArray[Any], most: int) -> None:
+    def append(self, words: Keys, rows: NDArray[Any], room: int) -> None:
         """Add words: first their rows, since a word with a number may be read at
-        once. There will be at most `most` words."""
-        n, table = len(self.numbering), self.table
-        end = n + len(words)
-        if table is None or end > len(table):
-            larger = np.empty((min(max(2 * n, end), most), *rows.shape[1:]), rows.dtype)
-            if table is not None:
-                larger[:n] = table[:n]
-            table = larger
-        table[n:end] = rows
-        self.table = table
+        once. `room` is for how many words there is room from the first ones on."""
+        if self.table is None:
+            # What was not written yet takes no memory. A table that grows would be
+            # copied to new memory, which takes longer than the rows of many words.
+            self.table = np.empty((room, *rows.shape[1:]), rows.dtype)
+        n = len(self.numbering)
+        self.table[n : n + len(words)] = rows
         self.numbering.add(words)

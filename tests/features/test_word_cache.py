@@ -79,14 +79,6 @@ def test_more_words_than_are_kept():
         assert sizes(cache)[0] == [10, 0]
 
 
-def test_room_grows_with_words():
-    cache = WordCache(Hashes(), 2 * 1000 * OF_WORD)
-    for k in range(1000):
-        rows(cache, make_doc(NLP, f"w{k}"))
-        n_words, n_rows = (of[0] for of in sizes(cache))
-        assert n_words == k + 1 <= n_rows <= min(2 * n_words, 1000)
-
-
 def test_attributes_are_computed_once(monkeypatch):
     """Scores of words are made from the attributes that are cached already."""
     seen, read = [], LexemeReader.values
