@@ -13,7 +13,7 @@ from spacy.attrs import ORTH  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from .kernels.word_index import Numbering
+from .kernels.word_index import Numbering, unwritten
 
 # The most that a word takes beside its row: its key, and slots of the table of numbers,
 # which have room for twice as many words.
@@ -150,9 +150,10 @@ class _Rows:
         """Add words: first their rows, since a word with a number may be read at
         once. `room` is for how many words there is room from the first ones on."""
         if self.table is None:
-            # What was not written yet takes no memory. A table that grows would be
-            # copied to new memory, which takes longer than the rows of many words.
-            self.table = np.empty((room, *rows.shape[1:]), rows.dtype)
+            # A table that grows would be copied, to memory that is new as well.
+            shape = room, *rows.shape[1:]
+            memory = unwritten(prod(shape) * rows.itemsize)
+            self.table = memory.view(rows.dtype).reshape(shape)
         n = len(self.numbering)
         self.table[n : n + len(words)] = rows
         self.numbering.add(words)
