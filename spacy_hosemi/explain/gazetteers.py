@@ -12,8 +12,8 @@ from spacy.tokens import Doc
 
 from ..component.pipe import HighOrderSemiCRF
 from ..features.config.templates import parse_templates
-from ..features.gazetteers.entry_words import alnum_words
 from ..features.gazetteers.fuzzy import Fuzzy, FuzzyIndex
+from ..features.gazetteers.words import words_of_text
 from ..features.kernels.trie import NO_ENTRY, Trie
 from ..model.weights.state import WeightState
 
@@ -160,7 +160,7 @@ def compared_words(pipe: HighOrderSemiCRF, name: str, doc: Doc) -> list[str]:
 def _words(doc: Doc, attr: str, start: int, end: int) -> list[str]:
     tokens = doc[start:end]
     if attr == "ALNUM":
-        return alnum_words(tokens.text)
+        return words_of_text(tokens.text)
     return [getattr(token, f"{attr.lower()}_") for token in tokens]
 
 

@@ -143,19 +143,6 @@ def test_alnum_by_comparing_every_span(entries, tokens):
     assert find(make_lists(entries), doc) == expected
 
 
-@pytest.mark.parametrize(
-    "limit", [{"_CACHE_SIZE": 5}, {"_CACHE_SIZE": 0}, {"_CACHE_CHARACTERS": 9}]
-)
-def test_words_are_cached_between_documents(limit, monkeypatch):
-    for name, value in limit.items():
-        monkeypatch.setattr(f"spacy_hosemi.features.gazetteers.words.{name}", value)
-    lists = make_lists(["w3 w4", "w7"])
-    for first in (0, 3, 0, 20, 3):
-        doc = make_doc(NLP, *[f"w{k}" for k in range(first, first + 9)])
-        expected = [text for text in ("w3 w4", "w7") if text in doc.text]
-        assert find_texts(lists, doc) == expected
-
-
 # --- attributes of tokens ---------------------------------------------------------
 
 NOT = "Will not New York wo n't New york, NEW YORK"

@@ -10,11 +10,16 @@ from spacy.strings import hash_string
 
 from spacy_hosemi import FieldTokenizer
 from spacy_hosemi.features.clean_docs import clean_doc
-from spacy_hosemi.features.gazetteers.entry_words import (
+from spacy_hosemi.features.gazetteers.entry_words import entry_words
+from spacy_hosemi.features.gazetteers.words import (
+    ATTRIBUTES,
     alnum_words,
-    entry_words,
+    token_words,
+    words_of_text,
 )
-from spacy_hosemi.features.gazetteers.words import ATTRIBUTES, WordReader, token_words
+
+from ..helpers import make_doc
+from ..strategies import IS_THOROUGH
 
 NLP = spacy.blank("en")
 WORDS = ["a", "B.", "can't", "O'Neill", "(x)", "--", "mark", "NOUN", "Ⅷ", "東京", "_"]
@@ -24,10 +29,19 @@ ENTRIES = st.lists(
 )
 
 
+CJK = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
+WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+
+
+def expected_words(text):
+    """The words of a text by a regular expression."""
+    return [word.lower() for word in WORD.findall(text)]
+
+
 def words_of(entry, attr):
     """Values and texts of one entry, as those of a document are read."""
     if attr == "ALNUM":
-        texts = alnum_words(entry)
+        texts = expected_words(entry)
         return [hash_string(text) for text in texts], texts
     attr = "ORTH" if attr == "LEMMA" else attr
     values = []
@@ -50,6 +64,48 @@ def test_as_one_by_one(attr, entries, with_texts):
         assert found.texts == texts or not any(texts)
 
 
+PARTS = st.text("aBΣİ1½²Ⅷ_.'-東ー\u0301ß \U0001d7d8", min_size=1, max_size=4)
+
+
+@given(st.lists(st.lists(st.tuples(PARTS, st.booleans()), max_size=6), min_size=1))
+def test_words_of_documents(docs):
+    """Parts of a word in several tokens are joined as they are in lower case."""
+    made, expected = [], []
+    n_tokens, borders = 0, [0]
+    for of_doc in docs:
+        texts, spaces = [x for x, _ in of_doc], [y for _, y in of_doc]
+        made.append(make_doc(NLP, *texts, spaces=spaces))
+        is_open = False
+        for k, (text, space) in enumerate(of_doc, n_tokens):
+            for match in WORD.finditer(text):
+                is_alone = re.match(f"[{CJK}]", match.group())
+                if is_open and match.start() == 0 and not is_alone:
+                    expected[-1][0] += match.group().lower()
+                    expected[-1][2] = k
+                else:
+                    expected.append([match.group().lower(), k, k])
+                is_open = match.end() == len(text) and not is_alone
+            is_open &= bool(WORD.match(text[-1])) and not space
+        n_tokens += len(of_doc)
+        borders.append(len(expected))
+    found = alnum_words(made, with_texts=True)
+    assert found.texts == [word for word, _, _ in expected]
+    assert found.values.tolist() == [hash_string(word) for word, _, _ in expected]
+    assert found.first.tolist() == [first for _, first, _ in expected]
+    assert found.last.tolist() == [last for _, _, last in expected]
+    assert found.docs.tolist() == borders
+    assert alnum_words(made).texts == []
+
+
+def test_words_of_each_character():
+    points = [*range(0xD800), *range(0xE000, 0x110000)]
+    if not IS_THOROUGH:
+        points = [*range(0x600), *range(0x600, 0x110000, 7)]
+    points = [point for point in points if not 0xD800 <= point < 0xE000]
+    text = " ".join(f"{chr(point)} a{chr(point)}1" for point in points)
+    assert words_of_text(text) == expected_words(text)
+
+
 SIGNS = [*"aB1-.'(½²", *"\xad\u200b\ufeff\u0301ﬁＡ１é", "ex-\nam", " ", "  ", "\xa0"]
 
 
@@ -64,7 +120,7 @@ def test_clean_as_a_document(attr, text, tokenizer):
     nlp.tokenizer = tokenizer
     doc = clean_doc(tokenizer(text)).doc
     if attr == "ALNUM":
-        expected = WordReader().read([doc], with_texts=True)
+        expected = alnum_words([doc], with_texts=True)
     else:  # entries are lemmas
         expected = token_words([doc], "ORTH" if attr == "LEMMA" else attr, True)
     found = entry_words([text], attr, nlp, with_texts=True, clean_text=True)

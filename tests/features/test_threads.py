@@ -99,8 +99,7 @@ def test_reading(limit, monkeypatch):
         expected = [make_extractor().read(docs[:1])]
         expected += [make_extractor().read([doc]) for doc in docs[1:]]
     if limit is not None:
-        for name in ("extractor.CACHE_BYTES", "gazetteers.words._CACHE_SIZE"):
-            monkeypatch.setattr(f"spacy_hosemi.features.{name}", limit)
+        monkeypatch.setattr("spacy_hosemi.features.extractor.CACHE_BYTES", limit)
     for _ in range(2):
         extractor = make_extractor()
         with ThreadPoolExecutor(N_THREADS) as pool:

@@ -6,7 +6,6 @@ space first, and a list of a million names has 300,000 distinct pieces.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -17,14 +16,10 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.strings import hash_string  # type: ignore[attr-defined]
 
 from ...text.clean import LINE_END, clean_word
 from ..clean_docs import clean_doc
-
-# Chinese and Japanese characters are words of their own.
-CJK = "\u3041-\u3096\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff"
-WORD = re.compile(rf"[{CJK}]|[^\W_{CJK}]+")
+from ..kernels.alnum_words import find_words
 
 
 @dataclass(frozen=True)
@@ -40,12 +35,6 @@ class EntryWords:
     values: NDArray[np.uint64]
     first: NDArray[np.int64]
     texts: list[str]
-
-
-def alnum_words(text: str) -> list[str]:
-    """The runs of letters and digits of a text, in lower case."""
-    # Word by word: the lower case of a sigma depends on the character after it.
-    return [word.lower() for word in WORD.findall(text)]
 
 
 def entry_words(
@@ -72,25 +61,28 @@ def entry_words(
         pieces.extend(map(numbers.__getitem__, entry.split()))
         first.append(len(pieces))
     if attr == "ALNUM":
-        read: Read = _read_clean_alnum if clean_text else _read_alnum
+        words = _alnum_words(numbers, with_texts, clean_text)
     else:
         read = _token_reader(attr, nlp, clean_text)
-    with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
-        words = _words_of(numbers, read, with_texts)
+        with nlp.memory_zone():  # forgets the words that this adds to the vocabulary
+            words = _words_of(numbers, read, with_texts)
     return _compose(words, np.array(pieces, np.int64), np.array(first, np.int64))
+
+
+def _alnum_words(
+    pieces: Iterable[str], with_texts: bool, clean_text: bool
+) -> EntryWords:
+    texts = [clean_word(piece) if clean_text else piece for piece in pieces]
+    is_apart = np.ones(len(texts), np.uint8)
+    values, piece, _, words = find_words(texts, is_apart, with_texts)
+    first = np.searchsorted(piece, np.arange(len(texts) + 1))
+    borders = pairwise(first.tolist() if with_texts else [])
+    joined = [" ".join(words[i:j]) for i, j in borders]
+    return EntryWords(values, first.astype(np.int64), joined)
 
 
 # From a piece to the hashes and texts of its words.
 Read = Callable[[str], tuple[Iterable[int], Iterable[str]]]
-
-
-def _read_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
-    words = alnum_words(piece)
-    return map(hash_string, words), words
-
-
-def _read_clean_alnum(piece: str) -> tuple[Iterable[int], Iterable[str]]:
-    return _read_alnum(clean_word(piece))
 
 
 def _token_reader(attr: str, nlp: Language, clean_text: bool) -> Read:

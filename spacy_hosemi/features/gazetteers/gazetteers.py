@@ -32,7 +32,7 @@ from .matches import (
     Matches,
     Words,
 )
-from .words import ATTRIBUTES, EMPTY, DocWords, WordReader, token_words, wordless
+from .words import ATTRIBUTES, EMPTY, DocWords, alnum_words, token_words, wordless
 
 MODES = ("feature", "hard")
 
@@ -122,7 +122,6 @@ class Gazetteers:
         }
         self._labels = [gazetteer.label for gazetteer in self.settings.values()]
         self.has_hard = any(self._labels)
-        self._reader = WordReader()
         none = np.zeros(0, np.int32)
         places = none, none, none, none, none, none
         names = tuple(self.settings)
@@ -178,7 +177,7 @@ class Gazetteers:
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
             return NO_MATCHES
-        alnum = self._reader.read(docs)
+        alnum = alnum_words(docs)
         before, after = wordless(alnum, docs)
         parts = []
         for attr in dict.fromkeys(attrs):
@@ -210,7 +209,7 @@ class Gazetteers:
         names = tuple(self.settings)
         parts, found = [np.zeros((6, 0), np.int32)], [NO_PAIRS]
         for doc, first_token in zip(docs, borders_of(docs)):
-            alnum = self._reader.read([doc], with_texts=True)
+            alnum = alnum_words([doc], with_texts=True)
             before, after = wordless(alnum, [doc])
             for name, index in self.fuzzy.items():
                 attr, dropout = self.settings[name].attr, self.settings[name].dropout

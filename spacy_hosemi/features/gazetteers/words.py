@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
-from spacy.strings import hash_string  # type: ignore[attr-defined]
 from spacy.tokens import Doc
 
+from ..kernels.alnum_words import find_words
 from ..kernels.trie import Trie, count_wordless
 from ..word_cache import borders_of
-from .entry_words import CJK, WORD
 from .matches import Ints, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
@@ -27,12 +25,6 @@ EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 _AROUND = 3
 
 _ORTH_AND_SPACE: Any = (ORTH, SPACY)
-
-# A character at which a word continues across tokens; a CJK character is a word alone.
-_JOINING = re.compile(rf"[^\W_{CJK}]")
-
-# The most tokens that are cached, and their characters together: about 50 MB.
-_CACHE_SIZE, _CACHE_CHARACTERS = 200_000, 4_000_000
 
 
 @dataclass(frozen=True)
@@ -69,86 +61,26 @@ class DocWords:
         return found
 
 
-class WordReader:
-    """Reads the words of documents by the attribute ALNUM, and caches those of tokens.
-
-    Any number of threads may read: cached words never change, and a full cache is
-    replaced by an empty one.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[int, _TokenWords] = {}
-        self._n_characters = 0
-
-    def read(self, docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
-        """RETURNS (DocWords): A word may cross borders of tokens: "Don't" is "don" and
-        "t", also if its tokens are "Do" and "n't"."""
-        values: list[int] = []
-        texts: list[str] = []
-        sizes: list[int] = []  # the number of words that begin in each token
-        joined: list[_Joined] = []
-        borders = [0]
-        for doc in docs:
-            strings = doc.vocab.strings
-            open_text = ""  # the last word, if it may continue in the next token
-            for orth, space in zip(*doc.to_array(_ORTH_AND_SPACE).T.tolist()):
-                token = self._known.get(orth) or self._add(strings[orth], orth)
-                words, hashes, may_go_on, last = token
-                if open_text and may_go_on:
-                    at = len(values) - 1
-                    if not joined or joined[-1].word != at:
-                        joined.append(_Joined(at, [open_text], []))
-                    joined[-1].parts.append(words[0])
-                    joined[-1].tokens.append(len(sizes))
-                    words, hashes = words[1:], hashes[1:]
-                values += hashes
-                sizes.append(len(hashes))
-                open_text = "" if space else last
-                if with_texts:
-                    texts += words
-            borders.append(len(values))
-        first = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        ends = first.copy()
-        for at, parts, tokens in joined:
-            text = "".join(parts)
-            values[at], ends[at] = hash_string(text), tokens[-1]
-            if with_texts:
-                texts[at] = text
-        hashed = np.array(values, np.uint64)
-        return DocWords(hashed, first, ends, texts, np.array(borders, np.int32))
-
-    def _add(self, text: str, orth: int) -> _TokenWords:
-        self._n_characters += len(text)
-        if len(self._known) > _CACHE_SIZE or self._n_characters > _CACHE_CHARACTERS:
-            self._known, self._n_characters = {}, len(text)
-        words = tuple(match.group().lower() for match in WORD.finditer(text))
-        token = _TokenWords(
-            words,
-            tuple(hash_string(word) for word in words),
-            goes_on=bool(_JOINING.match(text[:1])),
-            last=words[-1] if _JOINING.match(text[-1:]) else "",
-        )
-        self._known[orth] = token
-        return token
+def alnum_words(docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
+    """RETURNS (DocWords): By the attribute ALNUM. A word may cross borders of tokens:
+    "Don't" is "don" and "t", also if its tokens are "Do" and "n't"."""
+    texts: list[str] = []
+    spaces = []
+    for doc in docs:
+        rows, strings = doc.to_array(_ORTH_AND_SPACE), doc.vocab.strings
+        texts += [strings[orth] for orth in rows[:, 0].tolist()]
+        spaces.append(rows[:, 1] != 0)
+        spaces[-1][-1:] = True
+    has_space = np.concatenate(spaces).view(np.uint8)
+    values, first, last, words = find_words(texts, has_space, with_texts)
+    borders = np.searchsorted(first, borders_of(docs)).astype(np.int32)
+    return DocWords(values, first, last, words, borders)
 
 
-class _TokenWords(NamedTuple):
-    """The words of a token; whether it begins with a character that continues a word;
-    the word that it ends with, or ""."""
-
-    words: tuple[str, ...]
-    hashes: tuple[int, ...]
-    goes_on: bool
-    last: str
-
-
-class _Joined(NamedTuple):
-    """A word in several tokens: its number, its parts, and the tokens of all parts but
-    the first."""
-
-    word: int
-    parts: list[str]
-    tokens: list[int]
+def words_of_text(text: str) -> list[str]:
+    """RETURNS (List[str]): Those that the attribute ALNUM has of a text."""
+    words: list[str] = find_words([text], np.ones(1, np.uint8), True)[3]
+    return words
 
 
 def token_words(docs: Sequence[Doc], attr: str, with_texts: bool = False) -> DocWords:

@@ -1,0 +1,128 @@
+"""The words of texts as lists compare them: runs of letters and digits, in lower case.
+
+A Chinese or Japanese character is a word alone. Any other word goes on in the next text
+if nothing is between: "Don't" is "don" and "t", also where it is "Do" and "n't".
+"""
+
+import numpy as np
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from ...core.simd.simd cimport hash_text
+
+cdef extern from "Python.h" nogil:
+    bint is_alnum "Py_UNICODE_ISALNUM"(Py_UCS4 c)
+
+
+def find_words(
+    list texts,
+    const uint8_t[::1] has_space,       # IN  [n] whether words end with the text
+    bint with_words=False,
+):
+    """Words of n texts that follow each other, in linear time.
+
+    The lower case is that of the part of a word in each text.
+    RETURNS (Tuple[uint64 [W], int32 [W], int32 [W], List[str]]): The hash of each word,
+        the texts in which it begins and ends, and the words, if they are asked for.
+    """
+    cdef Py_ssize_t most = 0, k
+    cdef str text
+    for text in texts:
+        most += len(text)
+    cdef _Words found = _Words(most, with_words)
+    for k, text in enumerate(texts):
+        found.read(text, k)
+        if has_space[k]:
+            found.close()
+    found.close()
+    return *(array[:found.n_words].copy() for array in found.arrays), found.words
+
+
+cdef class _Words:
+    """Words that were found; the last one may be open."""
+
+    cdef list words, arrays
+    cdef bint with_words
+    cdef Py_ssize_t n_words, size       # of closed words; bytes of the open one
+    cdef uint64_t[::1] values
+    cdef int32_t[::1] first, last
+    cdef char[::1] open                 # [>= size] in UTF-8
+
+    def __init__(self, Py_ssize_t most, bint with_words):
+        self.words, self.with_words = [], with_words
+        self.n_words = self.size = 0
+        self.arrays = [np.empty(most, x) for x in (np.uint64, np.int32, np.int32)]
+        self.values, self.first, self.last = self.arrays
+        self.open = np.empty(64, np.int8)
+
+    cdef read(self, str text, int32_t k):
+        """Go on with text k."""
+        cdef Py_ssize_t i = 0, j, n = len(text)
+        cdef bint is_ascii
+        while i < n:
+            if _is_cjk(text[i]):
+                self.close()
+                self.add(text, i, i + 1, False, k)
+                self.close()
+                i += 1
+                continue
+            j, is_ascii = i, True
+            while j < n and _goes_on(text[j]):
+                is_ascii &= text[j] < 128
+                j += 1
+            if i < j:
+                self.add(text, i, j, is_ascii, k)
+            if j < n:
+                self.close()
+            # A CJK character at j is read next.
+            i = j if j < n and _is_cjk(text[j]) else j + 1
+
+    cdef add(self, str text, Py_ssize_t i, Py_ssize_t j, bint is_ascii, int32_t k):
+        """Add text[i:j] of text k to the open word, or begin one."""
+        cdef bytes piece = b""
+        cdef Py_ssize_t end, at
+        cdef uint32_t c
+        if not is_ascii:
+            piece = text[i:j].lower().encode()
+        end = self.size + (j - i if is_ascii else len(piece))
+        if end > self.open.shape[0]:
+            larger = np.empty(2 * end, np.int8)
+            larger[:self.size] = self.open[:self.size]
+            self.open = larger
+        if not is_ascii:
+            memcpy(&self.open[self.size], <const char*>piece, len(piece))
+        else:
+            for at in range(i, j):
+                c = <Py_UCS4>text[at]
+                self.open[self.size + at - i] = <char>(c + 32 if 65 <= c <= 90 else c)
+        if not self.size:
+            self.first[self.n_words] = k
+        self.last[self.n_words] = k
+        self.size = end
+
+    cdef close(self):
+        """End the open word, if there is one."""
+        if not self.size:
+            return
+        self.values[self.n_words] = hash_text(&self.open[0], self.size)
+        if self.with_words:
+            self.words.append((&self.open[0])[:self.size].decode("utf-8"))
+        self.n_words += 1
+        self.size = 0
+
+
+cdef inline bint _goes_on(Py_UCS4 c) noexcept nogil:
+    """Whether a word goes on with a character."""
+    if c < 128:
+        return u"a" <= c <= u"z" or u"A" <= c <= u"Z" or u"0" <= c <= u"9"
+    return is_alnum(c) and not _is_cjk(c)
+
+
+cdef inline bint _is_cjk(Py_UCS4 c) noexcept nogil:
+    """Whether a character is Chinese or Japanese, and so a word."""
+    if c < 0x3041 or c > 0x9fff:
+        return False
+    return (
+        c <= 0x3096 or 0x30a1 <= c <= 0x30fa or 0x30fc <= c <= 0x30ff or c >= 0x3400
+    )
