@@ -68,9 +68,6 @@ class LevelPosterior:
     labels: Sequence[str]
     n_tokens: int
 
-    def check(self) -> None:
-        """Does nothing: the top was checked when this was made."""
-
     def instances(self) -> Sequence[LeafPosterior]:
         return self.parts
 

@@ -45,15 +45,10 @@ class Alternative:
 
 
 def posteriors(decoder: Decoder, doc: Doc) -> Posteriors:
-    """RETURNS (Sequence[InstancePosterior]): One for each instance of a document.
-
-    RAISES (ValueError): HS060 no segmentation is possible.
-    """
+    """RETURNS (Sequence[InstancePosterior]): One for each instance of a document."""
     if not decoder.state.weights.is_trained:
         return []
-    posterior = decoder.posterior(doc)
-    posterior.check()
-    return posterior.instances()
+    return decoder.posterior(doc).instances()
 
 
 def most_probable(posteriors: Posteriors, k: int) -> list[Alternative]:
@@ -62,7 +57,7 @@ def most_probable(posteriors: Posteriors, k: int) -> list[Alternative]:
     posteriors (Sequence[InstancePosterior]): Of its instances.
     k (int): How many; fewer if no more are possible.
     RETURNS (List[Alternative]): Best first.
-    RAISES (ValueError): HS043 k.
+    RAISES (ValueError): HS043 k; HS060 no segmentation is possible.
     """
     k = read("k", Whole(1), k)
     best: list[Option] = [(0.0, ())]
@@ -100,7 +95,10 @@ def _alternative(log_prob: float, parts: Any) -> Alternative:
 
 
 def total_entropy(posteriors: Posteriors) -> float:
-    """RETURNS (float): The entropy of a document in nats."""
+    """RETURNS (float): The entropy of a document in nats.
+
+    RAISES (ValueError): HS060 no segmentation is possible.
+    """
     return math.fsum(one.entropy() for one in posteriors)
 
 

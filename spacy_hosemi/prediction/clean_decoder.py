@@ -108,10 +108,6 @@ class CleanPosterior:
     posterior: Posterior
     clean: WordPlaces
 
-    def check(self) -> None:
-        """See `Posterior`."""
-        self.posterior.check()
-
     def instances(self) -> list[CleanInstance]:
         """See `Posterior`."""
         return [CleanInstance(x, self.clean) for x in self.posterior.instances()]

@@ -54,11 +54,14 @@ class InstancePosterior(Part, Protocol):
 
     def most_probable(self, k: int) -> list[Option]:
         """RETURNS (List[Tuple[float, Tuple[Span, ...]]]): Log probability and spans of
-        the k most probable segmentations, best first; no two have the same spans."""
+        the k most probable segmentations, best first; no two have the same spans.
+
+        RAISES (ValueError): HS060 no segmentation is possible.
+        """
         ...
 
     def entropy(self) -> float:
-        """RETURNS (float): In nats."""
+        """RETURNS (float): In nats. RAISES (ValueError): As `most_probable`."""
         ...
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
@@ -73,10 +76,6 @@ class InstancePosterior(Part, Protocol):
 
 class Posterior(Protocol):
     """Over the segmentations of one document."""
-
-    def check(self) -> None:
-        """RAISES (ValueError): HS060 no segmentation is possible."""
-        ...
 
     def instances(self) -> Sequence[InstancePosterior]:
         """RETURNS (Sequence[InstancePosterior]): From left to right, no empty ones."""
@@ -193,7 +192,7 @@ class SegmentPosterior:
     """See `InstancePosterior`; by sweeps over the scores of one instance.
 
     decoder (FlatDecoder): What decoded the document.
-    problem (Problem): The instance; some segmentation is possible.
+    problem (Problem): The instance.
     """
 
     decoder: FlatDecoder
@@ -209,6 +208,8 @@ class SegmentPosterior:
         problem, inventory = self.problem, self.decoder.inventory
         args = self.decoder.automaton, problem.potentials
         log_z = log_partition(*args, problem.constraints)
+        if log_z == -math.inf:
+            raise self.decoder.impossible(problem)
         merged: dict[tuple[Span, ...], float] = {}
         for segments, score in kbest(*args, k, problem.constraints):
             found = read_segments(segments, inventory, problem.instance.tokens)
@@ -221,7 +222,11 @@ class SegmentPosterior:
     def entropy(self) -> float:
         """See `InstancePosterior`; with tags on tokens that over sequences of tags."""
         problem = self.problem
-        return entropy(self.decoder.automaton, problem.potentials, problem.constraints)
+        args = self.decoder.automaton, problem.potentials, problem.constraints
+        found = entropy(*args)
+        if found == -math.inf:
+            raise self.decoder.impossible(problem)
+        return found
 
     def spans_above(self, p: float) -> list[tuple[Span, float]]:
         """See `InstancePosterior`; not with tags on tokens."""

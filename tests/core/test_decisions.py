@@ -412,6 +412,21 @@ def test_entropy_of_a_near_certainty(ahead):
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize("ahead", [0.0, 0.1, 3.0, 8.0, 9.0, 20.0, 40.0, 300.0])
+@pytest.mark.parametrize("n_tokens", [1, 10, 1000, 20_000])
+def test_entropy_is_exact_from_the_uncertain_to_the_certain(n_tokens, ahead):
+    """Each token decides between two labels; a third one is not possible. Scores of
+    whole documents are rounded."""
+    automaton, potentials = zeros(n_tokens, 3)
+    potentials.inside[:, 1] = ahead
+    potentials.inside[:, 2] = -INF
+    rest = math.exp(-ahead)
+    each = math.log1p(rest) + ahead * rest / (1 + rest)
+    found = core.entropy(automaton, potentials)
+    tolerance = 1e-12 + 1e-15 * n_tokens * ahead
+    assert found == pytest.approx(n_tokens * each, rel=tolerance, abs=0.0)
+
+
 def test_entropy_of_one_possible_segmentation_is_0():
     automaton, potentials = zeros(500, 2, patterns=[("^", 1), (0, 1)])
     potentials.inside[:] = np.random.default_rng(0).normal(scale=1e3, size=(500, 2))
