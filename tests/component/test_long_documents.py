@@ -63,6 +63,23 @@ def list_alternatives(pipe, n_tokens):
     assert len(pipe.kbest(make_long(pipe.vocab, n_tokens), 3)) == 3
 
 
+def list_many(pipe, n_tokens):
+    assert len(pipe.kbest(make_long(pipe.vocab, n_tokens), 50)) == 50
+
+
+def ask_for_entropy(pipe, n_tokens):
+    assert pipe.entropy(make_long(pipe.vocab, n_tokens)) > 0.0
+
+
+def ask_for_marginals(pipe, n_tokens):
+    found = pipe.marginals(make_long(pipe.vocab, n_tokens))
+    assert len(found.segments_above(0.1)) > n_tokens // len(WORDS)
+
+
+def decide_by_expected_f1(pipe, n_tokens):
+    assert pipe(make_long(pipe.vocab, n_tokens)).ents
+
+
 def read_dirt(pipe, n_tokens):
     """Each second word is divided at the end of a line, beside entities."""
     words = ["Ada", "-", "\n", "met", "in"]
@@ -74,15 +91,25 @@ def read_dirt(pipe, n_tokens):
     assert len(pipe(doc).ents) >= n
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [read_dirt, read_confidences, predict_beside_entities, correct, list_alternatives],
-)
+ASKED = [read_dirt, read_confidences, predict_beside_entities, correct]
+ASKED += [list_alternatives, list_many, ask_for_entropy, ask_for_marginals]
+
+
+@pytest.mark.parametrize("ask", ASKED)
 @pytest.mark.parametrize("encoding", ["segments", "BIO"])
 @pytest.mark.parametrize("scope", ["doc", "sents"])
 def test_time_is_linear(scope, encoding, ask):
     pipe = make_pipe(scope, encoding)
     assert_linear(lambda n_tokens: ask(pipe, n_tokens), FEW, MANY, MANY // FEW)
+
+
+@pytest.mark.parametrize("scope", ["doc", "sents"])
+@pytest.mark.parametrize("expected_f1", [None, 0.4])
+def test_time_of_mbr_is_linear(scope, expected_f1):
+    pipe = make_pipe(scope, "segments")
+    pipe.decoding, pipe.expected_f1 = "mbr", expected_f1
+    run = decide_by_expected_f1
+    assert_linear(lambda n_tokens: run(pipe, n_tokens), FEW, MANY, MANY // FEW)
 
 
 def test_the_documents_are_those_that_are_meant():

@@ -11,6 +11,7 @@ from hypothesis import given
 from spacy_hosemi import core
 
 from .. import oracles
+from ..helpers import assert_linear
 from ..strategies import KINDS, problems_nLD, random_problem
 from .problems import INF, as_core, few_examples, make_cells, n_of, raises, zeros
 from .test_inference import IMPOSSIBLE, renewal
@@ -184,6 +185,41 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
     found, module = decide(), sys.modules["spacy_hosemi.core.algorithms.mbr"]
     monkeypatch.setattr(module, "_fillings", lambda *_: [])
     assert list(map(spans, found)) == list(map(spans, decide()))
+
+
+@pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.parametrize("expected_f1", [None, 0.05, 0.3])
+def test_how_many_spans_are_listed_changes_nothing(expected_f1, outside, monkeypatch):
+    """Where few spans are probable, or outside is not possible at some tokens."""
+    rng = np.random.default_rng(6)
+    problems = []
+    for _ in range(n_of(100)):
+        n_tokens, n_labels = int(rng.integers(1, 60)), int(rng.integers(2, 6))
+        automaton, potentials = zeros(n_tokens, n_labels, tail=-0.5)
+        potentials.inside[:] = rng.normal(scale=0.3, size=(n_tokens, n_labels))
+        potentials.start[:, 1:] = rng.choice([-8.0, -3.0, 0.0])
+        allowed = np.ones((n_tokens, n_labels), bool)
+        allowed[:, 0] = outside | (rng.random(n_tokens) < 0.9)
+        problems.append((automaton, potentials, core.Constraints(allowed)))
+
+    def decide():
+        settings = {"expected_f1": expected_f1}
+        return [core.mbr(*x[:2], "f1", x[2], **settings) for x in problems]
+
+    found, module = decide(), sys.modules["spacy_hosemi.core.algorithms.mbr"]
+    monkeypatch.setattr(module, "_least", lambda _: module.LEAST)
+    assert list(map(spans, found)) == list(map(spans, decide()))
+
+
+@pytest.mark.parametrize("expected_f1", [None, 0.2])
+def test_documents_without_a_probable_span_take_linear_time(expected_f1):
+    def decide(n_tokens):
+        automaton, potentials = zeros(n_tokens, 2, tail=-0.01, patterns=[(0, 0)])
+        potentials.start[:, 1] = math.log(1e-3)
+        potentials.pattern[:] = -INF
+        core.mbr(automaton, potentials, "f1", expected_f1=expected_f1)
+
+    assert_linear(decide, 2_000, 16_000, 8)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)

@@ -28,16 +28,19 @@ OBJECTIVES = ("spans", "f1")
 # span in a million.
 LEAST = 1e-7
 
-# Without an expected F1, first try to reach one above twice this number: then only
-# spans of at least this probability can pay.
-_FIRST = 0.05
+# Without an expected F1, first try to reach one of twice this number: then only spans
+# of at least this probability can pay. Until it is reached, go down in these steps.
+_FIRST, _STEP = 0.05, 1 / 4
 
 # No two spans that are more probable overlap: sums of up to `LARGEST_SUM` are rounded
 # by up to 1e-4, and so are probabilities.
 _LIKELY = 0.5 + 1e-4
 
-# What a span without a gain of its own costs: more than all gains of a document.
+# What a span that is not listed costs: more than all gains of a document.
 _COST = 1e6
+
+# Gains are rounded to 1e-10, where the search has to compare their sums.
+_UNIT = 2.0**-33
 
 
 def mbr(
@@ -80,7 +83,8 @@ def mbr(
         return _best_f1(found, free, expected_f1)
     if found.log_z == -np.inf:
         return []
-    return _best_gain(found, free, _candidates(found))
+    above = found.segments_above(LEAST, outside=False)
+    return _best_gain(found, free, {(i, j, y): p for i, j, y, p in above}, -_COST)
 
 
 def mbr_steps(
@@ -118,28 +122,79 @@ def _best_f1(found: Marginals, free: _Free, expected_f1: float | None) -> Segmen
     """The segmentation with the highest expected F1; [] if nothing is possible."""
     if found.log_z == -np.inf:
         return []
-    spans, n_expected = found.spans_above(_least(expected_f1))
-    for segments in _without_search(expected_f1, free.n_tokens, spans, n_expected):
+    least = _least(expected_f1)
+    spans, n_expected = found.spans_above(least)
+    best, ratio = _best_set(expected_f1, spans, n_expected)
+    while not _is_enough(ratio, least):
+        # More spans bring a higher ratio: half of this one may be far too low.
+        least = max(_STEP * least, 0.5 * ratio, LEAST)
+        spans, n_expected = found.spans_above(least)
+        best, ratio = _best_set(expected_f1, spans, n_expected)
+    is_known = spans or expected_f1 is not None
+    for segments in _fillings(best, free.n_tokens) if is_known else ():
         if segments and found.is_possible(segments):
             return segments
     # Others may pay, or be needed where outside is not possible.
-    prob, choose = _candidates(found), partial(_best_gain, found, free)
-    if expected_f1 is not None:
-        return choose(_gains(prob, expected_f1))
-    return _highest_ratio(choose, free.most_probable(), prob, n_expected)
+    return _search(found, free, expected_f1, least)
+
+
+def _search(
+    found: Marginals, free: _Free, expected_f1: float | None, least: float
+) -> Segments:
+    """The possible segmentation with the highest expected F1.
+
+    Spans are listed down to some probability, and all others taken for as probable as
+    that. If what is best then has none of them, none can be part of anything better.
+    """
+    is_known = False
+    while not is_known:
+        least = max(_STEP * least, LEAST)
+        spans, n_expected = found.spans_above(least)
+        prob = {(i, j, y): p for i, j, y, p in spans}
+        choices = _Choices(found, free, prob, least)
+        if expected_f1 is not None:
+            best = choices.choose(expected_f1)
+        else:
+            start = free.most_probable()
+            best = _highest_ratio(choices.choose, start, prob, n_expected)
+        is_known = choices.are_known
+    return best
+
+
+class _Choices:
+    """The best segmentations where spans below some probability are not listed.
+
+    are_known (bool): Whether none had a span that is not listed, or all are listed.
+    """
+
+    def __init__(
+        self, found: Marginals, free: _Free, prob: Probabilities, least: float
+    ) -> None:
+        self._found, self._free, self._prob, self._least = found, free, prob, least
+        self.are_known = True
+
+    def choose(self, ratio: float) -> Segments:
+        """The possible segmentation with the highest gain at this ratio."""
+        is_last = self._least <= LEAST
+        other = -_COST if is_last else 2.0 * self._least - ratio
+        gains = _gains(self._prob, ratio)
+        segments = _best_gain(self._found, self._free, gains, other)
+        listed = [x in self._prob for x in segments if x[2]]
+        self.are_known = self.are_known and (is_last or all(listed))
+        return segments
 
 
 def _highest_ratio(
-    choose: Callable[[Probabilities], Segments],
+    choose: Callable[[float], Segments],
     best: Segments,
     prob: Probabilities,
     n_expected: float,
 ) -> Segments:
     """Dinkelbach's method, from `best` on; `choose` finds the segments with the highest
-    gain, given the gain of each span."""
+    gain, given the ratio."""
     ratio = _f1(best, prob, n_expected)
     while True:  # each time with fewer spans
-        segments = choose(_gains(prob, ratio))
+        segments = choose(ratio)
         reached = _f1(segments, prob, n_expected)
         if not reached > ratio + 1e-12:
             return best
@@ -172,16 +227,36 @@ def _without_search(
     YIELDS (List[Tuple[int, int, int]]): See `_fillings`; nothing if spans of a lower
         probability may pay.
     """
+    best, ratio = _best_set(expected_f1, spans, n_expected)
+    if _is_enough(ratio, _least(expected_f1)):
+        yield from _fillings(best, n_tokens)
+
+
+def _best_set(
+    expected_f1: float | None,
+    spans: Sequence[tuple[int, int, int, float]],
+    n_expected: float,
+) -> tuple[Segments, float]:
+    """The best set of these spans, without overlaps, and the F1 that is given or
+    reached: above half of it a probability pays."""
     prob = {(i, j, y): p for i, j, y, p in spans}
     if expected_f1 is not None:
-        yield from _fillings(_best_apart(_gains(prob, expected_f1)), n_tokens)
-        return
-    best = [span for span, p in prob.items() if p > _LIKELY] or [
-        max(prob, key=prob.__getitem__, default=(0, 0, 0))
-    ]
-    if _f1(best, prob, n_expected) >= 2.0 * _FIRST:
-        best = _highest_ratio(_best_apart, best, prob, n_expected)
-        yield from _fillings(best, n_tokens)
+        return _best_apart(_gains(prob, expected_f1)), expected_f1
+    if not prob:
+        return [], 0.0
+    likely = [span for span, p in prob.items() if p > _LIKELY]
+    best = likely or [max(prob, key=prob.__getitem__)]
+
+    def choose(ratio: float) -> Segments:
+        return _best_apart(_gains(prob, ratio))
+
+    best = _highest_ratio(choose, best, prob, n_expected)
+    return best, _f1(best, prob, n_expected)
+
+
+def _is_enough(ratio: float, least: float) -> bool:
+    """Whether no span below a probability pays at this F1."""
+    return least <= LEAST or ratio >= 2.0 * least * (1.0 - 1e-9)
 
 
 def _gains(prob: Probabilities, ratio: float) -> Probabilities:
@@ -213,12 +288,6 @@ def _best_apart(gains: Probabilities) -> Segments:
             found.append(spans[k])
             k = before[k]
     return found[::-1]
-
-
-def _candidates(found: Marginals) -> Probabilities:
-    """Spans and their probabilities."""
-    above = found.segments_above(LEAST, outside=False)
-    return {(i, j, y): p for i, j, y, p in above}
 
 
 def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
@@ -265,24 +334,34 @@ class _Free:
         )
 
 
-def _best_gain(found: Marginals, free: _Free, gains: Probabilities) -> Segments:
+def _best_gain(
+    found: Marginals, free: _Free, gains: Probabilities, other: float
+) -> Segments:
     """The possible segmentation whose spans gain most together.
 
-    First try spans with a gain above 0, with outside between them. If that is not
-    possible, decode with a cost on each span that is higher than all gains; a cell
-    gives the cost back to each span with a gain. So a span without a gain is part of
-    the answer only where nothing else is possible.
+    If others gain nothing, first try spans with a gain above 0, with outside between
+    them. If that is not possible, decode with the gain of others on each span; a cell
+    adds the rest to those whose gain is known. With `-_COST`, which is more than all
+    gains, others are part of the answer only where nothing else is possible.
+
+    other (float): What a span gains that `gains` does not have.
     """
-    for segments in _fillings(_best_apart(gains), free.n_tokens):
+    for segments in _fillings(_best_apart(gains), free.n_tokens) if other <= 0 else ():
         if segments and found.is_possible(segments):
             return segments
     start = free.potentials.start.copy()
-    start[:, 1 : free.automaton.n_labels] -= _COST
-    given_back = [(*segment, _COST + gain) for segment, gain in gains.items()]
-    cells = np.concatenate([free.potentials.cells, np.array(given_back, CELLS)])
+    other = _whole(other)
+    start[:, 1 : free.automaton.n_labels] += other
+    rest = [(*segment, _whole(gain) - other) for segment, gain in gains.items()]
+    cells = np.concatenate([free.potentials.cells, np.array(rest, CELLS)])
     potentials = replace(free.potentials, start=start, cells=cells)
     segments, _ = viterbi(free.automaton, potentials, free.constraints)
     return segments
+
+
+def _whole(gain: float) -> float:
+    """In whole numbers of a small unit: their sums are exact, so ties stay ties."""
+    return round(gain / _UNIT) * _UNIT
 
 
 def _fillings(spans: Segments, n_tokens: int) -> Iterator[Segments]:
