@@ -21,7 +21,9 @@ from spacy.tokens import Doc
 from spacy.util import load_model
 from training import entity_component
 
-WAYS = ("text-pipe", "doc-pipe", "text-call", "doc-call")
+import spacy_hosemi
+
+WAYS = ("text-pipe", "doc-pipe", "text-call", "doc-call", "text-extract")
 # A word as one would cut texts for CRFsuite: letters, digits, or another character.
 WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
 
@@ -59,8 +61,13 @@ def pipeline(path: Path, **settings: Any) -> Ready:
     def one_by_one(given: Sequence[Any]) -> list[Any]:
         return [spans_of(nlp(x)) for x in given]
 
-    runs = dict(zip(WAYS, (in_batches, in_batches, one_by_one, one_by_one)))
-    return Ready(runs, nlp.make_doc)
+    def into_table(given: Sequence[Any]) -> Any:
+        return spacy_hosemi.extract(nlp, given)
+
+    runs: list[Run] = [in_batches, in_batches, one_by_one, one_by_one]
+    if any(nlp.get_pipe_meta(name).factory == "hosemi" for name in nlp.pipe_names):
+        runs.append(into_table)
+    return Ready(dict(zip(WAYS, runs)), nlp.make_doc)
 
 
 def spans_of(doc: Doc) -> Any:

@@ -11,7 +11,8 @@ few documents of train only, meets each document once, with words as they come. 
 are the same documents directly after that. Ways:
 
 - text-pipe: `nlp.pipe(texts)`;     doc-pipe: the same from Docs without entities;
-- text-call: `nlp(text)`, one by one;     doc-call: `nlp(doc)`.
+- text-call: `nlp(text)`, one by one;     doc-call: `nlp(doc)`;
+- text-extract: `spacy_hosemi.extract(nlp, texts)`, which always has confidences.
 
 Systems:
 

@@ -56,8 +56,8 @@ def obstacle(nlp: Language) -> str | None:
 
 
 class DirectReader:
-    """Makes records of those texts whose tokens are clean words with single spaces
-    between them: nearly all are.
+    """Predicts the spans of texts and nothing else: no document is annotated, and one
+    is made only where words are not clean, or not separated by single spaces.
 
     nlp (Language): A pipeline without an `obstacle`.
     threads (Optional[int]): Of the component; None: as in its settings.
@@ -68,40 +68,48 @@ class DirectReader:
 
     def read(self, texts: Sequence[str]) -> Iterator[Found]:
         """YIELDS (Tuple[int, List[ExtractedField], Optional[float]]): The place of a
-        text, its fields, and the probability of exactly these. Other texts, and those
-        that fail, are left out.
+        text, its fields, and the probability of exactly these. Texts of a batch in
+        which one fails are left out.
 
         texts (Sequence[str]): Any texts.
         """
         pipe = cast(HighOrderSemiCRF, self._nlp.pipeline[0][1])
-        tokenized = [*map(self._tokenized, texts)]
-        places = [place for place, text in enumerate(tokenized) if text is not None]
-        docs: list[Any] = [tokenized[place] for place in places]
-        if docs and pipe.reads_clean:
-            is_clean = are_clean(docs)
-            places = [place for place, yes in zip(places, is_clean) if yes]
-            docs = [doc for doc, yes in zip(docs, is_clean) if yes]
-        of_docs = iter(places)
+        tokenized = self._tokenize(texts, pipe.reads_clean)
+        places = iter([place for place, one in enumerate(tokenized) if one is not None])
+        docs: list[Any] = [one for one in tokenized if one is not None]
         how: Any = {"threads": self._threads, "confidence": True}
         for batch, found in pipe.predictions(docs, len(docs), **how):
-            here = [next(of_docs) for _ in batch]
+            here = [next(places) for _ in batch]
             try:
                 predictions = found()
             except Exception:
                 continue
-            yield from zip(here, *_read_predictions(batch, predictions))
+            args = batch, [texts[place] for place in here], predictions
+            yield from zip(here, *_read_predictions(*args))
 
-    def _tokenized(self, text: str) -> TokenizedText | None:
+    def _tokenize(
+        self, texts: Sequence[str], reads_clean: bool
+    ) -> list[TokenizedText | Doc | None]:
+        """RETURNS (List[Optional[Union[TokenizedText, Doc]]]): Of each text; None: the
+        tokenizer refuses it."""
+        found: list[TokenizedText | Doc | None] = [*map(self._tokenized, texts)]
+        if reads_clean:
+            known = [k for k, one in enumerate(found) if isinstance(one, TokenizedText)]
+            some: list[Any] = [found[k] for k in known]
+            for k, is_clean in zip(known, are_clean(some) if some else ()):
+                if not is_clean:
+                    found[k] = self._nlp.make_doc(texts[k])
+        return found
+
+    def _tokenized(self, text: str) -> TokenizedText | Doc | None:
         nlp = self._nlp
-        if len(text) > nlp.max_length:
-            return None
         try:
-            found = cast(FieldTokenizer, nlp.tokenizer).read_pieces(text)
+            pieces = cast(FieldTokenizer, nlp.tokenizer).read_pieces(text)
+            if pieces is None or len(text) > nlp.max_length:
+                return nlp.make_doc(text)
         except Exception:  # such as half a surrogate pair
             return None
-        if found is None:
-            return None
-        orths, spaces = (np.array(one, np.uint64) for one in found)
+        orths, spaces = (np.array(one, np.uint64) for one in pieces)
         return TokenizedText(nlp.vocab, text, orths, spaces)
 
 
@@ -113,7 +121,7 @@ _LENGTHS = WordCache(_lengths, 2**22)
 
 
 def _read_predictions(
-    docs: Sequence[Doc], predictions: Sequence[Prediction]
+    docs: Sequence[Doc], texts: Sequence[str], predictions: Sequence[Prediction]
 ) -> tuple[list[list[ExtractedField]], list[float | None]]:
     """RETURNS (Tuple[List[List[ExtractedField]], List[Optional[float]]]): Of each
     document the fields, and the probability of exactly these."""
@@ -122,11 +130,9 @@ def _read_predictions(
     spaces = np.concatenate([doc.to_array("SPACY") for doc in docs]).astype(np.intp)
     sizes = lengths[numbers]
     after = np.cumsum(sizes + spaces)  # where the next token begins
-    starts = (after - spaces - sizes).tolist()
-    ends = (after - spaces).tolist()
-    fields = []
-    for doc, prediction, first in zip(docs, predictions, borders.tolist()):
-        text, before = doc.text, starts[first]
+    starts, ends = (after - spaces - sizes).tolist(), (after - spaces).tolist()
+    fields, before = [], 0
+    for text, prediction, first in zip(texts, predictions, borders.tolist()):
         places = [
             (starts[first + i] - before, ends[first + j - 1] - before, label)
             for i, j, label in prediction.spans
@@ -137,4 +143,5 @@ def _read_predictions(
                 for (i, j, label), p in zip(places, prediction.scores or ())
             ]
         )
+        before += len(text)
     return fields, [prediction.whole for prediction in predictions]

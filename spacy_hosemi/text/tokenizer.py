@@ -177,14 +177,16 @@ class FieldTokenizer:
             self._cache, self._is_in_zone = before, False
 
     def read_pieces(self, text: str) -> tuple[list[int], list[bool]] | None:
-        """Tokens of a text of pieces with one space between them: most texts are.
+        """Tokens of a text of pieces with one space between them, and none or one at
+        the end: most texts are.
 
         text (str): Any text.
         RETURNS (Optional[Tuple[List[int], List[bool]]]): The number of each token in
             the vocabulary, and whether a space follows; no token is whitespace. None
             for other texts, and in a memory zone that the tokenizer does not know.
         """
-        pieces = text.split(" ")
+        has_last = text.endswith(" ")
+        pieces = (text[:-1] if has_last else text).split(" ")
         if len(pieces) != len(text.split()):
             return None
         cache = self._cache
@@ -196,7 +198,7 @@ class FieldTokenizer:
                 return None
             words += found[0]
             spaces += found[1]
-        spaces[-1] = False
+        spaces[-1] = has_last
         return words, spaces
 
     def _add(self, piece: str) -> Tokens | None:

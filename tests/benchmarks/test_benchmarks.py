@@ -52,7 +52,7 @@ RUNS = [
     "tokenizers DATA --passes 1",
     "estimates DATA",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
-    "throughput DATA --systems hosemi crfsuite --ways text-call doc-pipe --passes 1 "
+    "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
     f"--join 30 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",

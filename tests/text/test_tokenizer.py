@@ -99,6 +99,28 @@ def test_cached_pieces_are_as_others(one, other):
     assert doc.to_array("SPACY").tolist() == TOKENIZER(one).to_array("SPACY").tolist()
 
 
+@given(st.lists(st.text(max_size=6), max_size=4), st.sampled_from(["", " ", "  "]))
+def test_pieces_are_as_the_whole(pieces, end):
+    """The fast way is that of any text."""
+    text = " ".join(pieces) + end
+    found = TOKENIZER.read_pieces(text)
+    if found is None:
+        return
+    words, spaces = FieldTokenizer(VOCAB)._read(text)
+    add = VOCAB.strings.add
+    assert found == ([add(x) if isinstance(x, str) else x for x in words], spaces)
+
+
+@pytest.mark.parametrize("text", ["Ada", "Ada met 12 ", "Größe (1950;59)"])
+def test_most_texts_are_pieces(text):
+    assert TOKENIZER.read_pieces(text) is not None
+
+
+@pytest.mark.parametrize("text", ["", " ", "Ada  met", "Ada\n", " Ada", "Ada  "])
+def test_other_texts_are_none(text):
+    assert TOKENIZER.read_pieces(text) is None
+
+
 @pytest.mark.parametrize(
     "text, expected",
     [
