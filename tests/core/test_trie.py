@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from spacy_hosemi.features.kernels.trie import (
     NO_ENTRY,
     SHARED,
+    EntryFinder,
     Trie,
     columns_of_matches,
     count_wordless,
-    find_entries,
 )
 
 # Two words, so that entries overlap and repeat: the least and the largest there is.
@@ -33,7 +33,9 @@ def build(entries, sources=None) -> Trie:
 
 def find(trie, words) -> list[tuple[int, int, int]]:
     every, docs = np.ones(len(words), np.uint8), np.array([0, len(words)], np.int32)
-    lists, *found = find_entries([trie], np.array(words, np.uint64), every, every, docs)
+    lists, *found = EntryFinder([trie]).find(
+        np.array(words, np.uint64), every, every, docs
+    )
     assert not lists.any()
     return list(zip(*(column.tolist() for column in found), strict=True))
 
@@ -179,7 +181,7 @@ def test_nothing():
     assert len(trie) == len(trie.keys) == 0
     one, docs = np.ones(1, np.uint8), np.array([0, 1], np.int32)
     for tries in ([], [trie]):
-        found = find_entries(tries, np.array([5], np.uint64), one, one, docs)
+        found = EntryFinder(tries).find(np.array([5], np.uint64), one, one, docs)
         assert [column.dtype for column in found] == [np.int32] * 3 + [np.uint64]
         assert [column.shape for column in found] == [(0,)] * 4
 
@@ -197,7 +199,8 @@ def test_read_only_arrays():
     docs = np.array([0, 2], np.int32)
     for array in (every, docs):
         array.setflags(write=False)
-    assert find_entries([trie], arrays[0], every, every, docs)[2].tolist() == [2]
+    found = EntryFinder([trie]).find(arrays[0], every, every, docs)
+    assert found[2].tolist() == [2]
 
 
 @given(
@@ -218,8 +221,7 @@ def test_several_lists_and_where_entries_may_begin_and_end(lists, documents):
         for i, j, _ in oracle(entries, [word for word, _, _ in document])
         if document[i][1] and document[j - 1][2]
     ]
-    found = find_entries(
-        [build(entries) for entries in lists],
+    found = EntryFinder([build(entries) for entries in lists]).find(
         np.array([word for word, _, _ in sequence], np.uint64),
         np.array([begins for _, begins, _ in sequence], np.uint8),
         np.array([ends for _, _, ends in sequence], np.uint8),

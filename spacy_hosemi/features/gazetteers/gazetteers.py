@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...values import Choice, Number, OrNull, Setting, Text, read_all
-from ..kernels.trie import SHARED, Trie, find_entries
+from ..kernels.trie import SHARED, EntryFinder, Trie
 from ..word_cache import borders_of, doc_of
 from .entry_words import entry_words
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
@@ -122,6 +122,7 @@ class Gazetteers:
         }
         self._labels = [gazetteer.label for gazetteer in self.settings.values()]
         self.has_hard = any(self._labels)
+        self._finders: dict[str, tuple[dict[str, Trie], EntryFinder]] = {}
         none = np.zeros(0, np.int32)
         places = none, none, none, none, none, none
         names = tuple(self.settings)
@@ -183,9 +184,8 @@ class Gazetteers:
         for attr in dict.fromkeys(attrs):
             mine = [k for k in range(len(names)) if attrs[k] == attr]
             words = alnum if attr == "ALNUM" else token_words(docs, attr)
-            tries = [self.tries[names[k]] for k in mine]
             where = words.values, *words.borders, words.docs
-            lists, start, end, source = find_entries(tries, *where)
+            lists, start, end, source = self._finder(attr).find(*where)
             lists = np.array(mine, np.int32)[lists]
             if is_train:
                 keep = self._seen_in_training(docs, words, lists, start, end, source)
@@ -196,6 +196,17 @@ class Gazetteers:
             found = np.concatenate(parts, axis=1)
             found = np.take(found, np.argsort(found[0], kind="stable"), axis=1)
         return Matches(names, *found)
+
+    def _finder(self, attr: str) -> EntryFinder:
+        """Finds the entries of all lists that compare an attribute. Two threads may
+        both make it, and get the same."""
+        tries = self.tries
+        made_of, finder = self._finders.get(attr, (None, None))
+        if finder is None or made_of is not tries:
+            mine = [x for x, one in self.settings.items() if one.attr == attr]
+            finder = EntryFinder([tries[name] for name in mine])
+            self._finders[attr] = tries, finder
+        return finder
 
     def similar(self, docs: Sequence[Doc], is_train: bool = False) -> FuzzyMatches:
         """All segments that resemble entries of fuzzy lists.

@@ -18,7 +18,7 @@ NO_ENTRY, SHARED = 0, 1
 _NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
 
 
-cdef class Trie:
+class Trie:
     """Entries as sequences of words, which are 64-bit numbers. Nothing changes a trie.
 
     keys (uint64 [N]): The nodes, sorted.
@@ -26,26 +26,16 @@ cdef class Trie:
         was found in.
     """
 
-    cdef readonly object source
-    cdef RowTable _table
-    cdef const uint64_t[::1] _source
-
     def __init__(self, keys, source):
-        self._table = RowTable(keys)
-        self.source = np.asarray(source).view()
-        self.source.setflags(write=False)
-        self._source = np.asarray(source, np.uint64)
-        if self._source.shape[0] != len(self._table):
-            raise ValueError(f"{len(source)} sources of {len(self._table)} nodes")
+        self.keys, self.source = (np.asarray(x).view() for x in (keys, source))
+        for array in (self.keys, self.source):
+            array.setflags(write=False)
+        if len(self.source) != len(self.keys):
+            raise ValueError(f"{len(source)} sources of {len(keys)} nodes")
 
     def __len__(self):
         """The number of distinct entries."""
         return int(np.count_nonzero(self.source))
-
-    @property
-    def keys(self):
-        """uint64 [N]: the nodes."""
-        return self._table.keys
 
     @staticmethod
     def build(const uint64_t[::1] words, const int64_t[::1] first, sources=None):
@@ -79,24 +69,51 @@ cdef class Trie:
         return Trie(keys, source)
 
 
-def find_entries(
-    tries,                              # Sequence[Trie]
-    const uint64_t[::1] words,          # IN  [W]
-    const uint8_t[::1] begins,          # IN  [W] whether an entry may begin here ..
-    const uint8_t[::1] ends,            # IN  [W] .. and end with this word
-    const int32_t[::1] docs,            # IN  [D + 1] first word of each document, and W
-):
-    """All entries of several lists in the words of documents, overlapping ones too.
+cdef class EntryFinder:
+    """Finds the entries of several lists at once: a word that begins no entry is looked
+    up once for all of them. Any number of threads may use it.
 
-    RETURNS (Tuple[int32 [K], int32 [K], int32 [K], uint64 [K]]): The list of each, its
-        start and end in words, half-open, and its source; by list, start and length.
+    tries (Sequence[Trie]): The entries of each list.
     """
-    cdef Py_ssize_t d, i, j, t
-    cdef uint64_t way
-    cdef int32_t row
-    cdef Trie trie
-    found, sources = [], []
-    for t, trie in enumerate(tries):
+
+    cdef RowTable _nodes                # those of all lists, each once
+    cdef const int32_t[::1] _first      # [N + 1] those that end there: _first[n] ..
+    cdef const int32_t[::1] _list       # [E] .. the list
+    cdef const uint64_t[::1] _source    # [E] .. and the source of each
+
+    def __init__(self, tries):
+        keys = np.concatenate([np.zeros(0, np.uint64), *(x.keys for x in tries)])
+        order = np.argsort(keys, kind="stable")  # fast where parts are sorted
+        keys = keys[order]
+        is_new = np.ones(len(keys), bool)
+        is_new[1:] = keys[1:] != keys[:-1]
+        self._nodes = RowTable(keys[is_new])
+        sources = [np.asarray(x.source, np.uint64) for x in tries]
+        source = np.concatenate([_NO_SOURCES, *sources])[order]
+        lists = np.repeat(np.arange(len(tries)), [len(x.keys) for x in tries])[order]
+        is_entry = source != NO_ENTRY
+        node = (np.cumsum(is_new) - 1)[is_entry]
+        self._source, self._list = source[is_entry], lists[is_entry].astype(np.int32)
+        sizes = np.bincount(node, minlength=np.count_nonzero(is_new))
+        self._first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+
+    def find(
+        self,
+        const uint64_t[::1] words,          # IN  [W]
+        const uint8_t[::1] begins,          # IN  [W] whether an entry may begin here ..
+        const uint8_t[::1] ends,            # IN  [W] .. and end with this word
+        const int32_t[::1] docs,            # IN  [D + 1] first word of each, and W
+    ):
+        """All entries in the words of documents, overlapping ones too.
+
+        RETURNS (Tuple[int32 [K], int32 [K], int32 [K], uint64 [K]]): The list of each,
+            its start and end in words, half-open, and its source; by list, start and
+            length.
+        """
+        cdef Py_ssize_t d, i, j, k
+        cdef uint64_t way
+        cdef int32_t node
+        found, sources = [], []
         for d in range(docs.shape[0] - 1):
             for i in range(docs[d], docs[d + 1]):
                 if not begins[i]:
@@ -104,16 +121,18 @@ def find_entries(
                 way = 0
                 for j in range(i, docs[d + 1]):
                     way = mix(way, words[j])
-                    row = trie._table.row(way)
-                    if row < 0:
+                    node = self._nodes.row(way)
+                    if node < 0:
                         break
-                    if ends[j] and trie._source[row] != NO_ENTRY:
-                        found.append((t, i, j + 1))
-                        sources.append(trie._source[row])
-    if not found:
-        return (*_NO_ENTRIES, _NO_SOURCES)
-    lists, start, end = np.array(found, np.int32).reshape(-1, 3).T.copy()
-    return lists, start, end, np.array(sources, np.uint64)
+                    if ends[j]:
+                        for k in range(self._first[node], self._first[node + 1]):
+                            found.append((self._list[k], i, j + 1))
+                            sources.append(self._source[k])
+        if not found:
+            return (*_NO_ENTRIES, _NO_SOURCES)
+        lists, start, end = np.array(found, np.int32).reshape(-1, 3).T
+        order = np.argsort(lists, kind="stable")
+        return lists[order], start[order], end[order], np.array(sources, "u8")[order]
 
 
 def count_wordless(
