@@ -4,6 +4,7 @@ import subprocess
 import sys
 from itertools import count
 
+import numpy as np
 import pytest
 import spacy
 from spacy.language import Language
@@ -193,6 +194,8 @@ def test_columns_of_pandas(nlp):
         iter(TEXTS),
         (text for text in TEXTS),
         dict.fromkeys(TEXTS).keys(),
+        np.array(TEXTS),
+        np.array(TEXTS, object),
     ],
 )
 def test_texts_of_any_kind(nlp, texts):
