@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..text.clean import LINE_END, clean_joined, clean_word
-from .word_cache import Keys, WordCache
+from .word_cache import Keys, WordCache, words_of
 
 _AnySpan = tuple[int, int, Any]
 
@@ -106,14 +106,13 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
 
     docs (Sequence[Doc]): Documents of one vocabulary.
     """
-    parts = [doc.to_array(ORTH) for doc in docs]
-    if not sum(map(len, parts)):
+    if not any(map(len, docs)):
         return [True] * len(docs)
-    is_other = _kinds_of(docs[0].vocab, np.concatenate(parts)) != _PLAIN
+    orths, borders = words_of(docs)
+    is_other = _kinds_of(docs[0].vocab, orths) != _PLAIN
     if not is_other.any():
         return [True] * len(docs)
-    borders = np.cumsum([0, *map(len, parts)])
-    return [not is_other[i:j].any() for i, j in zip(borders, borders[1:])]
+    return [not is_other[i:j].any() for i, j in pairwise(borders.tolist())]
 
 
 def clean_doc(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from math import prod
 from threading import Lock
 from typing import Any
@@ -34,9 +35,7 @@ def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
 def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
     """RETURNS (int32 [D + 1]): The first token of each document, if they are
     concatenated, and the number of all tokens."""
-    first = np.zeros(len(docs) + 1, np.int32)
-    np.cumsum([*map(len, docs)], out=first[1:])
-    return first
+    return np.array([*accumulate(map(len, docs), initial=0)], np.int32)
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:
