@@ -233,7 +233,7 @@ class FlatDecoder(Decoder):
             spans = found[i] if j == i + 1 else [*chain(*found[i:j])]
             listed = None if options.spans_threshold is None else self.listed(own)
             of_spans = None if scores is None else [*chain(*scores[i:j])]
-            if of_spans is not None:
+            if of_spans is not None and options.min_confidence:
                 spans, of_spans = self._confident(spans, of_spans)
             posterior = FlatPosterior(self, own)
             prediction = Prediction(spans, of_spans, listed, None, posterior)

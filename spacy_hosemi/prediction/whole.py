@@ -45,18 +45,19 @@ def log_probability(
     instance, limits = problem.instance, problem.constraints
     n_tokens = len(instance.tokens)
     spans = shift(spans, -instance.start) if instance.start else spans
-    is_space = np.zeros(n_tokens, bool)
-    if inventory.on_tokens:
-        is_space[:] = [instance.tokens[i].is_space for i in range(n_tokens)]
+    of_tokens = instance.tokens if inventory.on_tokens else ()
+    spaces = [i for i in range(len(of_tokens)) if of_tokens[i].is_space]
     given = None if problem.existing is None else problem.existing.blocked
-    is_known = inventory.on_tokens or all(x[2] in inventory.index for x in spans)
-    if given is None and is_known and not is_space.any():
+    is_known = inventory.on_tokens or all([x[2] in inventory.index for x in spans])
+    if given is None and is_known and not spaces:
         segments = inventory.encode(spans, n_tokens)
         is_possible = permits(limits, segments)
         args = automaton, problem.potentials, segments
         found = score(*args) if is_possible else -math.inf
     else:
         is_given = np.zeros(n_tokens, bool) if given is None else given
+        is_space = np.zeros(n_tokens, bool)
+        is_space[spaces] = True
         names = exact_names(spans, inventory, is_given, is_space)
         found = _log_sum(problem, spans, automaton, inventory, names, is_space)
     if found == -math.inf:
