@@ -10,6 +10,7 @@ Unicode Standard Annex 29, rules GB1 to GB999.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -61,8 +62,10 @@ def _run(kind: str) -> str:
     return rf"{one}(?:{INVISIBLE}*+{one})*+"
 
 
-def _compile(split_digits: bool) -> regex.Pattern[str]:
-    """RETURNS (Pattern): Matches each token; its groups are named for `explain`."""
+def _compile(split_digits: bool) -> tuple[regex.Pattern[str], re.Pattern[str]]:
+    """RETURNS (Tuple[Pattern, Pattern]): Matches each token; its groups are named for
+    `explain`. The other one finds the same tokens in pieces of printable ASCII, in a
+    fifth to a tenth of the time."""
     words = {"LETTERS": _LETTER, "DIGITS": _DIGIT}
     ascii_words = {"LETTERS": "[A-Za-z]", "DIGITS": "[0-9]"}
     if not split_digits:
@@ -80,7 +83,9 @@ def _compile(split_digits: bool) -> regex.Pattern[str]:
         ("CHARACTER", rf"\p{{Regional_Indicator}}{{1,2}}+{_EXTENDING}*+"),
         ("CHARACTER", r"\X"),
     ]
-    return regex.compile("|".join(f"(?P<{x}>{y})" for x, y in tokens), regex.V1)
+    of_ascii = "|".join([*(f"{kind}+" for kind in ascii_words.values()), "."])
+    whole = regex.compile("|".join(f"(?P<{x}>{y})" for x, y in tokens), regex.V1)
+    return whole, re.compile(of_ascii)
 
 
 # A space with something that extends it, or is prepended to it, is a character; nothing
@@ -115,7 +120,7 @@ class FieldTokenizer:
     def _use(self, settings: dict[str, Any]) -> None:
         given = read_all(SETTINGS, settings, prefix="tokenizer.")
         self.split_digits: bool = given["split_digits"]
-        self._token = _compile(self.split_digits)
+        self._token, self._ascii = _compile(self.split_digits)
         self._cache: dict[str, Tokens] = {}
         self._is_in_zone = False
 
@@ -204,15 +209,18 @@ class FieldTokenizer:
     def _add(self, piece: str) -> Tokens | None:
         """The tokens of a piece, as numbers of strings, and spaces; None if it begins
         with what extends the space before it, or has other whitespace."""
-        if _EXTENDED.match(piece) or piece.split() != [piece]:
-            return None
         # At the end of a memory zone the strings may be gone.
         is_in_zone = self.vocab.in_memory_zone  # type: ignore[attr-defined]
         if is_in_zone is not self._is_in_zone:
             return None
+        if piece and piece.isascii() and piece.isprintable():
+            words = self._ascii.findall(piece)
+        elif _EXTENDED.match(piece) or piece.split() != [piece]:
+            return None
+        else:
+            words = [match.group() for match in self._token.finditer(piece)]
         add = self.vocab.strings.add
-        words = [match.group() for match in self._token.finditer(piece)]
-        orths = tuple(add(word) for word in words)
+        orths = tuple([add(word) for word in words])
         found = orths, (*[False] * (len(orths) - 1), True)
         if len(piece) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHE_SIZE:

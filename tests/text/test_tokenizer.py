@@ -173,6 +173,14 @@ def test_explain(text):
     assert [word for _, word in TOKENIZER.explain(text)] == expected
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=12), st.booleans())
+def test_ascii_is_as_other_text(text, split_digits):
+    """Pieces of ASCII have a search of their own; `explain` has the other one."""
+    tokenizer = FieldTokenizer(VOCAB, split_digits=split_digits)
+    expected = [token.text for token in tokenizer(text) if not token.is_space]
+    assert [word for _, word in tokenizer.explain(text)] == expected
+
+
 def test_explain_names_kinds():
     assert TOKENIZER.explain("ab 12\u200b(") == [
         ("LETTERS", "ab"),
