@@ -109,16 +109,15 @@ cdef class CompletionGraph:
         """Whether a segment that passes the node had better go on than end there."""
         cdef Py_ssize_t j = self.boundary[node], q = self.state[node]
         cdef Py_ssize_t g = self.chart.layout.state_group[q]
-        cdef double rest = self.backward.rests[j, q], on = -INFINITY
+        cdef double best = self.backward.rests[j, q], other = -INFINITY
         if j < self.chart.n_tokens:
-            on = self.chart.more[j, g] + self.chart.tail[g]
-            on += self.backward.rests[j + 1, q]
-        if on == rest:
-            on = self.chart.end[j - 1, g] + self.backward.best_from(j, q)
-            self.detour[node] = rest - on
-            return True
-        self.detour[node] = rest - on
-        return False
+            other = self.chart.more[j, g] + self.chart.tail[g]
+            other += self.backward.rests[j + 1, q]
+        cdef bint goes_on = other == best
+        if goes_on:
+            other = self.chart.end[j - 1, g] + self.backward.best_from(j, q)
+        self.detour[node] = best - other
+        return goes_on
 
     cdef tuple _choose(self, Py_ssize_t node):
         """The best segment from a node between two. RETURNS: boundary, state and kind
