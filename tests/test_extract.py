@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 from itertools import count
 
 import numpy as np
@@ -133,6 +134,7 @@ def test_threads_and_chunks_change_nothing(nlp, monkeypatch):
     sizes = (
         (chunks, "CHUNK", 7),
         (chunks, "CHUNK_CHARS", 50),
+        (chunks, "N_CHUNKS", 2),
         (arrow, "_ROWS", 3),
         (arrow, "_CHARS", 50),
         (arrow, "_SLICE", 2),
@@ -384,7 +386,8 @@ def test_ctrl_c_leaves_the_pipeline_as_it_was(own):
     assert [ent.text for ent in own("Ada Lovelace wrote.").ents] == ["Ada Lovelace"]
 
 
-def test_words_are_forgotten_and_documents_stay(own):
+def test_words_are_forgotten_and_documents_stay(own, monkeypatch):
+    monkeypatch.setattr(chunks, "N_CHUNKS", 1)
     doc = own("Ada met Grundlagen.")
     own.vocab["zweitens"].is_stop = True
     before = len(own.vocab.strings)
@@ -394,7 +397,36 @@ def test_words_are_forgotten_and_documents_stay(own):
     assert [x.text for x in doc][2] == "Grundlagen" and own.vocab["zweitens"].is_stop
 
 
-def test_within_a_memory_zone(own):
+def test_forgotten_words_take_no_memory():
+    """Their places in the hash table of strings, neither."""
+    nlp = make_trained(nlp=use_field_tokenizer(spacy.blank("en")))
+    strings = nlp.vocab.strings
+
+    def grown():
+        """Bytes that 40,000 new words leave."""
+        before = tracemalloc.get_traced_memory()[0]
+        for k in range(40):
+            with nlp.memory_zone():
+                for i in range(1000):
+                    strings.add(f"word{k}x{i}")
+            if is_renewed:
+                chunks.renew(nlp.vocab, False)
+        return tracemalloc.get_traced_memory()[0] - before
+
+    tracemalloc.start()
+    try:
+        is_renewed = False
+        assert grown() > 500_000
+        is_renewed = True
+        grown()
+        assert grown() < 20_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_within_a_memory_zone(own, monkeypatch):
+    monkeypatch.setattr(chunks, "N_CHUNKS", 1)
+    monkeypatch.setattr(chunks, "CHUNK", 2)
     with own.memory_zone():
         found = extract(own, TEXTS)
         assert own.vocab.in_memory_zone

@@ -302,7 +302,7 @@ def test_forgotten_words_take_no_memory():
             with nlp.memory_zone():
                 Doc(nlp.vocab, words=[*islice(words, 1000)])
             if is_renewed:
-                chunks.renew(nlp.vocab)
+                chunks.renew(nlp.vocab, True)
         return tracemalloc.get_traced_memory()[0] - before
 
     tracemalloc.start()

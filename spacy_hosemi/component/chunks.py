@@ -98,8 +98,9 @@ def read_chunks(
     if not findings.needs_docs and obstacle(nlp) is None:
         direct = DirectReader(nlp, threads)
     for n_done, some in enumerate(_chunks(lines)):
-        if is_own and n_done and not n_done % N_CHUNKS:
-            renew(nlp.vocab)
+        if n_done and not n_done % N_CHUNKS:
+            with _TURNS:
+                renew(nlp.vocab, is_own)
         _Chunk(nlp, some, findings, of_pipes).read(direct)
         yield
 
@@ -225,13 +226,21 @@ def _memory_zone(nlp: Language) -> AbstractContextManager[Any]:
     return nullcontext() if is_open else nlp.memory_zone()
 
 
-def renew(vocab: Vocab) -> None:
-    """Make the hash tables of a vocabulary anew, with all strings and no lexeme.
+def renew(vocab: Vocab, is_own: bool) -> None:
+    """Make the hash tables of a vocabulary anew, with all strings; not in a memory
+    zone, whose strings would stay.
 
-    vocab (Vocab): Not in a memory zone. Attributes of lexemes are computed again.
+    vocab (Vocab): Strings are found as before, in documents that live, too.
+    is_own (bool): Whether to forget all lexemes, too: their attributes are computed
+        again, also those that somebody has set.
     """
-    without = ["vectors", "lookups"]
     whole: Any = vocab  # the stubs do not know all of it
+    if whole.in_memory_zone:
+        return
+    if not is_own:
+        whole.strings.from_bytes(whole.strings.to_bytes())
+        return
+    without = ["vectors", "lookups"]
     getters = dict(whole.lex_attr_getters)  # loading wraps one of them once more
     vocab.from_bytes(vocab.to_bytes(exclude=without), exclude=without)
     whole.lex_attr_getters = getters
