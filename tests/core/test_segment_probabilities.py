@@ -1,5 +1,6 @@
 """Several documents side by side: as alone, and as `marginals`."""
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
@@ -8,6 +9,9 @@ import numpy as np
 import pytest
 
 from spacy_hosemi import core
+from spacy_hosemi.core.algorithms import (
+    segment_probabilities as segment_probabilities_module,
+)
 from spacy_hosemi.core.algorithms.mbr import mbr_steps
 from spacy_hosemi.core.algorithms.segment_probabilities import (
     log_partition_as_asked,
@@ -158,6 +162,22 @@ def test_log_z(kinds, observed):
         assert found == [x if some else None for x, some in zip(alone, segments)]
         assert alone == pytest.approx(expected, rel=1e-12, abs=1e-9)
         assert alone[4] == -INF
+
+
+@pytest.mark.parametrize("small, share", [(1_000_000, 0.5), (100_000, 0.05)])
+def test_memory_of_cells_is_given_back(monkeypatch, small, share):
+    """Each cell makes hundreds of segments explicit; the automaton stays."""
+    monkeypatch.setattr(segment_probabilities_module, "SMALL", small)
+    automaton, potentials = zeros(600, 2, tail=0.0, patterns=[(0, 1)])
+    given = automaton, [potentials], [[(0, 1, 1)]], [None]
+    segment_probabilities(*given)
+    potentials.cells = make_cells([(u, u + 300, 1, 0.5) for u in range(300)])
+    tracemalloc.start()
+    segment_probabilities(*given)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak > 4_000_000
+    assert held < share * peak
 
 
 def test_log_z_of_numbers_that_are_none():

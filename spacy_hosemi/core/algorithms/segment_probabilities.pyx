@@ -157,7 +157,7 @@ def _side_by_side(
         batch.write_down(found, log_z)
         batch.listing = None
         layout = automaton.layout
-        size = batch.sweep.room.shape[0] + batch.asked.room
+        size = batch.sweep.n_numbers() + batch.asked.room
         if len(layout.spare_batches) < N_SPARE and size <= SMALL:
             layout.spare_batches.append(batch)
     return found

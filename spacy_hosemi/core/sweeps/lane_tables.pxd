@@ -51,6 +51,7 @@ cdef class LaneTables:
 
     cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
     cdef forget(self)
+    cdef Py_ssize_t n_numbers(self)
     cdef bint set_up(
         self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
     )

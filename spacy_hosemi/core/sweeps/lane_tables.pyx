@@ -45,6 +45,11 @@ cdef class LaneTables:
             (<Chart>chart).forget()
         self.weights = None
 
+    cdef Py_ssize_t n_numbers(self):
+        """RETURNS: How many numbers the tables have room for."""
+        cdef Py_ssize_t n_closing = self.long_closing.shape[0] * self.n_states * N_LANES
+        return self.room.shape[0] + self.cell_weight.shape[0] + n_closing
+
     cdef bint set_up(
         self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
     ):
