@@ -118,7 +118,7 @@ def extract(
     table = pa.Table.from_batches(batches, _EXPLODED if explode else _SCHEMA)
     if ids is not None:
         numbers = table.column("doc_id")
-        table = table.set_column(0, "doc_id", ids.take(numbers) if explode else ids)
+        table = table.set_column(0, "doc_id", _of(ids, numbers) if explode else ids)
     return table.replace_schema_metadata(way)
 
 
@@ -154,6 +154,8 @@ class _Columns(Findings):
                 yield line
             else:
                 found = "null" if text is None else type(text).__name__
+                if isinstance(text, UnicodeDecodeError):
+                    found = "not UTF-8"
                 self.fail(line, f"The text is {found}; expected a string")
 
     def add(
@@ -238,7 +240,19 @@ class _Column:
     def __iter__(self) -> Iterator[Any]:
         for chunk in self._chunks:
             for start in range(0, len(chunk), _SLICE):
-                yield from chunk.slice(start, _SLICE).to_pylist()
+                yield from _values(chunk.slice(start, _SLICE))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """RETURNS (List[Any]): Python's values; of text that is not UTF-8, which a file may
+    have and Arrow does not look for, the error."""
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError as error:
+        if len(column) == 1:
+            return [error]
+        values = [x for k in range(len(column)) for x in _values(column.slice(k, 1))]
+    return values
 
 
 def _read_ids(ids: Any) -> pa.Array | pa.ChunkedArray:
@@ -248,10 +262,22 @@ def _read_ids(ids: Any) -> pa.Array | pa.ChunkedArray:
     try:
         if isinstance(ids, (str, bytes, Mapping)):
             raise TypeError("it is no sequence")
+        if (n_dimensions := getattr(ids, "ndim", 1)) != 1:
+            raise TypeError(f"it has {n_dimensions} dimensions")
         return pa.array(ids if isinstance(ids, Sized) else [*ids])
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         args = {"found": shown(ids), "reason": str(error).rstrip(".")}
         raise ValueError(Errors.HS311.format(**args)) from None
+
+
+def _of(ids: pa.Array | pa.ChunkedArray, rows: pa.ChunkedArray) -> Any:
+    """RETURNS (Union[Array, ChunkedArray]): The id of each row. rows (int64 [K]): The
+    numbers of texts."""
+    try:
+        return ids.take(rows)
+    except pa.ArrowNotImplementedError:  # such as string views
+        values = ids.to_pylist()
+        return pa.array([values[k] for k in rows.to_pylist()], ids.type)
 
 
 def _counted(texts: Iterable[Any], n_ids: int) -> Iterator[Any]:

@@ -156,6 +156,14 @@ def test_threads_and_chunks_change_nothing(nlp, monkeypatch):
         (pa.chunked_array([["x"], ["y", "z", "x", "x"]]), pa.string()),
         (pa.array(["x", "y", "z", "x", "x"]).dictionary_encode(), None),
         (range(5), pa.int64()),
+        # Arrow cannot take rows from these.
+        (pa.array(["x", "y", None, "x", "x"], pa.string_view()), None),
+        (pa.chunked_array([[b"x"], [b"y"] * 4], pa.binary_view()), None),
+        (pa.array([["x"], [], ["y"], None, []], pa.list_(pa.string_view())), None),
+        (
+            pa.RunEndEncodedArray.from_arrays(pa.array([2, 5], "int16"), ["x", "y"]),
+            None,
+        ),
     ],
 )
 @pytest.mark.parametrize("is_stream", [False, True])
@@ -170,6 +178,7 @@ def test_ids(nlp, ids, kind, is_stream):
     assert without_ids(table) == without_ids(extract(nlp, TEXTS))
     exploded = extract(nlp, TEXTS, ids=ids if not is_stream else values, explode=True)
     n_rows = [max(1, len(spans)) for spans in table.column("spans").to_pylist()]
+    assert is_stream or exploded.column("doc_id").type == kind
     assert exploded.column("doc_id").to_pylist() == [
         value for value, n in zip(values, n_rows, strict=True) for _ in range(n)
     ]
@@ -221,6 +230,23 @@ def test_what_is_no_text_has_an_error(nlp):
     errors = extract(nlp, column).column("error").to_pylist()
     assert [x is None for x in errors] == [False, True, False]
     assert extract(nlp, pa.nulls(2)).column("error").null_count == 0
+
+
+@pytest.mark.parametrize("is_encoded", [False, True])
+@pytest.mark.parametrize("slice_", [1, 2, 1000])
+def test_texts_that_are_not_utf8(nlp, is_encoded, slice_, monkeypatch):
+    monkeypatch.setattr(arrow, "_SLICE", slice_)
+    texts = pa.array([b"Ada met Mary.", b"\xff Ada", None, b"Ada", b"a\xc3"])
+    texts = pa.StringArray.from_buffers(5, *texts.buffers()[1:], texts.buffers()[0])
+    if is_encoded:
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, 4]), texts)
+    table = extract(nlp, texts)
+    no_text = [f"The text is {x}; expected a string" for x in ("not UTF-8", "null")]
+    errors = [None, no_text[0], no_text[1], None, no_text[0]]
+    assert table.column("error").to_pylist() == errors
+    assert table.take([0, 3]).column("spans").to_pylist() == (
+        extract(nlp, ["Ada met Mary.", "Ada"]).column("spans").to_pylist()
+    )
 
 
 def test_explode(nlp):
@@ -506,6 +532,8 @@ def test_pipelines_without_a_component(own):
         ({"ids": 5}, "HS311"),
         ({"ids": [1, "a", 2, 3, 4]}, "HS311"),
         ({"ids": [object()] * 5}, "HS311"),
+        ({"ids": np.zeros((5, 1))}, "it has 2 dimensions"),
+        ({"ids": np.array(5)}, "it has 0 dimensions"),
         ({"threads": 0}, "HS026.* threads is 0"),
         ({"threads": 1.0}, "HS026"),
         ({"explode": 1}, "HS026.* explode is 1"),
@@ -520,6 +548,8 @@ def test_frames_are_refused(nlp):
     pandas = pytest.importorskip("pandas")
     with pytest.raises(ValueError, match="HS183.*DataFrame"):
         extract(nlp, pandas.DataFrame({"a": TEXTS}))
+    with pytest.raises(ValueError, match="it has 2 dimensions"):
+        extract(nlp, TEXTS, ids=pandas.DataFrame({"a": TEXTS}))
 
 
 def test_nothing_is_read_too_far(nlp):
