@@ -2,8 +2,8 @@
 
 A cell of one token is added to the score of its segment. A longer one makes all
 segments from its start explicit up to its own length, and others enter the running sum
-behind that, as in `scaled`: each is added to the rows of its lane, in the order in which
-it would be added alone.
+behind that, as in `scaled`: each is added to the rows of its lane, in the order in
+which it would be added alone.
 
     alpha[j, q] += long A[u, q]                  R[j, q] += late A[u, q]
     B[u, q]     += long beta[j, q] + late T[j, q]
@@ -21,7 +21,8 @@ from .lane_tables cimport LaneTables
 cdef void read(
     LaneTables tables, Py_ssize_t j, Py_ssize_t a, double* score
 ) noexcept nogil:
-    """Add short cells to the scores of a lane; what enters later does not enter here."""
+    """Add short cells to the scores of a lane; what enters later does not do so
+    here."""
     _read(tables.n_groups, (<Chart>tables.chart[a]).cells, j, score)
 
 
@@ -181,8 +182,8 @@ cdef void _end_alpha(
 
 
 cdef void leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
-    """Complete B[j - 1], which stands in the first nodes, by what ends behind j, and add
-    what ends or enters at j to B of other starts."""
+    """Complete B[j - 1], which stands in the first nodes, by what ends behind j, and
+    add what ends or enters at j to B of other starts."""
     cdef Py_ssize_t a, q
     cdef double* closing = &tables.back_node[0, 0]
     cdef const double* more = &tables.long_closing[j, 0, 0]

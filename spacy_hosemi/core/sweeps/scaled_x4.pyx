@@ -9,9 +9,10 @@ most models have:
     T[j, q]     = at_end[j] beta[j, q] + keep[j+1] T[j+1, q]
 
 with exponentials of scores by group; A comes from alpha, and beta from B, through the
-arcs. What cells of longer segments add, which few documents have, is in `lane_cells`. The documents have the same automaton and weights of patterns: what a sum over
-arcs reads of them is read once for all four, and a number of all four is one operand of
-an instruction. A *lane* is one of the four; those of shorter documents end earlier.
+arcs. What cells of longer segments add, which few documents have, is in `lane_cells`.
+The documents have the same automaton and weights of patterns: what a sum over arcs
+reads of them is read once for all four, and a number of all four is one operand of an
+instruction. A *lane* is one of the four; those of shorter documents end earlier.
 
 A lane goes through the operations that it would go through alone, so that nothing
 depends on what stands beside it.
