@@ -77,21 +77,19 @@ def spans_of(doc: Doc) -> Any:
 
 def variants(path: Path) -> dict[str, dict[str, Any]]:
     """RETURNS (Dict[str, Dict[str, Any]]): By name, settings of a trained hosemi: as it
-    is, with confidences, and with the other decoding."""
-    component: Any = _hosemi(load_model(path))
-    found: dict[str, dict[str, Any]] = {"": {}, ", confidence": {"confidence": True}}
-    if component.cfg["encoding"] == "segments":  # tags have no spans to choose
-        other = "viterbi" if component.decoding == "mbr" else "mbr"
-        found[f", {other}"] = {"decoding": other}
-    return found
-
-
-def in_words(path: Path) -> str:
-    """RETURNS (str): How many lists a trained hosemi has, and its decoding."""
+    is, with confidences, and with the other decoding. A name has the number of lists
+    and the decoding."""
     component = _hosemi(load_model(path))
-    n_lists = len(component.weights.extractor.gazetteers.settings)
+    n_lists, own = (
+        len(component.weights.extractor.gazetteers.settings),
+        component.decoding,
+    )
     lists = f"{n_lists} lists, " if n_lists else ""
-    return f"{lists}{component.decoding}"
+    found = {f"{lists}{own}": {}, f"{lists}{own}, confidence": {"confidence": True}}
+    if component.cfg["encoding"] == "segments":  # tags have no spans to choose
+        other = "viterbi" if own == "mbr" else "mbr"
+        found[f"{lists}{other}"] = {"decoding": other}
+    return found
 
 
 def _hosemi(nlp: Language) -> Any:

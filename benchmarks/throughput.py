@@ -54,7 +54,6 @@ from predictors import (
     WAYS,
     Ready,
     chain,
-    in_words,
     pipeline,
     ready_chain,
     usaddress,
@@ -82,8 +81,7 @@ def make_systems(args: argparse.Namespace, splits: Splits, folder: Path) -> Load
     if "hosemi" in args.systems:
         for model in models:
             for name, settings in variants(model).items():
-                load = partial(pipeline, model, **settings)
-                found[f"hosemi {in_words(model)}{name}"] = load
+                found[f"hosemi {name}"] = partial(pipeline, model, **settings)
     if "crfsuite" in args.systems:
         peer = fit_peer(models[0], splits, "crfsuite-plain", args.peer_settings)
         found["crfsuite"] = partial(chain, peer.path)
@@ -182,8 +180,8 @@ def of_one(
 
 
 def joined(texts: Sequence[str], sizes: Sequence[int], least: int) -> list[str]:
-    """Texts joined by a space until they have so many tokens together; the last few may
-    be left over."""
+    """RETURNS (List[str]): Texts joined by spaces, each of at least `least` tokens; the
+    last few texts may be left over."""
     found, parts, n = [], [], 0
     for text, size in zip(texts, sizes):
         parts.append(text)

@@ -89,9 +89,9 @@ def extract(
                            that is null has an error, too
 
         The metadata of the schema has "spacy_hosemi.way": "direct" if texts were read
-        without annotated documents, in 55 to 70 % of the time; "pipeline" if they were
-        read as by `nlp.pipe`, and then in "spacy_hosemi.why" what needs documents. Rows
-        are the same bits either way
+        without annotated documents, which is faster; "pipeline" if they were read as by
+        `nlp.pipe`, and then in "spacy_hosemi.why" what needs documents. Rows are the
+        same bits either way
     RAISES (ValueError): HS183 texts; HS310 no component; HS311, HS312 ids.
     RAISES (TypeError, ValueError): HS026 threads, explode; HS232 nlp.
     """

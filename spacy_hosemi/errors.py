@@ -555,8 +555,8 @@ class Errors(metaclass=_Coded):
         "that is not disabled. Load the pipeline that has it."
     )
     HS311 = (
-        "ids is {found}, of which Arrow makes no column: {reason}. Expected values of "
-        "one type, one for each text, such as a list of numbers or strings."
+        "ids is {found}; Arrow cannot make a column of that: {reason}. Expected values "
+        "of one type, one for each text, such as a list of numbers or strings."
     )
     HS312 = (
         "ids has {found} values and texts has {expected}; expected one id for each "

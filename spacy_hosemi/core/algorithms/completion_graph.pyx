@@ -139,7 +139,8 @@ cdef class CompletionGraph:
         return self._leads_to(u, q, best - self.first[y] + 1)
 
     cdef tuple _leads_to(self, Py_ssize_t u, Py_ssize_t q, Py_ssize_t d):
-        """The node behind d tokens, of which the last one may stand for more."""
+        """Boundary and state of the node behind d tokens, and whether it is within a
+        segment that goes on."""
         return u + d, q, d > self.chart.horizon(u, self.chart.layout.state_group[q])
 
     cdef void _set_values(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:

@@ -19,7 +19,8 @@ from ..chart.span_lists cimport Listed, SpanLists
 from ..parallel.tasks cimport Task
 from ..parallel.coroutines import finish
 from ..simd.simd cimport N_LANES
-from ..sweeps.scaled_x4 cimport ScaledX4
+from ..sweeps cimport scaled_x4
+from ..sweeps.tables_x4 cimport TablesX4
 from .marginals import check_segment, log_partition, marginal_steps, marginals
 
 # Documents for which there would have to be more numbers are done by `marginals`.
@@ -157,7 +158,7 @@ def _side_by_side(
         batch.write_down(found, log_z)
         batch.listing = None
         layout = automaton.layout
-        size = batch.sweep.n_numbers() + batch.asked.room
+        size = batch.tables.n_numbers() + batch.asked.room
         if len(layout.spare_batches) < N_SPARE and size <= SMALL:
             layout.spare_batches.append(batch)
     return found
@@ -188,7 +189,7 @@ cdef BatchOfFour _batch(automaton):
 cdef class BatchOfFour(Task):
     """Up to four documents, and what is asked of them."""
 
-    cdef ScaledX4 sweep
+    cdef TablesX4 tables
     cdef list numbers                   # of each document
     cdef SpanLists asked                # segments by lane, and how probable they are
     cdef SpanLists listing              # of what else is probable; None: nothing
@@ -200,7 +201,7 @@ cdef class BatchOfFour(Task):
     cdef double n_expected[N_LANES]     # spans, with `decide`
 
     def __init__(self, automaton):
-        self.sweep = ScaledX4(automaton)
+        self.tables = TablesX4(automaton)
         self.numbers, self.asked = [], SpanLists()
         self.first_asked[0] = 0
 
@@ -210,7 +211,7 @@ cdef class BatchOfFour(Task):
         cdef Chart chart
         if lane == N_LANES:
             return False
-        chart = self.sweep.load(lane, potentials, constraints)
+        chart = self.tables.load(lane, potentials, constraints)
         if chart is None:
             return False
         for start, end, label in segments:
@@ -238,7 +239,7 @@ cdef class BatchOfFour(Task):
                 if not self.trusted:
                     continue
             if log_z is not None:
-                log_z[self.numbers[lane]] = self.sweep.log_z(lane)
+                log_z[self.numbers[lane]] = scaled_x4.log_z(self.tables, lane)
             if self.listing is None:
                 found[self.numbers[lane]] = [
                     self.asked.rows[k].score
@@ -247,7 +248,7 @@ cdef class BatchOfFour(Task):
             else:
                 self.listing.check()
                 found[self.numbers[lane]] = [self._decided(lane)]
-        self.sweep.forget()
+        self.tables.forget()
         self.numbers = []
         self.asked.clear()
 
@@ -264,20 +265,20 @@ cdef class BatchOfFour(Task):
         elif self.listing.decide is not None:
             self.listing.clear()  # what was listed has been decided
         self.trusted = False
-        return self.sweep.set_up(begin, end, lowest, self.listing is not None)
+        return self.tables.set_up(begin, end, lowest, self.listing is not None)
 
     cdef void run(self) noexcept nogil:
         """Both sweeps, then the probabilities that they are for."""
         cdef Py_ssize_t a
-        self.trusted = self.sweep.run()
+        self.trusted = scaled_x4.run(self.tables)
         # Here, for the tables are in the cache of this core.
         for a in range(N_LANES if self.trusted else 0):
-            if not self.sweep.n_tokens[a]:
+            if not self.tables.n_tokens[a]:
                 continue
             if self.listing is None:
-                self._answer(<Chart>self.sweep.chart[a], a)
+                self._answer(<Chart>self.tables.chart[a], a)
             else:
-                self._list(<Chart>self.sweep.chart[a], self.listing, a)
+                self._list(<Chart>self.tables.chart[a], self.listing, a)
 
     cdef void _answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
         """The probabilities that are asked for of a document."""
@@ -289,8 +290,8 @@ cdef class BatchOfFour(Task):
             for g in range(chart.n_groups):
                 if chart.layout.group_label[g] == row.label:
                     score = chart.segment_score(row.start, row.end, g)
-                    total += self.sweep.probability(
-                        lane, row.start, row.end, g, score
+                    total += scaled_x4.probability(
+                        self.tables, lane, row.start, row.end, g, score
                     )
             row.score = total
 
@@ -314,7 +315,7 @@ cdef class BatchOfFour(Task):
         self.n_expected[lane] = 0.0
         for u in range(chart.n_tokens):
             for g in range(decides, chart.n_groups):
-                open_ = self.sweep.start_probability(lane, u, g)
+                open_ = scaled_x4.start_probability(self.tables, lane, u, g)
                 self.n_expected[lane] += open_
                 if open_ < some:
                     continue
@@ -326,7 +327,7 @@ cdef class BatchOfFour(Task):
                     score += chart.length_score(g, j - u)
                     if chart.cells.n_cells:
                         score += chart.cells_of(u, j, g)
-                    prob = self.sweep.probability(lane, u, j, g, score)
+                    prob = scaled_x4.probability(self.tables, lane, u, j, g, score)
                     if prob >= p * (1.0 - 1e-12):
                         score = prob if decides else chart.segment_score(u, j, g)
                         listing.add(k, u, j, g, score)
@@ -338,7 +339,7 @@ cdef class BatchOfFour(Task):
     cdef object _decided(self, Py_ssize_t lane):
         """What is decided from the spans that are listed; None: nothing that is
         possible, or nothing is to be decided."""
-        cdef Chart chart = self.sweep.charts[lane]
+        cdef Chart chart = self.tables.charts[lane]
         cdef SpanLists listing = self.listing
         if listing.decide is None:
             return None

@@ -85,7 +85,7 @@ cdef enum:
 
 
 cdef class Spellings:
-    """The characters of some texts, of which forms are read.
+    """The characters of texts, to read their forms.
 
     texts (List[str]): K texts.
     """

@@ -6,7 +6,7 @@ from ..chart.layout cimport Layout
 from ..simd.simd cimport N_LANES
 
 
-cdef class LaneTables:
+cdef class TablesX4:
     cdef object automaton
     cdef Layout layout
     cdef list charts                    # of documents, by lane

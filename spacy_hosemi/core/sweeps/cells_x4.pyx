@@ -15,11 +15,11 @@ from ..simd cimport simd as kernels
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..simd.simd cimport N_LANES
-from .lane_tables cimport LaneTables
+from .tables_x4 cimport TablesX4
 
 
 cdef void read(
-    LaneTables tables, Py_ssize_t j, Py_ssize_t a, double* score
+    TablesX4 tables, Py_ssize_t j, Py_ssize_t a, double* score
 ) noexcept nogil:
     """Add short cells to the scores of a lane; what enters later does not do so
     here."""
@@ -38,7 +38,7 @@ cdef void _read(
                 score[(2 * n_groups + g) * N_LANES] = -INFINITY
 
 
-cdef void add_keys(LaneTables tables, Py_ssize_t j, double* best) noexcept nogil:
+cdef void add_keys(TablesX4 tables, Py_ssize_t j, double* best) noexcept nogil:
     """Exponents of what is added at j; best[a] becomes a bound on these, too, and
     cell_top one on all segments of a group that end here."""
     cdef Py_ssize_t a
@@ -48,7 +48,7 @@ cdef void add_keys(LaneTables tables, Py_ssize_t j, double* best) noexcept nogil
 
 
 cdef void _keys_of(
-    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, double* best
+    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, double* best
 ) noexcept nogil:
     cdef Py_ssize_t g, t, u
     cdef double key, at_end
@@ -72,7 +72,7 @@ cdef void _keys_of(
         best[a] = max(best[a], tables.running_top[g, a] + max(at_end, 0.0))
 
 
-cdef bint settle(LaneTables tables, Py_ssize_t j) noexcept nogil:
+cdef bint settle(TablesX4 tables, Py_ssize_t j) noexcept nogil:
     """From exponents to weights; what is negligible in its group is dropped. RETURNS:
     whether all are in range."""
     cdef Py_ssize_t a
@@ -84,7 +84,7 @@ cdef bint settle(LaneTables tables, Py_ssize_t j) noexcept nogil:
 
 
 cdef bint _settle_one(
-    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
     cdef Py_ssize_t g, t, first = cells.first_long[j]
     cdef double scale = tables.scale[j + 1, a], cut
@@ -111,8 +111,8 @@ cdef bint _settle_one(
     return settled
 
 
-cdef void arrive(LaneTables tables, Py_ssize_t j) noexcept nogil:
-    """Add to alpha[j] and R[j] of all lanes."""
+cdef void arrive(TablesX4 tables, Py_ssize_t j) noexcept nogil:
+    """Add what cells of all lanes bring to alpha[j] and R[j]."""
     cdef Py_ssize_t a
     for a in range(N_LANES):
         if j <= tables.n_tokens[a]:
@@ -120,12 +120,11 @@ cdef void arrive(LaneTables tables, Py_ssize_t j) noexcept nogil:
 
 
 cdef void _arrive(
-    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
     """R[j], and alpha[j] made anew in the groups that have cells: terms are added in
     the order of `scaled`, explicit segments first."""
-    cdef Py_ssize_t g, q, t, u
-    cdef double weight
+    cdef Py_ssize_t g, t, u
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
         _add_late(tables, cells, j, a, t)
         _begin_alpha(tables, j, a, cells.late_group[t])
@@ -133,9 +132,13 @@ cdef void _arrive(
         _begin_alpha(tables, j, a, cells.long_group[t])
     for t in range(cells.first_long[j], cells.first_long[j + 1]):
         u, g = cells.long_start[t], cells.long_group[t]
-        weight = tables.long_weight[a][t]
-        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-            tables.node[q, a] += weight * tables.opened[u + 1, q, a]
+        _add(
+            tables,
+            g,
+            tables.long_weight[a][t],
+            &tables.opened[u + 1, 0, a],
+            &tables.node[0, a],
+        )
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
         _end_alpha(tables, j, a, cells.late_group[t])
     for t in range(cells.first_long[j], cells.first_long[j + 1]):
@@ -143,13 +146,19 @@ cdef void _arrive(
 
 
 cdef void _add_late(
-    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, Py_ssize_t t
+    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a, Py_ssize_t t
 ) noexcept nogil:
     """R[j], as `hosemi_bound` leaves it."""
     cdef Py_ssize_t q, g = cells.late_group[t], u = cells.late_start[t]
-    cdef double weight = tables.late_weight[a][t], largest = 0.0, least
+    cdef double largest = 0.0, least
+    _add(
+        tables,
+        g,
+        tables.late_weight[a][t],
+        &tables.opened[u + 1, 0, a],
+        &tables.running[0, a],
+    )
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-        tables.running[q, a] += weight * tables.opened[u + 1, q, a]
         largest = max(largest, tables.running[q, a])
     least = largest * tables.share
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
@@ -159,29 +168,26 @@ cdef void _add_late(
 
 
 cdef void _begin_alpha(
-    LaneTables tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
+    TablesX4 tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
 ) noexcept nogil:
     """alpha[j] of a group from segments of one token."""
     cdef Py_ssize_t q
-    cdef double here = tables.weight[j, g, a]
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-        tables.node[q, a] = here * tables.opened[j, q, a]
+        tables.node[q, a] = tables.weight[j, g, a] * tables.opened[j, q, a]
     tables.is_begun[g] = True
 
 
 cdef void _end_alpha(
-    LaneTables tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
+    TablesX4 tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
 ) noexcept nogil:
     """Add to alpha[j] of a group what R[j] brings, once."""
-    cdef Py_ssize_t q
     cdef double at_end = tables.weight[j, 3 * tables.n_groups + g, a]
     if tables.is_begun[g]:
-        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-            tables.node[q, a] += at_end * tables.running[q, a]
+        _add(tables, g, at_end, &tables.running[0, a], &tables.node[0, a])
     tables.is_begun[g] = False
 
 
-cdef void leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
+cdef void leave(TablesX4 tables, Py_ssize_t j) noexcept nogil:
     """Complete B[j - 1], which stands in the first nodes, by what ends behind j, and
     add what ends or enters at j to B of other starts."""
     cdef Py_ssize_t a, q
@@ -195,17 +201,33 @@ cdef void leave(LaneTables tables, Py_ssize_t j) noexcept nogil:
 
 
 cdef void _push(
-    LaneTables tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
+    TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
-    cdef Py_ssize_t g, q, t, u
-    cdef double weight
+    cdef Py_ssize_t g, t, u
     for t in range(cells.first_long[j], cells.first_long[j + 1]):
         u, g = cells.long_start[t], cells.long_group[t]
-        weight = tables.long_weight[a][t]
-        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-            tables.long_closing[u + 1, q, a] += weight * tables.beta[j, q, a]
+        _add(
+            tables,
+            g,
+            tables.long_weight[a][t],
+            &tables.beta[j, 0, a],
+            &tables.long_closing[u + 1, 0, a],
+        )
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
         u, g = cells.late_start[t], cells.late_group[t]
-        weight = tables.late_weight[a][t]
-        for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
-            tables.long_closing[u + 1, q, a] += weight * tables.rest[q, a]
+        _add(
+            tables,
+            g,
+            tables.late_weight[a][t],
+            &tables.rest[0, a],
+            &tables.long_closing[u + 1, 0, a],
+        )
+
+
+cdef void _add(
+    TablesX4 tables, Py_ssize_t g, double weight, const double* x, double* y
+) noexcept nogil:
+    """y += weight * x, for the states of a group in one lane."""
+    cdef Py_ssize_t q
+    for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
+        y[q * N_LANES] += weight * x[q * N_LANES]

@@ -13,7 +13,7 @@ from ..chart.load cimport load_document
 from ..simd.simd cimport N_LANES
 
 
-cdef class LaneTables:
+cdef class TablesX4:
     """Tables of up to four documents of an automaton, with weights of patterns that are
     the same for all."""
 
