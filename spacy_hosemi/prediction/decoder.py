@@ -20,10 +20,11 @@ from spacy.tokens import Doc
 
 from ..core import Potentials
 from ..core.algorithms.mbr import mbr_steps
+from ..core.algorithms.segment_probabilities import PathAnswer
 from ..core.algorithms.viterbi import viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..features.instances import Instance, check_doc, instances, shift
-from ..labels.inventory import Span
+from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
 from ..labels.projection import Projection
 from ..labels.whitespace import read_segments
@@ -32,14 +33,9 @@ from .answers import spans_above
 from .collective import agree
 from .existing_entities import read_existing
 from .limits import impossible, make_problem
+from .path_confidence import joint_probability, path_confidence_steps
 from .permitted_tags import best_permitted
-from .posterior import (
-    FlatPosterior,
-    Path,
-    Posterior,
-    StoredPosterior,
-    confidence_steps,
-)
+from .posterior import FlatPosterior, Path, Posterior, StoredPosterior
 from .problem import Problem
 from .thresholds import Thresholds, least_of
 
@@ -222,21 +218,26 @@ class FlatDecoder(Decoder):
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         problems = yield from self.problem_steps(docs, corrections)
-        found = yield from self.best_steps(problems.flat)
+        segments, answers = yield from self._segment_steps(problems.flat)
+        found = self._spans(problems.flat, segments)
         options, scores = self.options, None
         if options.has_scores or options.min_confidence or corrections:
-            args = problems.flat, found, self.automaton, self.inventory
-            scores = yield from confidence_steps(*args)
+            args = problems.flat, found, segments, answers
+            labels = self.automaton, self.inventory
+            scores = yield from path_confidence_steps(*args, *labels)
         predictions = []
         for i, j in pairwise(problems.borders):
             own = problems.flat[i:j]
             spans = found[i] if j == i + 1 else [*chain(*found[i:j])]
             listed = None if options.spans_threshold is None else self.listed(own)
             of_spans = None if scores is None else [*chain(*scores[i:j])]
+            whole = joint_probability(own) if options.has_whole else None
             if of_spans is not None and options.min_confidence:
+                n_spans = len(spans)
                 spans, of_spans = self._confident(spans, of_spans)
+                whole = whole if len(spans) == n_spans else None
             posterior = FlatPosterior(self, own)
-            prediction = Prediction(spans, of_spans, listed, None, posterior)
+            prediction = Prediction(spans, of_spans, listed, None, posterior, whole)
             predictions.append(complete(prediction, options, corrections))
         return predictions
 
@@ -313,15 +314,31 @@ class FlatDecoder(Decoder):
 
         RAISES (ValueError): HS060 no segmentation is possible.
         """
+        segments, _ = yield from self._segment_steps(problems)
+        return self._spans(problems, segments)
+
+    def _segment_steps(
+        self, problems: Sequence[Problem]
+    ) -> Steps[tuple[list[list[Segment]], list[PathAnswer | None]]]:
+        """RETURNS (Tuple[List[List[Segment]], List[Optional[PathAnswer]]]): The best
+        segmentation of each instance; and what was found with it."""
         given = [x.potentials for x in problems], [x.constraints for x in problems]
         automaton, inventory, options = self.automaton, self.inventory, self.options
         if options.decoding == "mbr":
-            found = yield from mbr_steps(automaton, *given, options.expected_f1)
-        elif inventory.on_tokens and any([x.corrections.excluded for x in problems]):
+            args = automaton, *given, options.expected_f1
+            return (yield from mbr_steps(*args))
+        if inventory.on_tokens and any([x.corrections.excluded for x in problems]):
             found = [best_permitted(x, automaton, inventory) for x in problems]
         else:
             scored = yield from viterbi_steps(automaton, *given)
             found = [segments for segments, _ in scored]
+        return found, [None] * len(problems)
+
+    def _spans(
+        self, problems: Sequence[Problem], found: Sequence[Sequence[Segment]]
+    ) -> list[list[Span]]:
+        """RETURNS (List[List[Tuple[int, int, str]]]): See `best_steps`."""
+        inventory = self.inventory
         best, names = [], inventory.names
         for problem, segments in zip(problems, found):
             instance = problem.instance
@@ -374,7 +391,8 @@ def complete(
     corrections later."""
     left = prediction.posterior
     if left is not None and (options.has_whole or corrections):
-        prediction.whole = left.whole(prediction.spans)
+        if prediction.whole is None:
+            prediction.whole = left.whole(prediction.spans)
         if prediction.scores is not None:
             prediction.posterior = None
     return prediction

@@ -20,6 +20,8 @@ class Problem:
     """All that decides how an instance is segmented.
 
     log_z (Optional[float]): Once it is known.
+    log_prob (Optional[float]): Of the segmentation that is predicted, if a sweep has
+        found it.
     """
 
     instance: Instance
@@ -28,6 +30,7 @@ class Problem:
     existing: PartialLabels | None = None
     corrections: PartialLabels = NOTHING
     log_z: float | None = field(default=None, init=False)
+    log_prob: float | None = field(default=None, init=False)
 
     def marginals(self, automaton: PatternAutomaton) -> Marginals:
         """RETURNS (Marginals): Of this instance."""

@@ -14,7 +14,9 @@ from spacy_hosemi.core.algorithms import (
 )
 from spacy_hosemi.core.algorithms.mbr import mbr_steps
 from spacy_hosemi.core.algorithms.segment_probabilities import (
+    decision_steps,
     log_partition_as_asked,
+    path_steps,
     probability_steps,
     probable_segments,
     segment_probabilities,
@@ -315,7 +317,7 @@ def test_decisions_are_those_of_each_document(expected_f1):
             potentials[1].cells = make_cells([(0, 1, 1, 1.5)][: sizes[1]])
             potentials[2].inside[:, 0] = -INF  # no outside; impossible as a rule
         given = automaton, potentials, limits
-        found = finish(mbr_steps(*given, expected_f1))
+        found, _ = finish(mbr_steps(*given, expected_f1))
         for x, limit, segments in zip(potentials, limits, found, strict=True):
             alone = core.mbr(automaton, x, "f1", limit, expected_f1=expected_f1)
             posterior = core.marginals(automaton, x, limit)
@@ -325,6 +327,64 @@ def test_decisions_are_those_of_each_document(expected_f1):
             assert not segments or posterior.is_possible(segments)
             n_spans += sum(y > 0 for *_, y in segments)
     assert n_spans > 100
+
+
+def is_as_asked(automaton, potentials, limits, segments, answer):
+    """Whether the same bits are known of a path as where each is asked for alone."""
+    spans = [segment for segment in segments if segment[2]]
+    (probs,) = segment_probabilities(automaton, [potentials], [spans], [limits])
+    score = core.score(automaton, potentials, segments)
+    log_z = log_partition_as_asked(automaton, potentials, limits)
+    return answer == (segments, probs, score, log_z)
+
+
+@pytest.mark.parametrize("expected_f1", [None, 0.1, 0.6])
+def test_decisions_know_their_probabilities(expected_f1):
+    n_known = n_none = 0
+    for seed in range(6):
+        sizes = np.random.default_rng(seed).integers(0, 13, 11).tolist()
+        automaton, potentials, _, limits = documents(seed, sizes)
+        potentials[0].inside[:, 1:] = -40.0  # no span is probable
+        potentials[1].inside[:, 0] = -INF  # no outside
+        given = automaton, potentials, limits
+        answers = finish(decision_steps(*given, expected_f1))
+        found, known = finish(mbr_steps(*given, expected_f1))
+        assert known == [answer or None for answer in answers]
+        for x, limit, segments, answer in zip(potentials, limits, found, answers):
+            if answer:
+                assert is_as_asked(automaton, x, limit, segments, answer)
+                n_known += 1
+            if answer == ():
+                assert expected_f1 is None
+                posterior = core.marginals(automaton, x, limit)
+                assert not posterior.segments_above(1e-7, outside=False)
+                assert segments == core.viterbi(automaton, x, limit)[0]
+                n_none += 1
+    assert n_known > 30 and bool(n_none) == (expected_f1 is None)
+
+
+@pytest.mark.parametrize("observed", [(), OBSERVED])
+def test_what_is_known_of_paths(observed):
+    """Also of those that nothing permits, and where a batch has to be redone."""
+    n_known = 0
+    for seed in range(12):
+        sizes = np.random.default_rng(seed).integers(0, 13, 11).tolist()
+        kinds = [("small",), ("small",), ("small", "huge"), ("steps",)][seed % 4]
+        automaton, potentials, _, limits = documents(seed, sizes, kinds, observed)
+        given = automaton, potentials
+        paths = [x for x, _ in core.viterbi_many(*given, limits)]
+        paths[3] = [(i, i + 1, i % 3) for i in range(sizes[3])]
+        limits[3] = None
+        answers = finish(path_steps(*given, paths, limits))
+        for x, limit, segments, answer in zip(potentials, limits, paths, answers):
+            assert segments or answer is None
+            if answer and not observed:  # there, the scores are summed in another order
+                assert is_as_asked(automaton, x, limit, segments, answer)
+            if answer:
+                score = core.score(automaton, x, segments)
+                assert answer[2] == pytest.approx(score, rel=1e-9)
+            n_known += answer is not None
+    assert n_known > 30
 
 
 def gain(posterior, segments, expected_f1):

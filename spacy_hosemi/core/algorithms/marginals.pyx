@@ -224,7 +224,7 @@ cdef class Marginals:
         if check_number("p", p, 0.0, 1.0, Errors.HS022) == 0.0:
             raise ValueError(Errors.HS022.format(found=p))
         cdef bint has_outside = outside
-        cdef SpanLists found = SpanLists(p, None, limit)
+        cdef SpanLists found = SpanLists(p, limit)
         cdef const double[:, :] starts = self._starts()
         # With the GIL: the sweeps write to work rows of theirs, which threads share.
         self._sweeps.add_spans(starts, found, has_outside)

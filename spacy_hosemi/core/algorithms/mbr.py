@@ -3,11 +3,9 @@ spans, or expected F1, instead of the most probable one."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from operator import itemgetter
+from functools import cached_property
 
 import numpy as np
 
@@ -15,26 +13,18 @@ from ..arguments import check_number, check_word
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
 from ..potentials import CELLS, ROLES, Constraints, Potentials, check_potentials
+from .best_sets import LEAST, best_apart, best_set, least_listed, next_listed
 from .marginals import Marginals, marginal_steps, marginals
-from .segment_probabilities import decision_steps
-from .viterbi import viterbi
+from .segment_probabilities import PathAnswer, decision_steps
+from .viterbi import viterbi, viterbi_steps
 
 Segments = list[tuple[int, int, int]]
 Probabilities = dict[tuple[int, int, int], float]  # of spans
 
 OBJECTIVES = ("spans", "f1")
 
-# Leave out segments that are less probable. All of them together are worth less than a
-# span in a million.
-LEAST = 1e-7
-
-# Without an expected F1, first try to reach one of twice this number: then only spans
-# of at least this probability can pay. Until it is reached, go down in these steps.
-_FIRST, _STEP = 0.05, 1 / 4
-
-# No two spans that are more probable overlap: sums of up to `LARGEST_SUM` are rounded
-# by up to 1e-4, and so are probabilities.
-_LIKELY = 0.5 + 1e-4
+# Unlisted spans are searched for below this share of the last least probability.
+_STEP = 1 / 4
 
 # What a span that is not listed costs: more than all gains of a document.
 _COST = 1e6
@@ -92,7 +82,7 @@ def mbr_steps(
     potentials: Sequence[Potentials],
     constraints: Sequence[Constraints | None],
     expected_f1: float | None,
-) -> Steps[list[Segments]]:
+) -> Steps[tuple[list[Segments], list[PathAnswer | None]]]:
     """`mbr` of each document, with "f1", in steps.
 
     automaton (PatternAutomaton): Of all documents.
@@ -100,42 +90,48 @@ def mbr_steps(
         each.
     expected_f1 (Optional[float]): Of all, or None, see `mbr`.
     YIELDS (Task): Work without the GIL, which must be done before the next step.
-    RETURNS (List[List[Tuple[int, int, int]]]): In the order of the documents.
+    RETURNS (Tuple[List[Segments], List[Optional[PathAnswer]]]): Of each document; what
+        is known of the segmentation, if it was found together with that, see
+        `path_steps`.
     RAISES (ValueError): HS026 expected_f1; and as `log_partition`.
     """
     _check_f1(expected_f1)
-    decide = partial(_without_search, expected_f1)
-    given = automaton, potentials, constraints
-    least = _least(expected_f1)
-    found = yield from decision_steps(*given, least, decide)
-    alone = [k for k, segments in enumerate(found) if segments is None]
+    answers = yield from decision_steps(automaton, potentials, constraints, expected_f1)
+    found = [answer[0] if answer else [] for answer in answers]
+    # Where no span is probable, the most probable segmentation is as good as any.
+    alike = [k for k, answer in enumerate(answers) if answer == ()]
+    some = [potentials[k] for k in alike], [constraints[k] for k in alike]
+    for k, (segments, _) in zip(alike, (yield from viterbi_steps(automaton, *some))):
+        found[k] = segments
+    alone = [k for k, answer in enumerate(answers) if answer is None]
 
     def answer(k: int, posterior: Marginals) -> Segments:
         free = _Free(automaton, potentials[k], constraints[k])
         return _best_f1(posterior, free, expected_f1)
 
-    others = iter((yield from marginal_steps(*given, alone, answer, least)))
-    return [next(others) if x is None else x for x in found]
+    given = automaton, potentials, constraints, alone, answer
+    least = least_listed(expected_f1)
+    for k, segments in zip(alone, (yield from marginal_steps(*given, least))):
+        found[k] = segments
+    return found, [answer or None for answer in answers]
 
 
 def _best_f1(found: Marginals, free: _Free, expected_f1: float | None) -> Segments:
     """The segmentation with the highest expected F1; [] if nothing is possible."""
     if found.log_z == -np.inf:
         return []
-    least = _least(expected_f1)
-    spans, n_expected = found.spans_above(least)
-    best, ratio = _best_set(expected_f1, spans, n_expected)
-    while not _is_enough(ratio, least):
-        # More spans bring a higher ratio: half of this one may be far too low.
-        least = max(_STEP * least, 0.5 * ratio, LEAST)
+    last = least = least_listed(expected_f1)
+    while least:  # until no other span pays
         spans, n_expected = found.spans_above(least)
-        best, ratio = _best_set(expected_f1, spans, n_expected)
-    is_known = spans or expected_f1 is not None
-    for segments in _fillings(best, free.n_tokens) if is_known else ():
+        best, ratio = best_set(spans, n_expected, expected_f1)
+        last, least = least, next_listed(least, ratio)
+    if not spans and expected_f1 is None:  # all are as good as the most probable one
+        return free.most_probable()
+    for segments in _fillings(best, free.n_tokens):
         if segments and found.is_possible(segments):
             return segments
-    # Others may pay, or be needed where outside is not possible.
-    return _search(found, free, expected_f1, least)
+    # Others may be needed where outside is not possible.
+    return _search(found, free, expected_f1, last)
 
 
 def _search(
@@ -207,87 +203,9 @@ def _check_f1(expected_f1: float | None) -> None:
         check_number("expected_f1", expected_f1, 0.0, 1.0)
 
 
-def _least(expected_f1: float | None) -> float:
-    """The least probability of a span that may pay."""
-    return _FIRST if expected_f1 is None else max(0.5 * expected_f1, LEAST)
-
-
-def _without_search(
-    expected_f1: float | None,
-    n_tokens: int,
-    spans: Sequence[tuple[int, int, int, float]],
-    n_expected: float,
-) -> Iterator[Segments]:
-    """The best of all sets of spans that do not overlap, with outside between them. If
-    it is a possible segmentation, it is the best one.
-
-    spans (Sequence[Tuple[int, int, int, float]]): Those with a probability of at least
-        `_least`, and the probability.
-    n_expected (float): The expected number of spans.
-    YIELDS (List[Tuple[int, int, int]]): See `_fillings`; nothing if spans of a lower
-        probability may pay.
-    """
-    best, ratio = _best_set(expected_f1, spans, n_expected)
-    if _is_enough(ratio, _least(expected_f1)):
-        yield from _fillings(best, n_tokens)
-
-
-def _best_set(
-    expected_f1: float | None,
-    spans: Sequence[tuple[int, int, int, float]],
-    n_expected: float,
-) -> tuple[Segments, float]:
-    """The best set of these spans, without overlaps, and the F1 that is given or
-    reached: above half of it a probability pays."""
-    prob = {(i, j, y): p for i, j, y, p in spans}
-    if expected_f1 is not None:
-        return _best_apart(_gains(prob, expected_f1)), expected_f1
-    if not prob:
-        return [], 0.0
-    likely = [span for span, p in prob.items() if p > _LIKELY]
-    best = likely or [max(prob, key=prob.__getitem__)]
-
-    def choose(ratio: float) -> Segments:
-        return _best_apart(_gains(prob, ratio))
-
-    best = _highest_ratio(choose, best, prob, n_expected)
-    return best, _f1(best, prob, n_expected)
-
-
-def _is_enough(ratio: float, least: float) -> bool:
-    """Whether no span below a probability pays at this F1."""
-    return least <= LEAST or ratio >= 2.0 * least * (1.0 - 1e-9)
-
-
 def _gains(prob: Probabilities, ratio: float) -> Probabilities:
     """What each span gains if it costs `ratio`."""
     return {span: 2.0 * p - ratio for span, p in prob.items()}
-
-
-def _best_apart(gains: Probabilities) -> Segments:
-    """The spans without overlaps that gain most together, from left to right.
-
-    With best[k] for the first k spans, sorted by their ends:
-
-        best[k + 1] = max(best[k], gain of the next + best[those before its start])
-    """
-    spans = [span for span, gain in gains.items() if gain > 0.0]
-    spans.sort(key=itemgetter(1, 0, 2))
-    ends = [end for _, end, _ in spans]
-    best, before = [0.0], []
-    for k, span in enumerate(spans):
-        b = bisect_right(ends, span[0], 0, k)
-        total = gains[span] + best[b]
-        before.append(b if total > best[k] else -1)
-        best.append(max(total, best[k]))
-    found: Segments = []
-    k = len(spans)
-    while k:
-        k -= 1
-        if before[k] >= 0:
-            found.append(spans[k])
-            k = before[k]
-    return found[::-1]
 
 
 def _f1(segments: Segments, prob: Probabilities, n_expected: float) -> float:
@@ -346,7 +264,7 @@ def _best_gain(
 
     other (float): What a span gains that `gains` does not have.
     """
-    for segments in _fillings(_best_apart(gains), free.n_tokens) if other <= 0 else ():
+    for segments in _fillings(best_apart(gains), free.n_tokens) if other <= 0 else ():
         if segments and found.is_possible(segments):
             return segments
     start = free.potentials.start.copy()

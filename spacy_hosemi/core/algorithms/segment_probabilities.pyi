@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +6,9 @@ from numpy.typing import NDArray
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
 from ..potentials import Constraints, Potentials
+
+Segments = list[tuple[int, int, int]]
+PathAnswer = tuple[Segments, list[float], float, float]
 
 def segment_probabilities(
     automaton: PatternAutomaton,
@@ -31,13 +34,15 @@ def probable_segments(
     constraints: list[Constraints | None],
     p: float,
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]: ...
+def path_steps(
+    automaton: PatternAutomaton,
+    potentials: Sequence[Potentials],
+    paths: Sequence[Segments],
+    constraints: Sequence[Constraints | None],
+) -> Steps[list[PathAnswer | None]]: ...
 def decision_steps(
     automaton: PatternAutomaton,
     potentials: Sequence[Potentials],
     constraints: Sequence[Constraints | None],
-    p: float,
-    decide: Callable[
-        [int, list[tuple[int, int, int, float]], float],
-        Iterable[list[tuple[int, int, int]]],
-    ],
-) -> Steps[list[list[tuple[int, int, int]] | None]]: ...
+    expected_f1: float | None,
+) -> Steps[list[PathAnswer | tuple[()] | None]]: ...

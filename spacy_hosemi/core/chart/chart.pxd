@@ -53,6 +53,9 @@ cdef class Chart:
         self, Py_ssize_t edge, Py_ssize_t state, Py_ssize_t y
     ) noexcept nogil
     cdef double path_score(self, segments)
+    cdef Py_ssize_t add_step(
+        self, Py_ssize_t state, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double* total
+    ) noexcept nogil
     cdef double score_at_start(self, Py_ssize_t u, Py_ssize_t edge) noexcept nogil
     cdef bint has_suffix(self, Py_ssize_t edge, Py_ssize_t suffix) noexcept nogil
     cdef double length_score(self, Py_ssize_t g, Py_ssize_t d) noexcept nogil

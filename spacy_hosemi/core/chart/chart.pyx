@@ -160,18 +160,27 @@ cdef class Chart:
 
     cdef double path_score(self, segments):
         """The score of segments (start, end, label) that cover every token."""
-        cdef Py_ssize_t state = 0, edge, u, j, y
+        cdef Py_ssize_t state = 0, u, j, y
         cdef double total = 0.0
         for u, j, y in segments:
-            edge = self.edge_of(state, y)
-            state = self.state_behind(edge, state, y)
+            state = self.add_step(state, u, j, y, &total)
             if state < 0:
                 return -INFINITY
-            total += self.edge_weight[edge]
-            if self.arc_entries is not None:
-                total += self.score_at_start(u, edge)
-            total += self.segment_score(u, j, self.layout.state_group[state])
         return total + self.final_weight(state)
+
+    cdef Py_ssize_t add_step(
+        self, Py_ssize_t state, Py_ssize_t u, Py_ssize_t j, Py_ssize_t y, double* total
+    ) noexcept nogil:
+        """Add what a segment behind `state` brings to the score of a path. RETURNS: The
+        state that it leads to; -1: the grammar forbids it."""
+        cdef Py_ssize_t edge = self.edge_of(state, y)
+        state = self.state_behind(edge, state, y)
+        if state >= 0:
+            total[0] += self.edge_weight[edge]
+            if self.arc_entries is not None:
+                total[0] += self.score_at_start(u, edge)
+            total[0] += self.segment_score(u, j, self.layout.state_group[state])
+        return state
 
     cdef double score_at_start(self, Py_ssize_t u, Py_ssize_t edge) noexcept nogil:
         """What entries at token u add to the weight of an edge."""

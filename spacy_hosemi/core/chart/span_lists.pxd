@@ -16,7 +16,6 @@ cdef struct Open:
 
 cdef class SpanLists:
     cdef double p
-    cdef object decide
     cdef Listed* rows                   # [room], of which there are n
     cdef Py_ssize_t n, room
     cdef Open* open                     # [open_room], of which there are n_open

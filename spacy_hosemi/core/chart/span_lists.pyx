@@ -25,13 +25,11 @@ cdef class SpanLists:
     or given to it, which then fills in the probabilities.
 
     p (float): See `probable_segments`.
-    decide (Optional[Callable]): See `decision_steps`; with it spans are listed, and how
-        probable they are.
     limit (int): At most this many are listed, the best ones; 0: all.
     """
 
-    def __cinit__(self, p=0.0, decide=None, limit=0):
-        self.p, self.decide, self.limit = p, decide, limit
+    def __cinit__(self, p=0.0, limit=0):
+        self.p, self.limit = p, limit
         self.rows, self.room = NULL, 0
         self.open, self.open_room = NULL, 0
         self.clear()

@@ -3,9 +3,6 @@ from .tables_x4 cimport TablesX4
 
 cdef bint run(TablesX4 tables) noexcept nogil
 cdef double log_z(TablesX4 tables, Py_ssize_t a) noexcept nogil
-cdef double start_probability(
-    TablesX4 tables, Py_ssize_t a, Py_ssize_t u, Py_ssize_t g
-) noexcept nogil
 cdef double probability(
     TablesX4 tables,
     Py_ssize_t a,

@@ -221,18 +221,6 @@ cdef double log_z(TablesX4 tables, Py_ssize_t a) noexcept nogil:
     return tables.scale[tables.n_tokens[a] + 1, a] + tables.z_rest[a]
 
 
-cdef double start_probability(
-    TablesX4 tables, Py_ssize_t a, Py_ssize_t u, Py_ssize_t g
-) noexcept nogil:
-    """P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]"""
-    cdef const int32_t* state = &tables.layout.first_state[g]
-    cdef Py_ssize_t q
-    cdef double total = 0.0
-    for q in range(state[0], state[1]):
-        total += tables.opened[u + 1, q, a] * tables.closing[u + 1, q, a]
-    return total
-
-
 cdef double probability(
     TablesX4 tables,
     Py_ssize_t a,

@@ -1,0 +1,323 @@
+"""Both sweeps over four documents, and what is asked of their posteriors.
+
+Of each document one of four things: the probabilities of some segments; those of the
+spans of a path, and its score; the same of the path with the highest expected F1, which
+is to be found; or a list of all probable segments. The task that fills the tables also
+reads them, while they are in the cache of its core.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
+
+from ..chart.span_lists cimport Listed
+from ..sweeps cimport scaled_x4
+from .best_sets cimport first_least, next_least
+from .marginals import check_segment
+
+# More tokens than any document has.
+cdef Py_ssize_t MANY = 2**31 - 1
+
+
+cdef class BatchOfFour(Task):
+    """Up to four documents, and what is asked of them.
+
+    automaton (PatternAutomaton): Of all documents.
+    """
+
+    def __init__(self, automaton):
+        self.tables = TablesX4(automaton)
+        self.numbers, self.asked, self.probable = [], SpanLists(), SpanLists()
+        self.best_set = BestSet()
+        self.starts = np.zeros((0, automaton.n_groups, N_LANES))
+        self.ask_for_segments()
+
+    cdef ask_for_segments(self):
+        """Ask for the probabilities of the segments that are given."""
+        self.listing, self.are_paths, self.decides = None, False, False
+
+    cdef ask_for_paths(self):
+        """Ask for the score of the path that is given, too."""
+        self.ask_for_segments()
+        self.are_paths = True
+
+    cdef ask_for_decisions(self, expected_f1):
+        """Ask for the path with the highest expected F1; see `core.mbr`."""
+        self.ask_for_paths()
+        self.decides = True
+        self.expected_f1 = -1.0 if expected_f1 is None else expected_f1
+
+    cdef ask_for_list(self, SpanLists listing):
+        """Ask for a list of probable segments, which also has those that are given."""
+        self.ask_for_segments()
+        self.listing = listing
+
+    cdef Py_ssize_t size(self):
+        """RETURNS: How many numbers there is room for."""
+        return (
+            self.tables.n_numbers()
+            + self.starts.shape[0] * self.tables.n_groups * N_LANES
+            + self.asked.room
+            + self.probable.room
+        )
+
+    cdef bint add(self, k, potentials, constraints, segments):
+        """Load a document. RETURNS: whether it may be solved with the others."""
+        cdef Py_ssize_t lane = len(self.numbers), start, end, label
+        cdef Chart chart
+        if lane == N_LANES:
+            return False
+        chart = self.tables.load(lane, potentials, constraints)
+        if chart is None:
+            return False
+        self.first_asked[lane] = self.asked.n
+        for start, end, label in segments:
+            if not 0 <= start < end <= chart.n_tokens or not (
+                0 <= label < chart.n_labels
+            ):
+                check_segment(start, end, label, chart.n_tokens, chart.n_labels)
+            self.asked.add(lane, start, end, label, 0.0)
+        self.asked.check()
+        self.after_asked[lane] = self.asked.n
+        self.numbers.append(k)
+        self.number[lane] = k
+        return True
+
+    cdef write_down(self, list found, list log_z):
+        """Write what was found into the lists, and let go of the documents. Nothing is
+        written for one that has to be done by `marginals`."""
+        cdef Py_ssize_t lane
+        cdef bint together = self.trusted
+        for lane in range(len(self.numbers)):
+            if not together:
+                if len(self.numbers) == 1 or not self.set_up(lane):
+                    continue
+                self.do()
+                if not self.trusted:
+                    continue
+            if log_z is not None:
+                log_z[self.numbers[lane]] = scaled_x4.log_z(self.tables, lane)
+            found[self.numbers[lane]] = self._found(lane)
+        self.tables.forget()
+        self.numbers = []
+        self.asked.clear()
+
+    cdef object _found(self, Py_ssize_t lane):
+        """What was asked for of a document, see `segment_probabilities`."""
+        cdef Py_ssize_t k, first = self.first_asked[lane]
+        cdef Py_ssize_t after = self.after_asked[lane]
+        cdef Listed row
+        cdef list segments, probs
+        self.asked.check()
+        if self.listing is not None:
+            self.listing.check()
+            return ()
+        if not self.are_paths:
+            return [self.asked.rows[k].score for k in range(first, after)]
+        if not self.best_set.is_complete:
+            raise MemoryError
+        if first == after:
+            return () if self.has_none[lane] else None
+        segments, probs = [], []
+        for k in range(first, after):
+            row = self.asked.rows[k]
+            segments.append((row.start, row.end, row.label))
+            if row.label:
+                probs.append(row.score)
+        return segments, probs, self.path_score[lane]
+
+    cdef bint set_up(self, Py_ssize_t alone):
+        """Prepare to run: all lanes, or only lane `alone` if it is not -1. RETURNS:
+        whether the weights permit it."""
+        cdef Py_ssize_t begin = 0, end = len(self.numbers), k, lowest = 1
+        cdef bint lists = self.decides or self.listing is not None
+        if alone >= 0:
+            begin, end = alone, alone + 1
+        if self.decides:
+            self.asked.clear()
+        elif not lists:
+            lowest = MANY
+            for k in range(self.first_asked[begin], self.after_asked[end - 1]):
+                lowest = min(lowest, self.asked.rows[k].end)
+        self.trusted = False
+        cdef bint is_ready = self.tables.set_up(begin, end, lowest, lists)
+        if lists and self.starts.shape[0] < self.tables.longest:
+            shape = self.tables.longest, self.tables.n_groups, N_LANES
+            self.starts = np.empty(shape)
+        return is_ready
+
+    cdef void run(self) noexcept nogil:
+        """Both sweeps, then what they are for."""
+        cdef Py_ssize_t a
+        self.trusted = scaled_x4.run(self.tables)
+        # Here, for the tables are in the cache of this core.
+        if self.trusted and (self.decides or self.listing is not None):
+            self._find_starts()
+        for a in range(N_LANES if self.trusted else 0):
+            if not self.tables.n_tokens[a]:
+                continue
+            if self.listing is not None:
+                self._add_asked(<Chart>self.tables.chart[a], a)
+                self._list(<Chart>self.tables.chart[a], a, self.listing.p, self.listing)
+                continue
+            if self.decides:
+                self._decide(<Chart>self.tables.chart[a], a)
+            self._answer(<Chart>self.tables.chart[a], a)
+
+    cdef void _find_starts(self) noexcept nogil:
+        """P(a segment of the group starts at u) = sum_q A[u, q] B[u, q], of all lanes
+        at once."""
+        cdef const int32_t* first = &self.tables.layout.first_state[0]
+        cdef const double* opened
+        cdef const double* closing
+        cdef double* start
+        cdef Py_ssize_t u, g, q, a
+        for u in range(self.tables.longest):
+            opened = &self.tables.opened[u + 1, 0, 0]
+            closing = &self.tables.closing[u + 1, 0, 0]
+            for g in range(self.tables.n_groups):
+                start = &self.starts[u, g, 0]
+                for a in range(N_LANES):
+                    start[a] = 0.0
+                for q in range(first[g], first[g + 1]):
+                    for a in range(N_LANES):
+                        start[a] += opened[q * N_LANES + a] * closing[q * N_LANES + a]
+
+    cdef void _answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
+        """The probabilities that are asked for of a document; of a path those of its
+        spans, and its score."""
+        cdef Py_ssize_t g, k, state = 0
+        cdef double total, score
+        cdef Listed* row
+        self.path_score[lane] = 0.0
+        for k in range(self.first_asked[lane], self.after_asked[lane]):
+            row, total = &self.asked.rows[k], 0.0
+            if self.are_paths:
+                if state >= 0:
+                    state = chart.add_step(
+                        state, row.start, row.end, row.label, &self.path_score[lane]
+                    )
+                if row.label == 0:
+                    continue
+            for g in range(chart.n_groups):
+                if chart.layout.group_label[g] == row.label:
+                    score = chart.segment_score(row.start, row.end, g)
+                    total += scaled_x4.probability(
+                        self.tables, lane, row.start, row.end, g, score
+                    )
+            row.score = total
+        if self.are_paths:
+            score = chart.final_weight(state) if state >= 0 else -INFINITY
+            self.path_score[lane] += score
+
+    cdef void _add_asked(self, Chart chart, Py_ssize_t lane) noexcept nogil:
+        """List the segments that are asked for, with their scores."""
+        cdef Py_ssize_t k
+        cdef double score
+        cdef Listed* row
+        for k in range(self.first_asked[lane], self.after_asked[lane]):
+            row = &self.asked.rows[k]
+            score = chart.segment_score(row.start, row.end, row.label)
+            self.listing.add(
+                self.number[lane], row.start, row.end, row.label, score
+            )
+
+    cdef double _list(
+        self, Chart chart, Py_ssize_t lane, double p, SpanLists listing
+    ) noexcept nogil:
+        """List what is at least that probable, as `Marginals.segments_above` finds it:
+        a start is followed while its segment may not have ended yet. With `decides`
+        spans and their probabilities, else segments and their scores.
+
+        RETURNS: How many are expected, of those that may be listed.
+        """
+        cdef Py_ssize_t k = self.number[lane], u, j, g
+        cdef double open_, prob, more, score, n_expected = 0.0
+        cdef double some = p * (1.0 - 1e-9), least = some - 1e-12
+        if p == 0.0:
+            least = -INFINITY
+        for u in range(chart.n_tokens):
+            for g in range(self.decides, chart.n_groups):
+                open_ = self.starts[u, g, lane]
+                n_expected += open_
+                if open_ < some:
+                    continue
+                more = 0.0
+                for j in range(u + 1, chart.n_tokens + 1):
+                    if j > u + 1:
+                        more += chart.more[j - 1, g]
+                    score = chart.first[u, g] + more + chart.end[j - 1, g]
+                    score += chart.length_score(g, j - u)
+                    if chart.cells.n_cells:
+                        score += chart.cells_of(u, j, g)
+                    prob = scaled_x4.probability(self.tables, lane, u, j, g, score)
+                    if prob >= p * (1.0 - 1e-12):
+                        score = prob if self.decides else chart.segment_score(u, j, g)
+                        listing.add(k, u, j, g, score)
+                    open_ -= prob
+                    if open_ < least:
+                        break
+        return n_expected
+
+    cdef void _decide(self, Chart chart, Py_ssize_t lane) noexcept nogil:
+        """Ask for the path with the highest expected F1: the best of all sets of spans
+        that do not overlap, with outside between them, if that is possible."""
+        cdef double n_expected, least = first_least(self.expected_f1)
+        self.first_asked[lane] = self.after_asked[lane] = self.asked.n
+        while least > 0.0:
+            self.probable.clear()
+            n_expected = self._list(chart, lane, least, self.probable)
+            self.best_set.find(
+                self.probable.rows, self.probable.n, n_expected, self.expected_f1
+            )
+            if not (self.best_set.is_complete and self.probable.is_complete):
+                self.best_set.is_complete = False
+                return
+            least = next_least(least, self.best_set.ratio)
+        self.has_none[lane] = self.expected_f1 < 0.0 and self.probable.n == 0
+        if self.has_none[lane]:
+            return
+        # Outside has one segment per gap, the usual form, or else one per token.
+        if self._fill(chart, lane, False) or self._fill(chart, lane, True):
+            self.after_asked[lane] = self.asked.n
+        else:
+            self.asked.n = self.first_asked[lane]
+
+    cdef bint _fill(
+        self, Chart chart, Py_ssize_t lane, bint by_token
+    ) noexcept nogil:
+        """Ask for the best set with outside between its spans. RETURNS: whether that is
+        possible."""
+        cdef Py_ssize_t k, at = 0, state = 0
+        cdef double total = 0.0
+        cdef Candidate span
+        self.asked.n = self.first_asked[lane]
+        for k in range(self.best_set.n_chosen):
+            span = self.best_set.chosen[k]
+            self._add_outside(lane, at, span.start, by_token)
+            self.asked.add(lane, span.start, span.end, span.label, 0.0)
+            at = span.end
+        self._add_outside(lane, at, chart.n_tokens, by_token)
+        if not self.asked.is_complete:
+            return True  # `_found` raises MemoryError
+        for k in range(self.first_asked[lane], self.asked.n):
+            state = chart.add_step(
+                state,
+                self.asked.rows[k].start,
+                self.asked.rows[k].end,
+                self.asked.rows[k].label,
+                &total,
+            )
+            if state < 0 or total == -INFINITY:
+                return False
+        return total + chart.final_weight(state) > -INFINITY
+
+    cdef void _add_outside(
+        self, Py_ssize_t lane, Py_ssize_t start, Py_ssize_t end, bint by_token
+    ) noexcept nogil:
+        cdef Py_ssize_t i
+        if not by_token and start < end:
+            self.asked.add(lane, start, end, 0, 0.0)
+        for i in range(start, end if by_token else start):
+            self.asked.add(lane, i, i + 1, 0, 0.0)
