@@ -580,8 +580,8 @@ class Errors(metaclass=_Coded):
         "{constraints}. Relax one of them."
     )
     HS061 = (
-        "{path} is missing; expected a model folder with cfg and model, as to_disk "
-        "writes it."
+        "{path} is missing; expected a model folder with cfg and the files that cfg "
+        "names, as to_disk writes it."
     )
     HS062 = (
         "the saved model cannot be read ({found}). The file is truncated or something "

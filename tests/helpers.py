@@ -285,9 +285,17 @@ def run_spacy(*args) -> str:
     return result.output
 
 
+def part_of(folder, name) -> Path:
+    """The file that a saved component has for cfg, model or weights."""
+    (path,) = Path(folder).glob(f"{name}*")
+    return path
+
+
 def change_weights(pipe, **arrays):
     """Give a component other arrays of weights, such as pattern=.., or other fields."""
     weights = weights_of(pipe.model)
+    if "matrix" in arrays:
+        arrays["of_features"] = arrays.pop("matrix")
     weights.replace(replace(weights.state, **arrays))
 
 

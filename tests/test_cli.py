@@ -26,6 +26,7 @@ from .helpers import (
     lbfgs,
     make_nlp,
     make_trained,
+    part_of,
     randomize,
     references,
 )
@@ -330,7 +331,7 @@ def test_the_folder_around_a_pipeline(tmp_path):
 
 def test_a_damaged_model(tmp_path):
     make_trained().to_disk(tmp_path)
-    (tmp_path / "hosemi" / "model").write_bytes(b"")
+    part_of(tmp_path / "hosemi", "model").write_bytes(b"")
     assert "HS062" in run("weights", str(tmp_path), code=2)
 
 
@@ -416,9 +417,9 @@ def test_replace(listed, newer, tmp_path):
     ]
     assert contents(listed) == before
     after = contents(output)
-    assert after.keys() == before.keys()
-    differ = [name for name in before if after[name] != before[name]]
-    assert [Path(name).name for name in differ] == ["model"]
+    differ = {name for name, data in after.items() if before.get(name) != data}
+    # The weights are the same file.
+    assert {Path(name).name.partition("-")[0] for name in differ} == {"cfg", "model"}
     left, right = (spacy.load(x).get_pipe("hosemi") for x in (listed, output))
     assert left.get_weights().tolist() == right.get_weights().tolist()
     (old, new) = (pipe.weights.extractor.gazetteers.tries for pipe in (left, right))

@@ -22,7 +22,8 @@ from ..training.trainer import Trainer
 from ..values import Choice, read
 from .advice import Advice
 from .facts import TrainingFacts, read_facts
-from .serialization import FORMAT, Configs, check_shapes
+from .saved_files import FORMAT
+from .serialization import Configs, check_shapes
 from .settings import (
     LEARNT,
     NAMES,

@@ -7,7 +7,6 @@ spacy.load.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,17 +15,28 @@ from typing import Any
 from urllib.parse import quote
 from weakref import ref
 
-from spacy import util
+import numpy as np
+import srsly
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 
 from ..core import PatternAutomaton
 from ..errors import Errors
+from ..model.weights.packing import truncated
 from ..model.weights.state import WeightState
-from ..model.weights.storage import truncated
+from ..model.weights.storage import beside
+from .saved_files import (
+    FORMAT,
+    checked,
+    digest_of,
+    read_file,
+    read_parts,
+    sealed,
+    unsealed,
+    write_parts,
+)
 from .settings import NAMES
-
-FORMAT = 1
 
 _REFERENCE = re.compile(r"\$\{|__SECTION__")
 
@@ -44,22 +54,26 @@ def unreadable() -> Iterator[None]:
 
 def save(pipe: TrainablePipe, path: Path | None, exclude: Sequence[str]) -> bytes:
     """Write a component to a folder, or if there is none give it as bytes."""
-    # Not by srsly, which reads 0.7 as 0.7000000000000001.
-    vocab, model = pipe.vocab, pipe.model
+    cfg = {**pipe.cfg} if "cfg" not in exclude else {}
+    cfg["format"] = FORMAT
     if path is None:
-        as_bytes = {
-            "cfg": lambda: json.dumps(pipe.cfg).encode("utf8"),
-            "vocab": lambda: vocab.to_bytes(exclude=exclude),
-            "model": model.to_bytes,
-        }
-        found: bytes = util.to_bytes(as_bytes, exclude)
+        parts = {}
+        if "vocab" not in exclude:
+            parts["vocab"] = pipe.vocab.to_bytes(exclude=exclude)
+        if "model" not in exclude:
+            parts["model"] = pipe.model.to_bytes()
+        known = {name: {"sha256": digest_of(data)} for name, data in parts.items()}
+        found: bytes = srsly.msgpack_dumps({"cfg": sealed(cfg, known), **parts})
         return found
-    as_files = {
-        "cfg": lambda p: p.write_text(json.dumps(pipe.cfg, indent=2), "utf8"),
-        "vocab": lambda p: vocab.to_disk(p, exclude=exclude),
-        "model": model.to_disk,
-    }
-    util.to_disk(path, as_files, exclude)
+    path.mkdir(parents=True, exist_ok=True)
+    if "vocab" not in exclude:
+        pipe.vocab.to_disk(path / "vocab", exclude=exclude)
+    data: bytes | None = None
+    weights: list[NDArray[np.float32]] = []
+    if "model" not in exclude:
+        with beside(weights):
+            data = pipe.model.to_bytes()
+    write_parts(path, cfg, data, weights)
     return b""
 
 
@@ -69,32 +83,41 @@ def load(
     """Read vocab and model of a saved component.
 
     RETURNS (Optional[Dict[str, Any]]): Its cfg, if that is not excluded.
-    RAISES (ValueError): HS061 a file is not there; HS063 saved by a newer version.
+    RAISES (ValueError): HS061 a file is not there; HS062 it is not what was saved;
+        HS063 saved by a newer version.
     """
-    cfg: dict[str, Any] | None = None
+    if isinstance(source, Path):
+        cfg = _from_folder(pipe, source, exclude)
+    else:
+        cfg = _from_bytes(pipe, source, exclude)
+    return cfg if "cfg" not in exclude and cfg.keys() != {"format"} else None
 
-    def take(found: Any) -> None:
-        nonlocal cfg
-        cfg = {**found}
-        check_format(cfg)
 
-    if isinstance(source, bytes):
-        of_bytes = {
-            "cfg": lambda b: take(json.loads(b)),
-            "vocab": lambda b: pipe.vocab.from_bytes(b, exclude=exclude),
-            "model": pipe.model.from_bytes,
-        }
-        util.from_bytes(source, of_bytes, exclude)
-        return cfg
-    for part in ("cfg", "model"):  # spaCy passes over a missing cfg in silence
-        if part not in exclude and not (source / part).is_file():
-            raise ValueError(Errors.HS061.format(path=source / part))
-    of_files = {
-        "cfg": lambda p: take(json.loads(p.read_text("utf8"))),
-        "vocab": lambda p: pipe.vocab.from_disk(p, exclude=exclude),
-        "model": lambda p: pipe.model.from_bytes(p.read_bytes()),
+def _from_folder(
+    pipe: TrainablePipe, folder: Path, exclude: Sequence[str]
+) -> dict[str, Any]:
+    cfg, parts = unsealed(read_file(folder, "cfg"))
+    if "vocab" not in exclude:
+        pipe.vocab.from_disk(folder / "vocab", exclude=exclude)
+    if "model" not in exclude:
+        data, weights = read_parts(folder, parts)
+        with beside(weights):
+            pipe.model.from_bytes(data)
+    return cfg
+
+
+def _from_bytes(
+    pipe: TrainablePipe, data: bytes, exclude: Sequence[str]
+) -> dict[str, Any]:
+    given = srsly.msgpack_loads(data)
+    cfg, parts = unsealed(given["cfg"])
+    readers = {
+        "vocab": lambda x: pipe.vocab.from_bytes(x, exclude=exclude),
+        "model": pipe.model.from_bytes,
     }
-    util.from_disk(source, of_files, exclude)
+    for name, read in readers.items():
+        if name in given and name not in exclude:
+            read(checked(given, parts, name))
     return cfg
 
 
@@ -172,13 +195,6 @@ def _doubled(value: Any) -> Any:
     if isinstance(value, str):
         return re.sub(r"\$(?!\{)", "$$", value)
     return [*map(_doubled, value)] if isinstance(value, list) else value
-
-
-def check_format(cfg: Mapping[str, Any]) -> None:
-    """RAISES (ValueError): HS063 saved by a newer version."""
-    version = cfg.get("format", 0)
-    if version > FORMAT:
-        raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
 
 
 def check_shapes(weights: WeightState, automaton: PatternAutomaton) -> None:

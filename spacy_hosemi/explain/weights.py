@@ -168,7 +168,7 @@ def find_features(
                 found.append((value, name))
     return [
         WeightRow(
-            weights.names[r],
+            weights.names[int(r)],
             int(weights.counts[r]),
             {name: value for value, name in sorted(found, key=lambda x: -x[0])},
         )

@@ -26,10 +26,15 @@ from ..errors import Errors
 from ..labels.inventory import OUTSIDE, Pattern
 from ..labels.patterns import ALL_BIGRAMS
 from ..model.cached import Cached
-from ..model.weights.packing import pack_counts, pack_floats, to_single, unpack_floats
+from ..model.weights.packing import (
+    pack_counts,
+    pack_floats,
+    to_single,
+    truncated,
+    unpack_floats,
+)
 from ..model.weights.pairs import Pairs
 from ..model.weights.shim import announce_averages
-from ..model.weights.storage import truncated
 from .level_vector import LevelSteps, OneLevel
 from .tree import LabelTree
 

@@ -18,7 +18,7 @@ from spacy_hosemi.cli import hosemi_cli, streams
 from spacy_hosemi.cli.common import save_pipeline
 from spacy_hosemi.formats import Fault
 
-from ..helpers import hit_ctrl_c, make_nlp, make_trained, references
+from ..helpers import hit_ctrl_c, make_nlp, make_trained, part_of, references
 
 CORPUS = ["CORPUS.spacy"]
 # Each command with what it needs beside MODEL.
@@ -87,7 +87,7 @@ def test_a_bad_model(name, kind, model, tmp_path, monkeypatch):
         make_nlp().to_disk(bad)
     elif kind == "broken":
         shutil.copytree(model, bad)
-        (bad / "hosemi" / "model").write_bytes(b"\x93")
+        part_of(bad / "hosemi", "model").write_bytes(b"\x93")
     as_json = ["--json"] if "as_json" in names_of(commands()[name]) else []
     result = invoke(*name, bad, *ARGUMENTS[name], *as_json)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -316,7 +316,7 @@ def test_a_model_of_before_there_were_lists(tmp_path):
     loaded = srsly.msgpack_loads(weights_of(nlp.get_pipe("hosemi").model).to_bytes())
     assert set(loaded) == {
         *("format", "keys", "names", "learn_length", "is_trained", "n_docs"),
-        *("counts", "matrix", "pattern", "length", "tail"),
+        *("counts", "family", "matrix", "pattern", "length", "tail"),
     }
     nlp.to_disk(tmp_path)
     config = load_config(tmp_path / "config.cfg")

@@ -8,7 +8,18 @@ import pytest
 import spacy
 import srsly
 
-from ..helpers import UNTRAINED, make_examples, make_nlp, make_trained, triples
+from spacy_hosemi.component.saved_files import sealed, unsealed
+
+from ..helpers import (
+    UNTRAINED,
+    make_examples,
+    make_nlp,
+    make_trained,
+    part_of,
+    triples,
+)
+
+PARTS = ["cfg", "model", "weights"]
 
 TEXT = "Ada Lovelace wrote to Mary Somerville in Paris."
 
@@ -103,26 +114,27 @@ def folder(saved, tmp_path):
     return shutil.copytree(saved, tmp_path / "model")
 
 
-@pytest.mark.parametrize("part", ["cfg", "model"])
+@pytest.mark.parametrize("part", PARTS)
 def test_missing_file(folder, part):
-    (folder / "hosemi" / part).unlink()
-    with pytest.raises(ValueError, match=f"HS061.*{part} is missing"):
+    path = part_of(folder / "hosemi", part)
+    path.unlink()
+    with pytest.raises(ValueError, match=f"HS061.*{path.name} is missing"):
         spacy.load(folder)
 
 
-@pytest.mark.parametrize("part", ["cfg", "model"])
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
 def test_truncated_file(folder, part, share):
-    path = folder / "hosemi" / part
+    path = part_of(folder / "hosemi", part)
     data = path.read_bytes()
     path.write_bytes(data[: int(share * len(data))])
     with pytest.raises(ValueError, match="HS062"):
         spacy.load(folder)
 
 
-@pytest.mark.parametrize("part", ["cfg", "model"])
+@pytest.mark.parametrize("part", PARTS)
 def test_another_file(folder, part):
-    (folder / "hosemi" / part).write_bytes(b"[1, 2]")
+    part_of(folder / "hosemi", part).write_bytes(b"[1, 2]")
     with pytest.raises(ValueError, match="HS062"):
         spacy.load(folder)
 
@@ -130,7 +142,7 @@ def test_another_file(folder, part):
 @pytest.mark.parametrize("cfg", [[], {}, "text", None, {"format": "one"}])
 def test_another_cfg(folder, cfg):
     srsly.write_json(folder / "hosemi" / "cfg", cfg)
-    with pytest.raises(ValueError, match="HS06[24]"):
+    with pytest.raises(ValueError, match="HS06[124]"):
         spacy.load(folder)
 
 
@@ -142,8 +154,8 @@ def test_truncated_bytes():
 
 def test_future_format_of_cfg(folder):
     path = folder / "hosemi" / "cfg"
-    srsly.write_json(path, {**srsly.read_json(path), "format": 2})
-    with pytest.raises(ValueError, match="HS063.*format 2"):
+    srsly.write_json(path, {**srsly.read_json(path), "format": 3})
+    with pytest.raises(ValueError, match="HS063.*format 3"):
         spacy.load(folder)
 
 
@@ -151,6 +163,8 @@ def test_future_format_of_cfg(folder):
 def test_parts_of_different_models(folder, tmp_path_factory, config):
     other = tmp_path_factory.mktemp("other")
     make_trained(**config).to_disk(other)
-    (folder / "hosemi" / "cfg").write_bytes((other / "hosemi" / "cfg").read_bytes())
+    cfg, _ = unsealed((other / "hosemi" / "cfg").read_bytes())
+    _, parts = unsealed((folder / "hosemi" / "cfg").read_bytes())
+    (folder / "hosemi" / "cfg").write_bytes(sealed(cfg, parts))
     with pytest.raises(ValueError, match="HS064"):
         spacy.load(folder)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import zlib
 from functools import cache
 
 import numpy as np
@@ -21,7 +22,7 @@ from spacy_hosemi.model.weights.packing import (
     unpack_floats,
     unpack_names,
 )
-from spacy_hosemi.model.weights.storage import FORMAT, to_bytes
+from spacy_hosemi.model.weights.storage import FORMAT, beside, to_bytes
 
 from ..helpers import (
     TRAIN,
@@ -87,7 +88,7 @@ def test_line_breaks_in_names():
     pipe = nlp.get_pipe("hosemi")
     names, matrix = pipe.weights.names, pipe.weights.matrix
     copied = pickle.loads(pickle.dumps(pipe.weights))
-    assert copied.names == names
+    assert [*copied.names] == [*names]
     assert len(names) == len(matrix)
 
 
@@ -325,7 +326,7 @@ def test_family_values():
 
 def same_weights(left, right):
     left, right = (getattr(x, "state", x) for x in (left, right))
-    assert left.names == right.names
+    assert [*left.names] == [*right.names]
     assert left.is_trained == right.is_trained
     for name in ("matrix", "pattern", "length", "tail"):
         expected = getattr(right, name).astype("f")
@@ -406,14 +407,38 @@ def saved(**changes) -> bytes:
         lambda: saved(matrix=lambda m: m["values"]),
         lambda: saved(counts=lambda c: c[:-1]),
         lambda: saved(tail=lambda t: pack_floats(unpack_floats(t)[:-1])),
-        lambda: saved(names=lambda n: pack_names(unpack_names(n)[:-1])),
-        lambda: saved(names=lambda n: n[:-1]),
+        lambda: saved(family=lambda f: f[:-1]),
+        lambda: saved(family=lambda f: zlib.compress(zlib.decompress(f)[:-1])),
+        lambda: saved(
+            family=lambda f: zlib.compress(b"\xff" * len(zlib.decompress(f)))
+        ),
     ],
 )
 def test_unreadable_bytes(make_bytes):
     weights = weights_of(build_span_scorer())
     with pytest.raises(ValueError, match="HS062"):
         weights.from_bytes(make_bytes())
+
+
+@pytest.mark.parametrize(
+    "change", [lambda n: pack_names(unpack_names(n)[:-1]), lambda n: n[:-1]]
+)
+def test_unreadable_names(change):
+    weights = weights_of(build_span_scorer()).from_bytes(saved(names=change))
+    with pytest.raises(ValueError, match="HS062"):
+        weights.state.names[0]
+
+
+def test_weights_that_lie_beside_the_bytes():
+    _, pipe, _ = make_pipe()
+    lying = []
+    with beside(lying):
+        data = weights_of(pipe.model).to_bytes()
+    fresh = weights_of(build_span_scorer(features=pipe.weights.extractor.features))
+    with pytest.raises(ValueError, match="HS062.*a file of their own"):
+        fresh.from_bytes(data)
+    with beside(lying):
+        same_weights(fresh.from_bytes(data), pipe.weights)
 
 
 def test_formats_in_double_precision_are_read():

@@ -13,6 +13,11 @@ from ...core.chart.columns cimport Entry
 from ...core.simd.simd cimport prefetch
 from ...core.potentials import CELLS, ENTRIES
 
+# Weights that are trained, or as they are saved: both give the same double.
+ctypedef fused weight_t:
+    double
+    float
+
 # The weights of this many rows ahead are fetched from memory.
 cdef Py_ssize_t AHEAD = 8
 
@@ -170,7 +175,7 @@ def gather_cells(
     const double[::1] strength,         # IN  [K]
     const int32_t[::1] first_pair,      # IN  [R + 1], or [0]: each row has L weights
     const int32_t[::1] columns,         # IN  [N]; or [0]
-    const double[::1] weights,          # IN  [N]
+    const weight_t[::1] weights,        # IN  [N]
     Py_ssize_t n_labels,                # IN  L
     bint is_single=False,               # IN  whether weights are in single precision
 ):
@@ -202,7 +207,7 @@ def gather_entries(
     const uint8_t[::1] roles,           # IN  [K]
     const int32_t[::1] first_pair,      # IN  [R + 1]
     const int32_t[::1] columns,         # IN  [N]
-    const double[::1] weights,          # IN  [N]
+    const weight_t[::1] weights,        # IN  [N]
 ):
     """RETURNS (ENTRIES): An entry for each weight of each row."""
     cdef Py_ssize_t k, a, at = 0, n = 0

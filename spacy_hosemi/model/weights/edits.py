@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...features import Extractor
 from .families import TRANSITIONS
+from .names import Names
 from .pairs import Counts, Pairs, Selection
 from .potentials import dense_rows
 from .state import Floats, Ints, WeightState, n_whole_rows, with_rows
@@ -42,10 +43,10 @@ def allocate(
     shape = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
     return WeightState(
         extractor=extractor,
-        **with_rows(selection.keys, selection.names, pairs, n_labels),
+        **with_rows(selection.keys, Names(selection.names), pairs, n_labels),
         counts=selection.counts,
         n_docs=selection.n_docs,
-        matrix=np.zeros(shape),
+        of_features=np.zeros(shape),
         pattern=pattern,
         length=np.array(length, np.float64),
         tail=tail,
@@ -77,7 +78,7 @@ def with_labels(
         pairs=None,
         n_whole=0,
         n_observed=0,
-        matrix=matrix,
+        of_features=matrix,
         pattern=pattern,
         length=length,
         tail=tail,
@@ -108,7 +109,7 @@ def add_labels(
         state,
         pairs=pairs,
         n_whole=n_whole_rows(pairs, len(tail), state.family),
-        matrix=matrix,
+        of_features=matrix,
         pattern=np.concatenate([pattern, np.where(is_forbidden, -np.inf, lowest)]),
         length=np.vstack([state.length, length[n_old:]]),
         tail=tail,
@@ -138,7 +139,7 @@ def keep(state: WeightState, is_kept: NDArray[np.bool_]) -> WeightState:
         n_dense = np.count_nonzero(sizes[: len(dense)]) * n_labels
         if np.count_nonzero(kept & is_dense) >= SPARSE * n_dense:
             kept |= is_dense & (sizes[row] > 0)
-    names = [state.names[r] for r in rows.tolist()]
+    names = Names([state.names[r] for r in rows.tolist()])
     sizes = np.bincount(row[kept], minlength=n_rows)[rows]
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
     matrix = values[kept, None]
@@ -150,7 +151,7 @@ def keep(state: WeightState, is_kept: NDArray[np.bool_]) -> WeightState:
         state,
         **with_rows(state.table.keys[rows], names, pairs, n_labels),
         counts=state.counts[rows],
-        matrix=matrix,
+        of_features=matrix,
         grows=state.grows and len(names) == len(state.names),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ def family_values(
     return {family: float(value.get(family, default)) for family in FAMILIES}
 
 
-def families_of(names: Sequence[str]) -> NDArray[np.intp]:
+def families_of(names: Iterable[str]) -> NDArray[np.uint8]:
     """The family of each feature."""
     index = {role: FAMILIES.index(family) for role, family in _FAMILY.items()}
-    return np.array([index[name.split(":", 1)[0]] for name in names], np.intp)
+    return np.array([index[name.split(":", 1)[0]] for name in names], np.uint8)

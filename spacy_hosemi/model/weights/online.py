@@ -11,6 +11,7 @@ from ...core import Potentials
 from ..active_features import Rows
 from .adagrad import SparseAdagrad
 from .families import families_of
+from .names import Names
 from .pairs import Counts
 from .potentials import add_gradients
 from .state import Floats, Keys, WeightState, n_whole_rows
@@ -68,12 +69,13 @@ class OnlineSteps:
         self._matrix.step(l2_of_matrix, rate)
         self._dense.step(l2_of_rest, rate)
         self._n_docs = 0
-        state = replace(state, matrix=self._matrix.weights, is_trained=True)
+        of_features = self._matrix.weights
+        state = replace(state, of_features=of_features, is_trained=True)
         return with_dense(state, self._dense.weights[:, 0])
 
     def averaged(self, state: WeightState) -> WeightState:
         """RETURNS (WeightState): With the averages of all steps."""
-        state = replace(state, matrix=self._matrix.averages().copy())
+        state = replace(state, of_features=self._matrix.averages().copy())
         return with_dense(state, self._dense.averages()[:, 0])
 
     def add_features(
@@ -92,9 +94,9 @@ class OnlineSteps:
             n_new *= n_labels
         table, all_names = state.table, state.names
         if not state.family.flags.writeable:  # predictions may read these
-            table, all_names = table.copy(), [*all_names]
+            table, all_names = table.copy(), Names([*all_names])
         table.extend(keys)
-        all_names += names
+        all_names.extend(names)
         return replace(
             state,
             table=table,
@@ -103,7 +105,7 @@ class OnlineSteps:
             counts=np.concatenate([state.counts, counts]),
             pairs=pairs,
             n_whole=n_whole_rows(pairs, n_labels, family),
-            matrix=self._matrix.grow(n_new),
+            of_features=self._matrix.grow(n_new),
         )
 
 

@@ -13,16 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import Errors
+
 
 def to_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """RETURNS (float64): The values that a saved model will have."""
     return values.astype(np.float32).astype(np.float64)
 
 
-def pack_floats(values: NDArray[np.float64]) -> dict[str, Any]:
+def pack_floats(values: NDArray[Any]) -> dict[str, Any]:
     """An array as it is stored; -inf stays -inf.
 
-    values (float64): Of any shape.
+    values (float64 or float32): Of any shape.
     RETURNS (Dict[str, Any]): For `unpack_floats`.
     """
     single = values.astype("<f4").ravel()
@@ -49,6 +51,11 @@ def unpack_floats(packed: Any) -> NDArray[np.float64]:
     values = np.zeros(size)
     values[np.unpackbits(bits, count=size).astype(bool)] = packed["values"]
     return values.reshape(packed["shape"])
+
+
+def truncated(found: str) -> ValueError:
+    """RETURNS (ValueError): HS062."""
+    return ValueError(Errors.HS062.format(found=found[:200]))
 
 
 def pack_counts(counts: NDArray[Any]) -> NDArray[Any]:

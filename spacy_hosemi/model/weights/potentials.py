@@ -101,9 +101,12 @@ class DocScorer:
 
 
 def _token_scores(state: WeightState) -> TokenScores:
-    dense = dense_rows(state, state.matrix)
-    weights = (state.matrix, state.pairs) if dense is None else (dense, None)
-    return TokenScores(state.extractor, state.table, *weights, len(state.tail))
+    weights, pairs = state.of_features, state.pairs
+    dense = dense_rows(state, weights)
+    if dense is not None:
+        weights, pairs = dense, None
+    n_labels = len(state.tail)
+    return TokenScores(state.extractor, state.table, weights, pairs, n_labels)
 
 
 def _split(
@@ -151,7 +154,7 @@ def _of_docs(
     if not len(records):
         return [records] * n_docs
     if state.pairs is None:
-        sizes = np.full_like(rows, state.matrix.shape[1])
+        sizes = np.full_like(rows, state.of_features.shape[1])
     else:
         sizes = state.pairs.sizes_of(rows)
     return split_records(records, doc, sizes, n_docs)
@@ -215,7 +218,7 @@ def _by_position(
 
 
 def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
-    weights, pairs = state.matrix.reshape(-1), _pair_arrays(state)
+    weights, pairs = state.of_features.reshape(-1), _pair_arrays(state)
     return gather_entries(places.position, places.row, places.role, *pairs, weights)
 
 
@@ -230,7 +233,7 @@ def _cells(
         segments.row,
         segments.strength,
         *_pair_arrays(state),
-        state.matrix.reshape(-1),
+        state.of_features.reshape(-1),
         len(state.tail),
         is_single,
     )
@@ -242,11 +245,11 @@ def _pair_arrays(state: WeightState) -> tuple[Ints, Ints]:
     return (_NO_INTS, _NO_INTS) if pairs is None else (pairs.first, pairs.columns)
 
 
-def dense_rows(state: WeightState, matrix: Floats) -> Floats | None:
+def dense_rows(state: WeightState, matrix: NDArray[Any]) -> NDArray[Any] | None:
     """The part of a matrix that has a weight in each of L columns, as a view.
 
-    matrix (float64): In the shape of `state.matrix`.
-    RETURNS (Optional[float64 [R', L]]): None: some rows need `pairs`.
+    matrix (NDArray): In the shape of `state.matrix`.
+    RETURNS (Optional[NDArray [R', L]]): None: some rows need `pairs`.
     """
     if state.pairs is None:
         return matrix

@@ -10,7 +10,6 @@ added to `inside` and subtracted from `start`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +20,7 @@ from ...features import Extractor
 from ...features.kernels.key_table import RowTable
 from ..cached import Cached
 from .families import TRANSITIONS, families_of
+from .names import Names
 from .pairs import Pairs
 
 Floats = NDArray[np.float64]
@@ -37,12 +37,14 @@ class WeightState(Cached):
 
     extractor (Extractor): Reads features from documents.
     table (RowTable): The row of each feature key.
-    names (List[str]): "role:TEMPLATE=value" of each feature.
-    family (intp [R]): Of each feature, an index of `FAMILIES`.
+    names (Names): "role:TEMPLATE=value" of each feature.
+    family (uint8 [R]): Of each feature, an index of `FAMILIES`.
     counts (int64 [R]): Training documents in which each feature occurs.
     n_docs (int): Training documents.
     pairs (Optional[Pairs]): Which (row, column) pairs have a weight; None: all.
-    matrix (float64 [R, L]): Weights of features; with `pairs` [N, 1].
+    of_features (float64 or float32 [R, L]): Weights of features; with `pairs` [N, 1].
+        Single precision where they were saved: the file may be mapped, so that all
+        processes share it.
     pattern (float64 [M]): Weights of label patterns; -inf: forbidden, never trained.
     length (float64 [L, D]): Weights of lengths up to D.
     tail (float64 [L]): Weight of each further token; fixed.
@@ -56,12 +58,12 @@ class WeightState(Cached):
 
     extractor: Extractor
     table: RowTable
-    names: list[str]
-    family: NDArray[np.intp]
+    names: Names
+    family: NDArray[np.uint8]
     counts: NDArray[np.int64]
     n_docs: int
     pairs: Pairs | None
-    matrix: Floats
+    of_features: Floats | NDArray[np.float32]
     pattern: Floats
     length: Floats
     tail: Floats
@@ -71,12 +73,19 @@ class WeightState(Cached):
     grows: bool = True
     n_whole: int = 0
 
+    @property
+    def matrix(self) -> Floats:
+        """RETURNS (float64): `of_features`; where these are in single precision, a
+        read-only copy, which is made once."""
+        found: Any = self.of_features
+        return found if found.dtype == np.float64 else self.cached(_in_doubles)
+
     def slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
         """RETURNS (Tuple[int32, int32, int64]): For each weight of some rows the index
         of the row in `rows`, its column, and its place in `matrix.ravel()`."""
         index = np.arange(len(rows), dtype=np.int32)
         if self.pairs is None:
-            n_columns = self.matrix.shape[1]
+            n_columns = self.of_features.shape[1]
             feature = np.repeat(index, n_columns)
             column = np.tile(np.arange(n_columns, dtype=np.int32), len(rows))
             return feature, column, rows[feature].astype(np.int64) * n_columns + column
@@ -85,14 +94,20 @@ class WeightState(Cached):
         return feature, self.pairs.columns[slot], slot
 
 
+def _in_doubles(state: WeightState) -> Floats:
+    found = state.of_features.astype(np.float64)
+    found.setflags(write=False)
+    return found
+
+
 def empty_state(extractor: Extractor) -> WeightState:
     """RETURNS (WeightState): Without features and labels."""
     return WeightState(
         extractor=extractor,
-        **with_rows(np.zeros(0, np.uint64), [], None, 0),
+        **with_rows(np.zeros(0, np.uint64), Names([]), None, 0),
         counts=np.zeros(0, np.int64),
         n_docs=1,
-        matrix=np.zeros((0, 0)),
+        of_features=np.zeros((0, 0)),
         pattern=np.zeros(0),
         length=np.zeros((0, 1)),
         tail=np.zeros(0),
@@ -100,21 +115,29 @@ def empty_state(extractor: Extractor) -> WeightState:
 
 
 def with_rows(
-    keys: Keys, names: Sequence[str], pairs: Pairs | None, n_labels: int
+    keys: Keys,
+    names: Names,
+    pairs: Pairs | None,
+    n_labels: int,
+    family: NDArray[np.uint8] | None = None,
 ) -> dict[str, Any]:
     """RETURNS (Dict[str, Any]): The fields of a `WeightState` that follow from the
-    features and their pairs."""
-    family = families_of(names)
+    features and their pairs.
+
+    family (Optional[uint8 [R]]): Of each feature; by default the names say it.
+    """
+    if family is None:
+        family = families_of(names)
     return {
         "table": RowTable(np.asarray(keys, np.uint64)),
-        "names": list(names),
+        "names": names,
         "family": family,
         "pairs": pairs,
         "n_whole": n_whole_rows(pairs, n_labels, family),
     }
 
 
-def n_whole_rows(pairs: Pairs | None, n_labels: int, family: NDArray[np.intp]) -> int:
+def n_whole_rows(pairs: Pairs | None, n_labels: int, family: NDArray[np.uint8]) -> int:
     """RETURNS (int): See `WeightState.n_whole`."""
     n_whole = 0 if pairs is None else pairs.n_whole(n_labels)
     return n_whole if (family[n_whole:] == TRANSITIONS).all() else 0
@@ -122,7 +145,7 @@ def n_whole_rows(pairs: Pairs | None, n_labels: int, family: NDArray[np.intp]) -
 
 def freeze(state: WeightState) -> WeightState:
     """RETURNS (WeightState): The same, with read-only arrays."""
-    arrays: list[NDArray[Any]] = [state.matrix, state.pattern, state.length]
+    arrays: list[NDArray[Any]] = [state.of_features, state.pattern, state.length]
     arrays += [state.tail, state.counts, state.family]
     if state.pairs is not None:
         arrays += [state.pairs.first, state.pairs.columns]

@@ -3,33 +3,59 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import srsly
+from numpy.typing import NDArray
 
 from ...errors import Errors
 from ...features import Extensions, Extractor, Gazetteers, Tables
-from .families import TRANSITIONS
-from .packing import pack_counts, pack_floats, pack_names, unpack_floats, unpack_names
+from .families import FAMILIES, TRANSITIONS, families_of
+from .names import Names
+from .packing import pack_counts, pack_floats, truncated, unpack_floats, unpack_names
 from .pairs import Pairs
 from .state import WeightState, with_rows
 from .vector import as_vector
 
 # 2: features with weights in some columns only; 3: lists of names; 4: `packing`, and
-# tables and extension attributes. Older ones are read, none of them is written.
-FORMAT = 4
+# tables and extension attributes; 5: families of features, weights that may lie beside.
+# Older ones are read, none of them is written.
+FORMAT = 5
 
 # What an extractor must store besides its settings.
 _PARTS = ("gazetteers", "tables", "extensions")
-_FLOATS = ("matrix", "pattern", "length", "tail")
+_FLOATS = ("pattern", "length", "tail")
 _PLAIN = ("learn_length", "is_trained", "n_docs")
 
 
+# Of this thread: see `beside`.
+_BESIDE: ContextVar[list[NDArray[np.float32]] | None] = ContextVar("_BESIDE")
+
+
+@contextmanager
+def beside(weights: list[NDArray[np.float32]]) -> Iterator[None]:
+    """While it lasts, in this thread, `to_bytes` appends the weights of features to
+    a list instead of packing them, and `from_bytes` takes them from its front: so that
+    they can have a file of their own, which can be mapped."""
+    token = _BESIDE.set(weights)
+    try:
+        yield
+    finally:
+        _BESIDE.reset(token)
+
+
 def to_bytes(state: WeightState) -> bytes:
-    """RETURNS (bytes): All of it, weights in single precision."""
+    """RETURNS (bytes): All of it, weights in single precision; see `beside`."""
     packed: dict[str, Any] = {x: pack_floats(getattr(state, x)) for x in _FLOATS}
+    lying = _BESIDE.get(None)
+    if lying is None:
+        packed["matrix"] = pack_floats(state.of_features)
+    else:
+        lying.append(np.asarray(state.of_features, np.float32))
     if state.pairs is not None:
         packed["first_pair"] = pack_counts(state.pairs.first)
         packed["columns"] = pack_counts(state.pairs.columns)
@@ -44,7 +70,8 @@ def to_bytes(state: WeightState) -> bytes:
         {
             "format": FORMAT,
             "keys": state.table.keys,
-            "names": pack_names(state.names),
+            "names": state.names.packed(),
+            "family": zlib.compress(state.family.tobytes()),
             "counts": pack_counts(state.counts),
             **{x: getattr(state, x) for x in _PLAIN},
             **packed,
@@ -95,15 +122,18 @@ def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
             np.array(loaded["columns"], np.int32),
         )
     floats: dict[str, Any] = {x: unpack_floats(loaded[x]) for x in _FLOATS}
-    keys, names = loaded["keys"], unpack_names(loaded["names"])
+    of_features = _weights_of(loaded)
+    keys = loaded["keys"]
+    family, names = _families_and_names(loaded, len(keys))
     counts = np.array(loaded["counts"], np.int64)
     n_labels, n_observed = len(floats["tail"]), int(loaded.get("n_observed", 0))
     # Arrays that do not fit together would be read out of bounds.
     n_rows = len(keys)
-    of_features = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
+    shape_of_all = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
     shapes = {
-        "matrix": (floats["matrix"].shape, of_features),
+        "matrix": (of_features.shape, shape_of_all),
         "names": (len(names), n_rows),
+        "family": (len(family), n_rows),
         "counts": (len(counts), n_rows),
         "length": (len(floats["length"]), n_labels),
     }
@@ -112,7 +142,7 @@ def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
             raise ValueError(f"{name} has shape {shape}, expected {expected}")
     if pairs is not None:
         pairs.check(n_rows, n_labels + n_observed)
-    rows = with_rows(keys, names, pairs, n_labels)
+    rows = with_rows(keys, names, pairs, n_labels, family)
     if pairs is not None:
         is_transition = (rows["family"] == TRANSITIONS).repeat(pairs.sizes)
         if ((pairs.columns >= n_labels) != is_transition).any():
@@ -121,11 +151,39 @@ def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
         extractor=extractor,
         **rows,
         **floats,
+        of_features=of_features,
         counts=counts,
         n_observed=n_observed,
         grows=loaded.get("grows", pairs is None),
         **{x: loaded[x] for x in _PLAIN},
     )
+
+
+def _weights_of(loaded: Mapping[str, Any]) -> NDArray[Any]:
+    """RETURNS (float32 or float64 [R, L] or [N, 1]): The weights of features."""
+    if "matrix" in loaded:
+        packed = loaded["matrix"]
+        found = unpack_floats(packed)
+        # Plain arrays, of formats before 4, are in double precision.
+        return found if isinstance(packed, np.ndarray) else found.astype(np.float32)
+    lying = _BESIDE.get(None)
+    if not lying:
+        raise ValueError("its weights are in a file of their own")
+    return lying.pop(0)
+
+
+def _families_and_names(
+    loaded: Mapping[str, Any], size: int
+) -> tuple[NDArray[np.uint8], Names]:
+    """The family and the name of each feature."""
+    packed = loaded["names"]
+    if "family" not in loaded:
+        names = Names(unpack_names(packed))
+        return families_of(names), names
+    family = np.frombuffer(zlib.decompress(loaded["family"]), np.uint8)
+    if family.max(initial=0) >= len(FAMILIES):
+        raise ValueError(f"there is no family {family.max()}")
+    return family, Names(packed, size)
 
 
 def unread(extractor: Extractor) -> Extractor:
@@ -147,8 +205,3 @@ def size_of(state: WeightState) -> dict[str, float]:
         "patterns": len(state.pattern),
         "mb": len(to_bytes(state)) / 1e6,
     }
-
-
-def truncated(found: str) -> ValueError:
-    """RETURNS (ValueError): HS062."""
-    return ValueError(Errors.HS062.format(found=found[:200]))

@@ -32,7 +32,8 @@ class TokenScores:
 
     extractor (Extractor): Reads features.
     table (RowTable): Rows of keys.
-    matrix (float64 [R, L] or [N, 1]): Weights; a copy in single precision is made.
+    matrix (float [R, L] or [N, 1]): Weights; in single precision they are read as
+        they lie, of others a copy is made.
     pairs (Optional[Pairs]): Which weights, if not all.
     n_labels (int): L.
     n_bytes (int): See `WordCache`.
@@ -44,14 +45,14 @@ class TokenScores:
         self,
         extractor: Extractor,
         table: RowTable,
-        matrix: Floats,
+        matrix: NDArray[Any],
         pairs: Pairs | None,
         n_labels: int,
         n_bytes: int = CACHE_BYTES,
     ) -> None:
         self._n_labels = n_labels
         places = (_NONE, _NONE) if pairs is None else (pairs.first, pairs.columns)
-        weights = (table, *places, matrix.reshape(-1).astype(np.float32))
+        weights = (table, *places, np.asarray(matrix.reshape(-1), np.float32))
         features = extractor.features
         self.roles = features.scored_roles
         templates = [(r, t) for r in self.roles for t in features.roles[r]]

@@ -37,7 +37,7 @@ def with_vector(
     """Inverse of `as_vector`.
 
     vector (float64 [N]): New weights.
-    copy (bool): False: `matrix` is a view of the vector.
+    copy (bool): False: those of features are a view of the vector.
     RAISES (ValueError): HS055 length.
     """
     size = state.matrix.size
@@ -45,7 +45,9 @@ def with_vector(
     if vector.shape != (expected,):
         raise ValueError(Errors.HS055.format(found=vector.shape, expected=expected))
     matrix = vector[:size].reshape(state.matrix.shape)
-    state = replace(state, matrix=matrix.copy() if copy else matrix, is_trained=True)
+    if copy:
+        matrix = matrix.copy()
+    state = replace(state, of_features=matrix, is_trained=True)
     return with_learnt(state, vector[size:])
 
 
@@ -62,7 +64,7 @@ def rounded(state: WeightState) -> WeightState:
     """RETURNS (WeightState): With the weights that a saved model will have."""
     return replace(
         state,
-        matrix=to_single(state.matrix),
+        of_features=to_single(state.matrix),
         pattern=to_single(state.pattern),
         length=to_single(state.length),
         tail=to_single(state.tail),

@@ -1,0 +1,224 @@
+"""The files of a saved component, which are exchanged all at once.
+
+    cfg                       settings, and the SHA-256 of each part and of cfg itself
+    model-<digest>.msgpack    everything else but ..
+    weights-<digest>.npy      .. the weights of features, to be mapped
+
+Each part is written under a name that no other content has. Then cfg is replaced, in
+one step, and what no cfg names any more is removed. Whoever is interrupted at any
+moment leaves the old component or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import Errors
+from ..model.weights.packing import truncated
+
+# What a component has ever written: a file of format 1, parts, and what was never
+# finished. Nothing else in the folder is ours.
+_OURS = re.compile(r"model|(model|weights)-[0-9a-f]{16}\.(msgpack|npy)|\.hosemi-.*")
+
+# 2: parts have digests, in a folder files of their own.
+FORMAT = 2
+
+Parts = Mapping[str, Mapping[str, str]]  # of each: its sha256, and in a folder its file
+
+
+def write_parts(
+    folder: Path,
+    cfg: Mapping[str, Any],
+    model: bytes | None,
+    weights: Sequence[NDArray[np.float32]],
+) -> None:
+    """Write a component; only one process at a time may write into a folder.
+
+    folder (Path): Is there.
+    cfg (Mapping[str, Any]): For JSON.
+    model (Optional[bytes]): None: the one that is there stays.
+    weights (Sequence[float32 array]): Those that the model lacks; no more than one.
+    RAISES (OSError): A file cannot be written; the old component is still there.
+    """
+    parts: dict[str, Any] = {}
+    if model is None:
+        with suppress(OSError, ValueError):
+            parts |= unsealed((folder / "cfg").read_bytes())[1]
+    else:
+        parts["model"] = _write_part(folder, "model", ".msgpack", _writer(model))
+    for array in weights:
+        write = partial(np.lib.format.write_array, array=array, allow_pickle=False)
+        parts["weights"] = _write_part(folder, "weights", ".npy", write)
+    path, _ = _write_new(folder, _writer(sealed(cfg, parts)))
+    os.replace(path, folder / "cfg")
+    _flush_names(folder)
+    if model is not None:
+        _remove_others(folder, {part["file"] for part in parts.values()})
+
+
+def read_parts(folder: Path, parts: Parts) -> tuple[bytes, list[NDArray[np.float32]]]:
+    """Read what `write_parts` wrote.
+
+    parts (Parts): From cfg; {}: the folder is of format 1.
+    RETURNS (Tuple[bytes, List[float32 array]]): The model, and its weights, which are
+        read-only and mapped: all processes that load the file share its memory.
+    RAISES (ValueError): HS061 a file is missing; HS062 it is not what was saved.
+    """
+    if not parts:
+        return read_file(folder, "model"), []
+    path = _checked_file(folder, parts, "model")
+    weights = []
+    if "weights" in parts:
+        found = np.load(_checked_file(folder, parts, "weights"), mmap_mode="r")
+        weights.append(np.asarray(found, np.float32))
+    return path.read_bytes(), weights
+
+
+def read_file(folder: Path, name: str) -> bytes:
+    """RETURNS (bytes): Of a file. RAISES (ValueError): HS061 it is missing."""
+    if not (folder / name).is_file():
+        raise ValueError(Errors.HS061.format(path=folder / name))
+    return (folder / name).read_bytes()
+
+
+# digests
+
+
+def sealed(cfg: Mapping[str, Any], parts: Parts) -> bytes:
+    """RETURNS (bytes): cfg as JSON, with the digests of parts and its own."""
+    # Not by srsly, which reads 0.7 as 0.7000000000000001.
+    given = {**cfg, "parts": parts}
+    return json.dumps({**given, "sha256": _seal(given)}, indent=2).encode("utf8")
+
+
+def unsealed(data: bytes) -> tuple[dict[str, Any], Parts]:
+    """RETURNS (Tuple[Dict[str, Any], Parts]): Inverse of `sealed`; no parts: format 1.
+
+    RAISES (ValueError): HS062 it is not what was saved; HS063 saved by a newer version.
+    """
+    cfg = json.loads(data)
+    version = cfg.get("format", 0)
+    if version > FORMAT:
+        raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+    digest = cfg.pop("sha256", None)
+    if digest != _seal(cfg) and (digest is not None or "parts" in cfg):
+        raise truncated("cfg is not what was saved: its SHA-256 differs")
+    return cfg, cfg.pop("parts", {})
+
+
+def checked(given: Mapping[str, bytes], parts: Parts, name: str) -> bytes:
+    """RETURNS (bytes): A part. RAISES (ValueError): HS062 it is not what was saved."""
+    if parts and digest_of(given[name]) != parts[name]["sha256"]:
+        raise truncated(f"{name} is not what was saved: its SHA-256 differs")
+    return given[name]
+
+
+def digest_of(data: bytes | mmap.mmap) -> str:
+    """RETURNS (str): SHA-256."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _seal(cfg: Mapping[str, Any]) -> str:
+    return digest_of(json.dumps(cfg, sort_keys=True).encode("utf8"))
+
+
+def _checked_file(folder: Path, parts: Parts, name: str) -> Path:
+    """RETURNS (Path): Of a part. RAISES (ValueError): HS061, HS062."""
+    part = parts[name]
+    path = folder / part["file"]
+    if not _OURS.fullmatch(part["file"]):
+        raise truncated(f"{name} is in {part['file']!r}")
+    if not path.is_file():
+        raise ValueError(Errors.HS061.format(path=path))
+    if _digest_of_file(path) != part["sha256"]:
+        raise truncated(f"{path.name} is not what was saved: its SHA-256 differs")
+    return path
+
+
+def _digest_of_file(path: Path) -> str:
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:  # nothing cannot be mapped
+            return digest_of(b"")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return digest_of(data)
+
+
+# writing
+
+
+class _Hashed:
+    """A file that knows the digest of what was written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.digest = file, hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        self.digest.update(data)
+        self._file.write(data)
+
+
+def _writer(data: bytes) -> Callable[[Any], None]:
+    """RETURNS (Callable): Writes these bytes to a file."""
+    return lambda file: file.write(data)
+
+
+def _write_part(
+    folder: Path, name: str, ending: str, write: Callable[[Any], Any]
+) -> dict[str, str]:
+    """RETURNS (Dict[str, str]): The file, which is named after its content, and the
+    digest."""
+    path, digest = _write_new(folder, write)
+    target = folder / f"{name}-{digest[:16]}{ending}"
+    if target.is_file() and _digest_of_file(target) == digest:
+        path.unlink()  # it may be mapped, and then cannot be replaced on Windows
+    else:
+        os.replace(path, target)
+    return {"file": target.name, "sha256": digest}
+
+
+def _write_new(folder: Path, write: Callable[[Any], Any]) -> tuple[Path, str]:
+    """RETURNS (Tuple[Path, str]): A new file, and its digest."""
+    path = folder / f".hosemi-{uuid4().hex}"
+    try:
+        with open(path, "xb") as file:
+            hashed = _Hashed(file)
+            write(hashed)
+            # A name must not lead to content that a power cut has lost.
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    return path, hashed.digest.hexdigest()
+
+
+def _flush_names(folder: Path) -> None:
+    """So that a power cut does not bring back old names, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _remove_others(folder: Path, kept: set[str]) -> None:
+    """Remove what an earlier save, or one that was interrupted, has left."""
+    for path in folder.iterdir():
+        if _OURS.fullmatch(path.name) and path.name not in kept:
+            # On Windows a file that is mapped stays until the next time.
+            with suppress(OSError):
+                path.unlink()
