@@ -1,0 +1,112 @@
+"""What loading a trained pipeline costs, and whether processes share its weights.
+
+    python benchmarks/loading.py MODEL ... --processes 4
+
+Printed are, for each pipeline with one hosemi component:
+
+- MB: of the component's files;
+- load: CPU ms of `spacy.load`, and "without" the component (`exclude`): spaCy's own
+  share, most of it the tokenizer; medians of --repeats, taking turns;
+- first call: CPU ms of `nlp(text)` right after loading, when what follows from the
+  weights is made, and again, of the same text;
+- saving: CPU ms of `to_disk` over what is there;
+- MB of each more process: what the memory of all of N processes that have loaded and
+  used the pipeline (proportional set size, which counts shared pages once; Linux) grows
+  by for each but the first, less the same without the component.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import harness
+import psutil
+from processes import size_mb
+from spacy.util import load_model
+from training import entity_component
+
+TEXT = "Turing, A. M. (1952). The chemical basis of morphogenesis. 237(641), 37-72."
+
+# Loads a pipeline, uses it, says so, and waits.
+WAITING = """
+import sys, spacy
+nlp = spacy.load(sys.argv[1], exclude=sys.argv[3:])
+for _ in range(3):
+    nlp(sys.argv[2])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def cpu_ms(call: Callable[[], Any]) -> tuple[float, Any]:
+    """RETURNS (Tuple[float, Any]): CPU ms of a call, and its result."""
+    began = time.process_time()
+    found = call()
+    return 1e3 * (time.process_time() - began), found
+
+
+def times_of(model: Path, name: str, folder: Path) -> list[float]:
+    """RETURNS (List[float]): The columns of CPU ms."""
+    whole, nlp = cpu_ms(lambda: load_model(model))
+    without, _ = cpu_ms(lambda: load_model(model, exclude=[name]))
+    calls = [cpu_ms(lambda: nlp(TEXT))[0] for _ in range(2)]
+    pipe: Any = nlp.get_pipe(name)
+    saving, _ = cpu_ms(lambda: pipe.to_disk(folder, exclude=["vocab"]))
+    return [whole, without, whole - without, *calls, saving]
+
+
+def added_mb(model: Path, exclude: list[str], n: int) -> float:
+    """RETURNS (float): What each process but the first adds to the memory of all."""
+
+    def all_mb(n_processes: int) -> float:
+        command = [sys.executable, "-c", WAITING, str(model), TEXT, *exclude]
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        running = [subprocess.Popen(command, **pipes) for _ in range(n_processes)]
+        try:
+            for process in running:
+                process.stdout.readline()
+            sizes = [psutil.Process(x.pid).memory_full_info().pss for x in running]
+            return float(sum(sizes)) / harness.MB
+        finally:
+            for process in running:
+                process.communicate()
+
+    return (all_mb(n) - all_mb(1)) / (n - 1)
+
+
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Measure all pipelines."""
+    rows = []
+    for model in args.models:
+        name = entity_component(load_model(model))
+        row = [f"{model}", size_mb(model / name)]
+        runs = [times_of(model, name, folder / "saved") for _ in range(args.repeats)]
+        row += [median(column) for column in zip(*runs)]
+        added = [added_mb(model, x, args.processes) for x in ([], [name])]
+        rows.append([*row, added[0] - added[1]])
+    columns = ["pipeline", "MB|.1f", "load|.0f", "without|.0f", "difference|.0f"]
+    columns += ["first call|.1f", "again|.2f", "saving|.0f", "MB of each more|.1f"]
+    harness.report(args, "CPU ms, medians", harness.table(columns, rows), rows=rows)
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = harness.make_parser(__doc__, "--json")
+    add = parser.add_argument
+    add(
+        "models", nargs="+", type=harness.existing, help="folders that spacy.load reads"
+    )
+    add("--repeats", type=harness.at_least(1), default=7, help="(default: 7)")
+    add("--processes", type=harness.at_least(2), default=4, help="(default: 4)")
+    return harness.run(parser.parse_args(), measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
