@@ -14,7 +14,7 @@ from .component.direct import obstacle
 from .core.arguments import MOST_THREADS, check_flag, check_whole, shown
 from .errors import Errors
 from .formats.lines import Line
-from .formats.records import ExtractedField
+from .formats.records import ExtractedField, Fields
 
 try:
     import pyarrow as pa
@@ -167,6 +167,16 @@ class _Columns(Findings):
         if fields:
             for column, values in zip(self._spans, zip(*fields)):
                 column += values
+
+    def add_many(self, lines: Sequence[Line], found: Fields) -> None:
+        """See `Findings`."""
+        self._numbers += [line.number for line in lines]
+        self._n_chars += sum([len(line.text) for line in lines])
+        self._wholes += found.wholes
+        self._n_spans += found.n_fields
+        self._errors += [None] * len(lines)
+        for column, values in zip(self._spans, found.columns):
+            column += values
 
     def fail(self, line: Line, message: str) -> None:
         """See `Findings`."""

@@ -21,7 +21,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..formats.lines import Line
-from ..formats.records import ExtractedField
+from ..formats.records import ExtractedField, Fields
 from .direct import DirectReader, obstacle
 from .pipe import HighOrderSemiCRF
 
@@ -53,6 +53,11 @@ class Findings(Protocol):
         """A line with its fields, from left to right, and the probability of exactly
         these."""
         ...
+
+    def add_many(self, lines: Sequence[Line], found: Fields) -> None:
+        """Several lines with their fields."""
+        for line, (fields, confidence) in zip(lines, found.by_text()):
+            self.add(line, fields, confidence)
 
     def add_doc(self, line: Line, doc: Doc) -> None:
         """A line as a document that the pipeline has annotated."""
@@ -141,9 +146,10 @@ class _Chunk:
         with _TURNS, _handled_by(nlp, self._handle), _memory_zone(nlp):
             if direct is not None:
                 texts = [line.text for line in self._lines]
-                for k, fields, confidence in direct.read(texts):
-                    self._findings.add(self._lines[k], fields, confidence)
-                    self._is_found[k] = True
+                for places, found in direct.read(texts):
+                    self._findings.add_many([self._lines[k] for k in places], found)
+                    for k in places:
+                        self._is_found[k] = True
             # What goes wrong here shows again below, where it is known whose fault it
             # is: a component may stop the stream, fail for a batch, or lose a document.
             with suppress(Exception):

@@ -7,23 +7,22 @@ The decoder is the same, and so are the answers, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice, pairwise
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..features.clean_docs import are_clean
 from ..features.instances import TokenizedText
-from ..features.word_cache import WordCache, words_of
-from ..formats.records import ExtractedField
+from ..formats.records import Fields
 from ..prediction.decoder import Prediction
+from ..text.pieces import read_texts
 from ..text.tokenizer import FieldTokenizer
 from .pipe import HighOrderSemiCRF
 
-Found = tuple[int, list[ExtractedField], float | None]
+# The places of some texts, and their fields.
+Found = tuple[list[int], Fields]
 
 
 def obstacle(nlp: Language) -> str | None:
@@ -66,82 +65,88 @@ class DirectReader:
     def __init__(self, nlp: Language, threads: int | None) -> None:
         self._nlp, self._threads = nlp, threads
 
-    def read(self, texts: Sequence[str]) -> Iterator[Found]:
-        """YIELDS (Tuple[int, List[ExtractedField], Optional[float]]): The place of a
-        text, its fields, and the probability of exactly these. Texts of a batch in
-        which one fails are left out.
+    def read(self, texts: list[str]) -> Iterator[Found]:
+        """YIELDS (Tuple[List[int], Fields]): The places of some texts, and their
+        fields. Texts of a batch in which one fails are left out.
 
-        texts (Sequence[str]): Any texts.
+        texts (List[str]): Any texts.
         """
         pipe = cast(HighOrderSemiCRF, self._nlp.pipeline[0][1])
-        tokenized = self._tokenize(texts, pipe.reads_clean)
-        places = iter([place for place, one in enumerate(tokenized) if one is not None])
-        docs: list[Any] = [one for one in tokenized if one is not None]
+        tokenized = _Tokenized(self._nlp, texts, pipe.reads_clean)
+        known = [k for k, doc in enumerate(tokenized.docs) if doc is not None]
+        docs: list[Any] = [tokenized.docs[k] for k in known]
         how: Any = {"threads": self._threads, "confidence": True}
+        places = iter(known)
         for batch, found in pipe.predictions(docs, len(docs), **how):
-            here = [next(places) for _ in batch]
+            here = [*islice(places, len(batch))]
             try:
                 predictions = found()
             except Exception:
                 continue
-            args = batch, [texts[place] for place in here], predictions
-            yield from zip(here, *_read_predictions(*args))
-
-    def _tokenize(
-        self, texts: Sequence[str], reads_clean: bool
-    ) -> list[TokenizedText | Doc | None]:
-        """RETURNS (List[Optional[Union[TokenizedText, Doc]]]): Of each text; None: the
-        tokenizer refuses it."""
-        found: list[TokenizedText | Doc | None] = [*map(self._tokenized, texts)]
-        if reads_clean:
-            known = [k for k, one in enumerate(found) if isinstance(one, TokenizedText)]
-            some: list[Any] = [found[k] for k in known]
-            for k, is_clean in zip(known, are_clean(some) if some else ()):
-                if not is_clean:
-                    found[k] = self._nlp.make_doc(texts[k])
-        return found
-
-    def _tokenized(self, text: str) -> TokenizedText | Doc | None:
-        nlp = self._nlp
-        try:
-            pieces = cast(FieldTokenizer, nlp.tokenizer).read_pieces(text)
-            if pieces is None or len(text) > nlp.max_length:
-                return nlp.make_doc(text)
-        except Exception:  # such as half a surrogate pair
-            return None
-        orths, spaces = (np.array(one, np.uint64) for one in pieces)
-        return TokenizedText(nlp.vocab, text, orths, spaces)
+            yield here, tokenized.fields(here, predictions)
 
 
-def _lengths(vocab: Vocab, orths: NDArray[np.uint64]) -> NDArray[np.int32]:
-    return np.array([len(vocab.strings[orth]) for orth in orths.tolist()], np.int32)
+class _Tokenized:
+    """Texts that are cut into tokens.
 
+    nlp (Language): Has the tokenizer.
+    texts (List[str]): Any texts.
+    reads_clean (bool): Whether words that are not clean need documents.
 
-_LENGTHS = WordCache(_lengths, 2**22)
+    docs (List[Optional[Union[TokenizedText, Doc]]]): Of each text; None: the tokenizer
+        refuses it.
+    """
 
-
-def _read_predictions(
-    docs: Sequence[Doc], texts: Sequence[str], predictions: Sequence[Prediction]
-) -> tuple[list[list[ExtractedField]], list[float | None]]:
-    """RETURNS (Tuple[List[List[ExtractedField]], List[Optional[float]]]): Of each
-    document the fields, and the probability of exactly these."""
-    orths, borders = words_of(docs)
-    numbers, lengths = _LENGTHS.find(docs[0].vocab, orths)
-    spaces = np.concatenate([doc.to_array("SPACY") for doc in docs]).astype(np.intp)
-    sizes = lengths[numbers]
-    after = np.cumsum(sizes + spaces)  # where the next token begins
-    starts, ends = (after - spaces - sizes).tolist(), (after - spaces).tolist()
-    fields, before = [], 0
-    for text, prediction, first in zip(texts, predictions, borders.tolist()):
-        places = [
-            (starts[first + i] - before, ends[first + j - 1] - before, label)
-            for i, j, label in prediction.spans
+    def __init__(self, nlp: Language, texts: list[str], reads_clean: bool) -> None:
+        self._nlp, self._texts = nlp, texts
+        tokenizer = cast(FieldTokenizer, nlp.tokenizer)
+        orths, spaces, starts, ends, borders, others = read_texts(texts, tokenizer)
+        # Lists, for which an element takes a third of the time that arrays take.
+        self._starts, self._ends = starts.tolist(), ends.tolist()
+        self._first: list[int] = borders[:-1]
+        self.docs: list[TokenizedText | Doc | None] = [
+            TokenizedText(nlp.vocab, text, orths[i:j], spaces[i:j])
+            for text, (i, j) in zip(texts, pairwise(borders))
         ]
-        fields.append(
-            [
-                ExtractedField(i, j, label, text[i:j], p)
-                for (i, j, label), p in zip(places, prediction.scores or ())
-            ]
+        is_other = [len(text) > nlp.max_length for text in texts]
+        for k in others:
+            is_other[k] = True
+        if reads_clean:
+            some: list[Any] = self.docs
+            for k, is_clean in enumerate(are_clean(some) if some else ()):
+                is_other[k] = is_other[k] or not is_clean
+        for k, yes in enumerate(is_other):
+            if yes:
+                self._make_doc(k)
+
+    def _make_doc(self, k: int) -> None:
+        """Make a document of a text, if the tokenizer permits."""
+        try:
+            doc = self._nlp.make_doc(self._texts[k])
+        except Exception:  # such as half a surrogate pair
+            self.docs[k] = None
+            return
+        self.docs[k], self._first[k] = doc, len(self._starts)
+        self._starts += [token.idx for token in doc]
+        self._ends += [token.idx + len(token) for token in doc]
+
+    def fields(
+        self, places: Sequence[int], predictions: Sequence[Prediction]
+    ) -> Fields:
+        """RETURNS (Fields): Of the texts at some places, what is predicted."""
+        token_starts, token_ends = self._starts, self._ends
+        starts, ends, labels, values = [], [], [], []
+        for k, prediction in zip(places, predictions):
+            text, first = self._texts[k], self._first[k]
+            for i, j, label in prediction.spans:
+                start, end = token_starts[first + i], token_ends[first + j - 1]
+                starts.append(start)
+                ends.append(end)
+                labels.append(label)
+                values.append(text[start:end])
+        scores = [[*chain(*(one.scores or () for one in predictions))]]
+        return Fields(
+            [len(one.spans) for one in predictions],
+            [one.whole for one in predictions],
+            (starts, ends, labels, values, *scores),
         )
-        before += len(text)
-    return fields, [prediction.whole for prediction in predictions]

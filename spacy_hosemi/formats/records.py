@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 
 class ExtractedField(NamedTuple):
@@ -20,6 +22,26 @@ class ExtractedField(NamedTuple):
     label: str
     value: str
     confidence: float | None
+
+
+class Fields(NamedTuple):
+    """The fields of several texts, by what is known of each.
+
+    n_fields (List[int]), wholes (List[Optional[float]]): Of each text, how many fields
+        it has, and the probability of exactly these.
+    columns (Tuple[List[Any], ...]): Of all fields, one text after the other, what
+        `ExtractedField` has, in its order.
+    """
+
+    n_fields: list[int]
+    wholes: list[float | None]
+    columns: tuple[list[Any], ...]
+
+    def by_text(self) -> Iterator[tuple[list[ExtractedField], float | None]]:
+        """YIELDS (Tuple[List[ExtractedField], Optional[float]]): Of each text."""
+        fields = map(ExtractedField._make, zip(*self.columns))
+        for n_fields, whole in zip(self.n_fields, self.wholes):
+            yield [*islice(fields, n_fields)], whole
 
 
 class WordToken(NamedTuple):

@@ -52,7 +52,7 @@ _SINGLE = "".join(
 _LETTER, _DIGIT = rf"[\p{{L}}--[{_SINGLE}]]", r"[\p{N}]"
 
 # Texts of the same pieces between spaces have the same tokens. At most this many pieces
-# of at most this many characters are cached: about 30 MB.
+# of at most this many characters are cached: about 40 MB.
 _CACHE_SIZE, _CACHED_LENGTH = 100_000, 50
 
 
@@ -98,7 +98,9 @@ _SPACES = regex.compile(
 )
 _EXTENDED = regex.compile(_EXTENDING, regex.V1)
 
-Tokens = tuple[tuple[int, ...], tuple[bool, ...]]
+# Of a piece, by token: its number in the vocabulary, whether a space follows if another
+# piece does, and how many characters it has.
+Tokens = tuple[tuple[int, ...], tuple[bool, ...], tuple[int, ...]]
 
 
 class FieldTokenizer:
@@ -198,7 +200,7 @@ class FieldTokenizer:
         words: list[int] = []
         spaces: list[bool] = []
         for piece in pieces:
-            found = cache.get(piece) or self._add(piece)
+            found = cache.get(piece) or self.cut(piece)
             if found is None:
                 return None
             words += found[0]
@@ -206,9 +208,18 @@ class FieldTokenizer:
         spaces[-1] = has_last
         return words, spaces
 
-    def _add(self, piece: str) -> Tokens | None:
-        """The tokens of a piece, as numbers of strings, and spaces; None if it begins
-        with what extends the space before it, or has other whitespace."""
+    @property
+    def cache(self) -> dict[str, Tokens]:
+        """RETURNS (Dict[str, Tokens]): What `cut` has found, for this memory zone."""
+        return self._cache
+
+    def cut(self, piece: str) -> Tokens | None:
+        """The tokens of a piece between spaces, which are cached.
+
+        piece (str): Any string.
+        RETURNS (Optional[Tokens]): None if it is empty, begins with what extends the
+            space before it, or has other whitespace.
+        """
         # At the end of a memory zone the strings may be gone.
         is_in_zone = self.vocab.in_memory_zone  # type: ignore[attr-defined]
         if is_in_zone is not self._is_in_zone:
@@ -221,10 +232,11 @@ class FieldTokenizer:
             words = [match.group() for match in self._token.finditer(piece)]
         add = self.vocab.strings.add
         orths = tuple([add(word) for word in words])
-        found = orths, (*[False] * (len(orths) - 1), True)
+        spaces = (*[False] * (len(orths) - 1), True)
+        found = orths, spaces, tuple(map(len, words))
         if len(piece) <= _CACHED_LENGTH:
             if len(self._cache) >= _CACHE_SIZE:
-                self._cache = {}
+                self._cache.clear()
             self._cache[piece] = found
         return found
 
@@ -235,7 +247,7 @@ class FieldTokenizer:
         spaces: list[bool] = []
         pieces = [*_SPACES.split(text), ""]
         for piece, space in zip(pieces[::2], pieces[1::2]):
-            if cached := cache.get(piece) or self._add(piece):
+            if cached := cache.get(piece) or self.cut(piece):
                 words += cached[0]
                 spaces += cached[1]
                 spaces[-1] = False
