@@ -44,7 +44,9 @@ synsets of nouns are labels, and so are NONE, ADJ, ADV and VERB, for each other 
 tagging cost by N. `--draws N` with --max-train and --held-out shuffles train in N ways,
 and prints F1 of both systems for each, of all labels and of those with fewer than 50
 spans, and records, at each --expected-f1, and the means over the draws, of the
-differences with their standard errors.
+differences with their standard errors. `--choose-on N` leaves the last N lines of the
+shuffled train out of training: on them each system chooses l2, decoding and expected F1
+(`fit.l2 = "auto"`).
 """
 
 from __future__ import annotations
@@ -88,6 +90,7 @@ class Found:
     speed: float
     cpu_s: float
     mb: float
+    chosen: str
 
 
 def make_docs(vocab: Vocab, records: Iterable[Record], *, gold: bool) -> list[Doc]:
@@ -139,23 +142,38 @@ def trained(
     train: Sequence[Record],
     tree: dict[str, str] | None,
     threshold: float | None,
-) -> tuple[Any, float, float]:
-    """The component of one system, CPU s, MB."""
+) -> tuple[Any, float, float, str]:
+    """The component of one system, CPU s, MB, and what it has chosen."""
     nlp, component = make_component(args, tree, threshold)
     gold = make_docs(nlp.vocab, train, gold=True)
     docs = make_docs(nlp.vocab, train, gold=False)
     examples = [Example(*pair) for pair in zip(docs, gold)]
-    given = {"hierarchy": lambda: tree} if tree and threshold is not None else {}
-    fit = (
-        None
-        if args.epochs
-        else make_lbfgs(l2=0.1, max_iter=args.max_iter, progress=False)
-    )
+    given: dict[str, Any] = {}
+    if tree and threshold is not None:
+        given["hierarchy"] = lambda: tree
+    l2: Any = 0.1
+    if args.choose_on:
+        dev, examples = examples[-args.choose_on :], examples[: -args.choose_on]
+        given["dev"], l2 = lambda _: dev, "auto"
+    fit = None
+    if not args.epochs:
+        fit = make_lbfgs(l2=l2, max_iter=args.max_iter, progress=False)
     began = time.process_time()
     component.initialize(lambda: examples, nlp=nlp, fit=fit, **given)
     if args.epochs:
         update(nlp, component, examples, args.epochs)
-    return component, time.process_time() - began, peak_mb()
+    return component, time.process_time() - began, peak_mb(), chosen_by(component)
+
+
+def chosen_by(component: Any) -> str:
+    """What l2 = "auto" has chosen, with its score, and what it has tried."""
+    rows = [
+        ["chosen" if x["is_chosen"] else "", f"{x['l2']:g}", x["decoding"]]
+        + [x["expected_f1"] or "", 100 * x["ents_f"], 100 * x["ents_record_accuracy"]]
+        for x in component.facts.trials
+    ]
+    names = ["", "l2", "decoding", "expected F1", "F1|.2f", "records|.2f"]
+    return harness.table(names, rows) if rows else ""
 
 
 def update(
@@ -248,6 +266,7 @@ def compare(
         rows.append([title, *of_one.values(), one.cpu_s, one.mb, one.speed])
     columns = ["CPU s|.0f", "MB|,.0f", "tokens per CPU s|,.0f"]
     said = [harness.table(["", *of_one, *columns], rows)]
+    said += [f"{row[0]}:\n\n{x.chosen}" for row, x in zip(rows, found) if x.chosen]
     trees = [(x, y.predicted) for x, y in zip(thresholds, found) if x is not None]
     if len(trees) > 1:
         last = trees[-1][1]
@@ -360,6 +379,7 @@ def main() -> int:
         ("--min-count", "how often a feature must occur"),
         ("--epochs", "train by updates"),
         ("--draws", "compare on N draws of train"),
+        ("--choose-on", "lines of train to choose l2 and decoding on"),
     ):
         add(name, type=harness.at_least(1), metavar="N", help=text)
     add("--max-iter", type=int, default=200, metavar="N", help="(default: 200)")

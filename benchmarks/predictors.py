@@ -20,6 +20,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
 from training import entity_component
+from wapiti_chain import open_wapiti
 
 import spacy_hosemi
 
@@ -112,6 +113,17 @@ def chain(path: Path, has_marginals: bool = False) -> Ready:
             for i, tag in enumerate(tags):
                 tagger.marginal(tag, i)
         return spans_of_tags(tags)
+
+    return _on_words(of_words)
+
+
+def wapiti(path: Path) -> Ready:
+    """Open a chain of Wapiti; path: its file."""
+    return _on_words(open_wapiti(path))
+
+
+def _on_words(of_words: Callable[[Sequence[str]], Spans]) -> Ready:
+    """A system that knows neither batches nor Docs."""
 
     def of_texts(texts: Sequence[str]) -> list[Spans]:
         return [of_words(WORD.findall(text)) for text in texts]

@@ -24,6 +24,8 @@ Systems:
   from words to spans of words, without a Doc; texts are cut by a regular expression.
   "confidence" asks for the marginal of every tag that it gives; "features ready" leaves
   out making features and CRFsuite's items;
+- wapiti: a linear chain of Wapiti (`pip install libwapiti`) on nearly the same features
+  (`wapiti_chain.py`), from words to spans;
 - usaddress: `usaddress.parse(text)`, which has a model of its own;
 - ner, spancat: what `spacy init config` writes for a CPU. They are trained a few steps
   only: scores would be bad, but their speed does not depend on them.
@@ -58,16 +60,18 @@ from predictors import (
     ready_chain,
     usaddress,
     variants,
+    wapiti,
 )
 from spacy.tokens import DocBin
 from spacy.training import Corpus
 from spacy.util import load_model
 from tqdm import tqdm
 from training import Splits, config_lang, make_splits, train, write_spacy_config
+from wapiti_chain import fit_wapiti
 
 from spacy_hosemi.configs import KINDS, find_lists, make_config
 
-SYSTEMS = ("hosemi", "crfsuite", "usaddress", "ner", "spancat")
+SYSTEMS = ("hosemi", "crfsuite", "wapiti", "usaddress", "ner", "spancat")
 FEW_STEPS = 20
 N_WARM = 20
 
@@ -87,6 +91,10 @@ def make_systems(args: argparse.Namespace, splits: Splits, folder: Path) -> Load
         found["crfsuite"] = partial(chain, peer.path)
         found["crfsuite, confidence"] = partial(chain, peer.path, True)
         found["crfsuite, features ready"] = partial(ready_chain, peer.path)
+    if "wapiti" in args.systems:
+        path, penalties = folder / "wapiti.model", args.peer_settings
+        fit_wapiti(load_model(models[0]), splits.train, path, *penalties)
+        found["wapiti"] = partial(wapiti, path)
     if "usaddress" in args.systems:
         found["usaddress"] = usaddress
     for name in {"ner", "spancat"}.intersection(args.systems):
