@@ -26,7 +26,7 @@ ORDER = {
         {"training", "prediction"},
         "hierarchy",
         "component",
-        {"estimator", "arrow"},
+        {"estimator", "arrow", "saving"},
         "__init__",
         "configs",
         "inspection",

@@ -114,33 +114,14 @@ def check_output(path: Path, overwrite: bool) -> None:
 
 
 def save_pipeline(nlp: Language, output: Path) -> None:
-    """Save a pipeline. It is written beside its folder first: a folder that is there
-    already stays as it is unless all could be written."""
-    from tempfile import TemporaryDirectory
+    """See `save`."""
+    from ..saving import save
 
     try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=output.parent, prefix=".hosemi-") as folder:
-            written = Path(folder) / "pipeline"
-            nlp.to_disk(written)
-            _move_into(written, output)
+        save(nlp, output)
     except OSError as e:
         fail(f"Cannot save the pipeline to {str(output)!r}", reason(e))
     say(f"Saved the pipeline to {output}")
-
-
-def _move_into(source: Path, target: Path) -> None:
-    """Move a folder; in one that is there already, what has other names stays."""
-    from shutil import rmtree
-
-    if not target.exists():
-        source.rename(target)
-        return
-    for path in source.iterdir():
-        place = target / path.name
-        if place.is_dir() and not place.is_symlink():
-            rmtree(place)
-        path.replace(place)
 
 
 def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:

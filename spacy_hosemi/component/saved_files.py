@@ -64,7 +64,7 @@ def write_parts(
         parts["weights"] = _write_part(folder, "weights", ".npy", write)
     path, _ = _write_new(folder, _writer(sealed(cfg, parts)))
     os.replace(path, folder / "cfg")
-    _flush_names(folder)
+    flush_names(folder)
     if model is not None:
         _remove_others(folder, {part["file"] for part in parts.values()})
 
@@ -205,7 +205,7 @@ def _write_new(folder: Path, write: Callable[[Any], Any]) -> tuple[Path, str]:
     return path, hashed.digest.hexdigest()
 
 
-def _flush_names(folder: Path) -> None:
+def flush_names(folder: Path) -> None:
     """So that a power cut does not bring back old names, where the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)

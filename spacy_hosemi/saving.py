@@ -1,0 +1,97 @@
+"""Whole pipelines on disk: `spacy_hosemi.save`, see `save`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from .component.saved_files import flush_names
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+
+# Linux: see renameat2(2).
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+
+def save(nlp: Language, path: str | Path) -> None:
+    """Save a pipeline so that the folder has the old one or the new one at any moment.
+
+    The new one is written into a folder beside, flushed to the disk, and then both
+    folders exchange their names: in one step on Linux. Elsewhere, and on file systems
+    that cannot do that, there is a moment without a folder: interrupted just then, the
+    old pipeline is in ".NAME.<letters>.old". What an interrupted save left beside is
+    removed by the next one; one process at a time may save to a path.
+
+    nlp (Language): Any pipeline.
+    path (Union[str, Path]): A folder. Files in it that are no part of the pipeline
+        stay. A link to a folder leads there.
+    RAISES (OSError): It cannot be written, such as on a full disk; what was there is
+        still there.
+    """
+    path = Path(path).resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file; expected a folder to write to.")
+    _tidy(path)
+    mark = uuid4().hex[:12]
+    new, old = (path.with_name(f".{path.name}.{mark}.{x}") for x in ("new", "old"))
+    try:
+        nlp.to_disk(new)
+        _flush(new)
+        if not path.exists():
+            new.rename(path)
+        elif _exchange(new, path):
+            new.rename(old)
+        else:
+            path.rename(old)
+            new.rename(path)
+        flush_names(path.parent)
+    finally:
+        _tidy(path)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange the names of two folders in one step. RETURNS (bool): Whether this
+    system and this file system can."""
+    if not sys.platform.startswith("linux"):
+        return False
+    with suppress(OSError, AttributeError):
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        names = os.fsencode(one), os.fsencode(other)
+        args = _AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE
+        return bool(rename(*args) == 0)
+    return False
+
+
+def _tidy(path: Path) -> None:
+    """Remove what this save or interrupted ones have left beside: an old pipeline only
+    if there is a new one, which gets its files that are no part of it."""
+    for left in _beside(path, "new"):
+        shutil.rmtree(left, ignore_errors=True)
+    for left in _beside(path, "old") if path.exists() else ():
+        for entry in left.iterdir():
+            if not (path / entry.name).exists():
+                with suppress(OSError):
+                    entry.rename(path / entry.name)
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _beside(path: Path, kind: str) -> list[Path]:
+    return [*path.parent.glob(f".{escape(path.name)}.*.{kind}")]
+
+
+def _flush(folder: Path) -> None:
+    """So that a power cut after the exchange does not leave empty files."""
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with open(Path(root) / name, "rb") as file:
+                os.fsync(file.fileno())
+        flush_names(Path(root))

@@ -1,0 +1,143 @@
+"""`spacy_hosemi.save`: the old pipeline or the new one, whatever happens."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+import spacy
+
+import spacy_hosemi
+from spacy_hosemi import saving
+
+from .helpers import make_trained
+
+
+def make_two():
+    """Two pipelines, told apart by a setting, which config.cfg has, too."""
+    one, other = make_trained(), make_trained()
+    other.get_pipe("hosemi").min_confidence = 0.25
+    return one, other
+
+
+def setting_of(folder):
+    """What loading gives; in both places."""
+    nlp = spacy.load(folder)
+    found = nlp.get_pipe("hosemi").min_confidence
+    assert nlp.get_pipe_config("hosemi")["min_confidence"] == found
+    return found
+
+
+@pytest.fixture(params=["exchange", "two renames"])
+def way(request, monkeypatch):
+    if request.param == "two renames":
+        monkeypatch.setattr(saving, "_exchange", lambda *_: False)
+    return request.param
+
+
+def test_a_new_folder(tmp_path):
+    spacy_hosemi.save(make_two()[1], tmp_path / "deep" / "model")
+    assert setting_of(tmp_path / "deep" / "model") == 0.25
+    assert os.listdir(tmp_path / "deep") == ["model"]
+
+
+def test_over_an_old_one(tmp_path, way):
+    one, other = make_two()
+    one.to_disk(tmp_path / "model")
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    spacy_hosemi.save(other, str(tmp_path / "model"))
+    assert setting_of(tmp_path / "model") == 0.25
+    assert (tmp_path / "model" / "notes.txt").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_the_pipeline_that_was_loaded_from_there(tmp_path, way):
+    make_two()[0].to_disk(tmp_path / "model")
+    nlp = spacy.load(tmp_path / "model")
+    nlp.get_pipe("hosemi").min_confidence = 0.5
+    spacy_hosemi.save(nlp, tmp_path / "model")
+    assert setting_of(tmp_path / "model") == 0.5
+
+
+def test_a_link_leads_to_the_folder(tmp_path):
+    one, other = make_two()
+    one.to_disk(tmp_path / "real")
+    (tmp_path / "link").symlink_to("real")
+    spacy_hosemi.save(other, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert setting_of(tmp_path / "real") == 0.25
+
+
+def test_a_file_is_refused(tmp_path):
+    (tmp_path / "model").write_text("a file")
+    with pytest.raises(NotADirectoryError, match="model is a file; expected a folder"):
+        spacy_hosemi.save(make_two()[0], tmp_path / "model")
+    assert (tmp_path / "model").read_text() == "a file"
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    one, other = make_two()
+    one.to_disk(tmp_path / "model")
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as m:
+        m.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            spacy_hosemi.save(other, tmp_path / "model")
+    assert setting_of(tmp_path / "model") == 0.0
+    assert os.listdir(tmp_path) == ["model"]
+
+
+class Killed(BaseException):
+    """What ends a process."""
+
+
+def save_until(monkeypatch, nlp, path, limit):
+    """Save, and stop for good before step `limit`. RETURNS (bool): Whether it did."""
+    steps = [0]
+
+    def stopping(call):
+        def stopped(*args, **kwargs):
+            steps[0] += 1
+            if steps[0] > limit:
+                raise Killed
+            return call(*args, **kwargs)
+
+        return stopped
+
+    with monkeypatch.context() as m:
+        m.setattr(nlp, "to_disk", stopping(nlp.to_disk))
+        m.setattr(saving, "flush_names", stopping(saving.flush_names))
+        m.setattr(saving, "_exchange", stopping(saving._exchange))
+        m.setattr(Path, "rename", stopping(Path.rename))
+        m.setattr(shutil, "rmtree", stopping(shutil.rmtree))
+        try:
+            spacy_hosemi.save(nlp, path)
+        except Killed:
+            return True
+    return False
+
+
+def test_killed_at_any_step(tmp_path, monkeypatch, way):
+    one, other = make_two()
+    limit, is_killed, found = 0, True, []
+    while is_killed:
+        folder = tmp_path / f"{limit}"
+        folder.mkdir()
+        one.to_disk(folder / "model")
+        is_killed = save_until(monkeypatch, other, folder / "model", limit)
+        if (folder / "model").exists():
+            found.append(setting_of(folder / "model"))
+        else:  # between two renames
+            assert way == "two renames"
+            (old,) = folder.glob(".model.*.old")
+            assert setting_of(old) == 0.0
+        spacy_hosemi.save(other, folder / "model")
+        assert setting_of(folder / "model") == 0.25
+        assert os.listdir(folder) == ["model"]
+        limit += 1
+    assert found == sorted(found) and {*found} == {0.0, 0.25}
+    assert limit > 5
