@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import copy
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +40,21 @@ from ..model.weights.vector import (
     write_dense_gradient,
 )
 from .checkpoint import digest, of_documents
+from .complete import Complete
 from .objectives import Objective
 from .progress import watched
 from .row_store import RowStore, join_rows
 
 Floats = NDArray[np.float64]
 
-# At most this many tokens have their scores in memory at the same time, in all roles;
-# with this many, the cost of a call does not count. And at most this many scores in a
-# role, 16 MB: new memory takes longer, by 10 % of an evaluation with 3,000 labels.
-_CHUNK, _SCORES = 20_000, 2_000_000
+# At most this many tokens have their scores in memory at the same time, in all roles,
+# if a block of documents has not more; with these, the cost of a call does not count.
+_CHUNK = 20_000
+
+# At most this many documents and tokens are in a block, so that threads have many; and
+# at most this many scores in a role, 16 MB: new memory takes longer, by 10 % of an
+# evaluation with 3,000 labels. Sums are formed by block: other numbers, other bits.
+_DOCS, _TOKENS, _SCORES = 64, 4_000, 2_000_000
 
 
 class Trained(Protocol):
@@ -119,7 +124,7 @@ class Batch:
         self._sizes = [len(doc) for doc in docs]
         self._borders = [0, *np.cumsum(self._sizes).tolist()]
         self._n_labels = len(weights.state.tail)
-        self._chunks = _chunks_of(self._sizes, self._n_labels)
+        self._blocks = blocks_of(self._sizes, self._n_labels)
         shown = watched(docs, "Reading features")
         state = weights.state
         roles = state.extractor.features.scored_roles
@@ -133,6 +138,7 @@ class Batch:
             self._segments.append(found.segments)
             self._places.append(found.places)
         self._rows = {role: store.joined() for role, store in stores.items()}
+        self._complete: Complete | None = None
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -166,7 +172,8 @@ class Batch:
         found._golds = [self._golds[k] for k in chosen]
         found._sizes = [self._sizes[k] for k in chosen]
         found._borders = [0, *np.cumsum(found._sizes).tolist()]
-        found._chunks = _chunks_of(found._sizes, self._n_labels)
+        found._blocks = blocks_of(found._sizes, self._n_labels)
+        found._complete = None
         found._segments = [self._segments[k] for k in chosen]
         found._places = [self._places[k] for k in chosen]
         spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
@@ -244,36 +251,63 @@ class Batch:
         length = np.zeros(state.length.shape)
         total = 0.0
         vector, d_matrix = empty_gradient(state)
-        for begin, end in self._chunks:
-            losses = self._add_gradient(begin, end, d_matrix, pattern, length)
-            for loss in losses:  # one by one: the sum is rounded at each document
-                total += loss
+        if self._complete is None:
+            self._complete = self._find_complete()
+        self._complete.set_weights(state)
+        losses = np.zeros(len(self))
+        for begin, end in self._blocks.chunks:
+            self._add_gradient(begin, end, losses, d_matrix, pattern, length)
+        for loss in losses.tolist():  # the sum is rounded at each document
+            total += loss
         write_dense_gradient(state, vector, pattern, length)
         return total, vector
 
+    def _find_complete(self) -> Complete:
+        """The documents that stand side by side: those without other potentials than
+        those of tokens."""
+        is_plain = [
+            not len(segments.row) and not len(places.row)
+            for segments, places in zip(self._segments, self._places)
+        ]
+        args = self.objective, self._sizes, self._golds, is_plain, self._blocks.borders
+        return Complete(self.weights.state, self._automaton, *args)
+
     def _add_gradient(
-        self, begin: int, end: int, d_matrix: Floats, pattern: Floats, length: Floats
-    ) -> list[float]:
-        """Add the gradients of documents `begin` to `end` - 1. RETURNS (List[float]):
-        The loss of each."""
-        state, at = self.weights.state, self._borders[begin]
-        tokens = slice(at, self._borders[end] + 1)
+        self,
+        begin: int,
+        end: int,
+        losses: Floats,
+        d_matrix: Floats,
+        pattern: Floats,
+        length: Floats,
+    ) -> None:
+        """Add the gradients of blocks `begin` to `end` - 1, and set their losses."""
+        state, borders = self.weights.state, self._blocks.borders
+        docs = range(borders[begin], borders[end])
+        at = self._borders[docs.start]
+        tokens = slice(at, self._borders[docs.stop] + 1)
         rows_of = {
             role: rows._replace(first=rows.first[tokens])
             for role, rows in self._rows.items()
         }
-        shape = self._borders[end] - at, len(state.tail)
+        shape = self._borders[docs.stop] - at, len(state.tail)
         scores = {role: np.zeros(shape) for role in rows_of}
         for role, rows in rows_of.items():
             add_scores(state, rows, scores[role])
-        losses = []
-        for k in range(begin, end):
+        complete = self._complete
+        assert complete is not None
+        is_done = complete.solve(begin, end, at, scores, losses, pattern, length)
+        is_done[: docs.start] = is_done[docs.stop :] = True
+        for k in np.flatnonzero(~is_done).tolist():
             here = slice(self._borders[k] - at, self._borders[k + 1] - at)
             piece = {role: s[here] for role, s in scores.items()}
             segments, places = self._segments[k], self._places[k]
-            potentials = join_scores(state, piece, segments, places)
+            if complete.is_chosen[k]:  # it was tried: the scores are no longer there
+                potentials = score_rows(state, self.rows(k), self._sizes[k])
+            else:
+                potentials = join_scores(state, piece, segments, places)
             loss, gradient = self.objective(self._automaton, potentials, self._golds[k])
-            losses.append(loss)
+            losses[k] = loss
             for role in piece:  # the scores have been read: their place is free
                 piece[role][:] = role_gradient(gradient, role)
             pattern += gradient.pattern
@@ -282,19 +316,38 @@ class Batch:
             add_entry_gradient(state, places, gradient.entries, d_matrix)
         for role, rows in rows_of.items():
             add_gradient(state, rows, scores[role], d_matrix)
-        return losses
 
 
-def _chunks_of(sizes: Sequence[int], n_labels: int) -> list[tuple[int, int]]:
-    """Documents begin to end - 1 that have few enough tokens together, or are one."""
+class Blocks(NamedTuple):
+    """Documents in fixed blocks by position: sums are formed block by block.
+
+    borders (List[int]): Block b has the documents borders[b] to borders[b + 1] - 1.
+    chunks (List[Tuple[int, int]]): Blocks begin to end - 1 that have their scores in
+        memory at the same time.
+    """
+
+    borders: list[int]
+    chunks: list[tuple[int, int]]
+
+
+def blocks_of(sizes: Sequence[int], n_labels: int) -> Blocks:
+    """RETURNS (Blocks): Of documents with these numbers of tokens."""
+    most = min(_TOKENS, _SCORES // max(n_labels, 1))
+    borders, of_block = [0], [0]
+    for k, size in enumerate(sizes):
+        n_docs = k - borders[-1]
+        if n_docs and (n_docs == _DOCS or of_block[-1] + size > most):
+            borders.append(k)
+            of_block.append(0)
+        of_block[-1] += size
     chunks, begin, n_tokens = [], 0, 0
     most = min(_CHUNK, _SCORES // max(n_labels, 1))
-    for k, size in enumerate(sizes):
-        if n_tokens + size > most and k > begin:
-            chunks.append((begin, k))
-            begin, n_tokens = k, 0
+    for b, size in enumerate(of_block):
+        if n_tokens + size > most and b > begin:
+            chunks.append((begin, b))
+            begin, n_tokens = b, 0
         n_tokens += size
-    return [*chunks, (begin, len(sizes))]
+    return Blocks([*borders, len(sizes)], [*chunks, (begin, len(of_block))])
 
 
 def check_finite(batch: Trainable, value: float, steps: int) -> None:

@@ -42,19 +42,27 @@ def test_documents_together_or_one_by_one(monkeypatch, n_tokens, config):
     assert other == value and found.tobytes() == gradient.tobytes()
 
 
-def test_chunks():
-    def sizes(n_tokens, *of_docs, n_labels=1):
+def test_blocks_and_chunks():
+    def blocks(n_tokens, *of_docs, n_labels=1, docs=100, chunk=10**6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(batch, "_CHUNK", n_tokens)
+            patch.setattr(batch, "_TOKENS", n_tokens)
+            patch.setattr(batch, "_DOCS", docs)
             patch.setattr(batch, "_SCORES", 20)
-            return batch._chunks_of(of_docs, n_labels)
+            patch.setattr(batch, "_CHUNK", chunk)
+            return batch.blocks_of(of_docs, n_labels)
 
-    assert sizes(5, 3, 3, 2, 9, 1) == [(0, 1), (1, 3), (3, 4), (4, 5)]
-    assert sizes(5, 0, 0, 9) == [(0, 2), (2, 3)]
-    assert sizes(5) == [(0, 0)]
-    assert sizes(5, 2, 2, 2, 2, n_labels=0) == [(0, 2), (2, 4)]
-    assert sizes(5, 2, 2, 2, 2, n_labels=5) == [(0, 2), (2, 4)]
-    assert sizes(5, 2, 2, 2, 2, n_labels=6) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert blocks(5, 3, 3, 2, 9, 1).borders == [0, 1, 3, 4, 5]
+    assert blocks(5, 0, 0, 9).borders == [0, 2, 3]
+    assert blocks(5).borders == [0, 0]
+    assert blocks(5, 2, 2, 2, 2, n_labels=0).borders == [0, 2, 4]
+    assert blocks(5, 2, 2, 2, 2, n_labels=5).borders == [0, 2, 4]
+    assert blocks(5, 2, 2, 2, 2, n_labels=6).borders == [0, 1, 2, 3, 4]
+    assert blocks(99, 1, 1, 1, 1, 1, docs=2).borders == [0, 2, 4, 5]
+    assert blocks(5).chunks == [(0, 1)]
+    assert blocks(5, 3, 3, 2, 9, 1).chunks == [(0, 4)]
+    assert blocks(5, 3, 3, 2, 9, 1, chunk=8).chunks == [(0, 2), (2, 3), (3, 4)]
+    assert blocks(5, 3, 3, 2, 9, 1, chunk=1).chunks == [(0, 1), (1, 2), (2, 3), (3, 4)]
+    assert blocks(5, 4, 4, 4, chunk=8).chunks == [(0, 2), (2, 3)]
 
 
 def peak_of(function):

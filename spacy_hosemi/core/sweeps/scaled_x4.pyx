@@ -36,14 +36,14 @@ cdef bint run(TablesX4 tables) noexcept nogil:
     scaled.clear_flags()
     return (
         _finish_loading(tables)
-        and _forward(tables)
+        and forward(tables)
         and _backward(tables)
         and scaled.in_range()
-        and _sums_are_exact(tables)
+        and sums_are_exact(tables)
     )
 
 
-cdef bint _sums_are_exact(TablesX4 tables) noexcept nogil:
+cdef bint sums_are_exact(TablesX4 tables) noexcept nogil:
     """Whether no scale is so large that small scores are lost beside it."""
     cdef Py_ssize_t a, j
     for a in range(N_LANES):
@@ -63,7 +63,7 @@ cdef bint _finish_loading(TablesX4 tables) noexcept nogil:
     return True
 
 
-cdef bint _forward(TablesX4 tables) noexcept nogil:
+cdef bint forward(TablesX4 tables) noexcept nogil:
     cdef Py_ssize_t j, a, n_groups = tables.n_groups
     cdef double best[N_LANES]
     cdef double* weight
@@ -78,6 +78,8 @@ cdef bint _forward(TablesX4 tables) noexcept nogil:
         tables.z_rest[a] = -INFINITY
         tables.scale[1, a] = tables.opened_scale[0, a] = 0.0
     _open(tables, 0)
+    if tables.keeps_counts:
+        _keep(tables, 0)
     tables.node[0, :] = 0.0  # ^, which no group has, is never entered again
     for j in range(1, tables.longest + 1):
         weight = &tables.weight[j, 0, 0]
@@ -129,7 +131,16 @@ cdef bint _forward(TablesX4 tables) noexcept nogil:
                 _finish(tables, a)
         if j < tables.longest:
             _open(tables, j)
+        if tables.keeps_counts:
+            _keep(tables, j)
     return True
+
+
+cdef void _keep(TablesX4 tables, Py_ssize_t j) noexcept nogil:
+    """Keep R[j], alpha[j] and its suffix sums; those of lanes that have ended are 0."""
+    cdef size_t row = N_LANES * sizeof(double)
+    memcpy(&tables.nodes[j, 0, 0], &tables.node[0, 0], tables.layout.n_nodes * row)
+    memcpy(&tables.runs[j, 0, 0], &tables.running[0, 0], tables.n_states * row)
 
 
 cdef void _read(
@@ -166,8 +177,8 @@ cdef void _finish(TablesX4 tables, Py_ssize_t a) noexcept nogil:
 cdef void _open(TablesX4 tables, Py_ssize_t j) noexcept nogil:
     """A[j] from alpha[j], which stands in the first nodes."""
     cdef Py_ssize_t a
-    _sum(&tables.layout.suffix_sums, tables.weights.suffix_sums, tables.node)
-    _sum(&tables.layout.arcs_in, tables.weights.arcs_in, tables.node)
+    sum_lanes(&tables.layout.suffix_sums, tables.weights.suffix_sums, tables.node)
+    sum_lanes(&tables.layout.arcs_in, tables.weights.arcs_in, tables.node)
     kernels.lane_bound(
         &tables.layout.first_state[0],
         tables.n_groups,
@@ -192,7 +203,9 @@ cdef bint _backward(TablesX4 tables) noexcept nogil:
         tables.long_closing[: n + 2, :, :] = 0.0
     for j in range(n, tables.lowest - 1, -1):
         if j < n:
-            _sum(&tables.layout.arcs_out, tables.weights.arcs_out, tables.back_node)
+            sum_lanes(
+                &tables.layout.arcs_out, tables.weights.arcs_out, tables.back_node
+            )
         for a in range(N_LANES):
             if j == tables.n_tokens[a] and tables.z_rest[a] > -INFINITY:
                 if not scaled_backward.fill_end(
@@ -243,7 +256,7 @@ cdef double probability(
     )
 
 
-cdef void _sum(
+cdef void sum_lanes(
     const Sums* sums, const double[::1] weight, double[:, ::1] slot
 ) noexcept nogil:
     if sums.n_quads:

@@ -49,11 +49,26 @@ cdef class TablesX4:
     cdef unsigned char[::1] is_begun    # [G] whether alpha is being made anew
     cdef double[:, :, ::1] long_closing  # [n + 2, P, lanes] what they add to B
 
+    # What expected counts are made of, see `counts_x4`; row j is that of boundary j
+    cdef bint keeps_counts              # whether the forward sweep keeps it
+    cdef double[:, :, ::1] nodes        # [n + 1, N, lanes] alpha and suffix sums
+    cdef double[:, :, ::1] runs         # [n + 1, P, lanes] R
+
     cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
     cdef forget(self)
     cdef Py_ssize_t n_numbers(self)
     cdef bint set_up(
         self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
     )
+    cdef bint reserve(self, Chart chart, Py_ssize_t longest)
+    cdef void place(
+        self,
+        Py_ssize_t lane,
+        const double* first,
+        const double* more,
+        const double* end,
+        Py_ssize_t n_tokens,
+    ) noexcept nogil
+    cdef void _set_lengths(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef _make_room(self)
     cdef _make_room_for_cells(self)

@@ -27,6 +27,9 @@ cdef class TablesX4:
         self.cell_top = np.zeros((self.n_groups, N_LANES))
         self.is_begun = np.zeros(self.n_groups, np.uint8)
         self.long_closing = np.zeros((0, self.n_states, N_LANES))
+        self.nodes = np.zeros((0, self.layout.n_nodes, N_LANES))
+        self.runs = np.zeros((0, self.n_states, N_LANES))
+        self.keeps_counts = False
 
     cdef Chart load(self, Py_ssize_t lane, potentials, constraints):
         """Take a document. RETURNS: its chart; None if its weights of patterns are not
@@ -60,9 +63,9 @@ cdef class TablesX4:
         keeps_closing: Whether B is read.
         RETURNS: Whether the weights permit it.
         """
-        cdef Py_ssize_t a, g
+        cdef Py_ssize_t a
         cdef Chart chart
-        self.longest = 0
+        self.longest, self.keeps_counts = 0, False
         for a in range(N_LANES):
             self.n_tokens[a] = 0
             if begin <= a < end:
@@ -79,10 +82,49 @@ cdef class TablesX4:
             self.chart[a] = <PyObject*>chart
             self.first[a] = &chart.first[0, 0]
             self.more[a], self.end[a] = &chart.more[0, 0], &chart.end[0, 0]
-            for g in range(self.n_groups):
-                self.length[g, a] = chart.length_backwards[g]
-                self.tail[g, a] = chart.tail[g]
+            self._set_lengths(chart, a)
         return self.weights.representable
+
+    cdef bint reserve(self, Chart chart, Py_ssize_t longest):
+        """Make ready for many documents without cells, whose rows `place` takes, and
+        for their expected counts.
+
+        chart: Of any document with the same weights of patterns and lengths.
+        longest: The tokens of the longest one.
+        RETURNS: Whether the weights permit it.
+        """
+        cdef Py_ssize_t a
+        self.weights = arc_weights_of(chart, in_logs=False)
+        self.longest, self.lowest, self.has_cells = longest, 0, False
+        self.keeps_counts, self.keeps_closing = True, False
+        self._make_room()
+        if self.runs.shape[0] < self.n_rows:
+            n_nodes = self.layout.n_nodes
+            self.nodes = np.zeros((self.n_rows, n_nodes, N_LANES))
+            self.runs = np.zeros((self.n_rows, self.n_states, N_LANES))
+        for a in range(N_LANES):
+            self.chart[a] = <PyObject*>chart
+            self._set_lengths(chart, a)
+        return self.weights.representable
+
+    cdef void place(
+        self,
+        Py_ssize_t lane,
+        const double* first,
+        const double* more,
+        const double* end,
+        Py_ssize_t n_tokens,
+    ) noexcept nogil:
+        """Take a document, or none of 0 tokens. Lanes are placed from the first on."""
+        self.longest = n_tokens if lane == 0 else max(self.longest, n_tokens)
+        self.first[lane], self.more[lane], self.end[lane] = first, more, end
+        self.n_tokens[lane] = n_tokens
+
+    cdef void _set_lengths(self, Chart chart, Py_ssize_t lane) noexcept nogil:
+        cdef Py_ssize_t g
+        for g in range(self.n_groups):
+            self.length[g, lane] = chart.length_backwards[g]
+            self.tail[g, lane] = chart.tail[g]
 
     cdef _make_room(self):
         """Tables that are long enough."""
