@@ -1,4 +1,4 @@
-"""Batch training: SciPy's L-BFGS-B on the whole corpus."""
+"""Batch training: L-BFGS on the whole corpus; SciPy's, where weights have bounds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -29,8 +30,10 @@ from ..values import (
 )
 from .batch import Batch, Floats, Trainable, Trained
 from .course import Records
+from .kernels.history import add_penalty
 from .objectives import Objective, is_smooth
 from .progress import bar_of
+from .quasi_newton import minimize_smooth
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ Fit = Callable[[Any], FitReport | None]
 # Steps from which the curvature is known: 2 vectors each, the larger part of memory.
 _HISTORY = 6
 
-_PIECE = 100_000
+# Iterations that gain little, at which a fit ends that is no trial.
+_N_SMALL = 2
 
 # Of a fit that chooses l2: the scores of its trials are those of fits to the end within
 # chance (see benchmarks/results/settings.md), in two thirds of the time.
@@ -96,7 +100,8 @@ SETTINGS = (
         "tolerance",
         Number(least=0.0),
         1e-4,
-        "Stop when an iteration lowers the objective by less than this share of it.",
+        "Stop when a second iteration lowers the objective by less than this share of "
+        "it; with l1 or nonnegative, when the first one does.",
     ),
     Setting("progress", Flag(), True, "Show a progress bar on stderr."),
     Setting(
@@ -150,8 +155,8 @@ def make_lbfgs(
         length); "auto": see `PenaltySearch`.
     l1 (float): Weight of the sum of absolute values.
     max_iter (int): Most iterations.
-    tolerance (float): Stop when an iteration lowers the objective by less than this
-        share of it.
+    tolerance (float): Stop when a second iteration lowers the objective by less than
+        this share of it; with l1 or nonnegative, when the first one does.
     progress (bool): Show a progress bar on stderr.
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0: decoding is faster.
@@ -233,18 +238,6 @@ class Lbfgs:
         return Lbfgs(penalty, given, Records(is_trial=True))
 
 
-def add_penalty(penalty: Floats, w: Floats, gradient: Floats) -> float:
-    """Half the weighted squares of weights; its gradient is added, piece by piece:
-    whole vectors of temporary values would be the peak of memory."""
-    value = 0.0
-    for at in range(0, len(w), _PIECE):
-        piece = slice(at, at + _PIECE)
-        slope = penalty[piece] * w[piece]
-        gradient[piece] += slope
-        value += 0.5 * float(slope @ w[piece])
-    return value
-
-
 def minimize(
     batch: Trainable,
     l2: Mapping[str, float],
@@ -267,19 +260,17 @@ def minimize(
     records (Optional[Records]): Files that it writes.
     WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
     """
-    from scipy.optimize import Bounds
-    from scipy.optimize import minimize as scipy_minimize
-
     weights = batch.weights
     penalty = weights.vector_values(l2)
     settings = {"l2": dict(l2), "l1": l1, "nonnegative": nonnegative}
     course = (records or Records()).begin(batch, settings, max_iter, tolerance)
     start = course.start
     n = len(start)
-    bounds = None
+    is_bounded = None
     if l1 or nonnegative:
+        import scipy.optimize  # noqa: F401 - its BLAS is limited below, too
+
         is_bounded = batch.freedom(nonnegative) == Freedom.NONNEGATIVE
-        bounds = Bounds(np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf))
     began = time.process_time()
     # The vectors are added up in less time than threads need to meet, and while these
     # wait for each other they take all cores: a fit took 2 to 3 times as long.
@@ -300,20 +291,16 @@ def minimize(
 
         if l1:
             start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
-            most = np.concatenate([np.full(n, np.inf), np.where(is_bounded, 0, np.inf)])
-            bounds = Bounds(np.zeros(2 * n), most)
         course.best = start
         if not course.is_over:
-            options = {
-                "maxiter": max_iter - course.n_steps,
-                "maxfun": 2 * (max_iter - course.n_steps),
-                "ftol": course.tolerance,
-                "gtol": 0.0,
-                "maxcor": _HISTORY,
-            }
-            given: Any = {"jac": True, "method": "L-BFGS-B", "bounds": bounds}
-            given |= {"callback": course.step, "options": options}
-            course.end(scipy_minimize(value_and_gradient, start, **given))
+            n_left = max_iter - course.n_steps
+            ends = n_left, 2 * n_left, course.tolerance
+            args = value_and_gradient, start, course.step, *ends
+            n_small = 1 if records is not None and records.is_trial else _N_SMALL
+            if is_bounded is None:
+                course.end(minimize_smooth(*args, _HISTORY, n_small))
+            else:
+                course.end(_minimize_bounded(*args, is_bounded))
     weights.set_vector(course.to_weights(course.best), copy=False)
     weights.round()  # a saved model predicts the same
     seconds = time.process_time() - began
@@ -328,6 +315,37 @@ def minimize(
             file=sys.stderr,
         )
     return report
+
+
+def _minimize_bounded(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    callback: Callable[[Floats], Any],
+    max_iter: int,
+    max_evaluations: int,
+    tolerance: float,
+    is_bounded: NDArray[np.bool_],
+) -> Any:
+    """By SciPy's L-BFGS-B: see `minimize_smooth`.
+
+    start (float64 [N] or [2 N]): Of 2 N numbers, the last N are those that are
+        subtracted, and none is below 0.
+    is_bounded (bool [N]): Which of N weights must be 0 or more.
+    RETURNS (OptimizeResult): Where it ended.
+    """
+    from scipy.optimize import Bounds
+    from scipy.optimize import minimize as scipy_minimize
+
+    n = len(is_bounded)
+    least, most = np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf)
+    if len(start) > n:
+        least = np.zeros(2 * n)
+        most = np.concatenate([most, np.where(is_bounded, 0.0, np.inf)])
+    options = {"maxiter": max_iter, "maxfun": max_evaluations, "ftol": tolerance}
+    options |= {"gtol": 0.0, "maxcor": _HISTORY}
+    given: Any = {"jac": True, "method": "L-BFGS-B", "bounds": Bounds(least, most)}
+    given |= {"callback": callback, "options": options}
+    return scipy_minimize(function, start, **given)
 
 
 def size_of(weights: Trained) -> str:
