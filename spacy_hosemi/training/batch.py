@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
+from ..core.parallel.team import ALONE
 from ..errors import Errors
 from ..labels.gold import Gold
 from ..model.active_features import (
@@ -27,8 +28,6 @@ from ..model.observed_features import PlaceRows
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,
-    add_gradient,
-    add_scores,
     join_scores,
     role_gradient,
     score_rows,
@@ -44,6 +43,7 @@ from .complete import Complete
 from .objectives import Objective
 from .progress import watched
 from .row_store import RowStore, join_rows
+from .shared_sums import SharedSums
 
 Floats = NDArray[np.float64]
 
@@ -103,6 +103,7 @@ class Batch:
 
     watch (Optional[Callable]): Called with the weights every few iterations of a fit
         that writes a log, such as for scores on other documents.
+    team (Team): Threads that share the work; the same bits for any number.
     """
 
     def __init__(
@@ -116,6 +117,7 @@ class Batch:
     ) -> None:
         self.weights = weights
         self.watch: Watch | None = None
+        self.team = ALONE
         self._levels = levels
         self._chosen: Sequence[int] = range(len(docs))
         self._automaton = automaton
@@ -139,6 +141,7 @@ class Batch:
             self._places.append(found.places)
         self._rows = {role: store.joined() for role, store in stores.items()}
         self._complete: Complete | None = None
+        self._sums = SharedSums()
 
     def __len__(self) -> int:
         """How many documents there are."""
@@ -292,11 +295,11 @@ class Batch:
         }
         shape = self._borders[docs.stop] - at, len(state.tail)
         scores = {role: np.zeros(shape) for role in rows_of}
-        for role, rows in rows_of.items():
-            add_scores(state, rows, scores[role])
+        self._sums.add_scores(state, rows_of, scores, self.team)
         complete = self._complete
         assert complete is not None
-        is_done = complete.solve(begin, end, at, scores, losses, pattern, length)
+        of_all = losses, pattern, length, self.team
+        is_done = complete.solve(begin, end, at, scores, *of_all)
         is_done[: docs.start] = is_done[docs.stop :] = True
         for k in np.flatnonzero(~is_done).tolist():
             here = slice(self._borders[k] - at, self._borders[k + 1] - at)
@@ -314,8 +317,7 @@ class Batch:
             length += gradient.length
             add_cell_gradient(state, segments, gradient.cells, d_matrix)
             add_entry_gradient(state, places, gradient.entries, d_matrix)
-        for role, rows in rows_of.items():
-            add_gradient(state, rows, scores[role], d_matrix)
+        self._sums.add_gradient(state, rows_of, scores, d_matrix, self.team)
 
 
 class Blocks(NamedTuple):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..core import PatternAutomaton
 from ..core.algorithms.likelihoods import GoldPaths, Likelihoods
+from ..core.parallel.team import Team
 from ..labels.gold import Gold
 from ..model.weights.state import Floats, WeightState
 from .objectives import Objective, log_likelihood
@@ -51,8 +52,7 @@ class Complete:
         segments = [x.segments if y else None for x, y in zip(golds, is_plain)]
         self._gold = GoldPaths(automaton, sizes, segments, borders)
         self.is_chosen = self._gold.is_chosen
-        self._learns_length = state.learn_length
-        self._task = Likelihoods(self._gold, 0, 1)
+        self._tasks: list[Likelihoods] = []
 
     def set_weights(self, state: WeightState) -> None:
         """Take other weights of label patterns and lengths."""
@@ -68,6 +68,7 @@ class Complete:
         losses: Floats,
         pattern: Floats,
         length: Floats,
+        team: Team,
     ) -> NDArray[np.bool_]:
         """From scores to derivatives, of blocks `begin` to `end` - 1.
 
@@ -76,6 +77,7 @@ class Complete:
             that are done become derivatives.
         losses (float64 [D]): In nats; those of documents that are done are set.
         pattern (float64 [M]), length (float64 [L, 1]): Derivatives; added to.
+        team (Team): Threads that share the blocks.
         RETURNS (bool [D]): Which documents are done.
         """
         is_done = np.zeros(len(losses), np.uint8)
@@ -88,8 +90,11 @@ class Complete:
             within = np.zeros((0, len(length)))
         by_role = scores["start"], scores["inside"], scores["end"], within
         of_blocks = losses, is_done, patterns, lengths
-        self._task.take(begin, end, at, *by_role, *of_blocks)
-        self._task.do()
+        if len(self._tasks) != team.n:
+            self._tasks = [Likelihoods(self._gold, k, team.n) for k in range(team.n)]
+        for task in self._tasks:
+            task.take(begin, end, at, *by_role, *of_blocks)
+        team.run(self._tasks)
         for of_patterns, of_lengths in zip(patterns, lengths):  # in this order
             pattern += of_patterns
             length[:, 0] += of_lengths

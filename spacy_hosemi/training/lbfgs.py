@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from ..core.arguments import MOST_THREADS
+from ..core.parallel.team import ALONE, team_of
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.families import family_values
@@ -112,6 +114,12 @@ SETTINGS = (
         "below 0: decoding is faster.",
     ),
     Setting(
+        "threads",
+        Whole(1, MOST_THREADS),
+        1,
+        "Threads that share each iteration; the weights are the same for any number.",
+    ),
+    Setting(
         "log",
         OrNull(FilePath()),
         None,
@@ -147,6 +155,7 @@ def make_lbfgs(
     resume_every: float = 60.0,
     choose_decoding: bool = True,
     border_factor: float = 1.0,
+    threads: int = 1,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -165,6 +174,7 @@ def make_lbfgs(
     resume_every (float): Seconds between two writings of it.
     choose_decoding (bool): With "auto", choose the decoding, too.
     border_factor (float): Multiplies l2 for features of the roles start and end.
+    threads (int): That share each iteration; the same weights for any number.
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `resume` does not fit.
@@ -224,7 +234,8 @@ class Lbfgs:
             raise ValueError(Errors.HS290)
         given = self.given
         args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
-        return minimize(batch, self.l2, *args, given["nonnegative"], self.records)
+        others = given["nonnegative"], self.records, given["threads"]
+        return minimize(batch, self.l2, *args, *others)
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
         """RETURNS (Lbfgs): With one penalty for all weights. If it is not the last one,
@@ -247,6 +258,7 @@ def minimize(
     progress: bool,
     nonnegative: bool = False,
     records: Records | None = None,
+    threads: int = 1,
 ) -> FitReport:
     """Minimise the loss with both penalties, from the present weights.
 
@@ -258,6 +270,7 @@ def minimize(
     Ctrl-C ends it, from the first iteration on, as max_iter does.
 
     records (Optional[Records]): Files that it writes.
+    threads (int): That share the work; the same bits for any number.
     WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
     """
     weights = batch.weights
@@ -276,7 +289,9 @@ def minimize(
     # wait for each other they take all cores: a fit took 2 to 3 times as long.
     one_thread = threadpool_limits(limits=1, user_api="blas")
     bar = bar_of(None, "L-BFGS", "iteration", progress)
-    with one_thread, bar, course.running(bar):
+    with one_thread, bar, team_of(threads) as team, course.running(bar):
+        if isinstance(batch, Batch):
+            batch.team = team
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x
@@ -298,9 +313,11 @@ def minimize(
             args = value_and_gradient, start, course.step, *ends
             n_small = 1 if records is not None and records.is_trial else _N_SMALL
             if is_bounded is None:
-                course.end(minimize_smooth(*args, _HISTORY, n_small))
+                course.end(minimize_smooth(*args, _HISTORY, n_small, team))
             else:
                 course.end(_minimize_bounded(*args, is_bounded))
+    if isinstance(batch, Batch):
+        batch.team = ALONE
     weights.set_vector(course.to_weights(course.best), copy=False)
     weights.round()  # a saved model predicts the same
     seconds = time.process_time() - began

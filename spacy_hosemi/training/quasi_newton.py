@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.parallel.team import ALONE, Team
 from .kernels.history import History
 from .line_search import LineSearch
 
@@ -55,6 +56,7 @@ def minimize_smooth(
     tolerance: float,
     n_steps: int,
     n_small: int = 1,
+    team: Team = ALONE,
 ) -> Minimum:
     """Minimise a smooth function.
 
@@ -66,10 +68,11 @@ def minimize_smooth(
     tolerance (float): It has converged when n_small iterations have lowered the value
         by at most this share of it: one step may be short by chance.
     n_steps (int): Steps that are remembered.
+    team (Team): Threads for passes over vectors.
     RETURNS (Minimum): The last point.
     """
     x, trial = start.copy(), np.empty_like(start)
-    curvature = _Curvature(len(x), n_steps)
+    curvature = _Curvature(len(x), n_steps, team)
     value, gradient = function(x)
     norm, n_evaluations, n_iterations = _norm(gradient), 1, 0
     while norm > 0.0:
@@ -125,10 +128,11 @@ class _Curvature:
 
     n (int): Weights.
     n_steps (int): Steps that are remembered.
+    team (Team): Threads.
     """
 
-    def __init__(self, n: int, n_steps: int) -> None:
-        self._history = History(n, n_steps + 1)
+    def __init__(self, n: int, n_steps: int, team: Team) -> None:
+        self._history = History(n, n_steps + 1, team=team)
         self._slots: list[int] = []  # of the last steps, the oldest first
         self._slot = 0  # of the direction
         # products by slot: of steps and changes, of changes, of both with the gradient

@@ -9,6 +9,8 @@ import numpy as np
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from ...core.parallel.team import ALONE
+from ...core.parallel.tasks cimport Task
 from ...core.simd cimport vectors as kernels
 
 # Numbers in a portion.
@@ -28,6 +30,7 @@ cdef class History:
     n_slots (int): For the last steps, and for the one that is being made: a direction,
         from which `remember` makes a step.
     portion (int): Numbers in a portion.
+    team (Team): Threads that share the portions.
     """
 
     cdef Py_ssize_t n, portion
@@ -41,9 +44,13 @@ cdef class History:
     cdef double[::1] of_steps, of_changes
     cdef const double[::1] g, before, x
     cdef double[::1] out
+    cdef Py_ssize_t n_sums
+    cdef object team
+    cdef list tasks
 
-    def __init__(self, n, n_slots, portion=PORTION):
-        self.n, self.portion = n, portion
+    def __init__(self, n, n_slots, portion=PORTION, team=ALONE):
+        self.n, self.portion, self.team = n, portion, team
+        self.tasks = [Portions(k, team.n) for k in range(team.n)]
         self.steps = np.empty((n_slots, n), np.float64)
         self.changes = np.empty((n_slots, n), np.float64)
         self.sums = np.zeros((max(1, -(-n // portion)), 4 * n_slots))
@@ -97,23 +104,25 @@ cdef class History:
 
     cdef _sum(self, Py_ssize_t n_sums):
         """Make a pass. RETURNS: Sums over all portions."""
-        cdef Py_ssize_t k
-        with nogil:
-            for k in range(self.sums.shape[0]):
-                self._do(k, n_sums)
+        self.n_sums = n_sums
+        for task in self.tasks:
+            (<Portions>task).history = self
+        self.team.run(self.tasks)
+        for task in self.tasks:  # no circle of references
+            (<Portions>task).history = None
         total = np.zeros(n_sums)
         for of_portion in np.asarray(self.sums)[:, :n_sums]:
             total += of_portion
         return total
 
-    cdef void _do(self, Py_ssize_t k, Py_ssize_t n_sums) noexcept nogil:
+    cdef void do_portion(self, Py_ssize_t k) noexcept nogil:
         """One portion."""
         cdef Py_ssize_t at = k * self.portion
         cdef Py_ssize_t n = min(self.portion, self.n - at)
         cdef Py_ssize_t last = self.slots.shape[0] - 1
         cdef double* d
         cdef double* sums = &self.sums[k, 0]
-        memset(sums, 0, n_sums * sizeof(double))
+        memset(sums, 0, self.n_sums * sizeof(double))
         if n <= 0:
             return
         d = &self.steps[self.slots[last], at]
@@ -151,6 +160,22 @@ cdef class History:
                 last + 1,
                 sums,
             )
+
+
+cdef class Portions(Task):
+    """Every n-th portion, as a task."""
+
+    cdef History history
+    cdef Py_ssize_t which, n_tasks
+
+    def __init__(self, which, n_tasks):
+        self.which, self.n_tasks = which, n_tasks
+
+    cdef void run(self) noexcept nogil:
+        cdef Py_ssize_t k = self.which
+        while k < self.history.sums.shape[0]:
+            self.history.do_portion(k)
+            k += self.n_tasks
 
 
 def add_penalty(const double[::1] penalty, const double[::1] w, double[::1] gradient):

@@ -1,0 +1,87 @@
+"""A fit by several threads: the same bits."""
+
+import numpy as np
+import pytest
+
+from spacy_hosemi.core.parallel.team import ALONE, team_of
+from spacy_hosemi.training import batch
+from spacy_hosemi.training.kernels.history import History
+
+from ..helpers import (
+    TRAIN,
+    initialize,
+    lbfgs,
+    make_batch,
+    make_examples,
+    make_nlp,
+    make_trained,
+    randomize,
+)
+
+CONFIGS = {
+    "default": {},
+    "chain": {"encoding": "BIO", "max_order": 1},
+    "pairs": {"features": {"all_labels": False, "min_count": 1}},
+    "transitions": {"observed_order": 2, "features": {"transition": ["ORTH"]}},
+    "lengths": {"explicit_length": 3, "features": {"within": ["LOWER"]}},
+    "within": {"features": {"within": ["LOWER"], "whole": ["TOKENS"]}},
+    "rules": {"label_rules": ["LOC at most once"]},
+}
+
+
+@pytest.fixture(autouse=True)
+def many_blocks(monkeypatch):
+    monkeypatch.setattr(batch, "_DOCS", 2)
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_weights_are_the_same_bits(config):
+    def weights(threads):
+        nlp = make_trained(
+            3 * TRAIN, fit=lbfgs(threads=threads, tolerance=0.01), **config
+        )
+        return nlp.get_pipe("hosemi").weights
+
+    one = weights(1)
+    for threads in (2, 5):
+        other = weights(threads)
+        assert other.matrix.tobytes() == one.matrix.tobytes()
+        assert other.pattern.tobytes() == one.pattern.tobytes()
+
+
+def test_bits_of_one_evaluation(monkeypatch):
+    nlp = make_nlp()
+    initialize(nlp)
+    pipe = nlp.get_pipe("hosemi")
+    randomize(pipe)
+    made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
+    value, gradient = made.value_and_gradient()
+    for n_tokens in (20, 10**6):  # in chunks, too
+        monkeypatch.setattr(batch, "_CHUNK", n_tokens)
+        made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
+        with team_of(3) as made.team:
+            other, found = made.value_and_gradient()
+        assert other == value and found.tobytes() == gradient.tobytes()
+
+
+def test_bits_of_passes_over_vectors():
+    rng = np.random.default_rng(0)
+    n = 1000
+    x, g, before = rng.normal(size=(3, n))
+
+    def passes(team):
+        history, trial, found = History(n, 3, portion=64, team=team), np.empty(n), []
+        found.append(history.direct(-1.0, g, [0], [], [], x, 0.5, trial))
+        found += [trial.copy(), history.remember(before, g, 0.5, [0])]
+        found.append(history.direct(-0.7, before, [0, 1], [0.3], [0.1], x, 1.0, trial))
+        found += [trial.copy(), history.slope(g)]
+        history.walk(x, 0.2, trial)
+        return [np.asarray(y).tobytes() for y in (*found, trial)]
+
+    with team_of(3) as team:
+        assert passes(team) == passes(ALONE)
+
+
+def test_a_team_of_one_has_no_threads():
+    with team_of(1) as team:
+        assert team is ALONE
