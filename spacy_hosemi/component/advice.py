@@ -36,6 +36,11 @@ class Advice:
         self._n_docs = self._n_tokens = self._n_taken = 0
         self._labels: Counter[str] = Counter()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no more documents are counted."""
+        return self._n_docs >= LAST
+
     def untrained(
         self, weights: WeightState, name: str, facts: TrainingFacts | None
     ) -> None:
@@ -69,7 +74,7 @@ class Advice:
         facts (Optional[TrainingFacts]): Of its training; None: nothing is said.
         WARNS (UserWarning): HSW28 they take many tokens, and did not in training.
         """
-        if facts is None or self._n_docs >= LAST:
+        if facts is None or self.is_over:
             return
         for doc in docs:
             ents = preset_entities(doc, name)

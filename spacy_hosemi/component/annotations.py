@@ -7,7 +7,6 @@ and Doc.set_ents, takes about half as long again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -31,13 +30,18 @@ from ..prediction.existing_entities import (
 from ..prediction.memo import MEMO
 from ..prediction.posterior import StoredPosterior
 from ..prediction.records import MARK, NAME, Record, find_records, own_entities
-from .token_labels import cover
+from .token_labels import describe
 
-# The attributes in the columns that `entity_columns` makes.
+# The attributes in the columns that `descriptions` makes.
 ATTRIBUTES = [ENT_IOB, ENT_TYPE]
 
-# Values of ENT_IOB.
-_INSIDE, _OUTSIDE, _BEGIN = 1, 2, 3
+# What is read of each token, as `describe` takes it. `Doc.to_array` takes numbers, too,
+# but a third more time for them.
+_READ: Any = ("ENT_IOB", "SENT_START", "LENGTH", "SPACY")
+
+# Attributes of tokens, keys of spans, number of characters; whether there are entities
+# and sentence starts. See `describe`.
+Description = tuple[Ints2d, list[str], int, bool, bool]
 
 
 def write_predictions(
@@ -55,41 +59,36 @@ def write_predictions(
     record (Dict[str, Any]): What the records of all these documents have.
     RAISES (IndexError): A span is not within its document.
     """
-    columns = entity_columns(docs, [prediction.spans for prediction in predictions])
-    for doc, prediction, of_doc in zip(docs, predictions, columns):
+    described = descriptions(docs, [prediction.spans for prediction in predictions])
+    for doc, prediction, of_doc in zip(docs, predictions, described):
+        columns, keys, n_characters, has_ents, has_sents = of_doc
         spans, scores = prediction.spans, prediction.scores
         new = dict(record)
-        has_ents = doc.has_annotation(ENT_IOB)
-        new["given"] = _remember_given(doc, name, has_ents)
+        # A hook may give sentences to a document without sentence starts.
+        has_sents = has_sents or "sents" in doc.user_hooks
+        new["given"] = _given(doc, name, has_ents, has_sents)
         if has_ents:
             _add_entities(doc, [DocSpan(doc, *span) for span in spans], name)
         else:
-            doc.from_array(ATTRIBUTES, of_doc)
-        keys = [
-            f"{doc[i].idx}:{doc[j - 1].idx + len(doc[j - 1])}:{label}"
-            for i, j, label in spans
-        ]
+            doc.from_array(ATTRIBUTES, columns)
         new["spans"] = (
             dict.fromkeys(keys) if scores is None else dict(zip(keys, scores))
         )
         new["whole"] = prediction.whole
         if prediction.paths:
             new["paths"] = dict(zip(keys, prediction.paths))
-        _leave_record(doc, name, new)
+        _leave_record(doc, name, new, n_characters)
         if spans_key is not None:
             doc.spans[spans_key] = _span_group(doc, prediction, spans_key)
     _remember(docs, predictions, name)
 
 
-def _leave_record(doc: Doc, name: str, record: Record) -> None:
+def _leave_record(doc: Doc, name: str, record: Record, n_characters: int) -> None:
     """Replace the records of one component; the new one stands last."""
     data: dict[Any, Any] = doc.user_data
     if data:
         for *_, by_name in find_records(doc):
             by_name.pop(name, None)
-    n_characters = 0
-    if n := len(doc):
-        n_characters = doc[n - 1].idx + len(doc[n - 1].text_with_ws)
     key = MARK, NAME, 0, n_characters
     latest = data.pop(key, {})
     latest[name] = record
@@ -100,6 +99,13 @@ def _remember(
     docs: Sequence[Doc], predictions: Sequence[Prediction], name: str
 ) -> None:
     """Keep what gives the probabilities that are not known yet."""
+    posteriors = [prediction.posterior for prediction in predictions]
+    if posteriors and (first := posteriors[0]) is not None:
+        decoder = first.decoder
+        if all([x is not None and x.decoder is decoder for x in posteriors]):
+            spans = [prediction.spans for prediction in predictions]
+            MEMO.store(name, docs, cast(list[StoredPosterior], posteriors), spans)
+            return
     known: list[Doc] = []
     left: dict[Any, list[tuple[Doc, StoredPosterior, Sequence[Span]]]] = {}
     for doc, prediction in zip(docs, predictions):
@@ -115,25 +121,24 @@ def _remember(
         MEMO.store(name, *zip(*some))
 
 
-def entity_columns(
+def descriptions(
     docs: Sequence[Doc], spans: Sequence[Sequence[Span]]
-) -> list[Ints2d]:
-    """The entities of documents as attributes of their tokens.
+) -> list[Description]:
+    """What is written of the entities of documents, and what is known of the documents.
 
     docs (Sequence[Doc]): Of n tokens each.
     spans (Sequence[Sequence[Tuple[int, int, str]]]): Of each document; no two overlap.
-    RETURNS (List[uint64 [n, 2]]): For each document `ATTRIBUTES` of its tokens.
+    RETURNS (List[Description]): Of each document.
     RAISES (IndexError): A span is not within its document, because tokens were merged
         since.
     """
     labels = {label for of_doc in spans for _, _, label in of_doc}
     vocabs = {doc.vocab for doc in docs}
     ids = {x: {label: x.strings.add(label) for label in labels} for x in vocabs}
-    first = [0, *accumulate(map(len, docs))]
-    columns = np.empty((first[-1], 2), np.uint64)
-    of_docs = [ids[doc.vocab] for doc in docs]
-    cover(list(spans), of_docs, first, _BEGIN, _INSIDE, _OUTSIDE, columns)
-    return [cast(Ints2d, columns[i:j]) for i, j in pairwise(first)]
+    return [
+        describe(some, ids[doc.vocab], doc.to_array(_READ))
+        for doc, some in zip(docs, spans)
+    ]
 
 
 def remove_excluded(doc: Doc, corrections: PartialLabels) -> None:
@@ -155,7 +160,8 @@ def before_prediction(doc: Doc, name: str, given: dict[str, Any] | None) -> Doc 
         return doc
     if given["tokens"] != len(doc):
         return None
-    if _as_lists(given) == _remember_given(doc, name, doc.has_annotation(ENT_IOB)):
+    has_ents, has_sents = map(doc.has_annotation, (ENT_IOB, SENT_START))
+    if _as_lists(given) == _given(doc, name, has_ents, has_sents):
         return doc
     found = copy_tokens(doc, given.get("sents"))
     preset = [DocSpan(found, *span) for span in given.get("preset", ())]
@@ -186,18 +192,19 @@ def as_predicted(doc: Doc, name: str) -> tuple[Doc, list[Span]]:
     return before, [span for span in now if span not in own | preset]
 
 
-def _remember_given(doc: Doc, name: str, has_ents: bool) -> dict[str, Any]:
+def _given(doc: Doc, name: str, has_ents: bool, has_sents: bool) -> dict[str, Any]:
     """What limits a prediction, so that its confidences can be computed later.
 
     doc (Doc): n tokens, before the component writes its entities.
     name (str): Of the component.
-    has_ents (bool): Whether entities are set, see `Doc.has_annotation`.
+    has_ents, has_sents (bool): Whether entities and sentence starts are set, see
+        `Doc.has_annotation`.
     RETURNS (Dict[str, Any]): Plain values: "tokens", n; where they are set, "sents",
         the tokens that begin sentences, and "preset", [start, end, label] of preset
         entities and, with an empty label, of blocked tokens.
     """
     given: dict[str, Any] = {"tokens": len(doc)}
-    if doc.has_annotation(SENT_START):
+    if has_sents:
         given["sents"] = sentence_starts(doc).tolist()
     if has_ents:
         ents = [[x.start, x.end, x.label_] for x in preset_entities(doc, name)]

@@ -175,5 +175,6 @@ class Predicting(Configured):
         record = {"component": self._id, "state": number}
         args = self.name, self.settings.spans_key, record
         docs = [*docs]
-        self._advice.existing_entities(docs, self.name, self.schema, self.facts)
+        if not self._advice.is_over:
+            self._advice.existing_entities(docs, self.name, self.schema, self.facts)
         write_predictions(docs, scores, *args)

@@ -1,14 +1,10 @@
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from thinc.types import Ints2d
 
-def cover(
-    spans: list[Sequence[tuple[int, int, str]]],
-    numbers: list[dict[str, int]],
-    first: list[int],
-    begin: int,
-    inside: int,
-    outside: int,
-    columns: NDArray[np.uint64],
-) -> None: ...
+from ..labels.inventory import Span
+
+def describe(
+    spans: Iterable[Span], numbers: dict[str, int], tokens: Any
+) -> tuple[Ints2d, list[str], int, bool, bool]: ...

@@ -117,6 +117,43 @@ class Potentials:
         return Potentials(cells=cells, entries=entries, **scaled)
 
 
+class ManyPotentials(Sequence[Potentials]):
+    """Potentials of several documents, without cells and entries, in the same arrays.
+    Those of one document are made when they are asked for.
+
+    inside, start, end (float64 [n, L]): Of all documents, n tokens together.
+    length, tail, pattern: As of `Potentials`, the same for all documents.
+    borders (List[int] [D + 1]): The first token of each document, and n.
+    """
+
+    cells, entries = np.zeros(0, CELLS), None
+
+    def __init__(
+        self,
+        inside: Floats,
+        start: Floats,
+        end: Floats,
+        length: Floats,
+        tail: Floats,
+        pattern: Floats,
+        borders: list[int],
+    ) -> None:
+        self.inside, self.start, self.end = inside, start, end
+        self.length, self.tail, self.pattern = length, tail, pattern
+        self.borders = borders
+
+    def __len__(self) -> int:
+        return len(self.borders) - 1
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[d] for d in range(*k.indices(len(self)))]
+        k = range(len(self))[k]
+        i, j = self.borders[k : k + 2]
+        scored = self.inside[i:j], self.start[i:j], self.end[i:j]
+        return Potentials(*scored, self.length, self.tail, self.cells, self.pattern)
+
+
 def without_entries(potentials: Potentials, pattern: Floats) -> Potentials:
     """Without entries and with other weights of patterns; `replace` is slower."""
     return Potentials(

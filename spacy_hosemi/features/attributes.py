@@ -48,8 +48,12 @@ def position(doc: Doc) -> NDArray[np.uint64]:
     return np.where((last < _NEAR) & (i >= _NEAR), 15 + last, bucket).astype(np.uint64)
 
 
+# The value of SPACY where a space follows.
+SPACE_AFTER = np.uint64(10)
+
+
 def _space_after(doc: Doc) -> NDArray[np.uint64]:
-    return doc.to_array("SPACY").astype(np.uint64) * np.uint64(10)
+    return doc.to_array("SPACY").astype(np.uint64) * SPACE_AFTER
 
 
 def _sentence_start(doc: Doc) -> NDArray[np.uint64]:

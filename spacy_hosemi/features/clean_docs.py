@@ -40,8 +40,8 @@ _AnySpan = tuple[int, int, Any]
 _READ: Any = (ORTH, SPACY, NORM, LEMMA, POS, TAG, DEP, MORPH)
 _COPIED = ("lemma_", "pos_", "tag_", "dep_", "morph")
 
-# Kinds of words: as they are; with another clean form; with none, unseen or whitespace.
-# The number of a word with a line break is higher by _BREAK.
+# Kinds of words: as they are, which is 0; with another clean form; with none, unseen or
+# whitespace. The number of a word with a line break is higher by _BREAK.
 _PLAIN, _DIRTY, _UNSEEN, _SPACE, _BREAK = 0, 1, 2, 3, 4
 
 
@@ -109,10 +109,10 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
     if not any(map(len, docs)):
         return [True] * len(docs)
     orths, borders = words_of(docs)
-    is_other = _kinds_of(docs[0].vocab, orths) != _PLAIN
-    if not is_other.any():
+    kinds = _kinds_of(docs[0].vocab, orths)
+    if not np.count_nonzero(kinds):
         return [True] * len(docs)
-    return [not is_other[i:j].any() for i, j in pairwise(borders.tolist())]
+    return [not kinds[i:j].any() for i, j in pairwise(borders.tolist())]
 
 
 def clean_doc(
@@ -184,8 +184,8 @@ _KINDS = WordCache(_kinds, 2**22)
 
 def _kinds_of(vocab: Vocab, orths: NDArray[Any]) -> NDArray[np.uint8]:
     """RETURNS (uint8 [n]): The kind of each word."""
-    numbers, kinds = _KINDS.find(vocab, np.ascontiguousarray(orths, np.uint64))
-    found: NDArray[np.uint8] = kinds[numbers]
+    numbers, kinds = _KINDS.find(vocab, orths)
+    found: NDArray[np.uint8] = kinds.take(numbers)
     return found
 
 
@@ -204,7 +204,9 @@ class _Tokens:
         rows = doc.to_array(_READ).reshape(-1, len(_READ))
         self.orths, self._spaces, self.norms = rows[:, 0], rows[:, 1], rows[:, 2]
         self.others = rows[:, 3:]
-        kinds = _kinds_of(doc.vocab, self.orths) if len(doc) else np.zeros(0, np.uint8)
+        kinds = np.zeros(0, np.uint8)
+        if len(doc):
+            kinds = _kinds_of(doc.vocab, np.ascontiguousarray(self.orths))
         self.kinds, self.has_break = kinds % _BREAK, kinds >= _BREAK
         self.has_space = (self._spaces != 0) | (self.kinds == _SPACE)
 

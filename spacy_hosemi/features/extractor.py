@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,14 @@ from spacy.vocab import Vocab
 from .attributes import (
     DOC_ATTRIBUTES,
     LEXEME_ATTRIBUTES,
+    SPACE_AFTER,
     TOKEN_ATTRIBUTES,
     Extensions,
     is_extension,
 )
 from .config.config import FeatureSet
 from .config.templates import Template
+from .doc_batch import DocBatch
 from .functions.functions import Listed
 from .gazetteers.gazetteers import Gazetteers
 from .gazetteers.matches import (
@@ -33,6 +35,7 @@ from .gazetteers.matches import (
     size_name,
 )
 from .kernels.key_table import template_keys
+from .kernels.word_index import take_columns
 from .lexemes import LexemeReader
 from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
 from .tables.tables import Tables, reads_table
@@ -65,16 +68,17 @@ class Reading:
     listed: tuple[Listed, ...] = ()
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """Attributes and features of concatenated documents, of n tokens together.
 
     vocab (Vocab): The vocabulary of all documents.
     orths (uint64 [n]): The ORTH of each token.
     first (int32 [D + 1]): The first token of each document, and n.
-    values (uint64 [n, A]): Attributes in the order of `Extractor.columns`.
+    values (uint64 [n, A]): Attributes in the order of `Extractor.columns`, or only
+        those that were asked for.
     segments (Segments): Features of the role "whole", document by document.
     listed (Tuple[Listed, ...]): Features of functions.
+    is_partial (bool): Whether there are only those that were asked for.
     """
 
     vocab: Vocab
@@ -83,6 +87,18 @@ class Values:
     values: Keys
     segments: Segments
     listed: tuple[Listed, ...]
+    is_partial: bool = False
+
+
+class Asked(NamedTuple):
+    """Some attributes.
+
+    columns (int32 [K]): Those of lexemes.
+    of_doc (List[str]): And those of `DOC_ATTRIBUTES`, which stand behind them.
+    """
+
+    columns: Ints
+    of_doc: list[str]
 
 
 class Extractor:
@@ -189,16 +205,31 @@ class Extractor:
             found[:, bags] = np.where(of_bags == self._edges[role], 0, of_bags)
         return found
 
-    def values_of(self, docs: Sequence[Doc], is_train: bool = False) -> Values:
+    def values_of(
+        self,
+        docs: Sequence[Doc],
+        is_train: bool = False,
+        asked: Asked | None = None,
+    ) -> Values:
         """Attributes of tokens, and the features of segments and functions.
 
         docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
+        asked (Optional[Asked]): What alone is read, if there is no role "whole"; None:
+            all attributes.
         RETURNS (Values): Tokens and segments are numbered through all documents.
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
-        values = self.lexical_values(vocab, orths)
         listed = self.listed(docs) if self.features.functions.functions else ()
+        if asked is not None and not self._has_segments:
+            n_lexical = len(asked.columns)
+            values = np.empty((len(orths), n_lexical + len(asked.of_doc)), np.uint64)
+            if n_lexical:
+                numbers, table = self._cache.find(vocab, orths)
+                take_columns(table, numbers, asked.columns, values)
+            self._read_docs(docs, asked.of_doc, values[:, n_lexical:])
+            return Values(vocab, orths, first, values, NO_SEGMENTS, listed, True)
+        values = self.lexical_values(vocab, orths)
         if self.n_lexical == len(self.columns) and not self._has_segments:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
         lists = self.gazetteers
@@ -207,6 +238,15 @@ class Extractor:
         values = self._with_others(docs, values, found, is_train)
         segments = self.segments.read(docs, first, values, *found)
         return Values(vocab, orths, first, values, segments, listed)
+
+    def asked(self, columns: Ints) -> Asked | None:
+        """RETURNS (Optional[Asked]): Some columns, ascending; None if they are not read
+        faster alone."""
+        names = [*self.columns]
+        of_doc = [names[a] for a in columns.tolist() if a >= self.n_lexical]
+        lexical = columns[columns < self.n_lexical].astype(np.int32)
+        is_fast = not {*of_doc}.difference(self._of_doc)
+        return Asked(lexical, of_doc) if is_fast else None
 
     def read_of_docs(self) -> list[str]:
         """RETURNS (List[str]): What is read of documents beside the words of tokens and
@@ -263,7 +303,6 @@ class Extractor:
             return lexical
         read: list[Callable[[Doc], Any]] = [
             *(methodcaller("to_array", name) for name in self._of_token),
-            *(DOC_ATTRIBUTES[name] for name in self._of_doc),
             *(
                 partial(self.extensions.values, name=name[2:], is_train=is_train)
                 for name in self._extended
@@ -271,11 +310,26 @@ class Extractor:
         ]
         values = np.empty((len(lexical), len(self.columns)), np.uint64)
         values[:, : self.n_lexical] = lexical
-        for a, of_doc in enumerate(read, self.n_lexical):
-            values[:, a] = np.concatenate([of_doc(doc) for doc in docs])
+        for name, of_doc in zip((*self._of_token, *self._extended), read):
+            column = np.concatenate([of_doc(doc) for doc in docs])
+            values[:, self.columns[name]] = column
+        if self._of_doc:
+            at = self.columns[self._of_doc[0]]
+            self._read_docs(docs, self._of_doc, values[:, at : at + len(self._of_doc)])
         if self._of_lists:
             values[:, -len(self._of_lists) :] = self._list_values(len(lexical), found)
         return values
+
+    def _read_docs(
+        self, docs: Sequence[Doc], names: Sequence[str], values: Keys
+    ) -> None:
+        """Write attributes of documents, of n tokens, to values [n, names]."""
+        for a, name in enumerate(names):
+            if name == "SPACY" and isinstance(docs, DocBatch):
+                np.multiply(docs.spaces, SPACE_AFTER, out=values[:, a])
+            else:
+                of_docs = [DOC_ATTRIBUTES[name](doc) for doc in docs]
+                values[:, a] = np.concatenate(of_docs)
 
     def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
         """The attributes that read lists, [n, attributes]."""

@@ -19,6 +19,7 @@ from spacy.vocab import Vocab
 
 from ..core.arguments import shown
 from ..errors import Errors
+from .doc_batch import READ
 
 Keys = NDArray[np.uint64]
 
@@ -194,11 +195,14 @@ class TokenizedText:
         return False
 
     def to_array(self, name: str | int | tuple[int, ...]) -> Keys:
-        """RETURNS (uint64 [n] or [n, 2]): ORTH, SPACY, or both."""
+        """RETURNS (uint64 [n] or [n, 2] or [n, 5]): ORTH, SPACY, both, or `READ`."""
         if name == ORTH or name == "ORTH":
             return self._orths
         if name == SPACY or name == "SPACY":
             return self._spaces
-        if name != (ORTH, SPACY):
+        if name not in ((ORTH, SPACY), READ):
             raise KeyError(name)
-        return np.stack([self._orths, self._spaces], axis=1)
+        n_columns = len(READ) if name == READ else 2
+        found = np.zeros((len(self), n_columns), np.uint64)
+        found[:, 0], found[:, 1] = self._orths, self._spaces
+        return found

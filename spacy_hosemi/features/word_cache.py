@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
 from math import prod
 from threading import Lock
 from typing import Any
@@ -14,6 +13,7 @@ from spacy.attrs import ORTH  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from .doc_batch import DocBatch, borders_of
 from .kernels.word_index import Numbering, unwritten
 
 # The most that a word takes beside its row: its key, and slots of the table of numbers,
@@ -27,15 +27,11 @@ Make = Callable[[Vocab, Keys], NDArray[Any]]
 def words_of(docs: Sequence[Doc]) -> tuple[Keys, NDArray[np.int32]]:
     """RETURNS (Tuple[uint64 [n], int32 [D + 1]]): The ORTH of each token of
     concatenated documents; the first token of each document, and n."""
+    if isinstance(docs, DocBatch):
+        return docs.orths, docs.first
     parts = [doc.to_array(ORTH) for doc in docs]
     orths = parts[0] if len(parts) == 1 else np.concatenate(parts)
     return orths.astype(np.uint64, copy=False), borders_of(docs)
-
-
-def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
-    """RETURNS (int32 [D + 1]): The first token of each document, if they are
-    concatenated, and the number of all tokens."""
-    return np.array([*accumulate(map(len, docs), initial=0)], np.int32)
 
 
 def doc_of(start: NDArray[Any], first: NDArray[np.int32]) -> NDArray[np.int32]:

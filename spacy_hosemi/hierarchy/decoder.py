@@ -26,14 +26,13 @@ from ..prediction.decoder import (
     DecodingOptions,
     FlatDecoder,
     Prediction,
-    Problems,
     Scorer,
     complete,
     untrained,
 )
 from ..prediction.existing_entities import read_existing
 from ..prediction.posterior import FlatPosterior, Path, by_instance, confidence_steps
-from ..prediction.problem import Problem
+from ..prediction.problem import Problem, Problems
 from ..prediction.thresholds import Thresholds, least_of
 from .answers import LeafPosterior, mbr_spans
 from .candidates import PartialNodes, Place, top_candidates
@@ -108,7 +107,7 @@ class FlattenedDecoder(Decoder):
             ways = yield from path_steps(problems.flat, found, decoder, flat)
         predictions = []
         for i, j in pairwise(problems.borders):
-            own, spans = problems.flat[i:j], [*chain(*found[i:j])]
+            own, spans = problems.part(i, j), [*chain(*found[i:j])]
             listed = decoder.listed(own)
             if ways is None:
                 names = [flat.unknown[label] for *_, label in spans]

@@ -144,9 +144,9 @@ class NeuralScorer:
         self._model = model
         self._sparse = DocScorer(state)
 
-    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
+    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
         """See `DocScorer`; the tok2vec is run last."""
-        potentials = yield from self._sparse.steps(docs)
+        potentials = [*(yield from self._sparse.steps(docs))]
         with taking_turns(self._model):
             add_scores(self._model, docs, potentials, is_train=False)
         return potentials

@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import Steps
 from ..features.clean_docs import CleanDoc, WordPlaces, are_clean, clean_doc
+from ..features.doc_batch import as_batch
 from ..features.instances import Instance
 from ..labels.inventory import OUTSIDE, Span
 from ..labels.partial import NOTHING, PartialLabels
@@ -41,6 +42,7 @@ class CleanDecoder(Decoder):
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
+        docs = as_batch(docs)
         is_clean = are_clean(docs)
         if all(is_clean):
             return (yield from self.decoder.steps(docs, corrections))

@@ -9,20 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
-from spacy.attrs import (  # type: ignore[import-not-found]
-    ENT_IOB,
-    IS_SPACE,
-    SENT_START,
-)
 from spacy.tokens import Doc
 
 from ..core import Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.segment_probabilities import PathAnswer
-from ..core.algorithms.viterbi import viterbi_steps
+from ..core.algorithms.viterbi import best_span_steps, viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
+from ..core.potentials import ManyPotentials
+from ..features.doc_batch import as_batch
 from ..features.instances import Instance, check_doc, instances, shift
 from ..labels.inventory import Segment, Span
 from ..labels.partial import NOTHING, PartialLabels
@@ -36,7 +33,7 @@ from .limits import impossible, make_problem
 from .path_confidence import joint_probability, path_confidence_steps
 from .permitted_tags import best_permitted
 from .posterior import FlatPosterior, Path, Posterior, StoredPosterior
-from .problem import Problem
+from .problem import LazyProblems, Problem, Problems
 from .thresholds import Thresholds, least_of
 
 # Documents, or tokens, that are worked on together: enough that the cost of a call does
@@ -47,8 +44,8 @@ BATCH, BATCH_TOKENS = 128, 1000
 class Scorer(Protocol):
     """From instances to potentials."""
 
-    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
-        """RETURNS (List[Potentials]): Of instances of the same vocabulary."""
+    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
+        """RETURNS (Sequence[Potentials]): Of instances of the same vocabulary."""
         ...
 
 
@@ -171,22 +168,6 @@ def batches(docs: Iterable[Doc], size: int = BATCH) -> Iterator[list[Doc]]:
         yield batch
 
 
-class Problems(NamedTuple):
-    """The instances of some documents, ready to be decoded.
-
-    flat (List[Problem]): One document after the other.
-    borders (Sequence[int]): Those of document d are the ones from borders[d] to
-        borders[d + 1].
-    """
-
-    flat: list[Problem]
-    borders: Sequence[int]
-
-    def by_doc(self, found: Sequence[Any]) -> list[Sequence[Any]]:
-        """RETURNS (List[Sequence]): What was found of the instances, by document."""
-        return [found[i:j] for i, j in pairwise(self.borders)]
-
-
 class FlatDecoder(Decoder):
     """See `Decoder`; for labels with nothing below them.
 
@@ -210,6 +191,11 @@ class FlatDecoder(Decoder):
         self._scorer = scorer
         gazetteers = state.weights.extractor.gazetteers
         self._matches = gazetteers.entities if gazetteers.has_hard else None
+        # Whether nothing but the document itself may limit or change its problem.
+        self._is_plain = not (
+            self._matches or options.collective or self.inventory.on_tokens
+        )
+        self._is_plain = self._is_plain and options.temperature == 1.0
 
     def steps(
         self, docs: Sequence[Doc], corrections: PartialLabels | None = None
@@ -218,16 +204,18 @@ class FlatDecoder(Decoder):
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
         problems = yield from self.problem_steps(docs, corrections)
-        segments, answers = yield from self._segment_steps(problems.flat)
-        found = self._spans(problems.flat, segments)
         options, scores = self.options, None
         if options.has_scores or options.min_confidence or corrections:
+            segments, answers = yield from self._segment_steps(problems.flat)
+            found = self._spans(problems.flat, segments)
             args = problems.flat, found, segments, answers
             labels = self.automaton, self.inventory
             scores = yield from path_confidence_steps(*args, *labels)
+        else:
+            found = yield from self.best_steps(problems.flat)
         predictions = []
         for i, j in pairwise(problems.borders):
-            own = problems.flat[i:j]
+            own = problems.part(i, j)
             spans = found[i] if j == i + 1 else [*chain(*found[i:j])]
             listed = None if options.spans_threshold is None else self.listed(own)
             of_spans = None if scores is None else [*chain(*scores[i:j])]
@@ -250,27 +238,25 @@ class FlatDecoder(Decoder):
     ) -> Steps[Problems]:
         """RETURNS (Problems): The instances, with scores and all that limits their
         segmentations."""
-        options = self.options
+        options, docs = self.options, as_batch(docs)
         if options.scope == "doc":
-            parts = [Instance(doc, 0) for doc in docs]
+            scores = yield from self._scorer.steps(docs)
             borders: Sequence[int] = range(len(docs) + 1)
+            is_free = not (corrections or any(docs.has_ents) or any(docs.has_limits))
+            if is_free and self._is_plain and isinstance(scores, ManyPotentials):
+                return Problems(LazyProblems(docs, scores), borders)
+            parts = [Instance(doc, 0) for doc in docs]
         else:
             of_docs = [instances(doc, options.scope) for doc in docs]
             parts = [*chain(*of_docs)]
             borders = [0, *accumulate(map(len, of_docs))]
-        scores = yield from self._scorer.steps([x.tokens for x in parts])
+            scores = yield from self._scorer.steps([x.tokens for x in parts])
         projected = self.projection.project(corrections) if corrections else NOTHING
         flat = []
         for d, doc in enumerate(docs):
-            existing = None
-            if doc.has_annotation(ENT_IOB):
-                existing = self._existing(doc, corrections)
+            existing = self._existing(doc, corrections) if docs.has_ents[d] else None
             is_limited = bool(
-                existing
-                or corrections
-                or self._matches
-                or doc.has_annotation(SENT_START)
-                or doc.has_annotation(IS_SPACE)
+                existing or corrections or self._matches or docs.has_limits[d]
             )
             for k in range(borders[d], borders[d + 1]):
                 if is_limited:
@@ -314,6 +300,12 @@ class FlatDecoder(Decoder):
 
         RAISES (ValueError): HS060 no segmentation is possible.
         """
+        if isinstance(problems, LazyProblems) and self.options.decoding != "mbr":
+            args = self.automaton, problems.scores, self.inventory.names
+            found = yield from best_span_steps(*args)
+            if None in found:
+                raise self.impossible(problems[found.index(None)])
+            return cast(list[list[Span]], found)
         segments, _ = yield from self._segment_steps(problems)
         return self._spans(problems, segments)
 

@@ -21,7 +21,7 @@ from ..features.instances import Instance, TokenKind
 from ..labels.inventory import Span
 from ..labels.whitespace import whitespace
 from .posterior import StoredPosterior
-from .problem import Problem
+from .problem import LazyProblem, Problem
 
 # Of all documents and components together: 64 MB hold about 10,000 documents of 25
 # tokens with 10 labels.
@@ -81,9 +81,7 @@ class Memo:
         spans (Sequence[Sequence[Tuple[int, int, str]]]): Predicted in each.
         """
         has_tags = posteriors[0].decoder.inventory.on_tokens
-        problems = [problem for x in posteriors for problem in x.problems]
-        n_bytes = sum([_detach(problem, has_tags) for problem in problems])
-        n_bytes += sum([x.n_bytes for x in posteriors])
+        n_bytes = sum([x.n_bytes + _detach(x.problems, has_tags) for x in posteriors])
         batch = _Batch(posteriors)
         classes = {type(x): x for x in posteriors}
         again = {kind: x.recompute() for kind, x in classes.items()}
@@ -148,8 +146,16 @@ class _Tokens:
         return TokenKind(i in self._spaces)
 
 
-def _detach(problem: Problem, has_tags: bool) -> int:
-    """Let go of the document. RETURNS (int): The memory of scores and constraints."""
+def _detach(problems: Sequence[Problem], has_tags: bool) -> int:
+    """Let go of a document. RETURNS (int): The memory of its problems."""
+    if isinstance(problems, LazyProblem):
+        problems.problems.detach()
+        return problems.n_bytes
+    return sum([_detach_one(problem, has_tags) for problem in problems])
+
+
+def _detach_one(problem: Problem, has_tags: bool) -> int:
+    """Let go of its document. RETURNS (int): The memory of scores and constraints."""
     instance, scores, limits = problem.instance, problem.potentials, problem.constraints
     n_tokens = len(instance.tokens)
     left: range | _Tokens = range(n_tokens)

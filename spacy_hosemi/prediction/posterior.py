@@ -140,6 +140,8 @@ class FlatPosterior:
 
     def recompute(self) -> Callable[[Doc], FlatPosterior]:
         """See `StoredPosterior`."""
+        if type(self) is FlatPosterior:
+            return self.decoder.posterior
         bare = replace(self, problems=())
 
         def make(doc: Doc) -> FlatPosterior:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
+from ..core.potentials import ManyPotentials
 from ..features.instances import Instance
 from ..labels.partial import NOTHING, PartialLabels
 
@@ -50,6 +54,85 @@ class Problem:
             for role, more in scores.items()
         }
         return replace(self, potentials=replace(potentials, **added))
+
+
+class LazyProblems(Sequence[Problem]):
+    """Documents that nothing limits, as problems that are made when they are asked for:
+    once they are predicted, only confidences need them.
+
+    docs (Sequence[Doc]): Documents.
+    scores (ManyPotentials): Of each.
+    """
+
+    def __init__(self, docs: Sequence[Doc], scores: ManyPotentials) -> None:
+        self.scores = scores
+        self._docs: Sequence[Any] = docs
+        self._is_detached = False
+        self._made: dict[int, Problem] = {}
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[d] for d in range(*k.indices(len(self)))]
+        k = range(len(self))[k]
+        if k not in self._made:
+            problem = Problem(Instance(self._docs[k], 0), self.scores[k], None)
+            self._made.setdefault(k, problem)
+        return self._made[k]
+
+    def detach(self) -> None:
+        """Let go of the documents: of their tokens nothing but their number is kept."""
+        if self._is_detached:
+            return
+        self._is_detached = True
+        self._docs = [range(j - i) for i, j in pairwise(self.scores.borders)]
+        for k, problem in self._made.copy().items():
+            problem.instance = Instance(self._docs[k], 0)
+
+
+@dataclass(slots=True)
+class LazyProblem(Sequence[Problem]):
+    """One of `LazyProblems`, alone."""
+
+    problems: LazyProblems
+    place: int
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, k: Any) -> Any:
+        return [self.problems[self.place]][k]
+
+    @property
+    def n_bytes(self) -> int:
+        """RETURNS (int): The memory of its scores."""
+        scores = self.problems.scores
+        n_tokens = scores.borders[self.place + 1] - scores.borders[self.place]
+        # Start and end have the shape of inside.
+        return 3 * n_tokens * scores.inside.itemsize * scores.inside.shape[1]
+
+
+class Problems(NamedTuple):
+    """The instances of some documents, ready to be decoded.
+
+    flat (Sequence[Problem]): One document after the other.
+    borders (Sequence[int]): Those of document d are the ones from borders[d] to
+        borders[d + 1].
+    """
+
+    flat: Sequence[Problem]
+    borders: Sequence[int]
+
+    def part(self, i: int, j: int) -> Sequence[Problem]:
+        """RETURNS (Sequence[Problem]): Those from i to j, of one document."""
+        flat = self.flat
+        return LazyProblem(flat, i) if isinstance(flat, LazyProblems) else flat[i:j]
+
+    def by_doc(self, found: Sequence[Any]) -> list[Sequence[Any]]:
+        """RETURNS (List[Sequence]): What was found of the instances, by document."""
+        return [found[i:j] for i, j in pairwise(self.borders)]
 
 
 class JointMarginals:

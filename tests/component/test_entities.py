@@ -8,7 +8,7 @@ from spacy.vocab import Vocab
 
 from spacy_hosemi.component.annotations import (
     ATTRIBUTES,
-    entity_columns,
+    descriptions,
     write_predictions,
 )
 from spacy_hosemi.prediction.decoder import Prediction
@@ -31,7 +31,7 @@ def documents(rng, vocabs):
 def test_columns_are_what_set_ents_writes(n_vocabs):
     vocabs = [Vocab() for _ in range(n_vocabs)]
     docs, spans = map(list, zip(*documents(np.random.default_rng(0), vocabs)))
-    for doc, of_doc, columns in zip(docs, spans, entity_columns(docs, spans)):
+    for doc, of_doc, (columns, *_) in zip(docs, spans, descriptions(docs, spans)):
         expected = Doc(doc.vocab, [token.text for token in doc])
         expected.set_ents([Span(expected, *span) for span in of_doc])
         doc.from_array(ATTRIBUTES, columns)
@@ -48,9 +48,9 @@ def test_columns_are_what_set_ents_writes(n_vocabs):
 
 
 def test_columns_of_nothing():
-    assert list(entity_columns([], [])) == []
+    assert descriptions([], []) == []
     docs = [Doc(Vocab(), []), Doc(Vocab(), ["a"])]
-    columns = list(entity_columns(docs, [[], []]))
+    columns = [array for array, *_ in descriptions(docs, [[], []])]
     assert [array.tolist() for array in columns] == [[], [[2, 0]]]
 
 
@@ -61,7 +61,7 @@ def test_columns_of_nothing():
 def test_error_span_outside_the_document(span, place):
     docs = [Doc(Vocab(), ["a", "b"]) for _ in range(2)]
     spans = [((0, 1, "A"),), ((0, 2, "A"),)]
-    entity_columns(docs, spans)
+    descriptions(docs, spans)
     spans[place] = (span,)
     with pytest.raises(IndexError, match="of 2 tokens"):
-        entity_columns(docs, spans)
+        descriptions(docs, spans)

@@ -135,14 +135,14 @@ def test_the_stream_is_read_as_far_as_needed(nlp):
 
 def test_one_bad_document_loses_only_itself(nlp, monkeypatch):
     pipe = nlp.get_pipe("hosemi")
-    make, failed = decoder_module.Problem, []
+    read, failed = decoder_module.as_batch, []
 
-    def fail(instance, *args):
-        if "Nobody" in instance.tokens.text:
+    def fail(docs):
+        if any("Nobody" in doc.text for doc in docs):
             raise ValueError("Nobody")
-        return make(instance, *args)
+        return read(docs)
 
-    monkeypatch.setattr(decoder_module, "Problem", fail)
+    monkeypatch.setattr(decoder_module, "as_batch", fail)
     monkeypatch.setattr(
         pipe, "error_handler", lambda *args: failed.extend(args[2]), raising=False
     )

@@ -2,5 +2,7 @@ from .chart cimport Chart
 
 
 cdef Chart make_chart(automaton, potentials, constraints)
+cdef Chart read_together(automaton, potentials)
+cdef load_part(Chart chart, Chart shared, Py_ssize_t start, Py_ssize_t end)
 cdef load_document(Chart chart, automaton, potentials, constraints, bint defer=*)
 cdef bint finish_loading(Chart chart) noexcept nogil

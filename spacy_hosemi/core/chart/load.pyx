@@ -33,20 +33,52 @@ cdef load_document(
     defer: Leave to `finish_loading` what goes through all scores, if the document
         permits; until then `first` is not known.
     """
-    cdef Layout layout
-    layout = layout_of(automaton)
-    chart.automaton, chart.layout = automaton, layout
-    if chart.cells is None:
-        chart.cells = CellLists()
-        chart.cells.n_groups = layout.n_groups
-        chart.n_labels, chart.n_groups = layout.n_labels, layout.n_groups
-        chart.n_states, chart.n_nodes = layout.n_states, layout.n_nodes
+    _use(chart, automaton)
     cdef bint is_read = _read(chart, potentials)
     chart.is_deferred = defer and is_read and _can_defer(chart, potentials, constraints)
     if not chart.is_deferred and not (is_read and _has_numbers(chart)):
         potentials = check_potentials(chart.automaton, potentials)
         _read(chart, potentials)
     _set_document(chart, potentials, constraints)
+
+
+cdef Chart read_together(automaton, potentials):
+    """What several documents share.
+
+    potentials (ManyPotentials): Of the documents.
+    RETURNS (Chart): For `load_part`; None where each has to be loaded alone.
+    """
+    cdef Chart shared = Chart()
+    _use(shared, automaton)
+    if _read(shared, potentials) and _can_defer(shared, potentials, None):
+        shared.cells_as_given = potentials.cells
+        return shared
+    return None
+
+
+cdef load_part(Chart chart, Chart shared, Py_ssize_t start, Py_ssize_t end):
+    """Take the document from token start to token end, as `load_document` does; what
+    goes through its scores is left to `finish_loading`."""
+    _use(chart, shared.automaton)
+    chart.inside, chart.start = shared.inside[start:end], shared.start[start:end]
+    chart.given_end, chart.length = shared.given_end[start:end], shared.length
+    chart.given_tail, chart.pattern_weight = shared.given_tail, shared.pattern_weight
+    chart.cells_as_given, chart.n_tokens = shared.cells_as_given, end - start
+    chart.is_deferred = True
+    _set_labels(chart)
+    _set_lengths(chart)
+    _set_cells(chart, chart.cells_as_given)
+
+
+cdef _use(Chart chart, automaton):
+    """The automaton of a chart, which is always the same."""
+    cdef Layout layout = layout_of(automaton)
+    chart.automaton, chart.layout = automaton, layout
+    if chart.cells is None:
+        chart.cells = CellLists()
+        chart.cells.n_groups = layout.n_groups
+        chart.n_labels, chart.n_groups = layout.n_labels, layout.n_groups
+        chart.n_states, chart.n_nodes = layout.n_states, layout.n_nodes
 
 
 cdef bint _can_defer(Chart chart, potentials, constraints):
@@ -112,7 +144,7 @@ cdef bint _has_numbers(Chart chart) noexcept nogil:
 
 cdef _set_document(Chart chart, potentials, constraints):
     automaton = chart.automaton
-    cdef Py_ssize_t n_groups = chart.n_groups, n_tokens = chart.inside.shape[0]
+    cdef Py_ssize_t n_tokens = chart.inside.shape[0]
     cdef Py_ssize_t n_columns = chart.n_labels + len(automaton.observed)
     chart.n_tokens = n_tokens
     cells = potentials.cells
@@ -121,9 +153,7 @@ cdef _set_document(Chart chart, potentials, constraints):
     chart.cells_as_given = cells
     cdef const Entry[::1] entries = entries_of(potentials, n_tokens, n_columns)
     if not automaton.observed and not entries.shape[0]:
-        if chart.sums is None or chart.sums.shape[0] < n_tokens:
-            chart.sums = np.empty((n_tokens, n_groups))
-        chart.first, chart.more, chart.end = chart.sums, chart.inside, chart.given_end
+        _set_labels(chart)
         if not chart.is_deferred:
             _add(chart.inside, chart.start, chart.first)
     else:
@@ -142,6 +172,13 @@ cdef _set_document(Chart chart, potentials, constraints):
         chart.inside = chart.start = chart.given_end = None
     _set_lengths(chart)
     _set_cells(chart, cells)
+
+
+cdef _set_labels(Chart chart):
+    """Groups are labels; `first` is to be written."""
+    if chart.sums is None or chart.sums.shape[0] < chart.n_tokens:
+        chart.sums = np.empty((chart.n_tokens, chart.n_groups))
+    chart.first, chart.more, chart.end = chart.sums, chart.inside, chart.given_end
 
 
 cdef _set_lengths(Chart chart):

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t
 from . cimport logspace
 from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables, fill
-from ..chart.load cimport load_document
+from ..chart.load cimport load_document, load_part
 
 # Numbers in a table of beta that is kept although `keep_beta` does not ask for it.
 SMALL = 1_000_000
@@ -47,6 +47,14 @@ cdef class Backward:
     cdef load(self, automaton, potentials, constraints, bint defer=False):
         """Take a document, in the tables of the last one if they are large enough."""
         load_document(self.chart, automaton, potentials, constraints, defer)
+        self._use_tables()
+
+    cdef take_part(self, Chart shared, Py_ssize_t start, Py_ssize_t end):
+        """Likewise, one of several documents; see there."""
+        load_part(self.chart, shared, start, end)
+        self._use_tables()
+
+    cdef _use_tables(self):
         if self._has_room():
             self.tables.set_weights(self.chart)
         else:

@@ -21,8 +21,9 @@ from spacy.tokens import Doc
 
 from ...errors import Errors
 from ...values import Choice, Number, OrNull, Setting, Text, read_all
+from ..doc_batch import borders_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
-from ..word_cache import borders_of, doc_of
+from ..word_cache import doc_of
 from .entry_words import entry_words
 from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
 from .matches import (

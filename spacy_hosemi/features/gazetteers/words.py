@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
 from spacy.tokens import Doc
 
+from ..doc_batch import borders_of
 from ..kernels.alnum_words import find_words
 from ..kernels.trie import Trie, count_wordless
-from ..word_cache import borders_of
 from .matches import Ints, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")

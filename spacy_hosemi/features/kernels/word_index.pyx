@@ -18,6 +18,19 @@ def unwritten(Py_ssize_t n_bytes):
     return np.asarray(view.array((n_bytes + 1,), 1, "B"))[:n_bytes]
 
 
+def take_columns(
+    const uint64_t[:, ::1] table,       # IN  [K, A] of each word
+    const int32_t[::1] numbers,         # IN  [n] the word of each token
+    const int32_t[::1] columns,         # IN  [C] of the table
+    uint64_t[:, ::1] values,            # OUT [n, C or more] the first C of each row
+):
+    """values[i, c] = table[numbers[i], columns[c]]"""
+    cdef Py_ssize_t i, c
+    for i in range(numbers.shape[0]):
+        for c in range(columns.shape[0]):
+            values[i, c] = table[numbers[i], columns[c]]
+
+
 cdef class Numbering:
     """Dictionary that numbers keys 0, 1, 2, .. as they are added.
 

@@ -14,6 +14,7 @@ them from memory takes most of the time. Sums are in double precision.
 import numpy as np
 
 from libc.stdint cimport int32_t, uint64_t
+from libc.stdlib cimport free, malloc
 
 from ...core.simd cimport simd as kernels
 from ...core.parallel.tasks cimport Task
@@ -108,8 +109,8 @@ cdef class TemplateScores:
         self,
         const uint64_t[:, ::1] values,      # IN  [n, A] as for `template_keys`
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
-        uint64_t[:, ::1] keys,              # work space [N_AHEAD, T]
-        int32_t[:, ::1] rows,               # work space [N_AHEAD, T]
+        uint64_t* keys,                     # work space [N_AHEAD, T]
+        int32_t* rows,                      # work space [N_AHEAD, T]
         double[:, :, ::1] scores,           # OUT [roles, n, L] added to
     ) noexcept nogil:
         """`template_keys`, `RowTable.rows` and `gather` in one pass.
@@ -131,23 +132,23 @@ cdef class TemplateScores:
             while i < n and i >= end:
                 start, end = first[d], first[d + 1]
                 d += 1
-            k = i % N_AHEAD
+            k = i % N_AHEAD * n_templates
             for t in range(n_templates if i < n else 0):
-                keys[k, t] = self._key(values, start, end, i, t)
-                prefetch(slots + 2 * (keys[k, t] & self._mask))
-            k = (i + N_AHEAD - 1) % N_AHEAD
+                keys[k + t] = self._key(values, start, end, i, t)
+                prefetch(slots + 2 * (keys[k + t] & self._mask))
+            k = (i + N_AHEAD - 1) % N_AHEAD * n_templates
             for t in range(n_templates if 0 < i <= n else 0):
-                row = kernels.find(slots, self._mask, keys[k, t])
-                rows[k, t] = row
+                row = kernels.find(slots, self._mask, keys[k + t])
+                rows[k + t] = row
                 if row >= 0 and is_dense:
                     _fetch(&self._weights[row * n_labels], n_labels)
                 elif row >= 0:
                     at = self._first_weight[row]
                     if at < self._first_weight[row + 1]:
                         _fetch(&self._weights[at], 1)
-            k = (i + N_AHEAD - 2) % N_AHEAD
+            k = (i + N_AHEAD - 2) % N_AHEAD * n_templates
             for t in range(n_templates if i > 1 else 0):
-                row, target = rows[k, t], &scores[self._roles[t], i - 2, 0]
+                row, target = rows[k + t], &scores[self._roles[t], i - 2, 0]
                 if row >= 0 and is_dense:
                     _add(&self._weights[row * n_labels], target, n_labels)
                 elif row >= 0:
@@ -199,9 +200,13 @@ cdef class Scoring(Task):
     cdef const int32_t[::1] words, first
     cdef const float[:, :, ::1] of_words
     cdef const uint64_t[:, ::1] values
-    cdef uint64_t[:, ::1] keys
-    cdef int32_t[:, ::1] rows
+    cdef uint64_t* keys                 # work space of the templates
+    cdef int32_t* rows
     cdef double[:, :, ::1] scores
+
+    def __cinit__(self, *args, **kwargs):
+        self.keys = NULL
+        self.rows = NULL
 
     def __init__(
         self,
@@ -214,12 +219,20 @@ cdef class Scoring(Task):
         TemplateScores templates=None,
         values=None,
     ):
+        cdef size_t size
         self.first, self.scores = first, scores
         self.blocks, self.words, self.of_words = blocks, words, of_words
         self.templates, self.values = templates, values
-        if templates is not None:
-            size = N_AHEAD, templates._seeds.shape[0]
-            self.keys, self.rows = np.empty(size, np.uint64), np.empty(size, np.int32)
+        if templates is not None and templates._seeds.shape[0]:
+            size = N_AHEAD * templates._seeds.shape[0]
+            self.keys = <uint64_t*>malloc(size * sizeof(uint64_t))
+            self.rows = <int32_t*>malloc(size * sizeof(int32_t))
+            if not self.keys or not self.rows:
+                raise MemoryError
+
+    def __dealloc__(self):
+        free(self.keys)
+        free(self.rows)
 
     cdef void run(self) noexcept nogil:
         if self.blocks is not None:

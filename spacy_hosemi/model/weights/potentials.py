@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 
 from ...core import CELLS, Potentials
 from ...core.parallel.coroutines import Steps, finish
+from ...core.potentials import ManyPotentials
 from ..active_features import (
     NO_ROWS,
     RoleRows,
@@ -51,7 +52,7 @@ _NO_INTS = np.zeros(0, np.int32)
 
 def score_docs(state: WeightState, docs: Sequence[Doc]) -> list[Potentials]:
     """RETURNS (List[Potentials]): See `DocScorer`."""
-    return finish(DocScorer(state).steps(docs))
+    return [*finish(DocScorer(state).steps(docs))]
 
 
 class DocScorer:
@@ -72,14 +73,16 @@ class DocScorer:
             state = replace(state, **single)
         self.state = state
 
-    def steps(self, docs: Sequence[Doc]) -> Steps[list[Potentials]]:
-        """RETURNS (List[Potentials]): Of documents of the same vocabulary."""
+    def steps(self, docs: Sequence[Doc]) -> Steps[Sequence[Potentials]]:
+        """RETURNS (Sequence[Potentials]): Of documents of the same vocabulary."""
         state, of_tokens = self.state, self._of_tokens
         if of_tokens is None or not docs or not CACHES_WORDS:
             rows = [read_docs(state, [doc]) for doc in docs]
             return [score_rows(state, x, len(doc)) for x, doc in zip(rows, docs)]
         extractor, table, roles = state.extractor, state.table, of_tokens.roles
-        found = extractor.values_of(docs)
+        # Roles of transitions read all attributes.
+        asked = None if state.n_observed else of_tokens.asked
+        found = extractor.values_of(docs, asked=asked)
         task, scores = of_tokens.task(found)
         yield task
         for listed in found.listed:
@@ -116,7 +119,7 @@ def _split(
     places: PlaceRows,
     first: Ints,
     is_single: bool = False,
-) -> list[Potentials]:
+) -> Sequence[Potentials]:
     """The potentials of each of some concatenated documents.
 
     scores (Dict[str, float64 [n, L]]): Of all tokens, by role.
@@ -125,7 +128,11 @@ def _split(
     """
     # Most documents are short: all of them together take as many calls as one.
     inside, start, end = _by_position(**scores)
+    length, tail, pattern = state.length, state.tail, state.pattern
     borders = first.tolist()
+    if not len(segments.row) and not state.n_observed:
+        shared = length, tail, pattern, borders
+        return ManyPotentials(inside, start, end, *shared)
     n_docs = len(borders) - 1
     cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
     if len(segments.row):
@@ -139,7 +146,6 @@ def _split(
         if is_single:
             joined["score"] = to_single(joined["score"])
         entries = _of_docs(state, joined, places.row, of_doc, n_docs)
-    length, tail, pattern = state.length, state.tail, state.pattern
     potentials = []
     for d, (i, j) in enumerate(pairwise(borders)):
         scored = inside[i:j], start[i:j], end[i:j], length, tail, cells[d]
@@ -168,7 +174,7 @@ def score_together(
     scores = {role: np.zeros((first[-1], len(state.tail))) for role in rows.tokens}
     for role, of_role in rows.tokens.items():
         add_scores(state, of_role, scores[role])
-    return _split(state, scores, rows.segments, rows.places, first)
+    return [*_split(state, scores, rows.segments, rows.places, first)]
 
 
 def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:

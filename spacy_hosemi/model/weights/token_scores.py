@@ -39,6 +39,7 @@ class TokenScores:
     n_bytes (int): See `WordCache`.
 
     roles (Tuple[str, ...]): Roles that have templates.
+    asked (Optional[Asked]): What `task` needs of the attributes of tokens.
     """
 
     def __init__(
@@ -64,7 +65,12 @@ class TokenScores:
         lexical = [pair for pair, yes in zip(templates, is_lexical) if yes]
         others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
         of_others = self._indices(others)
-        self._others = TemplateScores(*extractor.plan(others), of_others, *weights)
+        seeds, first_atom, columns, offsets = extractor.plan(others)
+        # Only the columns that these templates read.
+        self._columns, of_atoms = np.unique(columns, return_inverse=True)
+        self.asked = extractor.asked(self._columns)
+        plan = seeds, first_atom, of_atoms.astype(np.int32), offsets
+        self._others = TemplateScores(*plan, of_others, *weights)
         # Where each is read, and whose scores are read there.
         reads = dict.fromkeys((r, t.atoms[0].offset, _block(t)) for r, t in lexical)
         blocks = list(dict.fromkeys((role, block) for role, _, block in reads))
@@ -92,12 +98,16 @@ class TokenScores:
     def task(self, found: Values) -> tuple[Scoring, Floats]:
         """The task that sums the scores of documents, of n tokens together.
 
-        found (Values): Their attributes, see `Extractor.values_of`.
+        found (Values): Their attributes, see `Extractor.values_of`; those that are
+            `asked` for are enough.
         RETURNS (Tuple[Scoring, float64 [roles, n, L]]): The task, and the scores that
             it computes, by role.
         """
         scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
         words, of_words = self._words.find(found.vocab, found.orths)
+        values = found.values
+        if not found.is_partial:
+            values = np.ascontiguousarray(values[:, self._columns])
         task = Scoring(
             found.first,
             scores,
@@ -105,7 +115,7 @@ class TokenScores:
             words=words,
             of_words=of_words,
             templates=self._others,
-            values=found.values,
+            values=values,
         )
         return task, scores
 

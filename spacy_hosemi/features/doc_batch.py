@@ -1,0 +1,50 @@
+"""Documents that are read together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from .kernels.token_reader import split_tokens
+
+# What is read of each token in one call, as `split_tokens` takes it. `Doc.to_array`
+# takes numbers, too, but a third more time for them.
+READ: Any = ("ORTH", "SPACY", "ENT_IOB", "SENT_START", "IS_SPACE")
+
+
+def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
+    """RETURNS (int32 [D + 1]): The first token of each document, if they are
+    concatenated, and the number of all tokens."""
+    return np.array([*accumulate(map(len, docs), initial=0)], np.int32)
+
+
+class DocBatch(list[Doc]):
+    """Documents of one vocabulary. What everybody asks of their tokens is read once.
+
+    docs (Sequence[Doc]): One or more, of n tokens together.
+
+    orths, spaces (uint64 [n]): ORTH and SPACY of each token.
+    first (int32 [D + 1]): See `borders_of`.
+    has_ents (List[bool] [D]): Whether a document has entities, blocked or missing
+        tokens.
+    has_limits (List[bool] [D]): Whether it has sentence starts or whitespace.
+    """
+
+    def __init__(self, docs: Sequence[Doc]) -> None:
+        super().__init__(docs)
+        borders = [*accumulate(map(len, docs), initial=0)]
+        self.first = np.array(borders, np.int32)
+        parts = [doc.to_array(READ) for doc in docs]
+        tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        split = split_tokens(tokens, borders)
+        self.orths, self.spaces, self.has_ents, self.has_limits = split
+
+
+def as_batch(docs: Sequence[Doc]) -> DocBatch:
+    """RETURNS (DocBatch): Documents, which are read if they are not yet."""
+    return docs if isinstance(docs, DocBatch) else DocBatch(docs)

@@ -1,0 +1,87 @@
+"""Documents that nothing limits are predicted by a shortcut: the same without it."""
+
+import pytest
+
+from spacy_hosemi.component.annotations import before_prediction
+from spacy_hosemi.prediction.decoder import FlatDecoder
+from spacy_hosemi.prediction.memo import MEMO
+from spacy_hosemi.prediction.problem import LazyProblems
+
+from ..helpers import lbfgs, make_trained
+
+TEXTS = (
+    "Ada Lovelace wrote to Mary Somerville in London.",
+    "",
+    "London",
+    "He met Ada Lovelace.",
+)
+
+
+def predicted(nlp, monkeypatch, is_on):
+    """Spans, confidences and bytes that were kept; confidences in two ways."""
+    pipe = nlp.get_pipe("hosemi")
+    n_lazy = []
+    if not is_on:
+        init = FlatDecoder.__init__
+
+        def slow(self, *args):
+            init(self, *args)
+            self._is_plain = False
+
+        monkeypatch.setattr(FlatDecoder, "__init__", slow)
+    else:
+        init = LazyProblems.__init__
+
+        def counted(self, *args):
+            init(self, *args)
+            n_lazy.append(len(self))
+
+        monkeypatch.setattr(LazyProblems, "__init__", counted)
+    pipe.temperature = 2.0  # another decoder
+    pipe.temperature = 1.0
+    before = MEMO.n_bytes
+    docs = [*nlp.pipe(TEXTS)]
+    n_bytes = MEMO.n_bytes - before
+    found = [
+        [(*span, p._.confidence) for span, p in zip(triples(doc), doc.ents)]
+        + [doc._.record_confidence, doc.user_data]
+        for doc in docs
+    ]
+    other = [pipe.kbest(doc, 3) for doc in docs], [pipe.entropy(doc) for doc in docs]
+    monkeypatch.undo()
+    return found, other, n_bytes, n_lazy
+
+
+def triples(doc):
+    return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+
+@pytest.mark.parametrize("decoding", ["viterbi", "mbr"])
+def test_predictions_equal_those_without_the_shortcut(decoding, monkeypatch):
+    nlp = make_trained(fit=lbfgs(l2=0.1), decoding=decoding)
+    found, other, n_bytes, n_lazy = predicted(nlp, monkeypatch, True)
+    slow = predicted(nlp, monkeypatch, False)
+    assert n_lazy[0] == len(TEXTS) and not slow[3]
+    for one, expected in zip(found, slow[0]):
+        *one, data = one
+        *expected, expected_data = expected
+        assert one == expected
+        (key, record), (_, expected_record) = *data.items(), *expected_data.items()
+        assert key in expected_data
+        for part in ("spans", "whole", "given"):
+            assert record["hosemi"][part] == expected_record["hosemi"][part]
+    assert other == slow[1]
+    assert n_bytes == slow[2] > 0
+
+
+def test_a_limited_document_in_the_batch_changes_no_other(monkeypatch):
+    nlp = make_trained(fit=lbfgs(l2=0.1))
+    alone = [nlp(text) for text in TEXTS]
+    docs = [nlp.make_doc(text) for text in TEXTS]
+    docs[3][1].is_sent_start = False
+    for one, doc in zip(alone, nlp.pipe(docs)):
+        assert triples(one) == triples(doc)
+        for x, y in zip(one.ents, doc.ents):
+            assert x._.confidence == y._.confidence
+    given = docs[3].user_data["._.", "hosemi_record", 0, len(TEXTS[3])]["hosemi"]
+    assert before_prediction(docs[3], "hosemi", given["given"]) is not None
