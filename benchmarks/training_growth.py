@@ -31,6 +31,8 @@ import estimates
 import harness
 from thinc.api import Config
 
+from spacy_hosemi.component.penalty_search import DEFAULT
+
 KINDS = "names", "requests"
 CONSONANTS, VOWELS = "bcdfghklmnprstvwz", "aeiou"
 # Words with fewer occurrences are spelt with other letters.
@@ -88,12 +90,15 @@ def labelled(n_labels: int) -> Iterable[dict[str, Any]]:
 
 
 def config_of(path: Path, max_iter: int | None) -> Path:
-    """Write a config for the kind of data that the path names. RETURNS (Path): It."""
+    """Write a config for the kind of data that the path names, with one value of l2:
+    how many fits "auto" takes depends on where scores fall. RETURNS (Path): It."""
     estimates.init(path, path.stem)
+    config = Config().from_disk(path, interpolate=False)
+    fit = config["initialize"]["components"]["hosemi"]["fit"]
+    fit["l2"] = DEFAULT
     if max_iter:
-        config = Config().from_disk(path, interpolate=False)
-        config["initialize"]["components"]["hosemi"]["fit"]["max_iter"] = max_iter
-        config.to_disk(path)
+        fit["max_iter"] = max_iter
+    config.to_disk(path)
     return path
 
 
