@@ -13,6 +13,7 @@ from thinc.api import Adam
 from typer.testing import CliRunner
 
 from spacy_hosemi.cli import hosemi_cli
+from spacy_hosemi.component.saved_files import sealed, unsealed
 from spacy_hosemi.explain import find_features, strongest_transitions, weight_families
 from spacy_hosemi.model.active_features import read_docs
 from spacy_hosemi.model.span_scorer import weights_of
@@ -499,13 +500,13 @@ def test_models_of_before_there_were_transitions(tmp_path):
     nlp = make_trained(SHORT, features=WITHIN)
     nlp.to_disk(tmp_path)
     path = tmp_path / "hosemi" / "cfg"
-    cfg = srsly.read_json(path)
+    cfg, parts = unsealed(path.read_bytes())
     assert cfg.pop("observed") == []
     assert cfg.pop("observed_order") == 0
     assert cfg.pop("observed_patterns") == []
     assert cfg.pop("observed_min_count") == 1
     assert cfg.pop("observed_max") is None
-    srsly.write_json(path, cfg)
+    path.write_bytes(sealed(cfg, parts))
     config = load_config(tmp_path / "config.cfg")
     del config["components"]["hosemi"]["observed_order"]
     del config["components"]["hosemi"]["model"]["features"]["transition"]
@@ -521,8 +522,8 @@ def test_models_of_before_there_were_transitions(tmp_path):
 def test_a_cfg_with_other_patterns(ordered, tmp_path):
     ordered.to_disk(tmp_path)
     path = tmp_path / "hosemi" / "cfg"
-    cfg = srsly.read_json(path)
-    srsly.write_json(path, {**cfg, "observed": cfg["observed"][1:]})
+    cfg, parts = unsealed(path.read_bytes())
+    path.write_bytes(sealed({**cfg, "observed": cfg["observed"][1:]}, parts))
     with pytest.raises(ValueError, match="HS064"):
         spacy.load(tmp_path)
 
