@@ -4,9 +4,9 @@
     model-<digest>.msgpack    everything else but ..
     weights-<digest>.npy      .. the weights of features, to be mapped
 
-Each part is written under a name that no other content has. Then cfg is replaced, in
-one step, and what no cfg names any more is removed. Whoever is interrupted at any
-moment leaves the old component or the new one.
+Each part is written under a name that no other content has. Then cfg is replaced in one
+step, and the files that it does not name are removed. So a save that is interrupted at
+any moment leaves the old component or the new one.
 """
 
 from __future__ import annotations

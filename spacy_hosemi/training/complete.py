@@ -18,7 +18,8 @@ from .objectives import Objective, log_likelihood
 class Complete:
     """The documents of a corpus that `core.algorithms.likelihoods` can do.
 
-    state (WeightState): Weights, of which none are read here.
+    state (WeightState): Says how many lengths have weights of their own: with more than
+        one there are no such documents, either.
     automaton (PatternAutomaton): Of the component.
     objective (Callable): Of the component: for others than `log_likelihood` there are
         no such documents.

@@ -9,9 +9,9 @@ from .tasks import Task, Workers
 
 
 class Team:
-    """Does tasks, of which none waits for another one.
+    """Does tasks that do not wait for each other.
 
-    n (int): Threads, with that which calls `run`.
+    n (int): Threads, the one that calls `run` included.
     workers (Optional[Workers]): The others; None: there are none.
     """
 
