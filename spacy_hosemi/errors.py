@@ -494,6 +494,11 @@ class Errors(metaclass=_Coded):
         "{path!r} is no file of this search; expected one that tune wrote with the "
         "same config, documents and seed, or none. Remove it, or give another path."
     )
+    HS334 = (
+        "fit.patience is {found}, and the {n_docs} documents of dev have no entities; "
+        "expected documents that a fit can look at. Set paths.dev, or path of "
+        "[initialize.components.hosemi.dev], or dev of hosemi.fit; or patience = null."
+    )
     HS290 = (
         'fit.l2 is "auto"; expected a number where the fit is called outside of the '
         "component, which chooses. Try some numbers, from 0.01 to 10."

@@ -3,7 +3,7 @@ the log of a fit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,8 +16,10 @@ from spacy.training import Corpus, Example
 
 from ..core import Potentials
 from ..core.parallel.coroutines import Steps
+from ..errors import Errors
 from ..features.instances import instances
 from ..hierarchy.decoder import make_decoder
+from ..labels.inventory import Span
 from ..labels.partial import PartialLabels
 from ..model.active_features import Rows, read_docs
 from ..model.weights.potentials import score_rows
@@ -75,6 +77,12 @@ class Judged(NamedTuple):
 
     def counts(self, trainer: Trainer, options: DecodingOptions) -> Counts:
         """RETURNS (int64 [D, 4]): What the present weights get right."""
+        pairs = zip(self.docs, self.spans(trainer, options))
+        return np.array([_count(*pair) for pair in pairs], np.int64)
+
+    def spans(self, trainer: Trainer, options: DecodingOptions) -> Iterator[list[Span]]:
+        """YIELDS (List[Tuple[int, int, str]]): Spans of each document, by the present
+        weights."""
         state = trainer.publish()
         decoder: Decoder
         if state.levels is None:
@@ -82,12 +90,9 @@ class Judged(NamedTuple):
         else:
             decoder = make_decoder(state, options, trainer.model)
         predictions = decoder.predict(one.doc for one in self.docs)
-        counts = []
         for one, prediction in zip(self.docs, predictions):
             before = preset_entities(one.doc, options.name)
-            spans = [(x.start, x.end, x.label_) for x in before]
-            counts.append(_count(one, [*spans, *prediction.spans]))
-        return np.array(counts, np.int64)
+            yield [*((x.start, x.end, x.label_) for x in before), *prediction.spans]
 
 
 class _RowScorer:
@@ -134,6 +139,13 @@ def watching(
         fit(batch)
 
     return fit_and_watch
+
+
+def check_patience(patience: int | None, docs: Sequence[Annotated]) -> None:
+    """RAISES (ValueError): HS334 a fit is to end by the scores of these documents, and
+    they have no spans."""
+    if patience is not None and not any(one.known.required for one in docs):
+        raise ValueError(Errors.HS334.format(found=patience, n_docs=len(docs)))
 
 
 def scores_of(counts: Counts) -> dict[str, float | None]:

@@ -111,7 +111,8 @@ class Fitting(Initializable):
         dev (Optional[Iterable]): Other documents, likewise, by which l2 = "auto"
             chooses, and whose scores are in the log of the fit.
         settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
-            progress, nonnegative, log, resume, resume_every, choose_decoding, threads.
+            progress, nonnegative, log, resume, resume_every, choose_decoding, threads,
+            patience.
         RETURNS (FitResult): What the fit says of itself. Ctrl-C ends a fit as max_iter
             does, with the best weights so far and the reason "interrupted"; before the
             first iteration, and at the second time, it raises KeyboardInterrupt.

@@ -31,7 +31,7 @@ from ..training.lbfgs import FitReport, Lbfgs
 from .advice import Advice
 from .arguments import check_examples
 from .configured import make_options
-from .dev_scores import Annotated, watching
+from .dev_scores import Annotated, check_patience, watching
 from .facts import training_facts
 from .optimizable import Optimizable
 from .penalty_search import PenaltySearch
@@ -99,9 +99,11 @@ class Initializable(Optimizable):
         facts = training_facts([x.predicted for x in examples], annotations, self.name)
         if self.reads_clean:
             warn_unseen(examples, annotations, self.name)
-        search, is_logged = self._search(fit)
-        others = self._read_dev(dev, nlp) if search or is_logged else []
+        search, is_watched = self._search(fit)
+        others = self._read_dev(dev, nlp) if search or is_watched else []
         scored = self._scored(others)
+        if isinstance(fit, Lbfgs):
+            check_patience(fit.patience, scored)
         if search is not None:
             search.use(self._scored(examples, annotations), scored)
         clean, annotations = self._clean(examples, annotations)
@@ -122,7 +124,7 @@ class Initializable(Optimizable):
         reports = None
         if fit is not None:
             fit, reports = _noting(search or fit)
-            if is_logged and scored:
+            if is_watched and scored:
                 fit = watching(fit, self._trainer, self._options_of_fit(), scored)
         self._trainer.initialize(corpus, docs, self.settings.cfg, self.objective, fit)
         self.facts, self._advice = facts, Advice()
@@ -132,15 +134,15 @@ class Initializable(Optimizable):
 
     def _search(self, fit: Any) -> tuple[PenaltySearch | None, bool]:
         """RETURNS (Tuple[Optional[PenaltySearch], bool]): What chooses l2, if the fit
-        leaves that open; whether the fit writes a log."""
+        leaves that open; whether the fit looks at the scores of dev."""
         if not isinstance(fit, Lbfgs):
             return None, False
-        is_logged = fit.records.log is not None
+        is_watched = fit.records.log is not None or fit.patience is not None
         if fit.l2 is not None:
-            return None, is_logged
+            return None, is_watched
         on_tokens = self.settings.encoding != "segments"
         options = self._options_of_fit()
-        return PenaltySearch(self._trainer, fit, options, on_tokens), is_logged
+        return PenaltySearch(self._trainer, fit, options, on_tokens), is_watched
 
     def _options_of_fit(self) -> DecodingOptions:
         return make_options(self.settings, self.name, self.hierarchy, 0)

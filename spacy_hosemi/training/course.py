@@ -16,6 +16,7 @@ from .batch import Batch, Trainable, check_finite, naming_features
 from .checkpoint import Checkpoint, Part
 from .files import is_same
 from .fit_log import FitLog, iterations_left
+from .patience import Patience
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +28,8 @@ WATCH_EVERY = 10
 GRACE = 10
 
 
-class _Settled(Exception):
-    """A minimization that went on has converged."""
+class _Ended(Exception):
+    """A minimization ends here, and why."""
 
 
 class Records:
@@ -74,7 +75,7 @@ class Records:
 
         batch (Trainable): What is minimized. A `Batch` begins a training, whatever is
             no `Batch` belongs to the one before.
-        settings (Dict[str, Any]): The penalties.
+        settings (Dict[str, Any]): The penalties; "patience", if there is one.
         max_iter (int), tolerance (float): Where it ends.
         RAISES (ValueError): HS272 the file `resume`, which has been read.
         """
@@ -98,13 +99,16 @@ class Course:
     part (int): Which minimization of its training this is, from 0.
     identity (Dict[str, str]): Of the batch, for the file `resume`.
     batch (Trainable): What is minimized.
-    settings (Dict[str, Any]): Penalties and "tolerance".
+    settings (Dict[str, Any]): Penalties, "tolerance" and, if the fit ends by the scores
+        of other documents, "patience"; it does so where `Batch.watch` is set.
     max_iter (int): The most iterations.
     found (Optional[Part]): Where an earlier run of it was.
 
     best (float64): The best weights so far, as the optimizer has them.
     n_steps (int): Iterations so far, with those of earlier runs.
     loss (float): The objective at the best weights, in nats.
+    n_kept (Optional[int]): Iterations before the weights that are kept, if scores on
+        dev decide which.
     is_converged (bool), reason (str): How it ended.
     is_over (bool): Whether an earlier run has left nothing to do: it has converged with
         the same settings, or made all iterations.
@@ -130,10 +134,16 @@ class Course:
         self.is_resumed = found is not None
         self.loss = np.inf
         self.is_converged, self.reason = False, ""
+        self.n_kept: int | None = None
         self._changes: list[float] = []
+        self._is_evaluated = False
+        self._seen: tuple[int, dict[str, Any]] | None = None
         self._value = self._norm = np.inf
         self._began = self._written = time.monotonic()
         self._bar: Any = None
+        self._patience: Patience | None = None
+        if "patience" in settings and getattr(batch, "watch", None) is not None:
+            self._patience = Patience(settings["patience"])
         self.is_over = False
         if found is not None:
             is_same = found.is_done and found.settings == settings
@@ -161,18 +171,21 @@ class Course:
             self.reason = f"as in {self._path}"
         try:
             yield
-        except _Settled:
-            self.is_converged, self.reason = True, "the change is below the tolerance"
+        except _Ended as reason:
+            self.is_converged, self.reason = True, str(reason)
         except KeyboardInterrupt:
             if not self.n_steps:
                 raise
             self.reason = "interrupted"
+        self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
+        dev = self._watched(is_last=True)
         if not self.is_over:
+            if self._patience is not None:
+                self._look(dev)
+                dev = self._take_kept()
             self._keep()
         seconds = time.monotonic() - self._began
         ended = {"is_converged": self.is_converged, "reason": self.reason}
-        self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
-        dev = self._watched(is_last=True)
         self._log("end", objective=self.loss, **ended, seconds=seconds, **dev)
 
     def end(self, result: Any) -> None:
@@ -200,8 +213,14 @@ class Course:
         self._value = value
         with np.errstate(over="ignore"):
             self._norm = float(np.sqrt(gradient @ gradient))
-        if not np.isfinite(self.loss):  # at the start
+        if self._is_evaluated:
+            return
+        self._is_evaluated = True
+        if not np.isfinite(self.loss):
             self.loss = value
+        # without weights nothing can be predicted
+        if self._patience is not None and self.best.any():
+            self._look(self._watched(is_last=True))
 
     def step(self, x: Floats) -> None:
         """Note the end of one iteration, at the weights that were evaluated last."""
@@ -209,7 +228,7 @@ class Course:
         change = (before - value) / max(abs(before), abs(value), 1.0)
         self._changes.append(change)
         self.best, self.loss, self.n_steps = x, value, self.n_steps + 1
-        left = self._seconds_left()
+        left, watched = self._seconds_left(), self._watched()
         shown = {"loss": f"{value:.1f}", "gradient": f"{self._norm:.2g}"}
         if left is not None:
             shown["left"] = f"~{left:.0f}s"
@@ -222,14 +241,17 @@ class Course:
             change=change,
             seconds=time.monotonic() - self._began,
             seconds_left=left,
-            **self._watched(),
+            **watched,
         )
         if time.monotonic() - self._written >= self._records.every:
             self._keep()
         n_here = self.n_steps - self._n_before
         if self.is_resumed and n_here >= GRACE:
             if change <= self._settings["tolerance"]:
-                raise _Settled
+                raise _Ended("the change is below the tolerance")
+        if self._look(watched):
+            n = self._settings["patience"]
+            raise _Ended(f"no better F1 on dev in {n} iterations")
 
     def warn(self) -> None:
         """WARNS (UserWarning): HSW60 the fit was interrupted; HSW61 it ended because of
@@ -272,11 +294,29 @@ class Course:
         """What `Batch.watch` says of the present weights, every WATCH_EVERY steps and
         at the last."""
         watch = getattr(self._batch, "watch", None)
-        if watch is None or self._records.log is None:
+        if watch is None or (self._records.log is None and self._patience is None):
             return {}
         if self.n_steps % WATCH_EVERY and not is_last:
             return {}
-        return {"dev": watch(self._batch.weights)}
+        if self._seen is None or self._seen[0] != self.n_steps:
+            self._seen = self.n_steps, {"dev": watch(self._batch.weights)}
+        return self._seen[1]
+
+    def _look(self, watched: Mapping[str, Any]) -> bool:
+        """RETURNS (bool): Whether these scores of the best weights end the fit."""
+        if self._patience is None or not watched:
+            return False
+        return self._patience.look(self.best, self.loss, self.n_steps, watched["dev"])
+
+    def _take_kept(self) -> dict[str, Any]:
+        """Go back to the weights with the best F1 on dev. RETURNS (Dict[str, Any]):
+        Their scores, for the log."""
+        assert self._patience is not None and self._patience.kept is not None
+        kept = self._patience.kept
+        self.best, self.loss = kept.x, kept.loss
+        self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
+        self.n_kept = kept.n_steps
+        return {"dev": kept.scores, "kept": kept.n_steps}
 
     def _log(self, event: str, **values: Any) -> None:
         if self._records.log is not None:
@@ -288,7 +328,10 @@ class Course:
         checkpoint = self._records.checkpoint
         if checkpoint is not None:
             loss = self.loss if np.isfinite(self.loss) else None
-            args = self.to_weights(self.best), self.n_steps, loss, self.is_converged
+            x = self.best
+            if self._patience is not None and self._patience.kept is not None:
+                x, loss = self._patience.kept.x, self._patience.kept.loss
+            args = self.to_weights(x), self.n_steps, loss, self.is_converged
             part = Part(*args, self._settings, self._identity)
             checkpoint.write(self._part, part)
         self._written = time.monotonic()

@@ -49,6 +49,7 @@ class FitReport:
         max_iter nor by Ctrl-C.
     reason (str): Why it stopped, in the words of the optimizer; "interrupted": Ctrl-C.
     seconds (float): Of CPU.
+    n_kept (Optional[int]): With patience, iterations before the weights that are kept.
     """
 
     n_iterations: int
@@ -57,6 +58,7 @@ class FitReport:
     is_converged: bool
     reason: str
     seconds: float
+    n_kept: int | None = None
 
 
 # Of a `Trainable`; of averages, a Batch.
@@ -104,6 +106,14 @@ SETTINGS = (
         1e-4,
         "Stop when a second iteration lowers the objective by less than this share of "
         "it; with l1 or nonnegative, when the first one does.",
+    ),
+    Setting(
+        "patience",
+        OrNull(Whole(1)),
+        None,
+        "Stop after this many iterations without a better F1 on the documents of "
+        "`dev`, and keep the weights that were best there. It looks every 10 "
+        "iterations, and with labels in a tree on the last level only.",
     ),
     Setting("progress", Flag(), True, "Show a progress bar on stderr."),
     Setting(
@@ -156,6 +166,7 @@ def make_lbfgs(
     choose_decoding: bool = True,
     border_factor: float = 1.0,
     threads: int = 1,
+    patience: int | None = None,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -175,6 +186,8 @@ def make_lbfgs(
     choose_decoding (bool): With "auto", choose the decoding, too.
     border_factor (float): Multiplies l2 for features of the roles start and end.
     threads (int): That share each iteration; the same weights for any number.
+    patience (Optional[int]): Stop after this many iterations without a better F1 on the
+        documents of dev, and keep the weights that were best there.
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `resume` does not fit.
@@ -214,6 +227,7 @@ class Lbfgs:
         self.l2, self.records = l2, records
         self.progress: bool = given["progress"]
         self.choose_decoding: bool = given["choose_decoding"]
+        self.patience: int | None = given["patience"]
         self.given = given
 
     def check(self, objective: Objective) -> None:
@@ -235,7 +249,7 @@ class Lbfgs:
         given = self.given
         args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
         others = given["nonnegative"], self.records, given["threads"]
-        return minimize(batch, self.l2, *args, *others)
+        return minimize(batch, self.l2, *args, *others, given["patience"])
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
         """RETURNS (Lbfgs): With one penalty for all weights. If it is not the last one,
@@ -246,6 +260,7 @@ class Lbfgs:
             return Lbfgs(penalty, self.given, self.records)
         tolerance = TRIAL_TOLERANCE * self.given["tolerance"]
         given = {**self.given, "progress": False, "tolerance": tolerance}
+        given["patience"] = None
         return Lbfgs(penalty, given, Records(is_trial=True))
 
 
@@ -259,6 +274,7 @@ def minimize(
     nonnegative: bool = False,
     records: Records | None = None,
     threads: int = 1,
+    patience: int | None = None,
 ) -> FitReport:
     """Minimise the loss with both penalties, from the present weights.
 
@@ -271,11 +287,15 @@ def minimize(
 
     records (Optional[Records]): Files that it writes.
     threads (int): That share the work; the same bits for any number.
+    patience (Optional[int]): See `make_lbfgs`; it counts if `batch.watch` is set.
     WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
     """
     weights = batch.weights
     penalty = weights.vector_values(l2)
+    settings: dict[str, Any]
     settings = {"l2": dict(l2), "l1": l1, "nonnegative": nonnegative}
+    if patience is not None:
+        settings["patience"] = patience
     course = (records or Records()).begin(batch, settings, max_iter, tolerance)
     start = course.start
     n = len(start)
@@ -322,12 +342,14 @@ def minimize(
     weights.round()  # a saved model predicts the same
     seconds = time.process_time() - began
     found = course.n_steps, course.loss, n, course.is_converged
-    report = FitReport(*found, course.reason, seconds)
+    report = FitReport(*found, course.reason, seconds, course.n_kept)
     course.warn()
     if progress:
+        kept = "" if report.n_kept is None else f"; kept: iteration {report.n_kept}"
         tqdm.write(
             f"L-BFGS stopped after {report.n_iterations} iterations, {seconds:.1f} CPU "
-            f"s, loss {report.loss:.2f}, {n} weights: {report.reason}\n"
+            f"s, loss {report.loss:.2f}, {n} weights: {report.reason}"
+            f"{kept}\n"
             f"{size_of(weights)}",
             file=sys.stderr,
         )
