@@ -10,13 +10,16 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, islice, pairwise
 from typing import Any, cast
 
+import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..features.clean_docs import are_clean
+from ..features.clean_docs import are_clean_texts
+from ..features.doc_batch import TextBatch
 from ..features.instances import TokenizedText
 from ..formats.records import Fields
-from ..prediction.decoder import Prediction
+from ..prediction.decoder import BATCH_TOKENS, Prediction
+from ..prediction.span_table import SpanTable
 from ..text.pieces import read_texts
 from ..text.tokenizer import FieldTokenizer
 from .pipe import HighOrderSemiCRF
@@ -73,17 +76,28 @@ class DirectReader:
         """
         pipe = cast(HighOrderSemiCRF, self._nlp.pipeline[0][1])
         tokenized = _Tokenized(self._nlp, texts, pipe.reads_clean)
-        known = [k for k, doc in enumerate(tokenized.docs) if doc is not None]
-        docs: list[Any] = [tokenized.docs[k] for k in known]
-        how: Any = {"threads": self._threads, "confidence": True}
-        places = iter(known)
-        for batch, found in pipe.predictions(docs, len(docs), **how):
+        places = iter(tokenized.plain)
+        for batch, table in pipe.tables(tokenized.batches(), self._threads):
             here = [*islice(places, len(batch))]
             try:
-                predictions = found()
+                found = table()
             except Exception:
                 continue
-            yield here, tokenized.fields(here, predictions)
+            if isinstance(found, SpanTable):
+                yield here, tokenized.fields_of_table(here, found)
+            else:
+                yield here, tokenized.fields(here, found)
+        known = [k for k, doc in tokenized.docs.items() if doc is not None]
+        docs = [cast(Doc, tokenized.docs[k]) for k in known]
+        how: Any = {"threads": self._threads, "confidence": True}
+        places = iter(known)
+        for some, predictions in pipe.predictions(docs, len(docs), **how):
+            here = [*islice(places, len(some))]
+            try:
+                of_docs = predictions()
+            except Exception:
+                continue
+            yield here, tokenized.fields(here, of_docs)
 
 
 class _Tokenized:
@@ -93,53 +107,89 @@ class _Tokenized:
     texts (List[str]): Any texts.
     reads_clean (bool): Whether words that are not clean need documents.
 
-    docs (List[Optional[Union[TokenizedText, Doc]]]): Of each text; None: the tokenizer
-        refuses it.
+    plain (List[int]): The texts that need no documents.
+    docs (Dict[int, Optional[Doc]]): Those of the others; None: the tokenizer refuses
+        the text.
     """
 
     def __init__(self, nlp: Language, texts: list[str], reads_clean: bool) -> None:
         self._nlp, self._texts = nlp, texts
         tokenizer = cast(FieldTokenizer, nlp.tokenizer)
-        orths, spaces, starts, ends, borders, others = read_texts(texts, tokenizer)
-        # Lists, for which an element takes a third of the time that arrays take.
-        self._starts, self._ends = starts.tolist(), ends.tolist()
-        self._first: list[int] = borders[:-1]
-        self.docs: list[TokenizedText | Doc | None] = [
-            TokenizedText(nlp.vocab, text, orths[i:j], spaces[i:j])
-            for text, (i, j) in zip(texts, pairwise(borders))
-        ]
-        is_other = [len(text) > nlp.max_length for text in texts]
-        for k in others:
-            is_other[k] = True
-        if reads_clean:
-            some: list[Any] = self.docs
-            for k, is_clean in enumerate(are_clean(some) if some else ()):
-                is_other[k] = is_other[k] or not is_clean
-        for k, yes in enumerate(is_other):
-            if yes:
-                self._make_doc(k)
+        orths, spaces, starts, ends, first, others = read_texts(texts, tokenizer)
+        is_plain = np.ones(len(texts), bool)
+        is_plain[others] = False
+        is_plain[[k for k, x in enumerate(texts) if len(x) > nlp.max_length]] = False
+        if reads_clean and len(orths):
+            is_plain &= are_clean_texts(nlp.vocab, orths, first)
+        self._starts, self._ends, self._first = starts, ends, first
+        self.plain: list[int] = np.flatnonzero(is_plain).tolist()
+        self._own_first = first
+        if len(self.plain) < len(texts):
+            sizes = np.diff(first)
+            is_own = np.repeat(is_plain, sizes)
+            orths, spaces = orths[is_own], spaces[is_own]
+            ends_of_own = np.cumsum(sizes[is_plain])
+            self._own_first = np.append(0, ends_of_own).astype(np.int32)
+        self._orths, self._spaces = orths, spaces
+        places = np.flatnonzero(~is_plain).tolist()
+        self.docs = {k: self._make_doc(k) for k in places}
 
-    def _make_doc(self, k: int) -> None:
-        """Make a document of a text, if the tokenizer permits."""
+    def batches(self) -> Iterator[TextBatch]:
+        """YIELDS (TextBatch): The texts of `plain`."""
+        orths, spaces, first = self._orths, self._spaces, self._own_first
+        vocab, texts, i = self._nlp.vocab, self._texts, 0
+        while i < len(self.plain):
+            most = int(first[i]) + BATCH_TOKENS
+            j = max(i + 1, int(np.searchsorted(first, most, "right")) - 1)
+            borders = first[i : j + 1]
+            a, b = int(borders[0]), int(borders[-1])
+            here = [
+                TokenizedText(vocab, texts[k], orths, spaces, *pair)
+                for k, pair in zip(self.plain[i:j], pairwise(borders.tolist()))
+            ]
+            yield TextBatch(here, orths[a:b], spaces[a:b], borders - borders[0])
+            i = j
+
+    def _make_doc(self, k: int) -> Doc | None:
+        """RETURNS (Optional[Doc]): The document of a text, if the tokenizer permits."""
         try:
-            doc = self._nlp.make_doc(self._texts[k])
+            return self._nlp.make_doc(self._texts[k])
         except Exception:  # such as half a surrogate pair
-            self.docs[k] = None
-            return
-        self.docs[k], self._first[k] = doc, len(self._starts)
-        self._starts += [token.idx for token in doc]
-        self._ends += [token.idx + len(token) for token in doc]
+            return None
+
+    def fields_of_table(self, places: Sequence[int], table: SpanTable) -> Fields:
+        """RETURNS (Fields): Of texts without documents, what is predicted."""
+        of_spans = np.repeat(np.array(places, np.intp), table.n_spans)
+        first = self._first[of_spans]
+        starts = self._starts[first + table.start].tolist()
+        ends = self._ends[first + table.end - 1].tolist()
+        texts, names = self._texts, table.labels
+        triples = zip(of_spans.tolist(), starts, ends)
+        return Fields(
+            table.n_spans.tolist(),
+            table.whole.tolist(),
+            (
+                starts,
+                ends,
+                [names[y] for y in table.label.tolist()],
+                [texts[k][start:end] for k, start, end in triples],
+                table.confidence.tolist(),
+            ),
+        )
 
     def fields(
         self, places: Sequence[int], predictions: Sequence[Prediction]
     ) -> Fields:
         """RETURNS (Fields): Of the texts at some places, what is predicted."""
-        token_starts, token_ends = self._starts, self._ends
         starts, ends, labels, values = [], [], [], []
         for k, prediction in zip(places, predictions):
-            text, first = self._texts[k], self._first[k]
+            text, doc, first = self._texts[k], self.docs.get(k), int(self._first[k])
             for i, j, label in prediction.spans:
-                start, end = token_starts[first + i], token_ends[first + j - 1]
+                if doc is None:
+                    start = int(self._starts[first + i])
+                    end = int(self._ends[first + j - 1])
+                else:
+                    start, end = doc[i].idx, doc[j - 1].idx + len(doc[j - 1])
                 starts.append(start)
                 ends.append(end)
                 labels.append(label)

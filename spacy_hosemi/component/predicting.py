@@ -8,12 +8,15 @@ from uuid import uuid4
 
 from spacy.tokens import Doc
 
+from ..core.parallel.coroutines import Steps
 from ..core.parallel.ordered import in_order
+from ..features.doc_batch import DocBatch
 from ..hierarchy.decoder import make_decoder
 from ..model.state import ModelState, Published
 from ..prediction.decoder import Decoder, Prediction, batches
 from ..prediction.posterior import Posterior
 from ..prediction.records import components
+from ..prediction.span_table import SpanTable, table_steps
 from .annotations import write_predictions
 from .configured import Configured, make_options
 
@@ -84,6 +87,24 @@ class Predicting(Configured):
         # Each batch is predicted with the weights present when the batch begins.
         steps = lambda docs: self.decoder_with(confidence).steps(docs)  # noqa: E731
         yield from in_order(batches(stream, batch_size), steps, settings.threads)
+
+    def tables(
+        self, stream: Iterable[DocBatch], threads: int | None
+    ) -> Iterator[tuple[DocBatch, Callable[[], SpanTable | list[Prediction]]]]:
+        """`predictions` with confidences of batches of clean words, as tables where
+        that is possible."""
+        settings = self.settings
+        if threads is not None:
+            settings = settings.changed("threads", threads)
+
+        def steps(docs: DocBatch) -> Steps[SpanTable | list[Prediction]]:
+            decoder = self.decoder_with(True)
+            table = yield from table_steps(decoder, docs)
+            if table is not None:
+                return table
+            return (yield from decoder.steps(docs))
+
+        yield from in_order(stream, steps, settings.threads)
 
     def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
         """Predict each document of a batch that failed."""

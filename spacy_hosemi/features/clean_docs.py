@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..text.clean import LINE_END, clean_joined, clean_word
-from .word_cache import Keys, WordCache, words_of
+from .word_cache import Keys, WordCache, doc_of, words_of
 
 _AnySpan = tuple[int, int, Any]
 
@@ -108,11 +108,23 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
     """
     if not any(map(len, docs)):
         return [True] * len(docs)
-    orths, borders = words_of(docs)
-    kinds = _kinds_of(docs[0].vocab, orths)
-    if not np.count_nonzero(kinds):
-        return [True] * len(docs)
-    return [not kinds[i:j].any() for i, j in pairwise(borders.tolist())]
+    found: list[bool] = are_clean_texts(docs[0].vocab, *words_of(docs)).tolist()
+    return found
+
+
+def are_clean_texts(
+    vocab: Vocab, orths: Keys, first: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """`are_clean` of concatenated texts, of n > 0 tokens together.
+
+    vocab (Vocab), orths (uint64 [n]): With the words, and the ORTH of each token.
+    first (int32 [D + 1]): The first token of each text, and n.
+    RETURNS (bool [D]): Of each text.
+    """
+    kinds, is_clean = _kinds_of(vocab, orths), np.ones(len(first) - 1, bool)
+    if np.count_nonzero(kinds):
+        is_clean[doc_of(np.flatnonzero(kinds), first)] = False
+    return is_clean
 
 
 def clean_doc(

@@ -45,6 +45,26 @@ class DocBatch(list[Doc]):
         self.orths, self.spaces, self.has_ents, self.has_limits = split
 
 
+class TextBatch(DocBatch):
+    """Texts that need no documents: nothing is known of their tokens but words and
+    spaces, and none is whitespace.
+
+    texts (List[TokenizedText]): One or more.
+    orths, spaces, first: As `DocBatch` has them.
+    """
+
+    def __init__(
+        self,
+        texts: list[Any],
+        orths: NDArray[np.uint64],
+        spaces: NDArray[np.uint64],
+        first: NDArray[np.int32],
+    ) -> None:
+        list.__init__(self, texts)
+        self.orths, self.spaces, self.first = orths, spaces, first
+        self.has_ents = self.has_limits = [False] * len(texts)
+
+
 def as_batch(docs: Sequence[Doc]) -> DocBatch:
     """RETURNS (DocBatch): Documents, which are read if they are not yet."""
     return docs if isinstance(docs, DocBatch) else DocBatch(docs)

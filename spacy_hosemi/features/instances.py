@@ -175,18 +175,22 @@ class TokenizedText:
 
     vocab (Vocab): With the words.
     text (str): The text.
-    orths (uint64 [n]): The ORTH of each token.
-    spaces (uint64 [n]): 1: a space follows the token; 0: none does.
+    orths (uint64 [N]): The ORTH of each token of many texts.
+    spaces (uint64 [N]): 1: a space follows the token; 0: none does.
+    start, end (int): Which tokens are those of this text.
     """
 
-    __slots__ = "vocab", "text", "_orths", "_spaces"
+    __slots__ = "vocab", "text", "_orths", "_spaces", "_start", "_end"
 
-    def __init__(self, vocab: Vocab, text: str, orths: Keys, spaces: Keys) -> None:
+    def __init__(
+        self, vocab: Vocab, text: str, orths: Keys, spaces: Keys, start: int, end: int
+    ) -> None:
         self.vocab, self.text = vocab, text
         self._orths, self._spaces = orths, spaces
+        self._start, self._end = start, end
 
     def __len__(self) -> int:
-        return len(self._orths)
+        return self._end - self._start
 
     def __getitem__(self, i: int) -> TokenKind:
         return TokenKind(False)
@@ -196,13 +200,15 @@ class TokenizedText:
 
     def to_array(self, name: str | int | tuple[int, ...]) -> Keys:
         """RETURNS (uint64 [n] or [n, 2] or [n, 5]): ORTH, SPACY, both, or `READ`."""
+        orths = self._orths[self._start : self._end]
+        spaces = self._spaces[self._start : self._end]
         if name == ORTH or name == "ORTH":
-            return self._orths
+            return orths
         if name == SPACY or name == "SPACY":
-            return self._spaces
+            return spaces
         if name not in ((ORTH, SPACY), READ):
             raise KeyError(name)
         n_columns = len(READ) if name == READ else 2
         found = np.zeros((len(self), n_columns), np.uint64)
-        found[:, 0], found[:, 1] = self._orths, self._spaces
+        found[:, 0], found[:, 1] = orths, spaces
         return found

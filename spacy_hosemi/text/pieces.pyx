@@ -1,8 +1,173 @@
-"""Reads the tokens of many texts from those of their pieces between spaces."""
+"""Reads the tokens of many texts from those of their pieces between spaces.
+
+Texts of printable ASCII, which most are, are scanned without looking at pieces: their
+tokens are runs of letters, runs of digits and single characters.
+"""
 
 import numpy as np
 
-from libc.stdint cimport int32_t, uint64_t
+from cpython.unicode cimport PyUnicode_GET_LENGTH
+from libc.stdint cimport int32_t, uint8_t, uint64_t
+
+from ..core.simd.simd cimport hash_text
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_ASCII(object text)
+    uint8_t* PyUnicode_1BYTE_DATA(object text)
+
+# Kinds of characters: control characters, which no piece has; a space; one that is a
+# token; and runs.
+cdef enum:
+    CONTROL, SPACE, SINGLE, LETTER, DIGIT
+
+# Words for which there is room at first, a power of 2, and the most that are kept.
+cdef enum:
+    N_FIRST = 256
+    N_MOST = 200_000
+
+
+cdef class SeenWords:
+    """The numbers in a vocabulary of words of ASCII that were seen before.
+
+    strings (StringStore): Of the vocabulary. It may forget a word only after this
+        object.
+    split_digits (bool): See `FieldTokenizer`.
+    """
+
+    cdef object add
+    cdef uint8_t[::1] kinds             # [128] of characters
+    # Hash and number of a word side by side; a word with the hash 0 has no place.
+    cdef uint64_t[:, ::1] slots
+    cdef uint64_t mask
+    cdef Py_ssize_t n
+
+    def __init__(self, strings, bint split_digits):
+        self.add = strings.add
+        kinds = np.full(128, SINGLE, np.uint8)
+        kinds[:32] = kinds[127] = CONTROL
+        kinds[32] = SPACE
+        kinds[[*range(65, 91), *range(97, 123)]] = LETTER
+        kinds[48:58] = DIGIT if split_digits else LETTER
+        self.kinds = kinds
+        self._clear(N_FIRST)
+
+    cdef _clear(self, Py_ssize_t size):
+        self.slots, self.n = np.zeros((size, 2), np.uint64), 0
+        self.mask = size - 1
+
+    cdef uint64_t number(self, str text, Py_ssize_t start, Py_ssize_t end) except? 0:
+        """The number of a word of a text of ASCII."""
+        cdef const char* x = <const char*>PyUnicode_1BYTE_DATA(text)
+        cdef uint64_t key = hash_text(x + start, end - start)
+        cdef uint64_t at = self._place(key)
+        if self.slots[at, 0] == key and key:
+            return self.slots[at, 1]
+        # Not the hash itself: a few words have numbers of spaCy's own.
+        cdef uint64_t number = self.add(text[start:end])
+        if not key:
+            return number
+        if 2 * self.n > <Py_ssize_t>self.mask:
+            self._grow()
+            at = self._place(key)
+        self.slots[at, 0], self.slots[at, 1] = key, number
+        self.n += 1
+        return number
+
+    cdef inline uint64_t _place(self, uint64_t key) noexcept:
+        cdef uint64_t at = key & self.mask
+        while self.slots[at, 0] and self.slots[at, 0] != key:
+            at = (at + 1) & self.mask
+        return at
+
+    cdef _grow(self):
+        """Make room for twice as many words, or forget all."""
+        cdef uint64_t[:, ::1] old = self.slots
+        cdef Py_ssize_t k
+        cdef uint64_t at
+        if self.n >= N_MOST:
+            self._clear(N_FIRST)
+            return
+        self._clear(2 * old.shape[0])
+        for k in range(old.shape[0]):
+            if old[k, 0]:
+                at = self._place(old[k, 0])
+                self.slots[at, 0], self.slots[at, 1] = old[k, 0], old[k, 1]
+                self.n += 1
+
+
+cdef class Tokens:
+    """Tokens of texts as they are read.
+
+    room (int): The most there are.
+    """
+
+    cdef object arrays
+    cdef uint64_t[::1] orths, spaces
+    cdef int32_t[::1] starts, ends
+    cdef Py_ssize_t n
+
+    def __init__(self, Py_ssize_t room):
+        self.arrays = (
+            *(np.empty(room, np.uint64) for _ in range(2)),
+            *(np.empty(room, np.int32) for _ in range(2)),
+        )
+        self.orths, self.spaces, self.starts, self.ends = self.arrays
+        self.n = 0
+
+    cdef inline void add(
+        self, uint64_t orth, Py_ssize_t start, Py_ssize_t end
+    ) noexcept:
+        self.orths[self.n], self.spaces[self.n] = orth, 0
+        self.starts[self.n], self.ends[self.n] = <int32_t>start, <int32_t>end
+        self.n += 1
+
+    cdef bint scan(self, str text, SeenWords words) except -1:
+        """Add the tokens of a text. RETURNS: whether it is one of printable ASCII, with
+        single spaces between pieces, and none or one at the end."""
+        cdef Py_ssize_t i = 0, start, n = PyUnicode_GET_LENGTH(text), first = self.n
+        cdef const uint8_t* x
+        cdef uint8_t kind
+        if not n or not PyUnicode_IS_ASCII(text):
+            return False
+        x = PyUnicode_1BYTE_DATA(text)
+        while i < n:
+            start, kind = i, words.kinds[x[i]]
+            i += 1
+            if kind == SPACE and start and words.kinds[x[start - 1]] != SPACE:
+                self.spaces[self.n - 1] = 1
+                continue
+            if kind <= SPACE:
+                self.n = first
+                return False
+            while kind > SINGLE and i < n and words.kinds[x[i]] == kind:
+                i += 1
+            self.add(words.number(text, start, i), start, i)
+        return True
+
+    cdef bint read(self, str text, tokenizer) except -1:
+        """Add the tokens of any text. RETURNS: whether it has pieces only, see
+        `FieldTokenizer.read_pieces`."""
+        cdef list pieces = text.split(" ")
+        cdef Py_ssize_t last = len(pieces), first = self.n, at = 0, p, i
+        cdef bint has_last = last > 1 and not pieces[last - 1]
+        cdef dict cache = tokenizer.cache
+        cdef tuple found, orths, lengths
+        last -= has_last
+        for p in range(last):
+            found = cache.get(pieces[p])
+            if found is None:
+                found = _cut(tokenizer, pieces[p])
+                if found is None:
+                    self.n = first
+                    return False
+            orths, lengths = found[0], found[2]
+            for i in range(len(orths)):
+                self.add(orths[i], at, at + <Py_ssize_t>lengths[i])
+                at += lengths[i]
+            if p < last - 1 or has_last:
+                self.spaces[self.n - 1] = 1
+            at += 1
+        return True
 
 
 def read_texts(list texts, tokenizer):
@@ -16,51 +181,25 @@ def read_texts(list texts, tokenizer):
         orths, spaces (uint64 [n])  the number of each in the vocabulary; 1 if a space
                                     follows, else 0
         starts, ends (int32 [n])    its characters in its text
-        borders (List[int] [D + 1]) the first token of each text, and n
+        first (int32 [D + 1])       the first token of each text, and n
         others (List[int])          the texts that are others, or fail; they have no
                                     tokens here
     """
-    cdef Py_ssize_t room = 0, k, n = 0, first, last, p, i, at
-    cdef str text, piece
-    cdef list pieces, borders = [0], others = []
-    cdef dict cache = tokenizer.cache
-    cdef tuple found, orths_of, lengths
-    cdef bint is_read, has_last
+    cdef Py_ssize_t room = 0, k, n = len(texts)
+    cdef str text
+    cdef list others = []
+    cdef SeenWords words = tokenizer.seen_words
     for text in texts:
         room += len(text)
-    orths, spaces = np.empty(room, np.uint64), np.zeros(room, np.uint64)
-    starts, ends = np.empty(room, np.int32), np.empty(room, np.int32)
-    cdef uint64_t[::1] orths_ = orths, spaces_ = spaces
-    cdef int32_t[::1] starts_ = starts, ends_ = ends
+    cdef Tokens tokens = Tokens(room)
+    first = np.zeros(n + 1, np.int32)
+    cdef int32_t[::1] first_ = first
     for k, text in enumerate(texts):
-        pieces = text.split(" ")
-        last, first, at, is_read = len(pieces), n, 0, True
-        has_last = last > 1 and not pieces[last - 1]
-        last -= has_last
-        for p in range(last):
-            piece = pieces[p]
-            found = cache.get(piece)
-            if found is None:
-                found = _cut(tokenizer, piece)
-                if found is None:
-                    is_read = False
-                    break
-            orths_of, lengths = found[0], found[2]
-            for i in range(len(orths_of)):
-                orths_[n] = orths_of[i]
-                starts_[n] = <int32_t>at
-                at += lengths[i]
-                ends_[n] = <int32_t>at
-                n += 1
-            if p < last - 1 or has_last:
-                spaces_[n - 1] = 1
-            at += 1
-        if not is_read:
-            spaces[first:n] = 0
-            n = first
-            others.append(k)
-        borders.append(n)
-    return orths[:n], spaces[:n], starts[:n], ends[:n], borders, others
+        if words is None or not tokens.scan(text, words):
+            if not tokens.read(text, tokenizer):
+                others.append(k)
+        first_[k + 1] = <int32_t>tokens.n
+    return (*(x[:tokens.n] for x in tokens.arrays), first, others)
 
 
 cdef tuple _cut(tokenizer, str piece):

@@ -25,6 +25,7 @@ from spacy.vocab import Vocab
 from ..core.arguments import shown
 from ..errors import Errors
 from ..values import Flag, Setting, read_all
+from .pieces import SeenWords
 
 REGISTERED = "spacy_hosemi.FieldTokenizer.v1"
 
@@ -123,8 +124,13 @@ class FieldTokenizer:
         given = read_all(SETTINGS, settings, prefix="tokenizer.")
         self.split_digits: bool = given["split_digits"]
         self._token, self._ascii = _compile(self.split_digits)
+        self._forget(False)
+
+    def _forget(self, is_in_zone: bool) -> None:
+        """What was cut until now may name strings that are gone."""
         self._cache: dict[str, Tokens] = {}
-        self._is_in_zone = False
+        self._words: SeenWords | None = None
+        self._is_in_zone = is_in_zone
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -176,12 +182,12 @@ class FieldTokenizer:
 
         mem (Optional[Pool]): Not needed; as other tokenizers have it.
         """
-        before = self._cache
-        self._cache, self._is_in_zone = {}, True
+        before = self._cache, self._words
+        self._forget(True)
         try:
             yield
         finally:
-            self._cache, self._is_in_zone = before, False
+            (self._cache, self._words), self._is_in_zone = before, False
 
     def read_pieces(self, text: str) -> tuple[list[int], list[bool]] | None:
         """Tokens of a text of pieces with one space between them, and none or one at
@@ -212,6 +218,16 @@ class FieldTokenizer:
     def cache(self) -> dict[str, Tokens]:
         """RETURNS (Dict[str, Tokens]): What `cut` has found, for this memory zone."""
         return self._cache
+
+    @property
+    def seen_words(self) -> SeenWords | None:
+        """RETURNS (Optional[SeenWords]): The words of ASCII of this memory zone; None
+        in a zone that the tokenizer does not know."""
+        if self.vocab.in_memory_zone is not self._is_in_zone:  # type: ignore[attr-defined]
+            return None
+        if self._words is None:
+            self._words = SeenWords(self.vocab.strings, self.split_digits)
+        return self._words
 
     def cut(self, piece: str) -> Tokens | None:
         """The tokens of a piece between spaces, which are cached.

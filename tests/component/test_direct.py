@@ -3,6 +3,7 @@
 from functools import cache
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 import spacy
 from hypothesis import given
@@ -176,7 +177,7 @@ def test_texts_that_are_no_texts_of_words():
             places = [place for some, _ in parts for place in some]
     finally:
         nlp.max_length = 1_000_000
-    assert places == [0, 1, 4, 5]
+    assert sorted(places) == [0, 1, 4, 5]
     assert [isinstance(row, str) for row in found] == [
         False, False, True, True, False, False
     ]  # fmt: skip
@@ -281,7 +282,8 @@ def test_tokenized_texts_are_documents(text):
     if found is None:
         return
     doc = nlp.make_doc(text)
-    one = TokenizedText(nlp.vocab, text, *found)
+    orths, spaces = (np.array([0, *x, 0], np.uint64) for x in found)
+    one = TokenizedText(nlp.vocab, text, orths, spaces, 1, len(orths) - 1)
     assert len(one) == len(doc) and one.text == doc.text
     assert not doc.has_annotation("IS_SPACE")
     for name in ("ORTH", "SPACY"):

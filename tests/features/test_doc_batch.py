@@ -45,7 +45,8 @@ def test_texts_equal_documents():
     docs = [NLP(text) for text in TEXTS]
     orths = [doc.to_array(ORTH) for doc in docs]
     spaces = [doc.to_array(SPACY) for doc in docs]
-    texts = [TokenizedText(NLP.vocab, *one) for one in zip(TEXTS, orths, spaces)]
+    triples = zip(TEXTS, orths, spaces)
+    texts = [TokenizedText(NLP.vocab, *one, 0, len(one[1])) for one in triples]
     for some in ([text] for text in texts):
         found, expected = DocBatch(some), DocBatch([docs[texts.index(some[0])]])
         assert found.orths.tolist() == expected.orths.tolist()

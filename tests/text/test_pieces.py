@@ -10,8 +10,10 @@ from spacy_hosemi.text.pieces import read_texts
 
 VOCAB = spacy.blank("en").vocab
 TOKENIZER = FieldTokenizer(VOCAB)
+WHOLE = FieldTokenizer(VOCAB, split_digits=False)
 PIECES = st.one_of(
     st.sampled_from(["Ada", "1950;59", "e\u0301", "Love\u00adlace", "x" * 60, "北京"]),
+    st.text(st.characters(max_codepoint=127), max_size=6),
     st.text(max_size=4),
 )
 TEXTS = st.builds(
@@ -21,18 +23,18 @@ TEXTS = st.builds(
 )
 
 
-@given(st.lists(TEXTS, max_size=6))
-def test_tokens_are_those_of_documents(texts):
-    orths, spaces, starts, ends, borders, others = read_texts(texts, TOKENIZER)
-    assert len(borders) == len(texts) + 1
-    assert len(orths) == len(spaces) == len(starts) == len(ends) == borders[-1]
+@given(st.lists(TEXTS, max_size=6), st.sampled_from([TOKENIZER, WHOLE]))
+def test_tokens_are_those_of_documents(texts, tokenizer):
+    orths, spaces, starts, ends, first, others = read_texts(texts, tokenizer)
+    assert len(first) == len(texts) + 1
+    assert len(orths) == len(spaces) == len(starts) == len(ends) == first[-1]
     for k, text in enumerate(texts):
-        some = slice(*borders[k : k + 2])
-        if TOKENIZER.read_pieces(text) is None:
+        some = slice(*first[k : k + 2])
+        if tokenizer.read_pieces(text) is None:
             assert k in others and not len(orths[some])
             continue
         assert k not in others
-        doc = TOKENIZER(text)
+        doc = tokenizer(text)
         assert orths[some].tolist() == doc.to_array("ORTH").tolist()
         assert spaces[some].tolist() == doc.to_array("SPACY").tolist()
         assert starts[some].tolist() == [token.idx for token in doc]
@@ -41,10 +43,10 @@ def test_tokens_are_those_of_documents(texts):
 
 def test_texts_that_fail_are_others():
     texts = ["Ada", "Ada \ud800", "", "met Ada "]
-    orths, spaces, _, _, borders, others = read_texts(texts, TOKENIZER)
+    orths, spaces, _, _, first, others = read_texts(texts, TOKENIZER)
     assert [VOCAB.strings[orth] for orth in orths] == ["Ada", "met", "Ada"]
     assert spaces.tolist() == [0, 1, 1]
-    assert (borders, others) == ([0, 1, 1, 1, 3], [1, 2])
+    assert (first.tolist(), others) == ([0, 1, 1, 1, 3], [1, 2])
     with pytest.raises(TypeError):
         read_texts(["Ada", None], TOKENIZER)
 
@@ -52,6 +54,38 @@ def test_texts_that_fail_are_others():
 def test_a_full_cache_is_emptied(monkeypatch):
     monkeypatch.setattr("spacy_hosemi.text.tokenizer._CACHE_SIZE", 2)
     tokenizer = FieldTokenizer(VOCAB)
-    orths, *_ = read_texts(["a b c d", "a b c d"], tokenizer)
-    assert [VOCAB.strings[orth] for orth in orths] == [*"abcdabcd"]
+    orths, *_ = read_texts(["é ö ü ß", "é ö ü ß"], tokenizer)
+    assert [VOCAB.strings[orth] for orth in orths] == [*"éöüßéöüß"]
     assert 0 < len(tokenizer.cache) <= 2
+
+
+def test_words_with_numbers_of_spacy():
+    """Names of attributes and labels have no hash for a number."""
+    words = ["PERSON", "ORTH", "a", "PERSON", "nsubj"]
+    for _ in range(2):  # the second time they were seen before
+        orths, *_ = read_texts([" ".join(words)], TOKENIZER)
+        assert orths.tolist() == [VOCAB.strings[word] for word in words]
+
+
+def test_many_words_are_forgotten():
+    tokenizer = FieldTokenizer(VOCAB, split_digits=False)
+    for start in range(0, 300_000, 100_000):
+        words = [f"w{k}" for k in range(start, start + 100_000)]
+        orths, *_ = read_texts([" ".join(words), "w1 w2"], tokenizer)
+        some = orths[[0, 99_999, -2, -1]]
+        expected = [words[0], words[-1], "w1", "w2"]
+        assert [VOCAB.strings[orth] for orth in some] == expected
+
+
+def test_words_of_a_zone_are_forgotten():
+    nlp = spacy.blank("en")
+    nlp.tokenizer = tokenizer = FieldTokenizer(nlp.vocab)
+    for k in range(3):
+        with nlp.memory_zone():
+            for _ in range(2):
+                orths, *_, others = read_texts([f"qwertz {k}", "qwertz"], tokenizer)
+                assert not others
+                assert nlp.vocab.strings[orths[0]] == "qwertz"
+        assert "qwertz" not in nlp.vocab.strings
+    with nlp.vocab.memory_zone():  # of which the tokenizer does not know
+        assert read_texts(["qwertz"], tokenizer)[-1] == [0]

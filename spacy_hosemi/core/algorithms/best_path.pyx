@@ -27,7 +27,7 @@ from ..sweeps.observed.histories cimport (
 )
 from ..sweeps.observed.token_sweep cimport TokenSweep
 from ..parallel.tasks cimport Task
-from ..sweeps.nonnegative cimport Ladder, ladder_of
+from ..sweeps.nonnegative cimport ladder_of
 from ..potentials import check_potentials, without_entries
 
 NO_PATTERNS = np.zeros(0)
@@ -50,9 +50,6 @@ cdef Py_ssize_t N_TRIED = 16
 
 # The sweep of N_FEW tokens takes as long as the table of all arcs that bounds need.
 N_FEW = 16
-
-
-cdef class BestPath
 
 
 def tasks_of(automaton, potentials):
@@ -92,7 +89,7 @@ cdef class BestOfEach(Task):
                 best = _ready_for_tokens(automaton, potentials[k], constraints[k])
             if best is None:
                 best = _load(automaton, potentials[k], constraints[k])
-                best._set_method(potentials[k], method)
+                best.set_method(potentials[k], method)
             best.next, self.last = self.last, best
             self.paths.append(best)
 
@@ -105,9 +102,9 @@ cdef class BestOfEach(Task):
         cdef Py_ssize_t k
         self.paths, self.potentials, self.first = [], potentials, first
         for k in range(first, last):
-            best = _spare(shared.layout)
+            best = spare_path(shared.layout)
             best.backward.take_part(shared, borders[k], borders[k + 1])
-            best._set_method(potentials, "auto")
+            best.set_method(potentials, "auto")
             best.next, self.last = self.last, best
             self.paths.append(best)
 
@@ -121,7 +118,7 @@ cdef class BestOfEach(Task):
         cdef list found = []
         for best in self._finished():
             found.append((best._segments(), best.backward.total))
-            _give_back(best)
+            give_back(best)
         return found
 
     def found_spans(self, names):
@@ -132,7 +129,7 @@ cdef class BestOfEach(Task):
         cdef list found = [], of_labels = [*names]
         for best in self._finished():
             found.append(best._spans(of_labels))
-            _give_back(best)
+            give_back(best)
         return found
 
     cdef list _finished(self):
@@ -143,7 +140,7 @@ cdef class BestOfEach(Task):
             best.next = None
             if best.backward.chart.is_deferred:  # a score is out of range
                 check_potentials(best.backward.chart.automaton, self.potentials[k])
-            best._count()
+            best.count()
         self.last, self.paths, self.potentials = None, [], []
         return paths
 
@@ -180,7 +177,7 @@ cdef BestPath _ready_for_tokens(automaton, potentials, constraints):
         best.token_sweep = TokenSweep(histories)
     best.by_tokens = best.token_sweep.load(best.backward.chart, entries, potentials)
     if not best.by_tokens:
-        _give_back(best)
+        give_back(best)
         return None
     best.ladder = best.arc_table = None
     return best
@@ -189,16 +186,17 @@ cdef BestPath _ready_for_tokens(automaton, potentials, constraints):
 cdef BestPath _load(automaton, potentials, constraints, bint defer=True):
     """A document in the tables of an earlier one if there are any: to allocate them
     takes as long as the sweep of a short document. defer: see `load`."""
-    cdef BestPath best = _spare(automaton.layout)
+    cdef BestPath best = spare_path(automaton.layout)
     best.backward.load(automaton, potentials, constraints, defer)
     return best
 
 
-cdef BestPath _spare(Layout layout):
+cdef BestPath spare_path(Layout layout):
+    """Tables of a finished document, or new ones."""
     return layout.spare.pop() if layout is not None and layout.spare else BestPath()
 
 
-cdef _give_back(BestPath best):
+cdef give_back(BestPath best):
     """Keep the tables of a finished document for others."""
     cdef Layout layout = best.backward.chart.layout
     cdef Py_ssize_t n_spare = len(layout.spare)
@@ -211,18 +209,10 @@ cdef _give_back(BestPath best):
 cdef class BestPath:
     """The best segmentation of a document, and the sweep that finds it."""
 
-    cdef Backward backward
-    cdef Ladder ladder                  # owns `arcs_out`; None: the automaton does
-    cdef ArcTable arc_table             # None: do without bounds
-    cdef TokenSweep token_sweep         # its arrays, if there was need of them
-    cdef bint by_tokens                 # whether that sweep solves the document
-    cdef Py_ssize_t n_segments          # of the best segmentation
-    cdef BestPath next                  # what is solved with it
-
     def __init__(self):
         self.backward = Backward(maximum=True)
 
-    cdef _set_method(self, potentials, method):
+    cdef set_method(self, potentials, method):
         cdef Backward backward = self.backward
         cdef Chart chart = backward.chart
         self.ladder = self.arc_table = None
@@ -253,7 +243,7 @@ cdef class BestPath:
                 return False
         return chart.edge_weights.n_documents > 1 or chart.n_tokens >= N_FEW
 
-    cdef _count(self):
+    cdef void count(self) noexcept nogil:
         """Count documents in which bounds have left few groups; see `_may_pay`."""
         if self.arc_table is not None:
             self.arc_table.n_tried += 1
@@ -290,6 +280,12 @@ cdef class BestPath:
 
     cdef void _solve_all(self) noexcept nogil:
         """This document and the next ones."""
+        self.solve()
+        if self.next is not None:
+            self.next._solve_all()
+
+    cdef void solve(self) noexcept nogil:
+        """Find the best segmentation: the first `n_segments` of `backward.path`."""
         self.n_segments = 0
         self._sweep(self.backward)
         if self.backward.total > -INFINITY:
@@ -299,8 +295,6 @@ cdef class BestPath:
                 )
             else:
                 self.n_segments = self.backward.walk(0, 0)
-        if self.next is not None:
-            self.next._solve_all()
 
     cdef void _sweep(self, Backward backward) noexcept nogil:
         backward.is_bounded = False

@@ -158,7 +158,8 @@ cdef class Likelihoods(Task):
         self.pattern, self.length = pattern, length
         self.is_fit = False
         if self.gold.longest:
-            self.is_fit = self.tables.reserve(self.gold.chart, self.gold.longest)
+            longest = self.gold.longest
+            self.is_fit = self.tables.reserve(self.gold.chart, longest, True)
 
     cdef void run(self) noexcept nogil:
         cdef Py_ssize_t i, end, b = self.begin + self.which

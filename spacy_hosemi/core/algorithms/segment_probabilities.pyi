@@ -5,10 +5,13 @@ from numpy.typing import NDArray
 
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
-from ..potentials import Constraints, Potentials
+from ..potentials import Constraints, ManyPotentials, Potentials
 
 Segments = list[tuple[int, int, int]]
 PathAnswer = tuple[Segments, list[float], float, float]
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+PathsFound = tuple[Ints, Ints, Ints, Ints, Floats, Floats]
 
 def segment_probabilities(
     automaton: PatternAutomaton,
@@ -40,6 +43,9 @@ def path_steps(
     paths: Sequence[Segments],
     constraints: Sequence[Constraints | None],
 ) -> Steps[list[PathAnswer | None]]: ...
+def best_path_steps(
+    automaton: PatternAutomaton, potentials: ManyPotentials
+) -> Steps[PathsFound | None]: ...
 def decision_steps(
     automaton: PatternAutomaton,
     potentials: Sequence[Potentials],

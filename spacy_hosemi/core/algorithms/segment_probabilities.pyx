@@ -14,11 +14,14 @@ from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
 from ..simd.simd cimport N_LANES
 from .batch_of_four cimport BatchOfFour
+from .path_batch import PathBatch
 from .marginals import log_partition, marginal_steps, marginals
 
 # What is known of a path: the path itself, the probabilities of its segments with a
 # label but outside, its score, and log Z.
 PathAnswer = tuple
+# See `PathBatch.found`.
+PathsFound = tuple
 
 # Documents for which there would have to be more numbers are done by `marginals`.
 LARGE = 4_000_000
@@ -128,6 +131,30 @@ def path_steps(automaton, potentials, paths, constraints):
     return (yield from _solved(batch, potentials, paths, constraints, asked))
 
 
+def best_path_steps(automaton, potentials):
+    """The best segmentations of documents that nothing limits, and how probable they
+    are, in steps.
+
+    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
+    YIELDS (Task): As `path_steps`.
+    RETURNS (Optional[Tuple]): See `PathBatch.found`, the same bits as of `viterbi` and
+        `path_steps`; None: at least one of them has to be done alone.
+    """
+    cdef BatchOfFour batch
+    sizes = np.diff(potentials.borders)
+    if potentials.length.shape[1] != 1 or not len(sizes):
+        return None
+    if sizes.max() * _n_of_row(automaton) > LARGE:
+        return None
+    batch = _batch(automaton)
+    task = PathBatch(automaton, potentials, batch.tables)
+    if task.is_ready:
+        yield task
+    found = task.found()
+    _give_back(batch)
+    return found
+
+
 def decision_steps(automaton, potentials, constraints, expected_f1):
     """The segmentation of each document with the highest expected F1, in steps.
 
@@ -162,7 +189,6 @@ def _side_by_side(
     """YIELDS: tasks. RETURNS: For each document that the batch can do what was asked;
     None for others. Where there is a list for them, it is given log Z of those that
     were done."""
-    cdef Layout layout
     cdef list found = [None] * len(potentials)
     automaton = batch.tables.automaton
     sizes = [(_size(automaton, potentials[k], constraints[k]), k) for k in asked]
@@ -180,9 +206,7 @@ def _side_by_side(
             yield batch
         batch.write_down(found, log_z)
     batch.listing = None
-    layout = automaton.layout
-    if len(layout.spare_batches) < N_SPARE and batch.size() <= SMALL:
-        layout.spare_batches.append(batch)
+    _give_back(batch)
     return found
 
 
@@ -206,3 +230,10 @@ cdef BatchOfFour _batch(automaton):
         if layout.spare_batches:
             return layout.spare_batches.pop()
     return BatchOfFour(automaton)
+
+
+cdef _give_back(BatchOfFour batch):
+    """Keep its tables for others."""
+    cdef Layout layout = batch.tables.layout
+    if len(layout.spare_batches) < N_SPARE and batch.size() <= SMALL:
+        layout.spare_batches.append(batch)

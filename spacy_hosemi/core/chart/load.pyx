@@ -70,6 +70,24 @@ cdef load_part(Chart chart, Chart shared, Py_ssize_t start, Py_ssize_t end):
     _set_cells(chart, chart.cells_as_given)
 
 
+cdef bint finish_together(Chart shared):
+    """Check and add the scores of all documents that are read together. RETURNS:
+    whether all are numbers below +inf."""
+    shared.n_tokens = shared.inside.shape[0]
+    _set_labels(shared)
+    return finish_loading(shared)
+
+
+cdef void move_to(
+    Chart chart, Chart shared, Py_ssize_t start, Py_ssize_t end
+) noexcept nogil:
+    """Take another document, no longer than the one that `load_part` took; what is
+    shared is finished."""
+    chart.n_tokens = chart.cells.n_tokens = end - start
+    chart.first, chart.more = shared.first[start:end], shared.more[start:end]
+    chart.end, chart.is_deferred = shared.end[start:end], False
+
+
 cdef _use(Chart chart, automaton):
     """The automaton of a chart, which is always the same."""
     cdef Layout layout = layout_of(automaton)

@@ -60,7 +60,7 @@ cdef class TablesX4:
     cdef bint set_up(
         self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
     )
-    cdef bint reserve(self, Chart chart, Py_ssize_t longest)
+    cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts)
     cdef void place(
         self,
         Py_ssize_t lane,

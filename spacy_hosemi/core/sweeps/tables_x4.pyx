@@ -85,20 +85,20 @@ cdef class TablesX4:
             self._set_lengths(chart, a)
         return self.weights.representable
 
-    cdef bint reserve(self, Chart chart, Py_ssize_t longest):
-        """Make ready for many documents without cells, whose rows `place` takes, and
-        for their expected counts.
+    cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts):
+        """Make ready for many documents without cells, whose rows `place` takes.
 
         chart: Of any document with the same weights of patterns and lengths.
         longest: The tokens of the longest one.
+        keeps_counts: Whether their expected counts are asked for.
         RETURNS: Whether the weights permit it.
         """
         cdef Py_ssize_t a
         self.weights = arc_weights_of(chart, in_logs=False)
         self.longest, self.lowest, self.has_cells = longest, 0, False
-        self.keeps_counts, self.keeps_closing = True, False
+        self.keeps_counts, self.keeps_closing = keeps_counts, False
         self._make_room()
-        if self.runs.shape[0] < self.n_rows:
+        if keeps_counts and self.runs.shape[0] < self.n_rows:
             n_nodes = self.layout.n_nodes
             self.nodes = np.zeros((self.n_rows, n_nodes, N_LANES))
             self.runs = np.zeros((self.n_rows, self.n_states, N_LANES))
