@@ -32,7 +32,7 @@ cdef class CellLists:
     cdef const int32_t[::1] late_start
     cdef const int32_t[::1] late_group
     cdef double[::1] late_score
-    cdef const int32_t[:, ::1] late_horizon     # [G, n] of their starts, others 0;
+    cdef const int32_t[:, ::1] late_horizon     # [n, G] of their starts, others 0;
     #                                             or no rows
     cdef Py_ssize_t reach                       # tokens of the longest explicit one + 1
     # starts of long cells: their long segments are
@@ -43,8 +43,17 @@ cdef class CellLists:
     cdef const int32_t[::1] place_group
     cdef const int32_t[::1] place_late          # or -1
     cdef const int32_t[::1] none                # [n + 2 or more] zeros
+    # memory
+    cdef bint has_lists                         # whether lists are not those of no cell
+    cdef int32_t[:, ::1] room                   # [17, K' + 1 or more]
+    cdef double[:, ::1] score_room              # [3, K' + 1 or more]
+    cdef int32_t[:, ::1] ends                   # [4, n + 3 or more]
+    cdef int32_t[:, ::1] horizons               # [n or more, G]
+    cdef int32_t[:, ::1] long_room              # [4, long segments or more]
+    cdef double[:, ::1] long_scores             # [2, long segments or more]
 
     cdef set_none(self)
+    cdef forget(self)
     cdef set(
         self,
         const Cell[::1] cells,
@@ -52,6 +61,10 @@ cdef class CellLists:
         const int32_t[::1] group,
         const double[::1] tail,
     )
+    cdef _make_room(self, Py_ssize_t n)
+    cdef void _sort(self, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t _merge(self, const Cell[::1] cells, Py_ssize_t n) noexcept nogil
+    cdef Py_ssize_t _list_short(self, int32_t[::1] first) noexcept nogil
     cdef _set_long(
         self,
         const int32_t[:, ::1] cells,

@@ -40,8 +40,7 @@ cdef class Chart:
         self.inside = self.start = self.given_end = None
         self.more = self.end = self.length = None
         self.given_tail = self.pattern_weight = None
-        if self.cells.n_cells:  # there may be millions
-            self.cells.set_none()
+        self.cells.forget()
 
     cdef cell_gradient(self, const double[::1] counts):
         """The cells as they were given, with expected counts as scores.
@@ -91,8 +90,8 @@ cdef class Chart:
 
     cdef Py_ssize_t horizon(self, Py_ssize_t u, Py_ssize_t g) noexcept nogil:
         """The longest explicit segment from u."""
-        if self.cells.late_horizon.shape[0] and self.cells.late_horizon[g, u]:
-            return self.cells.late_horizon[g, u]
+        if self.cells.late_horizon.shape[0] and self.cells.late_horizon[u, g]:
+            return self.cells.late_horizon[u, g]
         return self.n_lengths
 
     cdef Py_ssize_t segments_starting_at(

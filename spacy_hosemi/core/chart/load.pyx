@@ -230,13 +230,13 @@ cdef _set_cells(Chart chart, cells):
     if not len(cells):
         chart.cells.set_none()
         return
-    if chart.automaton.observed:
-        given, group = _groups_of_columns(chart.automaton, cells["column"])
-    else:
-        given, group = np.arange(len(cells)), cells["column"]
     records = np.ascontiguousarray(cells, CELLS)
-    given, group = given.astype(np.int32), group.astype(np.int32)
-    chart.cells.set(records, given, group, chart.tail)
+    if not chart.automaton.observed:
+        chart.cells.set(records, None, None, chart.tail)
+    else:
+        given, group = _groups_of_columns(chart.automaton, records["column"])
+        given, group = given.astype(np.int32), group.astype(np.int32)
+        chart.cells.set(records, given, group, chart.tail)
     _score_long(chart)
 
 
@@ -273,8 +273,6 @@ cdef void _add(
 
 def _groups_of_columns(automaton, columns):
     """Pairs of a given column (its place in the list) and a group that reads it."""
-    if not automaton.observed:
-        return np.arange(len(columns)), columns
     first, group = automaton.readers
     sizes = first[columns + 1] - first[columns]
     ends = np.cumsum(sizes)

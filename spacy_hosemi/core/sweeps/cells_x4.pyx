@@ -34,7 +34,7 @@ cdef void _read(
         score[cells.short_slot[i] * N_LANES] += cells.short_score[i]
     if j > 1 and cells.late_horizon.shape[0]:
         for g in range(n_groups):
-            if cells.late_horizon[g, j - 2]:
+            if cells.late_horizon[j - 2, g]:
                 score[(2 * n_groups + g) * N_LANES] = -INFINITY
 
 
