@@ -117,16 +117,22 @@ class Potentials:
         return Potentials(cells=cells, entries=entries, **scaled)
 
 
+_NO_CELLS = np.zeros(0, CELLS)
+
+
 class ManyPotentials(Sequence[Potentials]):
-    """Potentials of several documents, without cells and entries, in the same arrays.
-    Those of one document are made when they are asked for.
+    """Potentials of several documents, without entries, in the same arrays. Those of
+    one document are made when they are asked for.
 
     inside, start, end (float64 [n, L]): Of all documents, n tokens together.
     length, tail, pattern: As of `Potentials`, the same for all documents.
     borders (List[int] [D + 1]): The first token of each document, and n.
+    cells (CELLS [K]): Document by document, in tokens of each; by default none.
+    cell_borders (Optional[List[int]] [D + 1]): The first cell of each document, and K;
+        None: there are none.
     """
 
-    cells, entries = np.zeros(0, CELLS), None
+    entries = None
 
     def __init__(
         self,
@@ -137,10 +143,12 @@ class ManyPotentials(Sequence[Potentials]):
         tail: Floats,
         pattern: Floats,
         borders: list[int],
+        cells: NDArray[Any] = _NO_CELLS,
+        cell_borders: list[int] | None = None,
     ) -> None:
         self.inside, self.start, self.end = inside, start, end
         self.length, self.tail, self.pattern = length, tail, pattern
-        self.borders = borders
+        self.borders, self.cells, self.cell_borders = borders, cells, cell_borders
 
     def __len__(self) -> int:
         return len(self.borders) - 1
@@ -151,7 +159,14 @@ class ManyPotentials(Sequence[Potentials]):
         k = range(len(self))[k]
         i, j = self.borders[k : k + 2]
         scored = self.inside[i:j], self.start[i:j], self.end[i:j]
-        return Potentials(*scored, self.length, self.tail, self.cells, self.pattern)
+        cells = self.cells_of(k)
+        return Potentials(*scored, self.length, self.tail, cells, self.pattern)
+
+    def cells_of(self, k: int) -> NDArray[Any]:
+        """RETURNS (CELLS): Those of document k."""
+        if self.cell_borders is None:
+            return self.cells
+        return self.cells[self.cell_borders[k] : self.cell_borders[k + 1]]
 
 
 def without_entries(potentials: Potentials, pattern: Floats) -> Potentials:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from spacy.tokens import Doc
 
-from ..core import Potentials
+from ..core import Constraints, Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.segment_probabilities import PathAnswer
 from ..core.algorithms.viterbi import best_span_steps, viterbi_steps
@@ -314,7 +314,11 @@ class FlatDecoder(Decoder):
     ) -> Steps[tuple[list[list[Segment]], list[PathAnswer | None]]]:
         """RETURNS (Tuple[List[List[Segment]], List[Optional[PathAnswer]]]): The best
         segmentation of each instance; and what was found with it."""
-        given = [x.potentials for x in problems], [x.constraints for x in problems]
+        given: tuple[Sequence[Potentials], list[Constraints | None]]
+        if isinstance(problems, LazyProblems):
+            given = problems.scores, [None] * len(problems)
+        else:
+            given = [x.potentials for x in problems], [x.constraints for x in problems]
         automaton, inventory, options = self.automaton, self.inventory, self.options
         if options.decoding == "mbr":
             args = automaton, *given, options.expected_f1
@@ -332,6 +336,8 @@ class FlatDecoder(Decoder):
         """RETURNS (List[List[Tuple[int, int, str]]]): See `best_steps`."""
         inventory = self.inventory
         best, names = [], inventory.names
+        if isinstance(problems, LazyProblems) and all(found):
+            return [[(i, j, names[y]) for i, j, y in some if y] for some in found]
         for problem, segments in zip(problems, found):
             instance = problem.instance
             if not segments and len(instance.tokens):

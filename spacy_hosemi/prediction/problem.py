@@ -111,7 +111,8 @@ class LazyProblem(Sequence[Problem]):
         scores = self.problems.scores
         n_tokens = scores.borders[self.place + 1] - scores.borders[self.place]
         # Start and end have the shape of inside.
-        return 3 * n_tokens * scores.inside.itemsize * scores.inside.shape[1]
+        of_tokens = 3 * n_tokens * scores.inside.itemsize * scores.inside.shape[1]
+        return of_tokens + scores.cells_of(self.place).nbytes
 
 
 class Problems(NamedTuple):

@@ -31,6 +31,8 @@ cdef class BatchOfFour(Task):
     cdef ask_for_list(self, SpanLists listing)
     cdef Py_ssize_t size(self)
     cdef bint add(self, k, potentials, constraints, segments)
+    cdef bint add_part(self, Py_ssize_t k, Chart shared, potentials, segments)
+    cdef bint _take(self, k, Chart chart, segments)
     cdef write_down(self, list found, list log_z)
     cdef object _found(self, Py_ssize_t lane)
     cdef bint set_up(self, Py_ssize_t alone)

@@ -64,11 +64,23 @@ cdef class BatchOfFour(Task):
 
     cdef bint add(self, k, potentials, constraints, segments):
         """Load a document. RETURNS: whether it may be solved with the others."""
-        cdef Py_ssize_t lane = len(self.numbers), start, end, label
-        cdef Chart chart
+        cdef Py_ssize_t lane = len(self.numbers)
         if lane == N_LANES:
             return False
-        chart = self.tables.load(lane, potentials, constraints)
+        return self._take(k, self.tables.load(lane, potentials, constraints), segments)
+
+    cdef bint add_part(self, Py_ssize_t k, Chart shared, potentials, segments):
+        """Likewise, document k of those that are read together."""
+        cdef Py_ssize_t lane = len(self.numbers)
+        if lane == N_LANES:
+            return False
+        return self._take(
+            k, self.tables.load_part(lane, shared, potentials, k), segments
+        )
+
+    cdef bint _take(self, k, Chart chart, segments):
+        """Take what is asked of a document that is loaded, if it is."""
+        cdef Py_ssize_t lane = len(self.numbers), start, end, label
         if chart is None:
             return False
         self.first_asked[lane] = self.asked.n

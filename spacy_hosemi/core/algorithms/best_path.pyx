@@ -97,13 +97,12 @@ cdef class BestOfEach(Task):
         self, Chart shared, potentials, Py_ssize_t first, Py_ssize_t last
     ):
         """Documents `first` to `last` of those that are read together."""
-        cdef list borders = potentials.borders
         cdef BestPath best
         cdef Py_ssize_t k
         self.paths, self.potentials, self.first = [], potentials, first
         for k in range(first, last):
             best = spare_path(shared.layout)
-            best.backward.take_part(shared, borders[k], borders[k + 1])
+            best.backward.take_part(shared, potentials, k)
             best.set_method(potentials, "auto")
             best.next, self.last = self.last, best
             self.paths.append(best)

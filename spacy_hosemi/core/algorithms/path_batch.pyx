@@ -59,9 +59,7 @@ cdef class PathBatch(Task):
             return
         longest = order[len(order) - 1]
         self.best = spare_path(self.shared.layout)
-        self.best.backward.take_part(
-            self.shared, self.borders[longest], self.borders[longest + 1]
-        )
+        self.best.backward.take_part(self.shared, potentials, longest)
         self.best.set_method(potentials, "auto")
         longest = sizes[longest]
         self.is_ready = tables.reserve(self.best.backward.chart, longest, False)

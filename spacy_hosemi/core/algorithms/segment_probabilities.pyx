@@ -9,9 +9,12 @@ from functools import partial
 
 import numpy as np
 
+from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
+from ..chart.load cimport read_together
 from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
+from ..potentials import ManyPotentials
 from ..simd.simd cimport N_LANES
 from .batch_of_four cimport BatchOfFour
 from .path_batch import PathBatch
@@ -142,7 +145,7 @@ def best_path_steps(automaton, potentials):
     """
     cdef BatchOfFour batch
     sizes = np.diff(potentials.borders)
-    if potentials.length.shape[1] != 1 or not len(sizes):
+    if potentials.length.shape[1] != 1 or not len(sizes) or len(potentials.cells):
         return None
     if sizes.max() * _n_of_row(automaton) > LARGE:
         return None
@@ -186,21 +189,25 @@ def _solved(batch, potentials, segments, constraints, asked):
 def _side_by_side(
     BatchOfFour batch, potentials, segments, constraints, asked, log_z=None
 ):
-    """YIELDS: tasks. RETURNS: For each document that the batch can do what was asked;
+    """potentials: a list of them, or ManyPotentials, which no constraints limit.
+
+    YIELDS: tasks. RETURNS: For each document that the batch can do what was asked;
     None for others. Where there is a list for them, it is given log Z of those that
     were done."""
+    cdef Chart shared = None
     cdef list found = [None] * len(potentials)
     automaton = batch.tables.automaton
-    sizes = [(_size(automaton, potentials[k], constraints[k]), k) for k in asked]
+    if isinstance(potentials, ManyPotentials):
+        shared = read_together(automaton, potentials)
     # Those of about the same length stand side by side.
-    for size, k in sorted(sizes):
+    for size, k in sorted(_sizes(automaton, potentials, asked)):
         if not size:
             continue
-        if not batch.add(k, potentials[k], constraints[k], segments[k]):
+        if not _add(batch, k, shared, potentials, constraints, segments):
             if batch.set_up(-1):
                 yield batch
             batch.write_down(found, log_z)
-            batch.add(k, potentials[k], constraints[k], segments[k])
+            _add(batch, k, shared, potentials, constraints, segments)
     if batch.numbers:
         if batch.set_up(-1):
             yield batch
@@ -210,12 +217,34 @@ def _side_by_side(
     return found
 
 
-cdef Py_ssize_t _size(automaton, potentials, constraints):
-    """Tokens of a document that may stand beside others; 0: it may not."""
-    if getattr(potentials.length, "shape", ())[1:] != (1,):
-        return 0
-    cdef Py_ssize_t n_tokens = getattr(potentials.inside, "shape", (0,))[0]
-    return n_tokens if n_tokens * _n_of_row(automaton) <= LARGE else 0
+cdef bint _add(
+    BatchOfFour batch, k, Chart shared, potentials, constraints, segments
+):
+    """Load a document. RETURNS: whether it may be solved with the others."""
+    if shared is not None:
+        return batch.add_part(k, shared, potentials, segments[k])
+    return batch.add(k, potentials[k], constraints[k], segments[k])
+
+
+cdef list _sizes(automaton, potentials, asked):
+    """RETURNS (List[Tuple[int, int]]): Of each document that is asked for the tokens,
+    if it may stand beside others, else 0; and its number."""
+    cdef Py_ssize_t n, largest = LARGE // _n_of_row(automaton)
+    cdef list found = []
+    if isinstance(potentials, ManyPotentials):
+        borders = potentials.borders
+        given = [(borders[k + 1] - borders[k], potentials.length, k) for k in asked]
+    else:
+        some = [(potentials[k], k) for k in asked]
+        given = [(_n_tokens(x), x.length, k) for x, k in some]
+    for n, length, k in given:
+        is_short = getattr(length, "shape", ())[1:] == (1,) and n <= largest
+        found.append((n if is_short else 0, k))
+    return found
+
+
+cdef Py_ssize_t _n_tokens(potentials):
+    return getattr(potentials.inside, "shape", (0,))[0]
 
 
 cdef Py_ssize_t _n_of_row(automaton):

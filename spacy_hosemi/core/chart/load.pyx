@@ -51,20 +51,21 @@ cdef Chart read_together(automaton, potentials):
     cdef Chart shared = Chart()
     _use(shared, automaton)
     if _read(shared, potentials) and _can_defer(shared, potentials, None):
-        shared.cells_as_given = potentials.cells
         return shared
     return None
 
 
-cdef load_part(Chart chart, Chart shared, Py_ssize_t start, Py_ssize_t end):
-    """Take the document from token start to token end, as `load_document` does; what
+cdef load_part(Chart chart, Chart shared, potentials, Py_ssize_t k):
+    """Take document k of those that are read together, as `load_document` does; what
     goes through its scores is left to `finish_loading`."""
+    cdef list borders = potentials.borders
+    cdef Py_ssize_t start = borders[k], end = borders[k + 1]
     _use(chart, shared.automaton)
     chart.inside, chart.start = shared.inside[start:end], shared.start[start:end]
     chart.given_end, chart.length = shared.given_end[start:end], shared.length
     chart.given_tail, chart.pattern_weight = shared.given_tail, shared.pattern_weight
-    chart.cells_as_given, chart.n_tokens = shared.cells_as_given, end - start
-    chart.is_deferred = True
+    chart.n_tokens, chart.is_deferred = end - start, True
+    chart.cells_as_given = _checked_cells(potentials.cells_of(k), chart)
     _set_labels(chart)
     _set_lengths(chart)
     _set_cells(chart, chart.cells_as_given)
@@ -103,10 +104,7 @@ cdef bint _can_defer(Chart chart, potentials, constraints):
     """Whether only values remain to be checked, and no score has to be changed."""
     if constraints is not None or len(chart.automaton.observed):
         return False
-    cells = potentials.cells
-    if potentials.entries is not None or getattr(cells, "size", 1):
-        return False
-    return are_checked_cells(cells, chart.inside.shape[0], chart.n_labels)
+    return potentials.entries is None
 
 
 cdef bint finish_loading(Chart chart) noexcept nogil:
@@ -115,6 +113,8 @@ cdef bint finish_loading(Chart chart) noexcept nogil:
     if not _has_numbers(chart):
         return False
     _add(chart.inside, chart.start, chart.first)
+    if chart.cells.n_cells:
+        _score_long(chart)
     chart.is_deferred = False
     return True
 
@@ -165,10 +165,7 @@ cdef _set_document(Chart chart, potentials, constraints):
     cdef Py_ssize_t n_tokens = chart.inside.shape[0]
     cdef Py_ssize_t n_columns = chart.n_labels + len(automaton.observed)
     chart.n_tokens = n_tokens
-    cells = potentials.cells
-    if not are_checked_cells(cells, n_tokens, n_columns):
-        cells = check_cells(cells, n_tokens, n_columns)
-    chart.cells_as_given = cells
+    chart.cells_as_given = cells = _checked_cells(potentials.cells, chart)
     cdef const Entry[::1] entries = entries_of(potentials, n_tokens, n_columns)
     if not automaton.observed and not entries.shape[0]:
         _set_labels(chart)
@@ -190,6 +187,16 @@ cdef _set_document(Chart chart, potentials, constraints):
         chart.inside = chart.start = chart.given_end = None
     _set_lengths(chart)
     _set_cells(chart, cells)
+    if not chart.is_deferred:
+        _score_long(chart)
+
+
+cdef _checked_cells(cells, Chart chart):
+    """RETURNS (CELLS): As the kernels read them. RAISES: As `check_cells`."""
+    cdef Py_ssize_t n_columns = chart.n_labels + len(chart.automaton.observed)
+    if are_checked_cells(cells, chart.n_tokens, n_columns):
+        return cells
+    return check_cells(cells, chart.n_tokens, n_columns)
 
 
 cdef _set_labels(Chart chart):
@@ -237,7 +244,6 @@ cdef _set_cells(Chart chart, cells):
         given, group = _groups_of_columns(chart.automaton, records["column"])
         given, group = given.astype(np.int32), group.astype(np.int32)
         chart.cells.set(records, given, group, chart.tail)
-    _score_long(chart)
 
 
 cdef void _score_long(Chart chart) noexcept nogil:

@@ -22,7 +22,7 @@ cdef class Backward:
     cdef int32_t[:, ::1] path           # [n, 4] start, end, label, state of segments
 
     cdef load(self, automaton, potentials, constraints, bint defer=*)
-    cdef take_part(self, Chart shared, Py_ssize_t start, Py_ssize_t end)
+    cdef take_part(self, Chart shared, potentials, Py_ssize_t k)
     cdef _use_tables(self)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)

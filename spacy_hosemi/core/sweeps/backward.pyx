@@ -49,9 +49,9 @@ cdef class Backward:
         load_document(self.chart, automaton, potentials, constraints, defer)
         self._use_tables()
 
-    cdef take_part(self, Chart shared, Py_ssize_t start, Py_ssize_t end):
+    cdef take_part(self, Chart shared, potentials, Py_ssize_t k):
         """Likewise, one of several documents; see there."""
-        load_part(self.chart, shared, start, end)
+        load_part(self.chart, shared, potentials, k)
         self._use_tables()
 
     cdef _use_tables(self):

@@ -55,6 +55,10 @@ cdef class TablesX4:
     cdef double[:, :, ::1] runs         # [n + 1, P, lanes] R
 
     cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
+    cdef Chart load_part(
+        self, Py_ssize_t lane, Chart shared, potentials, Py_ssize_t k
+    )
+    cdef Chart _loaded(self, Py_ssize_t lane, Chart chart)
     cdef forget(self)
     cdef Py_ssize_t n_numbers(self)
     cdef bint set_up(

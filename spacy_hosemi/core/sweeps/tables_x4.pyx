@@ -9,7 +9,7 @@ from ..chart.arc_weights cimport arc_weights_of
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..chart.layout cimport layout_of
-from ..chart.load cimport load_document
+from ..chart.load cimport load_document, load_part
 from ..simd.simd cimport N_LANES
 
 
@@ -36,6 +36,17 @@ cdef class TablesX4:
         those of the first one."""
         cdef Chart chart = self.charts[lane]
         load_document(chart, self.automaton, potentials, constraints, defer=True)
+        return self._loaded(lane, chart)
+
+    cdef Chart load_part(
+        self, Py_ssize_t lane, Chart shared, potentials, Py_ssize_t k
+    ):
+        """Likewise, one of several documents; see there."""
+        cdef Chart chart = self.charts[lane]
+        load_part(chart, shared, potentials, k)
+        return self._loaded(lane, chart)
+
+    cdef Chart _loaded(self, Py_ssize_t lane, Chart chart):
         if lane == 0:
             self.weights = arc_weights_of(chart, in_logs=False)
         elif chart.edge_weights is not self.weights.edge_weights:
