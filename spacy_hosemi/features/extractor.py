@@ -79,6 +79,9 @@ class Values(NamedTuple):
     segments (Segments): Features of the role "whole", document by document.
     listed (Tuple[Listed, ...]): Features of functions.
     is_partial (bool): Whether there are only those that were asked for.
+    on_lists (Optional[uint8 [n, 3 lists]]): If attributes of tokens that read lists are
+        read, those of `Matches.on_tokens`; behind them the same of similar segments, if
+        a list has these.
     """
 
     vocab: Vocab
@@ -88,6 +91,7 @@ class Values(NamedTuple):
     segments: Segments
     listed: tuple[Listed, ...]
     is_partial: bool = False
+    on_lists: NDArray[np.uint8] | None = None
 
 
 class Asked(NamedTuple):
@@ -113,6 +117,8 @@ class Extractor:
 
     columns (Dict[str, int]): The index of each attribute; those of lexemes come first.
     n_lexical (int): The number of attributes of lexemes.
+    list_columns (Dict[str, int]): Of those that read lists, the column of
+        `Values.on_lists`.
     segments (SegmentReader): Reads the role "whole".
     bags (Dict[str, intp [B]]): By role, the templates that belong to bags.
     """
@@ -169,6 +175,7 @@ class Extractor:
             for role, plan in self._plans.items()
         }
         self._list_columns = [on_token.index(name) for name in self._of_lists]
+        self.list_columns = dict(zip(self._of_lists, self._list_columns))
         seeds = [_seed("whole", template) for template in whole]
         self.segments = SegmentReader(whole, seeds, self.columns, lists, features.width)
         self._has_segments = bool(self.segments)
@@ -215,29 +222,40 @@ class Extractor:
 
         docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
-        asked (Optional[Asked]): What alone is read, if there is no role "whole"; None:
-            all attributes.
+        asked (Optional[Asked]): What alone is read, with `on_lists`, if the role
+            "whole" reads no tokens; None: all attributes.
         RETURNS (Values): Tokens and segments are numbered through all documents.
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
         listed = self.listed(docs) if self.features.functions.functions else ()
-        if asked is not None and not self._has_segments:
+        if asked is not None and not self.segments.reads_tokens:
             n_lexical = len(asked.columns)
             values = np.empty((len(orths), n_lexical + len(asked.of_doc)), np.uint64)
             if n_lexical:
                 numbers, table = self._cache.find(vocab, orths)
                 take_columns(table, numbers, asked.columns, values)
             self._read_docs(docs, asked.of_doc, values[:, n_lexical:])
-            return Values(vocab, orths, first, values, NO_SEGMENTS, listed, True)
+            segments, on_lists = self._read_lists(docs, first, values, is_train)
+            return Values(vocab, orths, first, values, segments, listed, True, on_lists)
         values = self.lexical_values(vocab, orths)
         if self.n_lexical == len(self.columns) and not self._has_segments:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
+        values = self._with_others(docs, values, is_train)
+        segments, on_lists = self._read_lists(docs, first, values, is_train)
+        if on_lists is not None:
+            values[:, -len(self._of_lists) :] = on_lists[:, self._list_columns]
+        return Values(vocab, orths, first, values, segments, listed, False, on_lists)
+
+    def _read_lists(
+        self, docs: Sequence[Doc], first: Ints, values: Keys, is_train: bool
+    ) -> tuple[Segments, NDArray[np.uint8] | None]:
+        """RETURNS (Tuple[Segments, Optional[uint8 [n, 3 lists]]]): Of `Values`."""
+        if not (self._has_segments or self._of_lists):
+            return NO_SEGMENTS, None
         lists = self.gazetteers
-        matches = lists.matches(docs, is_train)
-        found = matches, lists.similar(docs, is_train)
-        values = self._with_others(docs, values, found, is_train)
-        segments = self.segments.read(docs, first, values, *found)
-        return Values(vocab, orths, first, values, segments, listed)
+        found = lists.matches(docs, is_train), lists.similar(docs, is_train)
+        on_lists = self._on_lists(len(values), found) if self._of_lists else None
+        return self.segments.read(docs, first, values, *found), on_lists
 
     def asked(self, columns: Ints) -> Asked | None:
         """RETURNS (Optional[Asked]): Some columns, ascending; None if they are not read
@@ -295,10 +313,10 @@ class Extractor:
         self,
         docs: Sequence[Doc],
         lexical: Keys,
-        found: tuple[Matches, FuzzyMatches],
         is_train: bool,
     ) -> Keys:
-        """All attributes [n, A]; those of lexemes come first."""
+        """All attributes [n, A]; those of lexemes come first, and those that read lists
+        are not yet read."""
         if self.n_lexical == len(self.columns):
             return lexical
         read: list[Callable[[Doc], Any]] = [
@@ -316,8 +334,6 @@ class Extractor:
         if self._of_doc:
             at = self.columns[self._of_doc[0]]
             self._read_docs(docs, self._of_doc, values[:, at : at + len(self._of_doc)])
-        if self._of_lists:
-            values[:, -len(self._of_lists) :] = self._list_values(len(lexical), found)
         return values
 
     def _read_docs(
@@ -331,10 +347,15 @@ class Extractor:
                 of_docs = [DOC_ATTRIBUTES[name](doc) for doc in docs]
                 values[:, a] = np.concatenate(of_docs)
 
-    def _list_values(self, n_tokens: int, found: tuple[Matches, FuzzyMatches]) -> Keys:
-        """The attributes that read lists, [n, attributes]."""
-        columns = np.concatenate([of.on_tokens(n_tokens) for of in found], axis=1)
-        return columns[:, self._list_columns]
+    def _on_lists(
+        self, n_tokens: int, found: tuple[Matches, FuzzyMatches]
+    ) -> NDArray[np.uint8]:
+        """See `Values`."""
+        matches, similar = found
+        columns = matches.on_tokens(n_tokens)
+        if not self.gazetteers.fuzzy:
+            return columns
+        return np.concatenate([columns, similar.on_tokens(n_tokens)], axis=1)
 
     def lexical_values(self, vocab: Vocab, orths: Keys) -> Keys:
         """RETURNS (uint64 [K, n_lexical]): Attributes of words; 0: absent.
@@ -362,7 +383,7 @@ class Extractor:
         if self._of_lists:
             lists = self.gazetteers
             found = lists.matches([doc], is_train), lists.similar([doc], is_train)
-            of_lists = self._list_values(len(doc), found).T.tolist()
+            of_lists = self._on_lists(len(doc), found)[:, self._list_columns].T.tolist()
             for name, values in zip(self._of_lists, of_lists):
                 texts[name] = [size_name(v) if v else None for v in values]
         return texts

@@ -25,7 +25,15 @@ from .gazetteers.matches import (
     FuzzyMatches,
     Matches,
 )
-from .kernels.segment_keys import ALL, AT, OF_SEGMENT, RUNS, balance, segment_keys
+from .kernels.segment_keys import (
+    ALL,
+    AT,
+    OF_SEGMENT,
+    RUNS,
+    balance,
+    match_keys,
+    segment_keys,
+)
 from .kernels.word_forms import Spellings
 from .word_cache import doc_of
 
@@ -94,6 +102,18 @@ class _Plan:
     reads_balance: bool
     has_strength: NDArray[np.bool_]
 
+    @property
+    def reads_match_alone(self) -> bool:
+        """RETURNS (bool): Whether each template is one atom, NAME:MATCH."""
+        seeds, _, kinds, indices, _ = self.arrays
+        is_match = (kinds == OF_SEGMENT) & (indices == _COLUMNS[MATCH])
+        return len(kinds) == len(seeds) and bool(is_match.all())
+
+    @property
+    def reads_tokens(self) -> bool:
+        """RETURNS (bool): Whether a template reads attributes of tokens."""
+        return bool((self.arrays[2] != OF_SEGMENT).any())
+
 
 class SegmentReader:
     """Reads the templates of the role whole.
@@ -103,6 +123,8 @@ class SegmentReader:
     columns (Mapping[str, int]): The index of each attribute of tokens.
     lists (Sequence[str]): Names of gazetteers.
     width (int): The longest segment that templates without a list read, in tokens.
+
+    reads_tokens (bool): Whether a template reads attributes of tokens.
     RAISES (ValueError): HS049 a template reads two lists.
     """
 
@@ -128,6 +150,8 @@ class SegmentReader:
             for what in dict.fromkeys(what for what, _ in seen)
         }
 
+        self.reads_tokens = any(x.reads_tokens for x in self._plans.values())
+
     def __bool__(self) -> bool:
         return bool(self._plans)
 
@@ -143,7 +167,8 @@ class SegmentReader:
 
         docs (Sequence[Doc]): One or more, of n tokens together.
         first (int32 [D + 1]): The first token of each document, and n.
-        values (uint64 [n, A]): Attributes of tokens.
+        values (uint64 [n, A]): Attributes of tokens; anything if no template reads
+            them.
         matches (Matches), similar (FuzzyMatches): Of all lists.
         RETURNS (Segments): Active features, document by document.
         """
@@ -151,6 +176,9 @@ class SegmentReader:
             return NO_SEGMENTS
         parts = []
         for what, plan in self._plans.items():
+            if what == MATCHES and plan.reads_match_alone:
+                parts.append(_of_matches(matches, plan))
+                continue
             if what == WINDOWS:
                 start, end = _windows(first, self.width)
                 value, strength = np.zeros(len(start), np.uint64), np.ones(len(start))
@@ -237,6 +265,14 @@ def _windows(first: Ints, width: int) -> tuple[Ints, Ints]:
     end = start + np.tile(np.arange(1, width + 1, dtype=np.int32), n)
     fits = end <= np.repeat(first[1:], sizes * width)
     return start[fits], end[fits]
+
+
+def _of_matches(matches: Matches, plan: _Plan) -> tuple[NDArray[Any], ...]:
+    """The arrays of `Segments`."""
+    where = matches.lists, matches.first, matches.start, matches.end, matches.last
+    args = *where, matches.values, plan.arrays[0], plan.lists
+    start, end, keys, t, value = match_keys(*args)
+    return start, end, keys, plan.templates[t], value, np.ones(len(start))
 
 
 def _around(matches: Matches) -> tuple[Ints, Ints, NDArray[np.intp]]:

@@ -1,6 +1,7 @@
 """Rows of features: against dictionaries, loops and dense updates."""
 
 import pickle
+from collections import Counter
 
 import hypothesis.strategies as st
 import numpy as np
@@ -11,6 +12,7 @@ from spacy_hosemi.features.kernels.key_table import RowTable, template_keys
 from spacy_hosemi.model.kernels.gather import (
     gather,
     gather_cells,
+    gather_merged_cells,
     gather_strengths,
     scatter,
     scatter_cells,
@@ -274,6 +276,45 @@ def test_cells_of_segments(problem, is_dense):
     d_kept = np.zeros_like(kept)
     scatter_cells(rows, strength, pairs[0], found, n_labels, d_kept)
     np.testing.assert_allclose(d_kept, d_weights[has_weight], atol=1e-12)
+
+
+@given(sparse_nRL(), st.booleans(), st.integers(1, 4))
+def test_merged_cells(problem, is_dense, n_docs):
+    """The scores of each segment are those of the cells that are not merged."""
+    _, _, rows, _, weights = problem
+    n_labels = weights.shape[1]
+    rng = np.random.default_rng(len(rows))
+    has_weight = rng.random(weights.shape) < (1.0 if is_dense else 0.5)
+    pairs = np.zeros(0, np.int32), np.zeros(0, np.int32)
+    if not is_dense:
+        first = np.cumsum([0, *has_weight.sum(axis=1)]).astype(np.int32)
+        pairs = first, np.nonzero(has_weight)[1].astype(np.int32)
+    first = np.arange(n_docs + 1, dtype=np.int32) * 3
+    doc = rng.integers(0, n_docs, len(rows))
+    starts = rng.integers(0, 3, len(rows))
+    ends = rng.integers(starts, 3) + 1
+    places = [(x + first[doc]).astype(np.int32) for x in (starts, ends)]
+    strength, kept = rng.normal(size=len(rows)), weights[has_weight]
+    args = rows, strength, first, *pairs, kept, n_labels
+    found, borders = gather_merged_cells(*places, *args)
+    assert len(borders) == n_docs + 1
+    assert (borders[0], borders[-1]) == (0, len(found))
+    for d in range(n_docs):
+        own = doc == d
+        of_doc = (x[own].astype(np.int32) for x in (starts, ends, rows))
+        parts = strength[own], *pairs, kept, n_labels
+        expected = Counter()
+        for *cell, score in gather_cells(*of_doc, *parts).tolist():
+            expected[tuple(cell)] += score
+        cells = found[borders[d] : borders[d + 1]].tolist()
+        scores = Counter()
+        for *cell, score in cells:
+            scores[tuple(cell)] += score
+        assert scores.keys() == expected.keys()
+        assert [scores[x] for x in expected] == pytest.approx([*expected.values()])
+        assert cells == sorted(cells, key=lambda x: (x[1], x[0]))
+        if is_dense:
+            assert len(cells) == len(scores)
 
 
 def test_gather_reads_read_only_arrays():

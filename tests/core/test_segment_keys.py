@@ -15,6 +15,7 @@ from spacy_hosemi.features.kernels.segment_keys import (
     OPEN_QUOTES,
     RUNS,
     balance,
+    match_keys,
     segment_keys,
 )
 
@@ -153,3 +154,40 @@ def test_closed_before_it_was_opened():
     words = [")", "("]
     assert find_balance(words, [(0, 2), (0, 1)]) == [OPEN_BRACKETS, OPEN_BRACKETS]
     assert find_balance(["()", ")("], [(0, 1), (1, 2)]) == [BALANCED, OPEN_BRACKETS]
+
+
+@given(st.data())
+def test_keys_of_matches(data):
+    """Those of templates that read the value of a segment, one match at a time."""
+    around = st.integers(0, 2)
+    value = st.integers(11, 16)
+    match = st.tuples(st.integers(0, 2), around, st.integers(1, 3), around, value)
+    matches = data.draw(st.lists(match, max_size=6))
+    of_lists = data.draw(st.lists(st.integers(0, 2), max_size=5))
+    seeds = np.arange(7, 7 + len(of_lists), dtype=np.uint64)
+    expected, arrays = [], [[] for _ in range(6)]
+    for of_list, before, size, after, value in matches:
+        start, end = 5, 5 + size
+        one = (of_list, start - before, start, end, end + after, value)
+        for array, x in zip(arrays, one, strict=True):
+            array.append(x)
+        for i in range(start - before, start + 1):
+            for j in range(end, end + after + 1):
+                for t, seed in enumerate(seeds):
+                    if of_lists[t] == of_list:
+                        expected.append((i, j, mix_of(seed, value), t, value))
+    ints = [np.array(x, np.int32) for x in arrays[:5]]
+    value, lists = np.array(arrays[5], np.uint64), np.array(of_lists, np.int32)
+    found = match_keys(*ints, value, seeds, lists)
+    assert list(zip(*(x.tolist() for x in found), strict=True)) == expected
+
+
+def mix_of(seed, value):
+    """The key of a template with one atom."""
+    one = np.array([[value]], np.uint64)
+    plan = [0, 1], [OF_SEGMENT], [0], [0]
+    types = np.int32, np.uint8, np.int32, np.int32
+    arrays = [np.array(x, of) for x, of in zip(plan, types, strict=True)]
+    segment = np.array([0], np.int32), np.array([1], np.int32)
+    seeds = np.array([seed], np.uint64)
+    return segment_keys(one, *segment, one, seeds, *arrays)[0, 0]

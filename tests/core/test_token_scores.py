@@ -6,7 +6,12 @@ from hypothesis import given
 
 from spacy_hosemi.features.kernels.key_table import RowTable, template_keys
 from spacy_hosemi.features.kernels.word_index import Numbering
-from spacy_hosemi.model.kernels.token_scores import BlockScores, Scoring, TemplateScores
+from spacy_hosemi.model.kernels.token_scores import (
+    BlockScores,
+    ListScores,
+    Scoring,
+    TemplateScores,
+)
 
 keys_K = st.lists(
     st.integers(0, 12) | st.integers(0, 12).map(lambda k: k << 32), max_size=40
@@ -104,4 +109,38 @@ def test_template_scores(data, is_dense):
     flat = weights[is_weight]
     templates = TemplateScores(*plan, roles, RowTable(known), *places, flat)
     Scoring(first, found, templates=templates, values=values).do()
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@given(st.data(), st.booleans())
+def test_list_scores(data, is_dense):
+    """The same as templates that read the attributes."""
+    n_labels, n_roles, rng = 3, 2, np.random.default_rng(1)
+    value = st.sampled_from([0, 0, 3, 127])
+    docs = st.lists(st.lists(st.tuples(value, value), max_size=5), max_size=3)
+    docs = [uint64s(doc).reshape(len(doc), 2) for doc in data.draw(docs)]
+    atom = st.tuples(st.integers(0, 1), st.integers(-2, 2))
+    atoms = data.draw(st.lists(atom, max_size=6))
+    values = np.concatenate([np.zeros((0, 2), np.uint64), *docs])
+    seeds, every = uint64s(range(100, 100 + len(atoms))), np.arange(len(atoms) + 1)
+    columns, offsets = (int32s([x[k] for x in atoms]) for k in range(2))
+    roles = int32s(rng.integers(0, n_roles, len(atoms)))
+    plan = seeds, int32s(every), columns, offsets
+    # Each value at its own place, and the borders, which are there for every offset.
+    sample = np.repeat(uint64s([3, 127, 3, 127, 3]), 2).reshape(5, 2)
+    known = np.unique(template_keys(sample, *plan)) if atoms else uint64s([])
+    known = known[rng.random(len(known)) < 0.7]
+    weights = float32s(rng, len(known), n_labels)
+    is_weight = rng.random(weights.shape) < (1.1 if is_dense else 0.5)
+    places = (int32s([]), int32s([]))
+    if not is_dense:
+        first_weight = int32s([0, *np.cumsum(is_weight.sum(axis=1))])
+        places = (first_weight, int32s(np.nonzero(is_weight)[1]))
+    args = roles, RowTable(known), *places, weights[is_weight]
+    first = int32s(np.cumsum([0, *map(len, docs)]))
+    expected = rng.normal(size=(n_roles, len(values), n_labels))
+    found = expected.copy()
+    Scoring(first, expected, templates=TemplateScores(*plan, *args), values=values).do()
+    lists = ListScores(columns, seeds, offsets, *args, n_roles, n_labels)
+    Scoring(first, found, lists=lists, on_lists=values.astype(np.uint8)).do()
     np.testing.assert_allclose(found, expected, atol=1e-12)

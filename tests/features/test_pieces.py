@@ -13,6 +13,7 @@ from spacy_hosemi.features.clean_docs import clean_doc
 from spacy_hosemi.features.gazetteers.entry_words import entry_words
 from spacy_hosemi.features.gazetteers.words import (
     ATTRIBUTES,
+    AlnumCache,
     alnum_words,
     token_words,
     words_of_text,
@@ -22,6 +23,7 @@ from ..helpers import make_doc
 from ..strategies import IS_THOROUGH
 
 NLP = spacy.blank("en")
+CACHE = AlnumCache()
 WORDS = ["a", "B.", "can't", "O'Neill", "(x)", "--", "mark", "NOUN", "Ⅷ", "東京", "_"]
 ENTRIES = st.lists(
     st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
@@ -95,6 +97,11 @@ def test_words_of_documents(docs):
     assert found.last.tolist() == [last for _, _, last in expected]
     assert found.docs.tolist() == borders
     assert alnum_words(made).texts == []
+    if made:
+        for cache in (AlnumCache(), CACHE):
+            again = cache.read(made)
+            for name in ("values", "first", "last", "docs"):
+                assert getattr(again, name).tolist() == getattr(found, name).tolist()
 
 
 def test_words_of_each_character():

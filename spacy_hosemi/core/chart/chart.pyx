@@ -40,7 +40,8 @@ cdef class Chart:
         self.inside = self.start = self.given_end = None
         self.more = self.end = self.length = None
         self.given_tail = self.pattern_weight = None
-        self.cells.forget()
+        if self.cells is not None:
+            self.cells.forget()
 
     cdef cell_gradient(self, const double[::1] counts):
         """The cells as they were given, with expected counts as scores.

@@ -9,7 +9,7 @@ from ..chart.arc_weights cimport arc_weights_of
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..chart.layout cimport layout_of
-from ..chart.load cimport load_document, load_part
+from ..chart.load cimport load_document, load_part as load_one
 from ..simd.simd cimport N_LANES
 
 
@@ -43,7 +43,7 @@ cdef class TablesX4:
     ):
         """Likewise, one of several documents; see there."""
         cdef Chart chart = self.charts[lane]
-        load_part(chart, shared, potentials, k)
+        load_one(chart, shared, potentials, k)
         return self._loaded(lane, chart)
 
     cdef Chart _loaded(self, Py_ssize_t lane, Chart chart):

@@ -33,7 +33,15 @@ from .matches import (
     Matches,
     Words,
 )
-from .words import ATTRIBUTES, EMPTY, DocWords, alnum_words, token_words, wordless
+from .words import (
+    ATTRIBUTES,
+    EMPTY,
+    AlnumCache,
+    DocWords,
+    alnum_words,
+    token_words,
+    wordless,
+)
 
 MODES = ("feature", "hard")
 
@@ -123,6 +131,7 @@ class Gazetteers:
         }
         self._labels = [gazetteer.label for gazetteer in self.settings.values()]
         self.has_hard = any(self._labels)
+        self._alnum = AlnumCache()
         self._finders: dict[str, tuple[dict[str, Trie], EntryFinder]] = {}
         none = np.zeros(0, np.int32)
         places = none, none, none, none, none, none
@@ -179,7 +188,8 @@ class Gazetteers:
         attrs = [gazetteer.attr for gazetteer in self.settings.values()]
         if not names:
             return NO_MATCHES
-        alnum = alnum_words(docs)
+        is_one = all(doc.vocab is docs[0].vocab for doc in docs)
+        alnum = self._alnum.read(docs) if is_one and docs else alnum_words(docs)
         before, after = wordless(alnum, docs)
         parts = []
         for attr in dict.fromkeys(attrs):

@@ -71,13 +71,16 @@ class Matches:
         """RETURNS (float64 [K]): The strength of :SIMILARITY; 1 for exact matches."""
         return np.ones(len(self.start))
 
-    def on_tokens(self, n_tokens: int) -> Words:
-        """RETURNS (uint64 [n, 3 lists]): For each list BEGIN, IN and END: the largest
+    def on_tokens(self, n_tokens: int) -> NDArray[np.uint8]:
+        """RETURNS (uint8 [n, 3 lists]): For each list BEGIN, IN and END: the largest
         value of the `best` matches that begin at the token, cover it, end with it; 0:
         none."""
         found = self.best(n_tokens)
         where = found.lists, found.start, found.end, found.values
-        return columns_of_matches(*where, n_tokens, len(self.names))
+        columns: NDArray[np.uint8] = columns_of_matches(
+            *where, n_tokens, len(self.names)
+        )
+        return columns
 
     def best(self: AnyMatches, n_tokens: int) -> AnyMatches:
         """RETURNS (Matches): All of them: the longest one counts."""

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.attrs import ORTH, SPACY  # type: ignore[import-not-found]
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
-from ..doc_batch import borders_of
-from ..kernels.alnum_words import find_words
+from ..doc_batch import DocBatch, borders_of
+from ..kernels.alnum_words import find_words, word_rows, words_of_tokens
 from ..kernels.trie import Trie, count_wordless
+from ..word_cache import WordCache, words_of
 from .matches import Ints, Words
 
 ATTRIBUTES = ("ALNUM", "ORTH", "LOWER", "NORM", "LEMMA")
@@ -23,6 +25,9 @@ EMPTY = Trie(np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 # The number of tokens without letters and digits on each side of a match that a segment
 # may include.
 _AROUND = 3
+
+# The most memory for what is known of words: that of 200,000.
+CACHE_BYTES = 16_000_000
 
 _ORTH_AND_SPACE: Any = (ORTH, SPACY)
 
@@ -75,6 +80,33 @@ def alnum_words(docs: Sequence[Doc], with_texts: bool = False) -> DocWords:
     values, first, last, words = find_words(texts, has_space, with_texts)
     borders = np.searchsorted(first, borders_of(docs)).astype(np.int32)
     return DocWords(values, first, last, words, borders)
+
+
+class AlnumCache:
+    """`alnum_words` of documents whose words were met before."""
+
+    def __init__(self) -> None:
+        self._rows = WordCache(_rows_of, CACHE_BYTES)
+
+    def read(self, docs: Sequence[Doc]) -> DocWords:
+        """RETURNS (DocWords): See `alnum_words`; docs: of one vocabulary."""
+        vocab, (orths, first_token) = docs[0].vocab, words_of(docs)
+        if isinstance(docs, DocBatch):
+            has_space = (docs.spaces != 0).view(np.uint8)
+        else:
+            parts = [doc.to_array(SPACY) != 0 for doc in docs]
+            has_space = np.concatenate(parts).view(np.uint8)
+        has_space[first_token[1:][np.diff(first_token) > 0] - 1] = True
+        known = self._rows.find(vocab, orths)
+        found = words_of_tokens(vocab.strings, orths, has_space, *known)
+        values, first, last, words = found
+        borders = np.searchsorted(first, first_token).astype(np.int32)
+        return DocWords(values, first, last, words, borders)
+
+
+def _rows_of(vocab: Vocab, orths: Words) -> Words:
+    rows: Words = word_rows([vocab.strings[orth] for orth in orths.tolist()])
+    return rows
 
 
 def words_of_text(text: str) -> list[str]:

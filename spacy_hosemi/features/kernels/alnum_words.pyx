@@ -11,6 +11,12 @@ from libc.string cimport memcpy
 
 from ...core.simd.simd cimport hash_text
 
+# A row has the hashes of that many words, behind their number and these flags: more
+# words; begins with a character of a word that may have begun before; ends with one.
+cdef enum:
+    MOST = 3
+cdef uint64_t COUNT = 2**32 - 1, MANY = 2**32, BEGINS = 2**33, ENDS = 2**34
+
 cdef extern from "Python.h" nogil:
     bint is_alnum "Py_UNICODE_ISALNUM"(Py_UCS4 c)
 
@@ -36,6 +42,67 @@ def find_words(
         if has_space[k]:
             found.close()
     found.close()
+    return *(array[:found.n_words].copy() for array in found.arrays), found.words
+
+
+def word_rows(list texts):
+    """What `words_of_tokens` has to know of texts.
+
+    RETURNS (uint64 [K, 1 + MOST]): The number of words in each, and the flags that are
+        true of it; and the hashes of the words, if there are no more than MOST.
+    """
+    rows = np.zeros((len(texts), 1 + MOST), np.uint64)
+    cdef uint64_t[:, ::1] rows_ = rows
+    cdef const uint64_t[::1] values
+    cdef const int32_t[::1] piece
+    cdef Py_ssize_t k, w
+    cdef str text
+    values, piece = find_words(texts, np.ones(len(texts), np.uint8))[:2]
+    for w in range(values.shape[0]):
+        k = piece[w]
+        if rows_[k, 0] < MOST:
+            rows_[k, 1 + rows_[k, 0]] = values[w]
+        rows_[k, 0] += 1
+    for k, text in enumerate(texts):
+        if rows_[k, 0] > MOST:
+            rows_[k, 0] |= MANY
+        if rows_[k, 0]:
+            rows_[k, 0] |= BEGINS if _goes_on(text[0]) else 0
+            rows_[k, 0] |= ENDS if _goes_on(text[len(text) - 1]) else 0
+    return rows
+
+
+def words_of_tokens(
+    strings,
+    const uint64_t[::1] orths,          # IN  [n] the text of each token
+    const uint8_t[::1] has_space,       # IN  [n] whether words end with the token
+    const int32_t[::1] numbers,         # IN  [n] the row of each
+    const uint64_t[:, ::1] rows,        # IN  [K, 1 + MOST] from `word_rows`
+):
+    """`find_words` of the texts of tokens, where only words that cross borders of
+    tokens, and tokens of more than MOST words, are read anew.
+
+    strings (StringStore): Of the texts.
+    """
+    cdef Py_ssize_t most = 0, k, w, n = orths.shape[0]
+    cdef uint64_t row
+    cdef bint goes_on = False, is_first
+    for k in range(n):
+        most += rows[numbers[k], 0] & COUNT
+    cdef _Words found = _Words(most, False)
+    for k in range(n):
+        row, is_first = rows[numbers[k], 0], not goes_on
+        goes_on = k + 1 < n and not has_space[k] and row & ENDS
+        goes_on = goes_on and rows[numbers[k + 1], 0] & BEGINS
+        if is_first and not goes_on and not row & MANY:
+            for w in range(<Py_ssize_t>(row & COUNT)):
+                found.values[found.n_words] = rows[numbers[k], 1 + w]
+                found.first[found.n_words] = found.last[found.n_words] = <int32_t>k
+                found.n_words += 1
+            continue
+        found.read(strings[orths[k]], k)
+        if not goes_on:
+            found.close()
     return *(array[:found.n_words].copy() for array in found.arrays), found.words
 
 

@@ -64,6 +64,43 @@ def segment_keys(
     return keys
 
 
+def match_keys(
+    const int32_t[::1] lists,           # IN  [K] the list of each match
+    const int32_t[::1] first,           # IN  [K] where segments of it begin: from the
+    const int32_t[::1] start,           # IN  [K] first to the start ..
+    const int32_t[::1] end,             # IN  [K] .. and end: from the end to the last
+    const int32_t[::1] last,            # IN  [K]
+    const uint64_t[::1] value,          # IN  [K]
+    const uint64_t[::1] seeds,          # IN  [T] of templates that read the value alone
+    const int32_t[::1] of_lists,        # IN  [T] the list that each reads
+):
+    """Keys of templates for segments that are a match of their list.
+
+    RETURNS (Tuple[int32 [M], int32 [M], uint64 [M], int32 [M], uint64 [M]]): Start and
+        end of each segment, its key, template and value; in the order of the matches.
+    """
+    cdef Py_ssize_t k, t, n = 0
+    cdef int32_t i, j
+    for k in range(lists.shape[0]):
+        n += (start[k] - first[k] + 1) * (last[k] - end[k] + 1)
+    n *= seeds.shape[0]
+    found, keys = np.empty((3, n), np.int32), np.empty((2, n), np.uint64)
+    cdef int32_t[:, ::1] found_ = found
+    cdef uint64_t[:, ::1] keys_ = keys
+    n = 0
+    with nogil:
+        for k in range(lists.shape[0]):
+            for i in range(first[k], start[k] + 1):
+                for j in range(end[k], last[k] + 1):
+                    for t in range(seeds.shape[0]):
+                        if of_lists[t] == lists[k]:
+                            found_[0, n], found_[1, n] = i, j
+                            found_[2, n] = <int32_t>t
+                            keys_[0, n], keys_[1, n] = mix(seeds[t], value[k]), value[k]
+                            n += 1
+    return found[0, :n], found[1, :n], keys[0, :n], found[2, :n], keys[1, :n]
+
+
 cdef uint64_t _sequence(
     const uint64_t[:, ::1] values,
     Py_ssize_t column,

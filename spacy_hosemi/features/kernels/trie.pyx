@@ -9,11 +9,14 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from ...core.simd.simd cimport mix
+from ...core.simd.simd cimport mix, prefetch
 from .key_table cimport RowTable
 
 # Values of `source`: the node is no entry; or an entry not only of one document.
 NO_ENTRY, SHARED = 0, 1
+
+# The first node of this many words ahead is fetched from memory.
+cdef Py_ssize_t AHEAD = 8
 
 _NO_ENTRIES, _NO_SOURCES = np.zeros((3, 0), np.int32), np.zeros(0, np.uint64)
 
@@ -110,12 +113,42 @@ cdef class EntryFinder:
             its start and end in words, half-open, and its source; by list, start and
             length.
         """
-        cdef Py_ssize_t d, i, j, k
+        cdef Py_ssize_t n, room = 256
+        cdef int32_t[:, ::1] found
+        while True:
+            places = np.empty((3, room), np.int32)
+            found = places
+            with nogil:
+                n = self._find(words, begins, ends, docs, found)
+            if n <= room:
+                break
+            room = n
+        if not n:
+            return (*_NO_ENTRIES, _NO_SOURCES)
+        entry, start, end = places[:, :n]
+        lists = np.take(self._list, entry)
+        order = np.argsort(lists, kind="stable")
+        source = np.take(self._source, entry[order])
+        return lists[order], start[order], end[order], source
+
+    cdef Py_ssize_t _find(
+        self,
+        const uint64_t[::1] words,          # IN  as `find` takes them
+        const uint8_t[::1] begins,
+        const uint8_t[::1] ends,
+        const int32_t[::1] docs,
+        int32_t[:, ::1] found,              # OUT [3, room] entry, start and end
+    ) noexcept nogil:
+        """RETURNS: How many entries there are; those without room are not written."""
+        cdef const uint64_t* slots = &self._nodes._slots[0, 0]
+        cdef Py_ssize_t d, i, j, k, n = 0, n_words = words.shape[0]
         cdef uint64_t way
         cdef int32_t node
-        found, sources = [], []
         for d in range(docs.shape[0] - 1):
             for i in range(docs[d], docs[d + 1]):
+                if i + AHEAD < n_words:
+                    way = mix(0, words[i + AHEAD])
+                    prefetch(slots + 2 * (way & self._nodes._mask))
                 if not begins[i]:
                     continue
                 way = 0
@@ -124,15 +157,14 @@ cdef class EntryFinder:
                     node = self._nodes.row(way)
                     if node < 0:
                         break
-                    if ends[j]:
-                        for k in range(self._first[node], self._first[node + 1]):
-                            found.append((self._list[k], i, j + 1))
-                            sources.append(self._source[k])
-        if not found:
-            return (*_NO_ENTRIES, _NO_SOURCES)
-        lists, start, end = np.array(found, np.int32).reshape(-1, 3).T
-        order = np.argsort(lists, kind="stable")
-        return lists[order], start[order], end[order], np.array(sources, "u8")[order]
+                    for k in range(self._first[node], self._first[node + 1]):
+                        if not ends[j]:
+                            break
+                        if n < found.shape[1]:
+                            found[0, n] = <int32_t>k
+                            found[1, n], found[2, n] = <int32_t>i, <int32_t>(j + 1)
+                        n += 1
+        return n
 
 
 def count_wordless(
@@ -171,26 +203,27 @@ def columns_of_matches(
     const int32_t[::1] lists,           # IN  [K]
     const int32_t[::1] start,           # IN  [K] tokens
     const int32_t[::1] end,             # IN  [K]
-    const uint64_t[::1] value,          # IN  [K] the larger one counts
+    const uint64_t[::1] value,          # IN  [K] 1 to 255; the larger one counts
     Py_ssize_t n_tokens,
     Py_ssize_t n_lists,
 ):
     """Matches as attributes of tokens.
 
-    RETURNS (uint64 [n, 3 lists]): For each list the largest value of a match that
+    RETURNS (uint8 [n, 3 lists]): For each list the largest value of a match that
         begins at the token, that covers it and that ends with it; 0: none does.
     """
-    columns = np.zeros((n_tokens, 3 * n_lists), np.uint64)
-    cdef uint64_t[:, ::1] columns_ = columns
+    columns = np.zeros((n_tokens, 3 * n_lists), np.uint8)
+    cdef uint8_t[:, ::1] columns_ = columns
     cdef Py_ssize_t k, i, c
+    cdef uint8_t one
     with nogil:
         for k in range(lists.shape[0]):
-            c = 3 * lists[k]
-            columns_[start[k], c] = max(columns_[start[k], c], value[k])
+            c, one = 3 * lists[k], <uint8_t>value[k]
+            columns_[start[k], c] = max(columns_[start[k], c], one)
             for i in range(start[k], end[k]):
-                columns_[i, c + 1] = max(columns_[i, c + 1], value[k])
+                columns_[i, c + 1] = max(columns_[i, c + 1], one)
             i = end[k] - 1
-            columns_[i, c + 2] = max(columns_[i, c + 2], value[k])
+            columns_[i, c + 2] = max(columns_[i, c + 2], one)
     return columns
 
 

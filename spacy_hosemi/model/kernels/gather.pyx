@@ -5,7 +5,7 @@ A row is the index of a feature in a weight matrix [R, L].
 
 import numpy as np
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
 from ...core.simd cimport simd as kernels
 from ...core.chart.cells cimport Cell
@@ -199,6 +199,61 @@ def gather_cells(
                 cells[at].score = strength[k] * weight
                 at += 1
     return found
+
+
+def gather_merged_cells(
+    const int32_t[::1] starts,          # IN  [K] of segments, in concatenated documents
+    const int32_t[::1] ends,            # IN  [K]
+    const int32_t[::1] rows,            # IN  [K]
+    const double[::1] strength,         # IN  [K]
+    const int32_t[::1] first,           # IN  [D + 1] first token of each, and n
+    const int32_t[::1] first_pair,      # IN  as for `gather_cells`
+    const int32_t[::1] columns,         # IN
+    const weight_t[::1] weights,        # IN
+    Py_ssize_t n_labels,                # IN
+    bint is_single=False,               # IN
+):
+    """`gather_cells` for documents, in tokens of each. The cells of a segment are added
+    where each row has all columns; those of a document go by end, then start.
+
+    RETURNS (Tuple[CELLS, int32 [D + 1]]): The cells, and the first of each document.
+    """
+    cdef const int64_t[::1] order = np.lexsort((starts, ends))
+    cdef Py_ssize_t i, k, a, y, at = 0, n = 0, d = 0, begin, end, last = -1
+    cdef bint is_dense = first_pair.shape[0] == 0
+    for k in range(rows.shape[0]):
+        n += n_labels if is_dense else first_pair[rows[k] + 1] - first_pair[rows[k]]
+    found, borders = np.empty(n, CELLS), np.zeros(first.shape[0], np.int32)
+    cdef Cell[::1] cells = found
+    cdef int32_t[::1] borders_ = borders
+    cdef double weight
+    with nogil:
+        for i in range(order.shape[0]):
+            k = order[i]
+            while starts[k] >= first[d + 1]:
+                d += 1
+                borders_[d] = <int32_t>at
+            begin = rows[k] * n_labels if is_dense else first_pair[rows[k]]
+            end = begin + n_labels if is_dense else first_pair[rows[k] + 1]
+            if is_dense and last >= 0 and (
+                starts[last] == starts[k] and ends[last] == ends[k]
+            ):
+                for y in range(n_labels):
+                    weight = weights[begin + y]
+                    weight = <float>weight if is_single else weight
+                    cells[at - n_labels + y].score += strength[k] * weight
+                continue
+            for a in range(begin, end):
+                cells[at].start = starts[k] - first[d]
+                cells[at].end = ends[k] - first[d]
+                cells[at].column = <int32_t>(a - begin) if is_dense else columns[a]
+                weight = <float>weights[a] if is_single else weights[a]
+                cells[at].score = strength[k] * weight
+                at += 1
+            last = k
+        for d in range(d + 1, first.shape[0]):
+            borders_[d] = <int32_t>at
+    return found[:at], borders
 
 
 def gather_entries(

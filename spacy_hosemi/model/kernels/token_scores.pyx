@@ -13,7 +13,7 @@ them from memory takes most of the time. Sums are in double precision.
 
 import numpy as np
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from ...core.simd cimport simd as kernels
@@ -23,6 +23,7 @@ from ...features.kernels.key_table cimport RowTable
 
 cdef enum:
     N_AHEAD = 4  # size of a ring buffer for three tokens: a power of 2
+    N_VALUES = 128  # more than any value of an attribute that reads a list
 
 
 cdef class BlockScores:
@@ -183,20 +184,137 @@ cdef class TemplateScores:
         return h
 
 
+cdef class ListScores:
+    """Scores of templates that read one attribute that reads a list.
+
+    columns (int32 [T]): The column of the values that each template reads.
+    seeds, offsets, roles, table, first_weight, labels, weights: As of `TemplateScores`,
+        of T templates of one atom.
+    n_roles, n_labels (int): Of the scores.
+    """
+
+    cdef Py_ssize_t _n_columns
+    cdef const int32_t[::1] _first      # [columns + 1] templates by column
+    cdef const int32_t[::1] _offsets, _roles
+    cdef int32_t[:, ::1] _rows          # [T, N_VALUES] of each value; -1: none
+    cdef double[:, :, :, ::1] _borders  # [2, reach, roles, L] at tokens near a border
+    cdef const int32_t[::1] _first_weight, _labels
+    cdef const float[::1] _weights
+
+    def __init__(
+        self,
+        columns,
+        seeds,
+        offsets,
+        roles,
+        RowTable table,
+        first_weight,
+        labels,
+        weights,
+        n_roles,
+        n_labels,
+    ):
+        cdef Py_ssize_t t, side, at
+        order = np.argsort(columns, kind="stable")
+        self._n_columns = 1 + np.max(columns, initial=-1)
+        columns = columns[order]
+        self._first = np.searchsorted(columns, np.arange(self._n_columns + 1)).astype(
+            np.int32
+        )
+        self._offsets, self._roles = offsets[order], roles[order]
+        self._first_weight, self._labels = first_weight, labels
+        self._weights = weights
+        cdef const uint64_t[::1] seeds_ = seeds[order]
+        self._rows = np.full((len(order), N_VALUES), -1, np.int32)
+        for t in range(len(order)):
+            for at in range(1, N_VALUES):
+                self._rows[t, at] = table.row(mix(seeds_[t], at))
+        reach = np.abs(offsets).max(initial=0)
+        self._borders = np.zeros((2, reach, n_roles, n_labels))
+        # Before a document the value is 1, behind it 2.
+        for t in range(len(order)):
+            side = self._offsets[t] > 0
+            for at in range(abs(self._offsets[t])):
+                self._add(
+                    self._rows[t, 1 + side],
+                    &self._borders[side, at, self._roles[t], 0],
+                    n_labels,
+                )
+
+    cdef void add(
+        self,
+        const uint8_t[:, ::1] values,       # IN  [n, columns]; 0: absent
+        const int32_t[::1] first,           # IN  [D + 1] of each document, and n
+        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+    ) noexcept nogil:
+        """Add the weights of the values at each token, and of borders."""
+        cdef Py_ssize_t d, i, c, t, at, start, end, n_labels = scores.shape[2]
+        cdef const uint8_t* value
+        if self._weights.shape[0] == 0:
+            return
+        for d in range(first.shape[0] - 1):
+            start, end = first[d], first[d + 1]
+            for i in range(min(self._borders.shape[1], end - start)):
+                self._add_border(0, i, start + i, scores)
+                self._add_border(1, i, end - 1 - i, scores)
+            for i in range(start, end):
+                value = &values[i, 0]
+                for c in range(self._n_columns):
+                    if not value[c]:
+                        continue
+                    for t in range(self._first[c], self._first[c + 1]):
+                        at = i - self._offsets[t]
+                        if start <= at < end:
+                            self._add(
+                                self._rows[t, value[c]],
+                                &scores[self._roles[t], at, 0],
+                                n_labels,
+                            )
+
+    cdef void _add_border(
+        self, Py_ssize_t side, Py_ssize_t k, Py_ssize_t i, double[:, :, ::1] scores
+    ) noexcept nogil:
+        """Add what token i reads beyond the border, from which it is the k-th."""
+        cdef Py_ssize_t r, y
+        for r in range(scores.shape[0]):
+            for y in range(scores.shape[2]):
+                scores[r, i, y] += self._borders[side, k, r, y]
+
+    cdef inline void _add(
+        self, Py_ssize_t row, double* target, Py_ssize_t n_labels
+    ) noexcept nogil:
+        """Add the weights of a row."""
+        if row < 0:
+            return
+        if self._first_weight.shape[0] == 0:
+            _add(&self._weights[row * n_labels], target, n_labels)
+        elif self._first_weight[row] < self._first_weight[row + 1]:
+            _add_some(
+                &self._weights[0],
+                &self._labels[0],
+                self._first_weight[row],
+                self._first_weight[row + 1],
+                target,
+            )
+
+
 cdef class Scoring(Task):
     """Add the scores of the tokens of documents, n tokens together.
 
     blocks (BlockScores), words (int32 [n]), of_words (float32 [K, B, L]): The word of
         each token, and scores of each word.
     templates (TemplateScores), values (uint64 [n, A]): See `template_keys`.
+    lists (ListScores), on_lists (uint8 [n, columns]): Its values.
     first (int32 [D + 1]): The first token of each document, and n.
     scores (float64 [roles, n, L]): Added to.
 
-    Blocks or templates may be left out.
+    Blocks, templates or lists may be left out.
     """
 
     cdef BlockScores blocks
     cdef TemplateScores templates
+    cdef ListScores lists
+    cdef const uint8_t[:, ::1] on_lists
     cdef const int32_t[::1] words, first
     cdef const float[:, :, ::1] of_words
     cdef const uint64_t[:, ::1] values
@@ -218,11 +336,14 @@ cdef class Scoring(Task):
         of_words=None,
         TemplateScores templates=None,
         values=None,
+        ListScores lists=None,
+        on_lists=None,
     ):
         cdef size_t size
         self.first, self.scores = first, scores
         self.blocks, self.words, self.of_words = blocks, words, of_words
         self.templates, self.values = templates, values
+        self.lists, self.on_lists = lists, on_lists
         if templates is not None and templates._seeds.shape[0]:
             size = N_AHEAD * templates._seeds.shape[0]
             self.keys = <uint64_t*>malloc(size * sizeof(uint64_t))
@@ -241,6 +362,8 @@ cdef class Scoring(Task):
             self.templates.add(
                 self.values, self.first, self.keys, self.rows, self.scores
             )
+        if self.lists is not None:
+            self.lists.add(self.on_lists, self.first, self.scores)
 
 
 cdef inline void _fetch(const float* x, Py_ssize_t n) noexcept nogil:

@@ -30,6 +30,7 @@ from ..kernels.gather import (
     gather,
     gather_cells,
     gather_entries,
+    gather_merged_cells,
     gather_pairs,
     gather_strengths,
     scatter,
@@ -99,6 +100,8 @@ class DocScorer:
                 }
             )
         by_role = dict(zip(roles, scores))
+        if not state.n_observed:
+            return _together(state, by_role, segments, found.first, self._is_single)
         args = segments, places, found.first, self._is_single
         return _split(state, by_role, *args)
 
@@ -110,6 +113,33 @@ def _token_scores(state: WeightState) -> TokenScores:
         weights, pairs = dense, None
     n_labels = len(state.tail)
     return TokenScores(state.extractor, state.table, weights, pairs, n_labels)
+
+
+def _together(
+    state: WeightState,
+    scores: Mapping[str, Floats],
+    segments: SegmentRows,
+    first: Ints,
+    is_single: bool,
+) -> ManyPotentials:
+    """See `_split`; without observed patterns, and with one cell for all rows of a
+    segment and label."""
+    shared = state.length, state.tail, state.pattern, first.tolist()
+    inside, start, end = _by_position(**scores)
+    if not len(segments.row):
+        return ManyPotentials(inside, start, end, *shared)
+    cells, borders = gather_merged_cells(
+        segments.start,
+        segments.end,
+        segments.row,
+        segments.strength,
+        first,
+        *_pair_arrays(state),
+        state.of_features.reshape(-1),
+        len(state.tail),
+        is_single,
+    )
+    return ManyPotentials(inside, start, end, *shared, cells, borders.tolist())
 
 
 def _split(

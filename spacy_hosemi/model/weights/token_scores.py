@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from ...features import Extractor, Template, Values, WordCache
 from ...features.kernels.key_table import RowTable
-from ..kernels.token_scores import BlockScores, Scoring, TemplateScores
+from ..kernels.token_scores import (
+    BlockScores,
+    ListScores,
+    Scoring,
+    TemplateScores,
+)
 from .pairs import Pairs
 
 # The most memory that the scores of words take.
@@ -64,6 +69,17 @@ class TokenScores:
         ]
         lexical = [pair for pair, yes in zip(templates, is_lexical) if yes]
         others = [pair for pair, yes in zip(templates, is_lexical) if not yes]
+        # Few tokens are in matches: those that read lists alone are summed apart.
+        columns_of = extractor.list_columns
+        of_lists = [(r, t) for r, t in others if _reads_list(t, columns_of)]
+        others = [(r, t) for r, t in others if not _reads_list(t, columns_of)]
+        self._lists = None
+        if of_lists:
+            seeds, _, _, offsets = extractor.plan(of_lists)
+            names = [t.atoms[0].attribute for _, t in of_lists]
+            list_columns = np.array([columns_of[name] for name in names], np.int32)
+            args = list_columns, seeds, offsets, self._indices(of_lists), *weights
+            self._lists = ListScores(*args, len(self.roles), n_labels)
         of_others = self._indices(others)
         seeds, first_atom, columns, offsets = extractor.plan(others)
         # Only the columns that these templates read.
@@ -116,6 +132,8 @@ class TokenScores:
             of_words=of_words,
             templates=self._others,
             values=values,
+            lists=self._lists,
+            on_lists=None if self._lists is None else found.on_lists,
         )
         return task, scores
 
@@ -138,6 +156,11 @@ def _block_scores(
     first = np.array([0, len(values)], np.int32)
     Scoring(first, scores, templates=in_blocks, values=values).do()
     return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
+
+
+def _reads_list(template: Template, columns: Mapping[str, int]) -> bool:
+    """Whether its only atom is one of these attributes."""
+    return len(template.atoms) == 1 and template.atoms[0].attribute in columns
 
 
 def _block(template: Template) -> str | int:
