@@ -242,19 +242,22 @@ class Extractor:
             return Values(vocab, orths, first, values, NO_SEGMENTS, listed)
         values = self._with_others(docs, values, is_train)
         segments, on_lists = self._read_lists(docs, first, values, is_train)
-        if on_lists is not None:
-            values[:, -len(self._of_lists) :] = on_lists[:, self._list_columns]
         return Values(vocab, orths, first, values, segments, listed, False, on_lists)
 
     def _read_lists(
         self, docs: Sequence[Doc], first: Ints, values: Keys, is_train: bool
     ) -> tuple[Segments, NDArray[np.uint8] | None]:
-        """RETURNS (Tuple[Segments, Optional[uint8 [n, 3 lists]]]): Of `Values`."""
+        """Write the attributes that read lists, if `values` has all attributes.
+
+        RETURNS (Tuple[Segments, Optional[uint8 [n, 3 lists]]]): Of `Values`.
+        """
         if not (self._has_segments or self._of_lists):
             return NO_SEGMENTS, None
         lists = self.gazetteers
         found = lists.matches(docs, is_train), lists.similar(docs, is_train)
         on_lists = self._on_lists(len(values), found) if self._of_lists else None
+        if on_lists is not None and values.shape[1] == len(self.columns):
+            values[:, -len(self._of_lists) :] = on_lists[:, self._list_columns]
         return self.segments.read(docs, first, values, *found), on_lists
 
     def asked(self, columns: Ints) -> Asked | None:
