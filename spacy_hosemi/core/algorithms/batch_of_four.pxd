@@ -16,7 +16,6 @@ cdef class BatchOfFour(Task):
     cdef SpanLists probable             # spans of a lane
     cdef BestSet best_set               # of these
     cdef SpanLists listing              # of what is probable; None: nothing
-    cdef double[:, :, ::1] starts       # [n, G, lanes] how probable starts are
     cdef bint trusted                   # the sweeps that were run
     # by lane
     cdef Py_ssize_t number[N_LANES]
@@ -36,7 +35,6 @@ cdef class BatchOfFour(Task):
     cdef write_down(self, list found, list log_z)
     cdef object _found(self, Py_ssize_t lane)
     cdef bint set_up(self, Py_ssize_t alone)
-    cdef void _find_starts(self) noexcept nogil
     cdef void _answer(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef void _add_asked(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef double _list(

@@ -6,10 +6,7 @@ is to be found; or a list of all probable segments. The task that fills the tabl
 reads them, while they are in the cache of its core.
 """
 
-import numpy as np
-
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
 
 from ..chart.span_lists cimport Listed
 from ..sweeps cimport scaled_x4
@@ -30,7 +27,6 @@ cdef class BatchOfFour(Task):
         self.tables = TablesX4(automaton)
         self.numbers, self.asked, self.probable = [], SpanLists(), SpanLists()
         self.best_set = BestSet()
-        self.starts = np.zeros((0, automaton.n_groups, N_LANES))
         self.ask_for_segments()
 
     cdef ask_for_segments(self):
@@ -57,7 +53,6 @@ cdef class BatchOfFour(Task):
         """RETURNS: How many numbers there is room for."""
         return (
             self.tables.n_numbers()
-            + self.starts.shape[0] * self.tables.n_groups * N_LANES
             + self.asked.room
             + self.probable.room
         )
@@ -153,19 +148,12 @@ cdef class BatchOfFour(Task):
             for k in range(self.first_asked[begin], self.after_asked[end - 1]):
                 lowest = min(lowest, self.asked.rows[k].end)
         self.trusted = False
-        cdef bint is_ready = self.tables.set_up(begin, end, lowest, lists)
-        if lists and self.starts.shape[0] < self.tables.longest:
-            shape = self.tables.longest, self.tables.n_groups, N_LANES
-            self.starts = np.empty(shape)
-        return is_ready
+        return self.tables.set_up(begin, end, lowest, lists)
 
     cdef void run(self) noexcept nogil:
         """Both sweeps, then what they are for."""
         cdef Py_ssize_t a
         self.trusted = scaled_x4.run(self.tables)
-        # Here, for the tables are in the cache of this core.
-        if self.trusted and (self.decides or self.listing is not None):
-            self._find_starts()
         for a in range(N_LANES if self.trusted else 0):
             if not self.tables.n_tokens[a]:
                 continue
@@ -176,25 +164,6 @@ cdef class BatchOfFour(Task):
             if self.decides:
                 self._decide(<Chart>self.tables.chart[a], a)
             self._answer(<Chart>self.tables.chart[a], a)
-
-    cdef void _find_starts(self) noexcept nogil:
-        """P(a segment of the group starts at u) = sum_q A[u, q] B[u, q], of all lanes
-        at once."""
-        cdef const int32_t* first = &self.tables.layout.first_state[0]
-        cdef const double* opened
-        cdef const double* closing
-        cdef double* start
-        cdef Py_ssize_t u, g, q, a
-        for u in range(self.tables.longest):
-            opened = &self.tables.opened[u + 1, 0, 0]
-            closing = &self.tables.closing[u + 1, 0, 0]
-            for g in range(self.tables.n_groups):
-                start = &self.starts[u, g, 0]
-                for a in range(N_LANES):
-                    start[a] = 0.0
-                for q in range(first[g], first[g + 1]):
-                    for a in range(N_LANES):
-                        start[a] += opened[q * N_LANES + a] * closing[q * N_LANES + a]
 
     cdef void _answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
         """The probabilities that are asked for of a document; of a path those of its
@@ -251,7 +220,7 @@ cdef class BatchOfFour(Task):
             least = -INFINITY
         for u in range(chart.n_tokens):
             for g in range(self.decides, chart.n_groups):
-                open_ = self.starts[u, g, lane]
+                open_ = self.tables.starts[u, g, lane]
                 n_expected += open_
                 if open_ < some:
                     continue

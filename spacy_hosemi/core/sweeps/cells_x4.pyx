@@ -132,6 +132,8 @@ cdef void _arrive(
         _begin_alpha(tables, j, a, cells.long_group[t])
     for t in range(cells.first_long[j], cells.first_long[j + 1]):
         u, g = cells.long_start[t], cells.long_group[t]
+        if tables.long_weight[a][t] == 0.0:
+            continue
         _add(
             tables,
             g,
@@ -189,39 +191,59 @@ cdef void _end_alpha(
 
 cdef void leave(TablesX4 tables, Py_ssize_t j) noexcept nogil:
     """Complete B[j - 1], which stands in the first nodes, by what ends behind j, and
-    add what ends or enters at j to B of other starts."""
-    cdef Py_ssize_t a, q
-    cdef double* closing = &tables.back_node[0, 0]
-    cdef const double* more = &tables.long_closing[j, 0, 0]
-    for q in range(tables.n_states * N_LANES):
-        closing[q] += more[q]
+    keep what enters at j for B of other starts."""
+    cdef Py_ssize_t a
     for a in range(N_LANES):
         if j <= tables.n_tokens[a]:
-            _push(tables, (<Chart>tables.chart[a]).cells, j, a)
+            _keep_late(tables, (<Chart>tables.chart[a]).cells, j, a)
+            _pull(tables, (<Chart>tables.chart[a]).cells, j - 1, a)
 
 
-cdef void _push(
+cdef void _keep_late(
     TablesX4 tables, CellLists cells, Py_ssize_t j, Py_ssize_t a
 ) noexcept nogil:
-    cdef Py_ssize_t g, t, u
-    for t in range(cells.first_long[j], cells.first_long[j + 1]):
-        u, g = cells.long_start[t], cells.long_group[t]
-        _add(
-            tables,
-            g,
-            tables.long_weight[a][t],
-            &tables.beta[j, 0, a],
-            &tables.long_closing[u + 1, 0, a],
-        )
+    """late T[j, q], of segments that enter at j."""
+    cdef Py_ssize_t g, t, q, first
+    cdef double* closing
     for t in range(cells.first_late[j], cells.first_late[j + 1]):
-        u, g = cells.late_start[t], cells.late_group[t]
-        _add(
-            tables,
-            g,
-            tables.late_weight[a][t],
-            &tables.rest[0, a],
-            &tables.long_closing[u + 1, 0, a],
-        )
+        g = cells.late_group[t]
+        first = tables.layout.first_state[g]
+        closing = tables.late_closing[a] + t * tables.n_most
+        for q in range(first, tables.layout.first_state[g + 1]):
+            closing[q - first] = tables.late_weight[a][t] * tables.rest[q, a]
+
+
+cdef void _pull(
+    TablesX4 tables, CellLists cells, Py_ssize_t u, Py_ssize_t a
+) noexcept nogil:
+    """Add to B[u] what long cells from u bring, from the longest segment on."""
+    cdef Py_ssize_t i, k, p, q, g, j, t, n, first
+    cdef const double* beta
+    cdef double* closing
+    cdef double* more
+    cdef double weight
+    for i in range(tables.first_place[a][u], tables.first_place[a][u + 1]):
+        p = tables.placed[a][i]
+        g, t = cells.place_group[p], cells.place_late[p]
+        first = tables.layout.first_state[g]
+        n = tables.layout.first_state[g + 1] - first
+        if t < 0:  # it ends with the document
+            t = cells.late_start.shape[0]
+            more = tables.late_closing[a] + t * tables.n_most
+            for q in range(n):
+                more[q] = 0.0
+        more = tables.late_closing[a] + t * tables.n_most
+        for k in range(cells.place_first[p + 1] - 1, cells.place_first[p] - 1, -1):
+            weight = tables.long_weight[a][cells.place_long[k]]
+            if weight == 0.0:
+                continue
+            j = u + cells.n_lengths + 1 + k - cells.place_first[p]
+            beta = &tables.beta[j, first, a]
+            for q in range(n):
+                more[q] += weight * beta[q * N_LANES]
+        closing = &tables.back_node[first, a]
+        for q in range(n):
+            closing[q * N_LANES] += more[q]
 
 
 cdef void _add(

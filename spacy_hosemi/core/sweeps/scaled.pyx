@@ -318,7 +318,7 @@ cdef double log_final(
     """log sum_p alpha[n, p] exp(weight of the patterns that end in $ after p), for
     entries of alpha that lie `step` apart."""
     cdef Py_ssize_t p
-    cdef double top = -INFINITY, total = 0.0
+    cdef double top = -INFINITY, total = 0.0, last = INFINITY, weight = 0.0
     for p in range(chart.n_states):
         if alpha[p * step] > 0.0:
             top = max(top, chart.final_weight(p))
@@ -326,5 +326,8 @@ cdef double log_final(
         return top
     for p in range(chart.n_states):
         if alpha[p * step] > 0.0:
-            total += alpha[p * step] * exp(chart.final_weight(p) - top)
+            if chart.final_weight(p) != last:  # as in many states
+                last = chart.final_weight(p)
+                weight = exp(last - top)
+            total += alpha[p * step] * weight
     return top + log(total)

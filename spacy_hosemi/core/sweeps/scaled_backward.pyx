@@ -7,7 +7,7 @@
 The weights are those that `scaled` has computed.
 """
 
-from libc.math cimport exp, log
+from libc.math cimport INFINITY, exp, log
 from libc.string cimport memcpy
 
 from ..simd cimport simd as kernels
@@ -28,12 +28,14 @@ cdef bint fill_end(
     RETURNS: whether it can be trusted.
     """
     cdef Py_ssize_t p
-    cdef double x
+    cdef double x, last = INFINITY, weight = 0.0
     for p in range(chart.n_states):
         x = chart.final_weight(p) - z_rest
         if x > kernels.HOSEMI_HIGHEST:
             return False
-        beta[p * step] = exp(x)
+        if x != last:  # many states have the weight of the one before
+            weight, last = exp(x), x
+        beta[p * step] = weight
     return True
 
 

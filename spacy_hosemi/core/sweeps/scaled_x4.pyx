@@ -192,15 +192,13 @@ cdef void _open(TablesX4 tables, Py_ssize_t j) noexcept nogil:
 
 
 cdef bint _backward(TablesX4 tables) noexcept nogil:
-    """beta of all boundaries from `lowest` on, and B if it is kept."""
+    """beta of all boundaries from `lowest` on, and starts if they are asked for."""
     cdef Py_ssize_t j, a, n = tables.longest, n_states = tables.n_states
     cdef size_t size = n_states * N_LANES * sizeof(double)
     cdef double* beta = &tables.back_node[n_states, 0]
     tables.back_node[:, :] = 0.0
     tables.rest[:, :] = 0.0
     tables.weight[n + 1, :, :] = 0.0  # nothing goes on
-    if tables.has_cells:
-        tables.long_closing[: n + 2, :, :] = 0.0
     for j in range(n, tables.lowest - 1, -1):
         if j < n:
             sum_lanes(
@@ -224,9 +222,27 @@ cdef bint _backward(TablesX4 tables) noexcept nogil:
         )
         if tables.has_cells:
             cells_x4.leave(tables, j)
-        if tables.keeps_closing:
-            memcpy(&tables.closing[j, 0, 0], &tables.back_node[0, 0], size)
+        if tables.finds_starts:
+            _find_starts(tables, j - 1)
     return True
+
+
+cdef void _find_starts(TablesX4 tables, Py_ssize_t u) noexcept nogil:
+    """P(a segment of the group starts at u) = sum_q A[u, q] B[u, q]; B[u] stands in the
+    first nodes."""
+    cdef Py_ssize_t g, q, a, n = N_LANES
+    cdef const int32_t* first = &tables.layout.first_state[0]
+    cdef const double* opened = &tables.opened[u + 1, 0, 0]
+    cdef const double* closing = &tables.back_node[0, 0]
+    cdef double total[N_LANES]
+    for g in range(tables.n_groups):
+        for a in range(n):
+            total[a] = 0.0
+        for q in range(first[g], first[g + 1]):
+            for a in range(n):
+                total[a] += opened[q * n + a] * closing[q * n + a]
+        for a in range(n):
+            tables.starts[u, g, a] = total[a]
 
 
 cdef double log_z(TablesX4 tables, Py_ssize_t a) noexcept nogil:

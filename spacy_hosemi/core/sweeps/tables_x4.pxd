@@ -1,4 +1,5 @@
 from cpython.ref cimport PyObject
+from libc.stdint cimport int32_t
 
 from ..chart.arc_weights cimport ArcWeights
 from ..chart.chart cimport Chart
@@ -20,15 +21,15 @@ cdef class TablesX4:
     cdef Py_ssize_t n_tokens[N_LANES]
     cdef double z_rest[N_LANES]         # as of DPTables
     cdef Py_ssize_t longest, lowest     # boundaries: the last one, the first with beta
-    cdef bint keeps_closing             # whether B is kept, too
+    cdef bint finds_starts              # whether `starts` are found
     cdef double share
     cdef double[::1] room               # all that follow
     # Row j + 1 is that of boundary j: before a start there is always one
     cdef double[:, :, ::1] opened       # [n + 2, P, lanes] A
     cdef double[:, :, ::1] beta         # [n + 2, P, lanes], row j
-    cdef double[:, :, ::1] closing      # [n + 2, P, lanes] B
     cdef double[:, :, ::1] weight       # [n + 2, 4 G, lanes] here, keep, enter, at_end
     cdef double[:, :, ::1] top          # [n + 2, G, lanes] bounds on A
+    cdef double[:, :, ::1] starts       # [n + 2, G, lanes] how probable starts at u are
     cdef double[:, ::1] scale           # [n + 2, lanes] of alpha and R
     cdef double[:, ::1] opened_scale    # [n + 2, lanes]
     # One row
@@ -44,10 +45,15 @@ cdef class TablesX4:
     cdef bint has_cells                 # whether a document has cells
     cdef double* long_weight[N_LANES]   # as of DPTables
     cdef double* late_weight[N_LANES]
-    cdef double[::1] cell_weight        # all of them
+    cdef double[::1] cell_room          # all of them
     cdef double[:, ::1] cell_top        # [G, lanes] of one row
     cdef unsigned char[::1] is_begun    # [G] whether alpha is being made anew
-    cdef double[:, :, ::1] long_closing  # [n + 2, P, lanes] what they add to B
+    # what late segments add to B, for the states of their group, and one more row
+    cdef double* late_closing[N_LANES]  # [late + 1, n_most]
+    cdef Py_ssize_t n_most              # states of the largest group
+    cdef const int32_t* first_place[N_LANES]  # [n + 1] places of long cells, by start
+    cdef const int32_t* placed[N_LANES]
+    cdef int32_t[::1] place_room        # all of them
 
     # What expected counts are made of, see `counts_x4`; row j is that of boundary j
     cdef bint keeps_counts              # whether the forward sweep keeps it
@@ -62,7 +68,7 @@ cdef class TablesX4:
     cdef forget(self)
     cdef Py_ssize_t n_numbers(self)
     cdef bint set_up(
-        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
+        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint finds_starts
     )
     cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts)
     cdef void place(
@@ -76,3 +82,6 @@ cdef class TablesX4:
     cdef void _set_lengths(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef _make_room(self)
     cdef _make_room_for_cells(self)
+    cdef Py_ssize_t _list_places(
+        self, Py_ssize_t lane, const int32_t[::1] start, int32_t* room
+    ) noexcept nogil

@@ -4,6 +4,7 @@ import numpy as np
 
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
 
 from ..chart.arc_weights cimport arc_weights_of
 from ..chart.cells cimport CellLists
@@ -23,10 +24,10 @@ cdef class TablesX4:
         self.charts = [Chart() for _ in range(N_LANES)]
         self.n_rows = 0
         self.room = np.zeros(0)
-        self.cell_weight = np.zeros(0)
+        self.n_most = np.diff(automaton.first_state).max()
+        self.cell_room, self.place_room = np.zeros(1), np.zeros(1, np.int32)
         self.cell_top = np.zeros((self.n_groups, N_LANES))
         self.is_begun = np.zeros(self.n_groups, np.uint8)
-        self.long_closing = np.zeros((0, self.n_states, N_LANES))
         self.nodes = np.zeros((0, self.layout.n_nodes, N_LANES))
         self.runs = np.zeros((0, self.n_states, N_LANES))
         self.keeps_counts = False
@@ -61,17 +62,16 @@ cdef class TablesX4:
 
     cdef Py_ssize_t n_numbers(self):
         """RETURNS: How many numbers the tables have room for."""
-        cdef Py_ssize_t n_closing = self.long_closing.shape[0] * self.n_states * N_LANES
-        return self.room.shape[0] + self.cell_weight.shape[0] + n_closing
+        return self.room.shape[0] + self.cell_room.shape[0]
 
     cdef bint set_up(
-        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint keeps_closing
+        self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint finds_starts
     ):
         """Make ready to be run.
 
         begin, end: The lanes that have documents.
         lowest: The first boundary whose beta is read.
-        keeps_closing: Whether B is read.
+        finds_starts: Whether it is found how probable starts are.
         RETURNS: Whether the weights permit it.
         """
         cdef Py_ssize_t a
@@ -85,7 +85,7 @@ cdef class TablesX4:
                 self.longest = max(self.longest, chart.n_tokens)
         self._make_room()
         self._make_room_for_cells()
-        self.lowest, self.keeps_closing = min(lowest, self.longest), keeps_closing
+        self.lowest, self.finds_starts = min(lowest, self.longest), finds_starts
         for a in range(N_LANES):
             if not self.n_tokens[a]:
                 continue
@@ -107,7 +107,7 @@ cdef class TablesX4:
         cdef Py_ssize_t a
         self.weights = arc_weights_of(chart, in_logs=False)
         self.longest, self.lowest, self.has_cells = longest, 0, False
-        self.keeps_counts, self.keeps_closing = keeps_counts, False
+        self.keeps_counts, self.finds_starts = keeps_counts, False
         self._make_room()
         if keeps_counts and self.runs.shape[0] < self.n_rows:
             n_nodes = self.layout.n_nodes
@@ -145,8 +145,8 @@ cdef class TablesX4:
             return
         self.n_rows = n_rows
         shapes = [
-            *[(n_rows, self.n_states)] * 3,
-            *((n_rows, n) for n in (4 * self.n_groups, self.n_groups)),
+            *[(n_rows, self.n_states)] * 2,
+            *((n_rows, n * self.n_groups) for n in (4, 1, 1)),
             *[(n_rows,)] * 2,
             *((n,) for n in (n_slots, n_slots, self.n_states, self.n_states)),
             *[(self.n_groups,)] * 4,
@@ -160,9 +160,9 @@ cdef class TablesX4:
         (
             self.opened,
             self.beta,
-            self.closing,
             self.weight,
             self.top,
+            self.starts,
             self.scale,
             self.opened_scale,
             self.node,
@@ -181,26 +181,51 @@ cdef class TablesX4:
 
     cdef _make_room_for_cells(self):
         """The same for what documents with cells need."""
-        cdef Py_ssize_t a, n = 0
+        cdef Py_ssize_t a, n = 0, n_ints = 0
         cdef CellLists cells
         self.has_cells = False
         for a in range(N_LANES):
-            self.long_weight[a] = self.late_weight[a] = NULL
             if self.n_tokens[a]:
                 cells = (<Chart>self.charts[a]).cells
                 self.has_cells |= cells.n_cells > 0
-                n += cells.long_start.shape[0] + cells.late_start.shape[0]
+                n += cells.long_start.shape[0] + self.n_most
+                n += cells.late_start.shape[0] * (1 + self.n_most)
+                n_ints += cells.place_start.shape[0] + self.n_tokens[a] + 2
         if not self.has_cells:
             return
-        if self.long_closing.shape[0] < self.n_rows:
-            self.long_closing = np.zeros((self.n_rows, self.n_states, N_LANES))
-        if self.cell_weight.shape[0] <= n:
-            self.cell_weight = np.zeros(2 * n + 1)
-        n = 0
+        if self.cell_room.shape[0] <= n:
+            self.cell_room = np.zeros(2 * n + 1)
+        if self.place_room.shape[0] <= n_ints:
+            self.place_room = np.zeros(2 * n_ints + 1, np.int32)
+        n = n_ints = 0
         for a in range(N_LANES):
             if self.n_tokens[a]:
                 cells = (<Chart>self.charts[a]).cells
-                self.long_weight[a] = &self.cell_weight[n]
+                self.long_weight[a] = &self.cell_room[n]
                 n += cells.long_start.shape[0]
-                self.late_weight[a] = &self.cell_weight[n]
+                self.late_weight[a] = &self.cell_room[n]
                 n += cells.late_start.shape[0]
+                self.late_closing[a] = &self.cell_room[n]
+                n += (1 + cells.late_start.shape[0]) * self.n_most
+                n_ints += self._list_places(
+                    a, cells.place_start, &self.place_room[n_ints]
+                )
+
+    cdef Py_ssize_t _list_places(
+        self, Py_ssize_t lane, const int32_t[::1] start, int32_t* room
+    ) noexcept nogil:
+        """List the places of long cells of a lane by their start. RETURNS: How many
+        numbers that takes."""
+        cdef Py_ssize_t p, u, n = self.n_tokens[lane], n_places = start.shape[0]
+        cdef int32_t* place = room + n + 2
+        self.first_place[lane], self.placed[lane] = room, place
+        for u in range(n + 2):
+            room[u] = 0
+        for p in range(n_places):
+            room[start[p] + 2] += 1
+        for u in range(2, n + 2):
+            room[u] += room[u - 1]
+        for p in range(n_places):
+            place[room[start[p] + 1]] = <int32_t>p
+            room[start[p] + 1] += 1
+        return n + 2 + n_places
