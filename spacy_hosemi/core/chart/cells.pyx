@@ -98,10 +98,22 @@ cdef class CellLists:
 
     cdef void _sort(self, Py_ssize_t n) noexcept nogil:
         """Sort cells by end, then start, then group; equal ones stay in their order."""
+        cdef const int32_t[:, ::1] key = self.room[2:5]
         cdef int32_t[::1] order = self.room[8], other = self.room[9]
         cdef Py_ssize_t k
+        cdef bint is_sorted = True
         for k in range(n):
-            order[k] = <int32_t>k
+            order[k] = other[k] = <int32_t>k
+            if k and is_sorted:
+                is_sorted = key[2, k] > key[2, k - 1] or (
+                    key[2, k] == key[2, k - 1] and (
+                        key[1, k] > key[1, k - 1] or (
+                            key[1, k] == key[1, k - 1] and key[0, k] >= key[0, k - 1]
+                        )
+                    )
+                )
+        if is_sorted:  # as cells of predictions are
+            return
         _sort_by(self.room[2], self.n_groups, order, n, self.ends[3], other)
         _sort_by(self.room[3], self.n_tokens + 1, other, n, self.ends[3], order)
         _sort_by(self.room[4], self.n_tokens + 1, order, n, self.ends[3], other)

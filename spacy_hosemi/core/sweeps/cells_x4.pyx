@@ -172,8 +172,10 @@ cdef void _add_late(
 cdef void _begin_alpha(
     TablesX4 tables, Py_ssize_t j, Py_ssize_t a, Py_ssize_t g
 ) noexcept nogil:
-    """alpha[j] of a group from segments of one token."""
+    """alpha[j] of a group from segments of one token, once."""
     cdef Py_ssize_t q
+    if tables.is_begun[g]:
+        return
     for q in range(tables.layout.first_state[g], tables.layout.first_state[g + 1]):
         tables.node[q, a] = tables.weight[j, g, a] * tables.opened[j, q, a]
     tables.is_begun[g] = True

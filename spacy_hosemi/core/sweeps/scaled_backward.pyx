@@ -15,6 +15,10 @@ from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
 from .scaled cimport sum_quads
 
+# A sum of products in this range has lost nothing that counts, and times the
+# exponential of a score that is no larger it is still a number.
+cdef double SMALL = 1e-280, LARGE = 1e280, HIGHEST = 600.0
+
 
 cdef bint end_row(Chart chart, DPTables tables) noexcept nogil:
     return fill_end(chart, tables.z_rest, &tables.beta[0], 1)
@@ -49,6 +53,11 @@ cdef double probability(
     """exp(score) sum_q opened[q] beta[q] for n states that lie `step` apart."""
     cdef Py_ssize_t q
     cdef double top = 0.0, beta_top = 0.0, total = 0.0
+    for q in range(n):
+        total += opened[q * step] * beta[q * step]
+    if SMALL < total < LARGE and -HIGHEST < score < HIGHEST:
+        return min(exp(score) * total, 1.0)
+    total = 0.0
     for q in range(n):
         top, beta_top = max(top, opened[q * step]), max(beta_top, beta[q * step])
     if top == 0.0 or beta_top == 0.0:
