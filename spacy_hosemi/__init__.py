@@ -18,11 +18,17 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .arrow import extract as extract
     from .estimator import SpanExtractor as SpanExtractor
+    from .saving import load as load
     from .saving import save as save
 
 # What few need, or what needs a library that need not be installed, is imported when it
 # is asked for, from these modules.
-_MODULES = {"SpanExtractor": "estimator", "extract": "arrow", "save": "saving"}
+_MODULES = {
+    "SpanExtractor": "estimator",
+    "extract": "arrow",
+    "load": "saving",
+    "save": "saving",
+}
 
 
 def __getattr__(name: str) -> Any:

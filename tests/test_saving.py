@@ -141,3 +141,31 @@ def test_killed_at_any_step(tmp_path, monkeypatch, way):
         limit += 1
     assert found == sorted(found) and {*found} == {0.0, 0.25}
     assert limit > 5
+
+
+def test_load_verifies_unless_told(tmp_path):
+    nlp = make_trained()
+    spacy_hosemi.save(nlp, tmp_path)
+    text = "Ada Lovelace lived in Paris."
+    expected = [(x.text, x.label_) for x in nlp(text).ents]
+    (weights,) = (tmp_path / "hosemi").glob("weights-*.npy")
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(data)
+    with pytest.raises(ValueError, match="HS062.*SHA-256"):
+        spacy_hosemi.load(tmp_path)
+    found = spacy_hosemi.load(tmp_path, verify=False, exclude=["nothing"])
+    assert [(x.text, x.label_) for x in found(text).ents] == expected
+    with pytest.raises(ValueError, match="HS062"):  # the choice was for one call
+        spacy.load(tmp_path)
+
+
+def test_load_without_verifying_still_finds_what_is_missing(tmp_path):
+    spacy_hosemi.save(make_trained(), tmp_path)
+    (weights,) = (tmp_path / "hosemi").glob("weights-*.npy")
+    weights.write_bytes(b"cut short")
+    with pytest.raises(ValueError, match="HS062"):
+        spacy_hosemi.load(tmp_path, verify=False)
+    weights.unlink()
+    with pytest.raises(ValueError, match="HS061"):
+        spacy_hosemi.load(tmp_path, verify=False)

@@ -51,6 +51,7 @@ RUNS = [
     "dirty_text DATA --only ligatures",
     "tokenizers DATA --passes 1",
     "estimates DATA",
+    "faults DATA --kills 2 --corruptions 20",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
     "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
