@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from .estimator import SpanExtractor as SpanExtractor
     from .saving import load as load
     from .saving import save as save
+    from .workers import TableExtractor as TableExtractor
 
 # What few need, or what needs a library that need not be installed, is imported when it
 # is asked for, from these modules.
 _MODULES = {
     "SpanExtractor": "estimator",
+    "TableExtractor": "workers",
     "extract": "arrow",
     "load": "saving",
     "save": "saving",

@@ -567,6 +567,31 @@ class Errors(metaclass=_Coded):
         "ids has {found} values and texts has {expected}; expected one id for each "
         "text. Leave ids out to number the rows from 0."
     )
+    HS335 = (
+        "{argument} is {found!r}, and the table has the columns {columns}; expected "
+        "one of these. Give the name of the column."
+    )
+    HS336 = (
+        "model is {found!r}, and there is nothing at {path}; expected a folder with a "
+        "saved pipeline, an archive of it (.tar.gz or .zip), or an installed package. "
+        "Give a place that each worker sees."
+    )
+    HS337 = (
+        "model is the archive {path}: {reason}; expected one with the files of a saved "
+        "pipeline, or with one folder that has them. Pack the folder anew."
+    )
+    HS338 = (
+        "pyspark is not installed, and spacy_hosemi.spark needs it. Install it with "
+        'pip install "spacy_hosemi[spark]".'
+    )
+    HS339 = (
+        "df is a {found}; expected a DataFrame of Spark, such as spark.read.parquet "
+        "gives. For tables of Arrow, pandas or polars there is spacy_hosemi.extract."
+    )
+    HS340 = (
+        "the column {name!r} has the type {found}; expected string. Cast it: df."
+        'withColumn("{name}", df["{name}"].cast("string")).'
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

@@ -27,6 +27,8 @@ ORDER = {
         "hierarchy",
         "component",
         {"estimator", "arrow", "saving"},
+        "workers",
+        "spark",
         "__init__",
         "configs",
         "inspection",

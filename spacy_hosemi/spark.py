@@ -1,0 +1,132 @@
+"""Extraction on a cluster of Apache Spark: `spacy_hosemi.spark.extract`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import Errors
+from .workers import TableExtractor, pa
+
+try:
+    from pyspark import SparkFiles
+    from pyspark.sql import functions
+    from pyspark.sql.types import (
+        ArrayType,
+        DataType,
+        DoubleType,
+        IntegerType,
+        StringType,
+        StructField,
+        StructType,
+    )
+except ImportError as error:
+    raise ImportError(Errors.HS338) from error
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_TEXT, _ID = "text", "doc_id"
+
+_SPAN = (
+    StructField("start_char", IntegerType()),
+    StructField("end_char", IntegerType()),
+    StructField("label", StringType()),
+    StructField("text", StringType()),
+    StructField("confidence", DoubleType()),
+)
+
+
+def extract(
+    df: DataFrame,
+    model: str | Path,
+    text_col: str = "text",
+    id_col: str | None = None,
+    *,
+    explode: bool = False,
+    verify: bool = True,
+) -> DataFrame:
+    """Extract the spans of a column of texts, in Spark's Python workers.
+
+    Each worker loads the model once and keeps it for later jobs, until the model in
+    that place is another; the workers of a machine share the memory of its weights.
+    Texts go there and tables come back as batches of Arrow (`DataFrame.mapInArrow`), so
+    that memory does not grow with the size of a partition. A text that fails, or is
+    null, has a row with an error, and the job goes on.
+
+    df (DataFrame): Of Spark.
+    model (Union[str, Path]): Where the workers find a saved pipeline:
+        - a path that all of them see, on a shared disk or in their image;
+        - the name of a file or folder of `SparkContext.addFile` or `--files`, or what
+          follows `#` in `--archives`. An archive (.tar.gz, .zip) is unpacked once a
+          machine;
+        - the name of an installed package.
+    text_col (str): The column of texts, strings.
+    id_col (Optional[str]): The column that becomes `doc_id`. None: numbers that tell
+        rows apart (`monotonically_increasing_id`).
+    explode (bool): Whether to make a row for each span.
+    verify (bool): Whether files of the model are compared with their digests.
+    RETURNS (DataFrame): With the columns of `spacy_hosemi.extract`: doc_id,
+        record_confidence, spans (or the columns of one span), error. Nothing is
+        computed until an action asks for it.
+    RAISES (TypeError): HS339 df is no DataFrame of Spark.
+    RAISES (ValueError): HS335 no such column; HS340 a column of texts of another type;
+        HS026 explode, verify. In the workers: HS336, HS337 there is no model.
+    """
+    schema: Any = getattr(df, "schema", None)
+    if not isinstance(schema, StructType) or not hasattr(df, "mapInArrow"):
+        raise TypeError(Errors.HS339.format(found=type(df).__name__))
+    _check_columns(schema, text_col=text_col, id_col=id_col)
+    if not isinstance(schema[text_col].dataType, StringType):
+        found = schema[text_col].dataType.simpleString()
+        raise ValueError(Errors.HS340.format(found=found, name=text_col))
+    options = {"explode": explode, "verify": verify}
+    worker = _Worker(model, text_col=_TEXT, id_col=_ID, **options)
+    ids: Any = functions.monotonically_increasing_id() if id_col is None else df[id_col]
+    given = df.select(ids.alias(_ID), df[text_col].alias(_TEXT))
+    columns = _schema_of(given.schema[_ID].dataType, explode)
+    return given.mapInArrow(worker.batches, columns)
+
+
+def _check_columns(schema: StructType, **names: str | None) -> None:
+    """RAISES (ValueError): HS335."""
+    columns = schema.names
+    for argument, name in names.items():
+        if name is not None and name not in columns:
+            raise ValueError(
+                Errors.HS335.format(argument=argument, found=name, columns=columns)
+            )
+
+
+def _schema_of(id_type: DataType, explode: bool) -> StructType:
+    """RETURNS (StructType): That of `spacy_hosemi.extract`."""
+    spans = StructField("spans", ArrayType(StructType([*_SPAN])))
+    return StructType(
+        [
+            StructField(_ID, id_type),
+            StructField("record_confidence", DoubleType()),
+            *(_SPAN if explode else (spans,)),
+            StructField("error", StringType()),
+        ]
+    )
+
+
+class _Worker(TableExtractor):
+    """Finds its model where the driver saw it, or where Spark puts files for workers."""
+
+    def __init__(self, model: str | Path, **options: Any) -> None:
+        super().__init__(model, **options)
+        self._of_driver = Path(model).absolute()  # workers have other folders
+
+    def place(self) -> Path:
+        path = super().place()
+        if path.is_absolute():
+            return path
+        places = self._of_driver, path, Path(SparkFiles.get(self.model))
+        return next((x for x in places if x.exists()), path)
+
+    def batches(self, given: Iterator[Any]) -> Iterator[pa.RecordBatch]:
+        """YIELDS (RecordBatch): A few for each batch, with its rows."""
+        for batch in given:
+            yield from self(batch).to_batches()

@@ -1,0 +1,184 @@
+"""Extraction in worker processes that each load a model once, such as a cluster's.
+
+A `TableExtractor` is small when it is pickled: it has the place of a model. A process
+that calls it loads the model the first time, and again when that place holds another
+one. Weights are mapped, so the processes of a machine share them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+
+from .arrow import extract, pa
+from .core.arguments import MOST_THREADS, check_flag, check_whole
+from .errors import Errors
+from .saving import load
+
+ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
+
+# Files of a pipeline by which a model is known. The last one is a component's, and has
+# the digests of its weights.
+_KNOWN_BY = "config.cfg", "meta.json", "*/cfg"
+
+# Models that a process keeps: the one in use, and the one before while jobs overlap.
+_MOST_KEPT = 2
+
+_kept: dict[str, Language] = {}
+_lock = threading.Lock()
+
+
+class TableExtractor:
+    """Calls `spacy_hosemi.extract` with a table of texts, in any process.
+
+    model (Union[str, Path]): A saved pipeline, as a folder that all workers see, or an
+        archive of it (.tar, .tar.gz, .tgz, .zip), which is unpacked once a machine; or
+        the name of an installed package.
+    text_col (str): The column of texts.
+    id_col (Optional[str]): That of `doc_id`; None: rows of each table are numbered.
+    threads (int): Threads of the component.
+    explode (bool): Whether to make a row for each span, see `extract`.
+    verify (bool): Whether files are compared with their digests, see `load`.
+    RAISES (TypeError, ValueError): HS026 threads, explode, verify.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        text_col: str = "text",
+        id_col: str | None = None,
+        threads: int = 1,
+        explode: bool = False,
+        verify: bool = True,
+    ) -> None:
+        self.model, self.text_col, self.id_col = str(model), text_col, id_col
+        self.threads = check_whole("threads", threads, 1, MOST_THREADS)
+        check_flag("explode", explode)
+        check_flag("verify", verify)
+        self.explode, self.verify = explode, verify
+
+    def __call__(self, table: pa.Table | pa.RecordBatch) -> pa.Table:
+        """Extract from one table.
+
+        table (Union[Table, RecordBatch]): Has the columns of texts and of ids.
+        RETURNS (Table): What `extract` gives.
+        RAISES (ValueError): HS335 no such column; HS336, HS337 there is no model; what
+            `extract` raises for texts that are no strings.
+        """
+        columns = table.schema.names
+        for argument in ("text_col", "id_col"):
+            name = getattr(self, argument)
+            if name is not None and name not in columns:
+                raise ValueError(
+                    Errors.HS335.format(argument=argument, found=name, columns=columns)
+                )
+        ids = None if self.id_col is None else table.column(self.id_col)
+        options: dict[str, Any] = {"threads": self.threads, "explode": self.explode}
+        return extract(self.pipeline(), table.column(self.text_col), ids=ids, **options)
+
+    def pipeline(self) -> Language:
+        """RETURNS (Language): The model, as this process keeps it."""
+        folder = self._folder()
+        key = self.model if folder is None else _digest(folder)
+        with _lock:
+            if key not in _kept:
+                source = self.model if folder is None else folder
+                _kept[key] = load(source, verify=self.verify)
+                for other in [*_kept][:-_MOST_KEPT]:
+                    del _kept[other]
+            return _kept[key]
+
+    def place(self) -> Path:
+        """RETURNS (Path): Where this machine has the model; it need not be there."""
+        return Path(self.model)
+
+    def _folder(self) -> Path | None:
+        """RETURNS (Optional[Path]): Of the model; None: a package.
+
+        RAISES (ValueError): HS336 there is nothing."""
+        path = self.place()
+        if path.is_file() and path.name.endswith(ARCHIVES):
+            path = unpacked(path)
+        if path.is_dir():
+            return path
+        if not path.exists() and self.model.isidentifier():
+            return None
+        raise ValueError(Errors.HS336.format(found=self.model, path=path.absolute()))
+
+
+def _digest(folder: Path) -> str:
+    """RETURNS (str): Of the files by which a model is known."""
+    found = hashlib.sha256()
+    for pattern in _KNOWN_BY:
+        for path in sorted(folder.glob(pattern)):
+            data = path.read_bytes()
+            found.update(f"{path.relative_to(folder)} {len(data)} ".encode())
+            found.update(data)
+    return found.hexdigest()
+
+
+def unpacked(archive: Path) -> Path:
+    """Unpack a model once a machine, for all processes of this user.
+
+    archive (Path): Has the files of a pipeline, or one folder with them.
+    RETURNS (Path): A folder that is named after the content of the archive.
+    RAISES (ValueError): HS337 the archive has no pipeline, or cannot be read.
+    """
+    digest = hashlib.sha256()
+    with open(archive, "rb") as file:
+        while data := file.read(2**20):
+            digest.update(data)
+    target = _own_folder() / digest.hexdigest()[:32]
+    if not target.is_dir():
+        new = Path(tempfile.mkdtemp(dir=target.parent))
+        try:
+            _unpack(archive, new)
+            try:
+                new.rename(target)
+            except OSError:
+                if not target.is_dir():  # another process has been faster
+                    raise
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    for folder in (target, *target.iterdir()):
+        if (folder / "config.cfg").is_file():
+            return folder
+    raise ValueError(Errors.HS337.format(path=archive, reason="it has no config.cfg"))
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """RAISES (ValueError): HS337."""
+    try:
+        if archive.suffix == ".zip":
+            with zipfile.ZipFile(archive) as whole:
+                whole.extractall(folder)
+        else:
+            with tarfile.open(archive) as files:
+                # no links or names that lead out of the folder, no devices
+                files.extractall(folder, filter="data")
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        reason = str(error).partition(":")[0].partition("\n")[0]
+        raise ValueError(Errors.HS337.format(path=archive, reason=reason)) from None
+
+
+def _own_folder() -> Path:
+    """RETURNS (Path): A folder for temporary files in which nobody else can write."""
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    path = Path(tempfile.gettempdir()) / f"spacy_hosemi-{user}"
+    path.mkdir(mode=0o700, exist_ok=True)
+    found = path.lstat()
+    is_own = not hasattr(os, "getuid") or found.st_uid == user
+    if is_own and stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o022:
+        return path
+    return Path(tempfile.mkdtemp())  # of this process alone
