@@ -7,6 +7,7 @@ and Doc.set_ents, takes about half as long again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise, repeat
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from spacy.tokens import Doc, SpanGroup
 from spacy.tokens import Span as DocSpan
 from thinc.types import Ints2d
 
+from ..features.doc_batch import DocBatch
 from ..features.instances import sentence_starts
 from ..labels.inventory import Span
 from ..labels.partial import PartialLabels
@@ -30,7 +32,8 @@ from ..prediction.existing_entities import (
 from ..prediction.memo import MEMO
 from ..prediction.posterior import StoredPosterior
 from ..prediction.records import MARK, NAME, Record, find_records, own_entities
-from .token_labels import describe
+from ..prediction.span_table import SpanTable, TableSpans
+from .token_labels import describe, describe_table
 
 # The attributes in the columns that `descriptions` makes.
 ATTRIBUTES = [ENT_IOB, ENT_TYPE]
@@ -81,6 +84,52 @@ def write_predictions(
         if spans_key is not None:
             doc.spans[spans_key] = _span_group(doc, prediction, spans_key)
     _remember(docs, predictions, name)
+
+
+def write_table(
+    docs: DocBatch, table: SpanTable, name: str, record: dict[str, Any]
+) -> None:
+    """`write_predictions` of documents without entities and sentence starts.
+
+    docs (DocBatch): Documents, as they were read for the prediction.
+    table (SpanTable): What is predicted in each.
+    name (str): Of the component.
+    record (Dict[str, Any]): What the records of all these documents have.
+    RAISES (IndexError): Tokens were merged or split since.
+    """
+    names, add, first = table.labels, docs[0].vocab.strings.add, docs.first
+    numbers = [0] * len(names)
+    for y in {*table.spans[:, 2].tolist()}:
+        numbers[y] = add(names[y])
+    args = first, table.n_spans, table.spans, names, numbers
+    described = describe_table(docs.tokens, *args)
+    columns, of_docs, n_characters = described
+    scores = None if table.confidence is None else iter(table.confidence.tolist())
+    wholes = repeat(None) if table.whole is None else table.whole.tolist()
+    borders = pairwise(first.tolist())
+    for doc, (i, j), keys, n_chars, whole in zip(
+        docs, borders, of_docs, n_characters, wholes
+    ):
+        if len(doc) != j - i:
+            raise IndexError(f"{j - i} tokens were read, there are {len(doc)}")
+        given: dict[str, Any] = {"tokens": j - i}
+        if j - i < 2 or "sents" in doc.user_hooks:  # it has sentences, see `Doc`
+            given["sents"] = sentence_starts(doc).tolist()
+        if i < j:
+            doc.from_array(ATTRIBUTES, columns[i:j])
+        else:
+            doc.set_ents([])
+        new = {
+            **record,
+            "given": given,
+            "spans": dict.fromkeys(keys) if scores is None else dict(zip(keys, scores)),
+            "whole": whole,
+        }
+        _leave_record(doc, name, new, n_chars)
+    if scores is None:
+        MEMO.store(name, docs, table.posteriors, TableSpans(table))
+    else:
+        MEMO.drop(name, docs)
 
 
 def _leave_record(doc: Doc, name: str, record: Record, n_characters: int) -> None:

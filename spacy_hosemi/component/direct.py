@@ -15,10 +15,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..features.clean_docs import are_clean_texts
-from ..features.doc_batch import TextBatch
+from ..features.doc_batch import TextBatch, as_batch
 from ..features.instances import TokenizedText
 from ..formats.records import Fields
-from ..prediction.decoder import BATCH_TOKENS, Prediction
+from ..prediction.decoder import BATCH_TOKENS, Prediction, batches
 from ..prediction.span_table import SpanTable
 from ..text.pieces import read_texts
 from ..text.tokenizer import FieldTokenizer
@@ -77,7 +77,8 @@ class DirectReader:
         pipe = cast(HighOrderSemiCRF, self._nlp.pipeline[0][1])
         tokenized = _Tokenized(self._nlp, texts, pipe.reads_clean)
         places = iter(tokenized.plain)
-        for batch, table in pipe.tables(tokenized.batches(), self._threads):
+        how: Any = {"threads": self._threads, "confidence": True}
+        for batch, table in pipe.predictions(tokenized.batches(), **how):
             here = [*islice(places, len(batch))]
             try:
                 found = table()
@@ -88,16 +89,15 @@ class DirectReader:
             else:
                 yield here, tokenized.fields(here, found)
         known = [k for k, doc in tokenized.docs.items() if doc is not None]
-        docs = [cast(Doc, tokenized.docs[k]) for k in known]
-        how: Any = {"threads": self._threads, "confidence": True}
+        docs = map(as_batch, batches(cast(Doc, tokenized.docs[k]) for k in known))
         places = iter(known)
-        for some, predictions in pipe.predictions(docs, len(docs), **how):
-            here = [*islice(places, len(some))]
+        for batch, predictions in pipe.predictions(docs, **how):
+            here = [*islice(places, len(batch))]
             try:
-                of_docs = predictions()
+                fields = tokenized.fields(here, predictions())
             except Exception:
                 continue
-            yield here, tokenized.fields(here, of_docs)
+            yield here, fields
 
 
 class _Tokenized:
@@ -161,8 +161,9 @@ class _Tokenized:
         """RETURNS (Fields): Of texts without documents, what is predicted."""
         of_spans = np.repeat(np.array(places, np.intp), table.n_spans)
         first = self._first[of_spans]
-        starts = self._starts[first + table.start].tolist()
-        ends = self._ends[first + table.end - 1].tolist()
+        assert table.confidence is not None and table.whole is not None
+        starts = self._starts[first + table.spans[:, 0]].tolist()
+        ends = self._ends[first + table.spans[:, 1] - 1].tolist()
         texts, names = self._texts, table.labels
         triples = zip(of_spans.tolist(), starts, ends)
         return Fields(
@@ -171,18 +172,20 @@ class _Tokenized:
             (
                 starts,
                 ends,
-                [names[y] for y in table.label.tolist()],
+                [names[y] for y in table.spans[:, 2].tolist()],
                 [texts[k][start:end] for k, start, end in triples],
                 table.confidence.tolist(),
             ),
         )
 
     def fields(
-        self, places: Sequence[int], predictions: Sequence[Prediction]
+        self, places: Sequence[int], found: SpanTable | Sequence[Prediction]
     ) -> Fields:
         """RETURNS (Fields): Of the texts at some places, what is predicted."""
+        if isinstance(found, SpanTable):
+            found = found.predictions()
         starts, ends, labels, values = [], [], [], []
-        for k, prediction in zip(places, predictions):
+        for k, prediction in zip(places, found):
             text, doc, first = self._texts[k], self.docs.get(k), int(self._first[k])
             for i, j, label in prediction.spans:
                 if doc is None:
@@ -194,9 +197,9 @@ class _Tokenized:
                 ends.append(end)
                 labels.append(label)
                 values.append(text[start:end])
-        scores = [[*chain(*(one.scores or () for one in predictions))]]
+        scores = [[*chain(*(one.scores or () for one in found))]]
         return Fields(
-            [len(one.spans) for one in predictions],
-            [one.whole for one in predictions],
+            [len(one.spans) for one in found],
+            [one.whole for one in found],
             (starts, ends, labels, values, *scores),
         )

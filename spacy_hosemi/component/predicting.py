@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from spacy.tokens import Doc
 
-from ..core.parallel.coroutines import Steps
+from ..core.parallel.coroutines import finish
 from ..core.parallel.ordered import in_order
-from ..features.doc_batch import DocBatch
+from ..features.doc_batch import DocBatch, as_batch
+from ..features.instances import check_doc
 from ..hierarchy.decoder import make_decoder
 from ..model.state import ModelState, Published
 from ..prediction.decoder import Decoder, Prediction, batches
 from ..prediction.posterior import Posterior
 from ..prediction.records import components
-from ..prediction.span_table import SpanTable, table_steps
-from .annotations import write_predictions
+from ..prediction.span_table import SpanTable, prediction_steps
+from .annotations import write_predictions, write_table
 from .configured import Configured, make_options
 
 
@@ -55,27 +56,43 @@ class Predicting(Configured):
         """
         error_handler = self.get_error_handler()
         how: Any = {"threads": threads, "confidence": confidence}
-        for docs, found in self.predictions(stream, batch_size, **how):
+        read = map(as_batch, batches(stream, batch_size))
+        for docs, found in self.predictions(read, **how):
             try:
-                self.set_annotations(docs, found())
+                self._write(docs, found())
             except Exception:
                 yield from self._one_by_one(docs, error_handler)
             else:
                 yield from docs
 
+    def __call__(self, doc: Doc) -> Doc | None:
+        """Apply the component to a document.
+
+        doc (Doc): A document.
+        RETURNS (Optional[Doc]): The same; None if it fails and the error handler
+            returns.
+        """
+        check_doc(doc)
+        try:
+            docs = as_batch([doc])
+            self._write(docs, finish(prediction_steps(self.decoder, docs)))
+        except Exception as e:
+            self.get_error_handler()(self.name, self, [doc], e)
+            return None
+        return doc
+
     def predictions(
         self,
-        stream: Iterable[Doc],
-        batch_size: int,
+        stream: Iterable[DocBatch],
         *,
         threads: int | None,
         confidence: bool | None,
-    ) -> Iterator[tuple[list[Doc], Callable[[], list[Prediction]]]]:
-        """Batches of documents, and how to get the predictions of each; see `pipe`.
+    ) -> Iterator[tuple[DocBatch, Callable[[], SpanTable | list[Prediction]]]]:
+        """Batches of documents, and how to get what is predicted in each; see `pipe`.
 
-        stream (Iterable[Doc]), batch_size (int): As for `pipe`.
+        stream (Iterable[DocBatch]): Documents.
         threads (Optional[int]), confidence (Optional[bool]): As for `pipe`.
-        YIELDS (Tuple[List[Doc], Callable]): The function raises what was raised by the
+        YIELDS (Tuple[DocBatch, Callable]): The function raises what was raised by the
             prediction.
         RAISES (ValueError): HS043 threads, confidence.
         """
@@ -85,26 +102,11 @@ class Predicting(Configured):
         if confidence is not None:
             settings.changed("confidence", confidence)  # checks it
         # Each batch is predicted with the weights present when the batch begins.
-        steps = lambda docs: self.decoder_with(confidence).steps(docs)  # noqa: E731
-        yield from in_order(batches(stream, batch_size), steps, settings.threads)
-
-    def tables(
-        self, stream: Iterable[DocBatch], threads: int | None
-    ) -> Iterator[tuple[DocBatch, Callable[[], SpanTable | list[Prediction]]]]:
-        """`predictions` with confidences of batches of clean words, as tables where
-        that is possible."""
-        settings = self.settings
-        if threads is not None:
-            settings = settings.changed("threads", threads)
-
-        def steps(docs: DocBatch) -> Steps[SpanTable | list[Prediction]]:
-            decoder = self.decoder_with(True)
-            table = yield from table_steps(decoder, docs)
-            if table is not None:
-                return table
-            return (yield from decoder.steps(docs))
-
-        yield from in_order(stream, steps, settings.threads)
+        yield from in_order(
+            stream,
+            lambda docs: prediction_steps(self.decoder_with(confidence), docs),
+            settings.threads,
+        )
 
     def _one_by_one(self, docs: list[Doc], error_handler: Any) -> Iterator[Doc]:
         """Predict each document of a batch that failed."""
@@ -188,14 +190,26 @@ class Predicting(Configured):
         docs (Iterable[Doc]): Documents.
         scores (List[Prediction]): From `predict`.
         """
+        left = [x.posterior.decoder for x in scores if x.posterior is not None]
+        docs, key = [*docs], self.settings.spans_key
+        record = self._record(left[0] if left else self.decoder, docs)
+        write_predictions(docs, scores, self.name, key, record)
+
+    def _write(self, docs: DocBatch, found: SpanTable | list[Prediction]) -> None:
+        """`set_annotations` of what `predictions` yields."""
+        if not isinstance(found, SpanTable):
+            self.set_annotations(docs, found)
+        elif self.settings.spans_key is not None:
+            self.set_annotations(docs, found.predictions())
+        else:
+            record = self._record(found.posteriors.decoder, docs)
+            write_table(docs, found, self.name, record)
+
+    def _record(self, decoder: Decoder, docs: Sequence[Doc]) -> dict[str, Any]:
+        """RETURNS (Dict[str, Any]): What the records of documents have."""
         if components.setdefault(self._id, self) is not self:  # a copy
             self._id = uuid4().hex
             components[self._id] = self
-        left = [x.posterior.decoder for x in scores if x.posterior is not None]
-        number = (left[0] if left else self.decoder).options.number
-        record = {"component": self._id, "state": number}
-        args = self.name, self.settings.spans_key, record
-        docs = [*docs]
         if not self._advice.is_over:
             self._advice.existing_entities(docs, self.name, self.schema, self.facts)
-        write_predictions(docs, scores, *args)
+        return {"component": self._id, "state": decoder.options.number}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 # The columns that `describe` takes.
@@ -57,3 +57,52 @@ def describe(spans, dict numbers, const uint64_t[:, ::1] tokens):
     finally:
         free(places)
     return columns, keys, at, has_ents, has_sents
+
+
+def describe_table(
+    const uint64_t[:, ::1] tokens,
+    const int32_t[::1] first,
+    const int32_t[::1] n_spans,
+    const int32_t[:, ::1] spans,
+    names,
+    list numbers,
+):
+    """`describe` of the spans of several documents that have neither entities nor
+    sentence starts.
+
+    tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token of all documents.
+    first (int32 [D + 1]): The first token of each document, and n.
+    n_spans (int32 [D]), spans (int32 [K, 3]): See `SpanTable`.
+    names (Sequence[str]), numbers (List[int]): Of labels.
+    RETURNS (Tuple[uint64 [n, 2], List[List[str]], List[int]]): ENT_IOB and ENT_TYPE of
+        each token; of each document the keys of its spans, and how many characters it
+        has.
+    RAISES (IndexError): A span is not within its document.
+    """
+    cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, k_end, i_first, at, start, end
+    cdef uint64_t number
+    cdef list keys, all_keys = [], n_characters = []
+    # One array: the first character of each token and the one behind its last follow.
+    columns = np.empty((2 * n, 2), np.uint64)
+    cdef uint64_t[:, ::1] columns_ = columns, places = columns_[n:]
+    for d in range(n_spans.shape[0]):
+        at, i_first, keys = 0, first[d], []
+        for i in range(i_first, first[d + 1]):
+            columns_[i, 0], columns_[i, 1] = OUTSIDE, 0
+            places[i, 0] = at
+            places[i, 1] = at = at + <Py_ssize_t>tokens[2, i]
+            at += <Py_ssize_t>tokens[1, i]
+        k_end = k + n_spans[d]
+        for k in range(k, k_end):
+            start, end = i_first + spans[k, 0], i_first + spans[k, 1]
+            if not i_first <= start < end <= first[d + 1]:
+                raise IndexError(f"span {spans[k, 0]} to {spans[k, 1]} of {d}")
+            name, number = names[spans[k, 2]], numbers[spans[k, 2]]
+            for i in range(start, end):
+                columns_[i, 0], columns_[i, 1] = INSIDE, number
+            columns_[start, 0] = BEGIN
+            keys.append(f"{places[start, 0]}:{places[end - 1, 1]}:{name}")
+        k = k_end
+        all_keys.append(keys)
+        n_characters.append(at)
+    return columns, all_keys, n_characters

@@ -14,7 +14,7 @@ from .kernels.token_reader import split_tokens
 
 # What is read of each token in one call, as `split_tokens` takes it. `Doc.to_array`
 # takes numbers, too, but a third more time for them.
-READ: Any = ("ORTH", "SPACY", "ENT_IOB", "SENT_START", "IS_SPACE")
+READ: Any = ("ORTH", "SPACY", "ENT_IOB", "SENT_START", "IS_SPACE", "LENGTH")
 
 
 def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
@@ -28,7 +28,8 @@ class DocBatch(list[Doc]):
 
     docs (Sequence[Doc]): One or more, of n tokens together.
 
-    orths, spaces (uint64 [n]): ORTH and SPACY of each token.
+    tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token.
+    orths, spaces (uint64 [n]): The first two.
     first (int32 [D + 1]): See `borders_of`.
     has_ents (List[bool] [D]): Whether a document has entities, blocked or missing
         tokens.
@@ -42,7 +43,8 @@ class DocBatch(list[Doc]):
         parts = [doc.to_array(READ) for doc in docs]
         tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
         split = split_tokens(tokens, borders)
-        self.orths, self.spaces, self.has_ents, self.has_limits = split
+        self.tokens, self.has_ents, self.has_limits = split
+        self.orths, self.spaces = self.tokens[0], self.tokens[1]
 
 
 class TextBatch(DocBatch):

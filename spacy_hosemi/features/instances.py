@@ -199,7 +199,7 @@ class TokenizedText:
         return False
 
     def to_array(self, name: str | int | tuple[int, ...]) -> Keys:
-        """RETURNS (uint64 [n] or [n, 2] or [n, 5]): ORTH, SPACY, both, or `READ`."""
+        """RETURNS (uint64 [n] or [n, 2] or [n, 6]): ORTH, SPACY, both, or `READ`."""
         orths = self._orths[self._start : self._end]
         spaces = self._spaces[self._start : self._end]
         if name == ORTH or name == "ORTH":

@@ -198,12 +198,16 @@ class FlatDecoder(Decoder):
         self._is_plain = self._is_plain and options.temperature == 1.0
 
     def steps(
-        self, docs: Sequence[Doc], corrections: PartialLabels | None = None
+        self,
+        docs: Sequence[Doc],
+        corrections: PartialLabels | None = None,
+        problems: Problems | None = None,
     ) -> Steps[list[Prediction]]:
-        """See `Decoder`."""
+        """See `Decoder`; problems: from `problem_steps`, if they are known."""
         if not self.state.weights.is_trained:
             return [untrained(corrections) for _ in docs]
-        problems = yield from self.problem_steps(docs, corrections)
+        if problems is None:
+            problems = yield from self.problem_steps(docs, corrections)
         options, scores = self.options, None
         if options.has_scores or options.min_confidence or corrections:
             segments, answers = yield from self._segment_steps(problems.flat)

@@ -20,7 +20,7 @@ from spacy.tokens import Doc
 from ..features.instances import Instance, TokenKind
 from ..labels.inventory import Span
 from ..labels.whitespace import whitespace
-from .posterior import StoredPosterior
+from .posterior import BatchPosteriors, StoredPosterior
 from .problem import LazyProblem, Problem
 
 # Of all documents and components together: 64 MB hold about 10,000 documents of 25
@@ -33,17 +33,23 @@ class _Batch:
 
     posteriors (Optional[Sequence[StoredPosterior]]): Of each document; None once the
         arrays are dropped.
+    spans (Sequence[Sequence[Tuple[int, int, str]]]): Predicted in each document.
+    recompute (Sequence[Callable]): What makes the posterior of each document again.
     """
 
-    def __init__(self, posteriors: Sequence[StoredPosterior]) -> None:
+    def __init__(
+        self,
+        posteriors: Sequence[StoredPosterior],
+        spans: Sequence[Sequence[Span]],
+        recompute: Sequence[Callable[[Doc], StoredPosterior]],
+    ) -> None:
         self.posteriors: Sequence[StoredPosterior] | None = posteriors
+        self.spans, self.recompute = spans, recompute
 
 
 class _Entry(NamedTuple):
     batch: _Batch
     place: int
-    spans: Sequence[Span]
-    recompute: Callable[[Doc], StoredPosterior]
 
 
 class Memo:
@@ -80,16 +86,21 @@ class Memo:
             class differ in their arrays alone. They are detached from the documents.
         spans (Sequence[Sequence[Tuple[int, int, str]]]): Predicted in each.
         """
-        has_tags = posteriors[0].decoder.inventory.on_tokens
-        n_bytes = sum([x.n_bytes + _detach(x.problems, has_tags) for x in posteriors])
-        batch = _Batch(posteriors)
-        classes = {type(x): x for x in posteriors}
-        again = {kind: x.recompute() for kind, x in classes.items()}
+        if isinstance(posteriors, BatchPosteriors):
+            n_bytes = posteriors.detach()
+            batch = _Batch(posteriors, spans, [posteriors[0].recompute()] * len(docs))
+        else:
+            has_tags = posteriors[0].decoder.inventory.on_tokens
+            n_bytes = sum(
+                [x.n_bytes + _detach(x.problems, has_tags) for x in posteriors]
+            )
+            again = {type(x): x.recompute() for x in posteriors}
+            batch = _Batch(posteriors, spans, [again[type(x)] for x in posteriors])
         entries = self._by_name.setdefault(name, {})
         # The entry of a document goes with it, and the batch with its last entry.
         remove = entries.pop
-        for place, (doc, x, some) in enumerate(zip(docs, posteriors, spans)):
-            entries[ref(doc, remove)] = _Entry(batch, place, some, again[type(x)])
+        for place, doc in enumerate(docs):
+            entries[ref(doc, remove)] = _Entry(batch, place)
         with self._lock:
             self._sizes[ref(batch, self._subtract)] = n_bytes
             self.n_bytes += n_bytes
@@ -119,10 +130,13 @@ class Memo:
         entry = self._by_name.get(name, {}).get(ref(doc))
         if entry is None:
             return None
-        if (posteriors := entry.batch.posteriors) is not None:
-            return entry.spans, posteriors[entry.place]
+        batch, place = entry
+        if (posteriors := batch.posteriors) is not None:
+            return batch.spans[place], posteriors[place]
         before = as_predicted()
-        return None if before is None else (entry.spans, entry.recompute(before))
+        if before is None:
+            return None
+        return batch.spans[place], batch.recompute[place](before)
 
     def _subtract(self, batch: ref[_Batch]) -> None:
         """The arrays of a batch are gone."""

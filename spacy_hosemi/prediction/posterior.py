@@ -19,7 +19,7 @@ from ..features.instances import Instance, shift
 from ..labels.constraints import names_of
 from ..labels.inventory import LabelInventory, Span
 from ..labels.whitespace import before_trimming, read_segments
-from .problem import JointMarginals, Problem
+from .problem import JointMarginals, LazyProblem, LazyProblems, Problem
 from .whole import log_probability
 
 if TYPE_CHECKING:
@@ -187,6 +187,30 @@ class FlatPosterior:
         found = [problem.marginals(self.decoder.automaton) for problem in self.problems]
         is_whole = self.decoder.options.scope == "doc"
         return found[0] if is_whole else JointMarginals(found)
+
+
+class BatchPosteriors(Sequence[FlatPosterior]):
+    """Those of documents that were predicted together, made when they are asked for.
+
+    decoder (FlatDecoder): What decoded the documents.
+    problems (LazyProblems): Of the documents.
+    """
+
+    def __init__(self, decoder: FlatDecoder, problems: LazyProblems) -> None:
+        self.decoder, self._problems = decoder, problems
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[d] for d in range(*k.indices(len(self)))]
+        return FlatPosterior(self.decoder, LazyProblem(self._problems, k))
+
+    def detach(self) -> int:
+        """Let go of the documents. RETURNS (int): The memory of all scores."""
+        self._problems.detach()
+        return self._problems.n_bytes
 
 
 @dataclass(slots=True)

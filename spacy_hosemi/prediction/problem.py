@@ -82,6 +82,12 @@ class LazyProblems(Sequence[Problem]):
             self._made.setdefault(k, problem)
         return self._made[k]
 
+    @property
+    def n_bytes(self) -> int:
+        """RETURNS (int): The memory of all scores."""
+        # Start and end have the shape of inside.
+        return 3 * self.scores.inside.nbytes + self.scores.cells.nbytes
+
     def detach(self) -> None:
         """Let go of the documents: of their tokens nothing but their number is kept."""
         if self._is_detached:

@@ -1,4 +1,4 @@
-"""What is predicted in many texts as arrays, without an object for each of them."""
+"""What is predicted in many documents as arrays, without an object for each of them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from ..core.algorithms.segment_probabilities import best_path_steps
 from ..core.parallel.coroutines import Steps
-from ..features.doc_batch import DocBatch
+from ..features.clean_docs import are_clean
+from ..features.doc_batch import DocBatch, TextBatch
+from ..labels.inventory import Span
 from .clean_decoder import CleanDecoder
-from .decoder import Decoder, FlatDecoder
+from .decoder import Decoder, FlatDecoder, Prediction
+from .posterior import BatchPosteriors
 from .problem import LazyProblems
 
 Ints = NDArray[np.int32]
@@ -22,44 +25,92 @@ Floats = NDArray[np.float64]
 class SpanTable(NamedTuple):
     """The K spans of D documents, one document after the other.
 
+    posteriors (BatchPosteriors): What decoding the documents leaves.
     labels (Sequence[str]): Of all spans.
     n_spans (int32 [D]): Of each document.
-    start, end (int32 [K]): Tokens of the document.
-    label (int32 [K]): Indices in `labels`.
-    confidence (float64 [K]), whole (float64 [D]): Probabilities of each span, and of
-        each segmentation.
+    spans (int32 [K, 3]): Start and end, in tokens of the document, and index in
+        `labels`.
+    confidence (Optional[float64 [K]]), whole (Optional[float64 [D]]): Probabilities of
+        each span, and of each segmentation; None: they were not needed.
     """
 
+    posteriors: BatchPosteriors
     labels: Sequence[str]
     n_spans: Ints
-    start: Ints
-    end: Ints
-    label: Ints
-    confidence: Floats
-    whole: Floats
+    spans: Ints
+    confidence: Floats | None
+    whole: Floats | None
+
+    def predictions(self) -> list[Prediction]:
+        """RETURNS (List[Prediction]): The same, with an object for each document."""
+        spans, scores, wholes = TableSpans(self), self.confidence, self.whole
+        ends = np.cumsum(self.n_spans).tolist()
+        return [
+            Prediction(
+                spans[k],
+                None if scores is None else scores[end - size : end].tolist(),
+                posterior=self.posteriors[k] if scores is None else None,
+                whole=None if wholes is None else float(wholes[k]),
+            )
+            for k, (end, size) in enumerate(zip(ends, self.n_spans.tolist()))
+        ]
 
 
-def table_steps(decoder: Decoder, docs: DocBatch) -> Steps[SpanTable | None]:
-    """What `Decoder.steps` predicts, with all probabilities.
+class TableSpans(Sequence[Sequence[Span]]):
+    """The spans of each document of a table."""
+
+    def __init__(self, table: SpanTable) -> None:
+        self._names, self._spans = table.labels, table.spans
+        self._n_spans = table.n_spans
+
+    def __len__(self) -> int:
+        return len(self._n_spans)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return [self[d] for d in range(*k.indices(len(self)))]
+        first = int(self._n_spans[:k].sum())
+        some = self._spans[first : first + int(self._n_spans[k])].tolist()
+        return [(i, j, self._names[y]) for i, j, y in some]
+
+
+def prediction_steps(
+    decoder: Decoder, docs: DocBatch
+) -> Steps[SpanTable | list[Prediction]]:
+    """What `Decoder.steps` predicts; as a table where that is possible.
 
     decoder (Decoder): Decodes the documents.
-    docs (DocBatch): Documents of clean words, see `are_clean`.
-    RETURNS (Optional[SpanTable]): None where the decoder has to make predictions.
+    docs (DocBatch): One or more.
+    RETURNS (Union[SpanTable, List[Prediction]]): Of all documents.
+    RAISES (ValueError): As `Decoder.predict`.
     """
     if isinstance(decoder, CleanDecoder):
+        if not isinstance(docs, TextBatch) and not all(are_clean(docs)):
+            return (yield from decoder.steps(docs))
         decoder = decoder.decoder
+    if not isinstance(decoder, FlatDecoder) or not _makes_tables(decoder, docs):
+        return (yield from decoder.steps(docs))
+    problems = yield from decoder.problem_steps(docs)
+    if isinstance(problems.flat, LazyProblems):
+        args, known = (
+            (decoder.automaton, problems.flat.scores),
+            decoder.options.has_whole,
+        )
+        found = yield from best_path_steps(*args, has_probabilities=known)
+        if found is not None:
+            posteriors = BatchPosteriors(decoder, problems.flat)
+            return SpanTable(posteriors, decoder.inventory.names, *found)
+    return (yield from decoder.steps(docs, None, problems))
+
+
+def _makes_tables(decoder: FlatDecoder, docs: DocBatch) -> bool:
     options: Any = decoder.options
-    if (
-        not isinstance(decoder, FlatDecoder)
-        or not decoder.state.weights.is_trained
+    return not (
+        not decoder.state.weights.is_trained
         or options.decoding == "mbr"
         or options.min_confidence
         or options.spans_threshold is not None
-    ):
-        return None
-    problems = yield from decoder.problem_steps(docs)
-    if not isinstance(problems.flat, LazyProblems):
-        return None
-    scores = problems.flat.scores
-    found = yield from best_path_steps(decoder.automaton, scores)
-    return found and SpanTable(decoder.inventory.names, *found)
+        or options.has_scores != options.has_whole
+        or any(docs.has_ents)
+        or any(docs.has_limits)
+    )

@@ -3,6 +3,7 @@
 import pytest
 
 from spacy_hosemi.component.annotations import before_prediction
+from spacy_hosemi.features.doc_batch import as_batch
 from spacy_hosemi.prediction.decoder import FlatDecoder
 from spacy_hosemi.prediction.memo import MEMO
 from spacy_hosemi.prediction.problem import LazyProblems
@@ -85,3 +86,45 @@ def test_a_limited_document_in_the_batch_changes_no_other(monkeypatch):
             assert x._.confidence == y._.confidence
     given = docs[3].user_data["._.", "hosemi_record", 0, len(TEXTS[3])]["hosemi"]
     assert before_prediction(docs[3], "hosemi", given["given"]) is not None
+
+
+@pytest.mark.parametrize("settings", [{}, {"confidence": True}, {"spans_key": "x"}])
+def test_what_is_written_equals_annotations(settings):
+    """By `pipe`, by a call, and by the two methods of spaCy's contract."""
+    nlp = make_trained(fit=lbfgs(l2=0.1), **settings)
+    pipe = nlp.get_pipe("hosemi")
+    texts = [*TEXTS, "Mary \u00adSomerville  wrote"]
+    ways = [*nlp.pipe(texts)], [nlp(text) for text in texts], []
+    for text in texts:
+        doc = nlp.make_doc(text)
+        pipe.set_annotations([doc], pipe.predict([doc]))
+        ways[2].append(doc)
+    pipe.set_annotations(ways[2], pipe.predict(ways[2]))
+    for docs in zip(*ways):
+        *found, expected = map(everything, docs)
+        assert found == [expected] * 2
+
+
+def everything(doc):
+    attributes = doc.to_array(["ENT_IOB", "ENT_TYPE", "SENT_START"]).tolist()
+    groups = {key: [*map(str, group)] for key, group in doc.spans.items()}
+    confidences = [ent._.confidence for ent in doc.ents], doc._.record_confidence
+    return attributes, dict(doc.user_data), confidences, groups
+
+
+def test_tokens_that_are_merged_meanwhile():
+    """While threads read ahead, somebody may change the documents."""
+    nlp = make_trained(fit=lbfgs(l2=0.1))
+    docs = [nlp.make_doc(TEXTS[0]) for _ in range(3)]
+
+    def merging(found):
+        with docs[1].retokenize() as retokenizer:
+            retokenizer.merge(docs[1][:2])
+        return found()
+
+    pipe = nlp.get_pipe("hosemi")
+    ((batch, found),) = pipe.predictions(
+        iter([as_batch(docs)]), threads=None, confidence=None
+    )
+    with pytest.raises(IndexError, match="tokens were read"):
+        pipe._write(batch, merging(found))

@@ -30,8 +30,8 @@ def joined(made):
 
 
 def by_document(found):
-    n_spans, start, end, label, probability, whole = found
-    spans = [*zip(start.tolist(), end.tolist(), label.tolist(), strict=True)]
+    n_spans, spans, probability, whole = found
+    spans = [*map(tuple, spans.tolist())]
     ends = np.cumsum(n_spans).tolist()
     for i, j, p in zip([0, *ends], ends, whole.tolist(), strict=False):
         yield spans[i:j], probability[i:j].tolist(), p

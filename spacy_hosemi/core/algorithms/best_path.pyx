@@ -178,7 +178,7 @@ cdef BestPath _ready_for_tokens(automaton, potentials, constraints):
     if not best.by_tokens:
         give_back(best)
         return None
-    best.ladder = best.arc_table = None
+    best.ladder = best.arc_table = best.backward.arcs = None
     return best
 
 
@@ -218,6 +218,7 @@ cdef class BestPath:
         self.by_tokens = False
         if method == "bounds" or (method == "auto" and self._may_pay()):
             self.arc_table = arc_table_of(chart)
+        backward.arcs = self.arc_table
         if self.arc_table is not None:
             if backward.bounds is None or (
                 backward.bounds.first.shape[0] <= chart.n_tokens
@@ -272,7 +273,7 @@ cdef class BestPath:
 
     cdef _forget(self):
         """Let go of the document."""
-        self.ladder = self.arc_table = None
+        self.ladder = self.arc_table = self.backward.arcs = None
         if self.token_sweep is not None:
             self.token_sweep.forget()
         self.backward.chart.forget()

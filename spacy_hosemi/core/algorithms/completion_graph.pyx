@@ -123,8 +123,10 @@ cdef class CompletionGraph:
         """The best segment from a node between two. RETURNS: boundary, state and kind
         of the next node."""
         cdef Py_ssize_t u = self.boundary[node], i, y, q, best
+        cdef double worth
         self._set_values(u, self.state[node])
-        y = self.backward._label(u)
+        q = self.backward.best_after(u, self.state[node], &worth)
+        y = self.backward.label_of(q)
         best = self.first[y]
         for i in range(best, self.first[y + 1]):
             if self.value[i] >= self.value[best]:
@@ -134,7 +136,6 @@ cdef class CompletionGraph:
                 self.detour[node] = min(
                     self.detour[node], self.value[best] - self.value[i]
                 )
-        q = self.backward.target[y]
         self.label[node] = <int32_t>y
         return self._leads_to(u, q, best - self.first[y] + 1)
 

@@ -24,7 +24,8 @@ cdef class PathBatch(Task):
 
     automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents, of n
         tokens together.
-    tables (TablesX4): Of the automaton, without documents.
+    tables (Optional[TablesX4]): Of the automaton, without documents; None: the
+        probabilities are not asked for.
 
     is_ready (bool): Whether the task may be done. If not, or if `found` gives nothing,
         each document has to be done alone.
@@ -35,37 +36,52 @@ cdef class PathBatch(Task):
     cdef BestPath best
     cdef TablesX4 tables
     cdef bint is_found
-    cdef const int32_t[::1] borders     # [D + 1] the first token of each document, n
-    cdef const int32_t[::1] order       # [D] of the documents, by length
-    cdef int32_t[:, ::1] path           # [n, 3] segments from the border of a document
-    cdef double[::1] probability        # [n] of each segment
+    cdef int32_t[::1] borders           # [D + 1] the first token of each document, n
     cdef int32_t[::1] n_segments        # [D]
+    cdef int32_t[:, ::1] path           # [n, 3] segments from the border of a document
+    # With probabilities
+    cdef const int32_t[::1] order       # [D] of the documents, by length
+    cdef double[::1] probability        # [n] of each segment
     cdef double[::1] whole              # [D]
 
     def __init__(self, automaton, potentials, TablesX4 tables):
+        cdef list borders = potentials.borders
+        cdef Py_ssize_t n_docs = len(borders) - 1, n = borders[n_docs], d
+        cdef Py_ssize_t longest = 0, size
         self.is_ready = self.is_found = False
-        borders = np.array(potentials.borders, np.int32)
-        sizes = np.diff(borders)
-        order = np.argsort(sizes, kind="stable").astype(np.int32)
-        self.borders, self.order, self.tables = borders, order, tables
-        cdef Py_ssize_t n = borders[len(borders) - 1], longest
-        # One array of each type: a view of an array takes longer than a short document.
-        self.path = np.empty((n, 3), np.int32)
-        self.n_segments = np.zeros(len(sizes), np.int32)
-        numbers = np.ones(n + len(sizes))
-        self.probability, self.whole = numbers[:n], numbers[n:]
+        self.tables = tables
+        # One array: a view of an array takes longer than to solve a short document.
+        self.path = np.empty((n + (2 * n_docs + 3) // 3, 3), np.int32)
+        cdef int32_t[::1] room = <int32_t[: 3 * self.path.shape[0]]>&self.path[0, 0]
+        self.borders = room[3 * n : 3 * n + n_docs + 1]
+        self.n_segments = room[3 * n + n_docs + 1 : 3 * n + 2 * n_docs + 1]
+        for d in range(n_docs + 1):
+            self.borders[d] = borders[d]
+        for d in range(n_docs):
+            self.n_segments[d] = 0
+            size = self.borders[d + 1] - self.borders[d]
+            if size > self.borders[longest + 1] - self.borders[longest]:
+                longest = d
+        if tables is not None:
+            sizes = np.diff(np.asarray(self.borders))
+            self.order = np.argsort(sizes, kind="stable").astype(np.int32)
+            numbers = np.ones(n + n_docs)
+            self.probability, self.whole = numbers[:n], numbers[n:]
         self.shared = read_together(automaton, potentials)
         if n == 0 or self.shared is None or not finish_together(self.shared):
             return
-        longest = order[len(order) - 1]
+        size = self.borders[longest + 1] - self.borders[longest]
         self.best = spare_path(self.shared.layout)
         self.best.backward.take_part(self.shared, potentials, longest)
         self.best.set_method(potentials, "auto")
-        longest = sizes[longest]
-        self.is_ready = tables.reserve(self.best.backward.chart, longest, False)
+        self.is_ready = tables is None or tables.reserve(
+            self.best.backward.chart, size, False
+        )
 
     cdef void run(self) noexcept nogil:
-        self.is_found = self._find_paths() and self._find_probabilities()
+        self.is_found = self._find_paths() and (
+            self.tables is None or self._find_probabilities()
+        )
 
     cdef bint _find_paths(self) noexcept nogil:
         """RETURNS: whether each document has one."""
@@ -152,33 +168,35 @@ cdef class PathBatch(Task):
         RETURNS (Optional[Tuple]): None: nothing. Otherwise
 
             n_spans (int32 [D])         of each document
-            start, end, label           of the K spans, document by document, in tokens
-                (int32 [K])             of the document; none has label 0
-            probability (float64 [K])   of each span
-            whole (float64 [D])         of each segmentation
+            spans (int32 [K, 3])        start, end and label of each span, document by
+                                        document, in tokens of the document; none has
+                                        label 0
+            probability (float64 [K])   of each span; None: not asked for
+            whole (float64 [D])         of each segmentation; or None
         """
         if self.best is not None:
             give_back(self.best)
         self.best = self.shared = None
-        self.tables.forget()
+        if self.tables is not None:
+            self.tables.forget()
         if not self.is_found:
             return None
-        cdef Py_ssize_t n = self.path.shape[0], n_docs = self.n_segments.shape[0]
-        cdef Py_ssize_t d, k, at, n_found = 0, before
-        n_spans, whole = np.empty(n_docs, np.int32), np.array(self.whole)
-        spans, probability = np.empty((3, n), np.int32), np.empty(n)
-        cdef int32_t[::1] n_spans_ = n_spans
-        cdef int32_t[:, ::1] spans_ = spans
-        cdef double[::1] probability_ = probability
+        cdef Py_ssize_t n_docs = self.n_segments.shape[0]
+        cdef Py_ssize_t d, k, i, at, n = 0, before
+        # Where they are, spans move to the front.
         for d in range(n_docs):
-            at, before = self.borders[d], n_found
+            at, before = self.borders[d], n
             for k in range(at, at + self.n_segments[d]):
-                if self.path[k, 2]:
-                    spans_[0, n_found] = self.path[k, 0]
-                    spans_[1, n_found] = self.path[k, 1]
-                    spans_[2, n_found] = self.path[k, 2]
-                    probability_[n_found] = self.probability[k]
-                    n_found += 1
-            n_spans_[d] = <int32_t>(n_found - before)
-        start, end, label = spans[:, :n_found]
-        return n_spans, start, end, label, probability[:n_found], whole
+                if not self.path[k, 2]:
+                    continue
+                for i in range(3):
+                    self.path[n, i] = self.path[k, i]
+                if self.tables is not None:
+                    self.probability[n] = self.probability[k]
+                n += 1
+            self.n_segments[d] = <int32_t>(n - before)
+        n_spans, spans = np.asarray(self.n_segments), np.asarray(self.path)[:n]
+        if self.tables is None:
+            return n_spans, spans, None, None
+        probability = np.asarray(self.probability)[:n]
+        return n_spans, spans, probability, np.asarray(self.whole)

@@ -11,7 +11,7 @@ Segments = list[tuple[int, int, int]]
 PathAnswer = tuple[Segments, list[float], float, float]
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
-PathsFound = tuple[Ints, Ints, Ints, Ints, Floats, Floats]
+PathsFound = tuple[Ints, Ints, Floats | None, Floats | None]
 
 def segment_probabilities(
     automaton: PatternAutomaton,
@@ -44,7 +44,10 @@ def path_steps(
     constraints: Sequence[Constraints | None],
 ) -> Steps[list[PathAnswer | None]]: ...
 def best_path_steps(
-    automaton: PatternAutomaton, potentials: ManyPotentials
+    automaton: PatternAutomaton,
+    potentials: ManyPotentials,
+    *,
+    has_probabilities: bool = True,
 ) -> Steps[PathsFound | None]: ...
 def decision_steps(
     automaton: PatternAutomaton,

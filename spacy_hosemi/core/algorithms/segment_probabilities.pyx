@@ -16,6 +16,7 @@ from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
 from ..potentials import ManyPotentials
 from ..simd.simd cimport N_LANES
+from ..sweeps.tables_x4 cimport TablesX4
 from .batch_of_four cimport BatchOfFour
 from .path_batch import PathBatch
 from .marginals import log_partition, marginal_steps, marginals
@@ -134,27 +135,35 @@ def path_steps(automaton, potentials, paths, constraints):
     return (yield from _solved(batch, potentials, paths, constraints, asked))
 
 
-def best_path_steps(automaton, potentials):
+def best_path_steps(automaton, potentials, *, bint has_probabilities=True):
     """The best segmentations of documents that nothing limits, and how probable they
     are, in steps.
 
     automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
+    has_probabilities (bool): Whether these are asked for.
     YIELDS (Task): As `path_steps`.
     RETURNS (Optional[Tuple]): See `PathBatch.found`, the same bits as of `viterbi` and
         `path_steps`; None: at least one of them has to be done alone.
     """
     cdef BatchOfFour batch
-    sizes = np.diff(potentials.borders)
-    if potentials.length.shape[1] != 1 or not len(sizes) or len(potentials.cells):
+    cdef TablesX4 tables = None
+    cdef list borders = potentials.borders
+    cdef Py_ssize_t d, longest = 0
+    for d in range(len(borders) - 1):
+        longest = max(longest, <Py_ssize_t>borders[d + 1] - <Py_ssize_t>borders[d])
+    if potentials.length.shape[1] != 1 or longest * _n_of_row(automaton) > LARGE:
         return None
-    if sizes.max() * _n_of_row(automaton) > LARGE:
+    if len(potentials.cells):
         return None
-    batch = _batch(automaton)
-    task = PathBatch(automaton, potentials, batch.tables)
+    if has_probabilities:
+        batch = _batch(automaton)
+        tables = batch.tables
+    task = PathBatch(automaton, potentials, tables)
     if task.is_ready:
         yield task
     found = task.found()
-    _give_back(batch)
+    if has_probabilities:
+        _give_back(batch)
     return found
 
 

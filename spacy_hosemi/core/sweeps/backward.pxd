@@ -2,12 +2,13 @@ from libc.stdint cimport int32_t
 
 from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
-from .viterbi_bounds cimport Bounds
+from .viterbi_bounds cimport ArcTable, Bounds
 
 cdef class Backward:
     cdef Chart chart
     cdef DPTables tables
     cdef Bounds bounds
+    cdef ArcTable arcs                  # of the chart; None: they are looked up
     cdef bint is_bounded                # only groups that the bounds leave were swept
     cdef double total
     cdef bint maximum, keep_beta
@@ -31,7 +32,19 @@ cdef class Backward:
     cdef list follow_best(self, Py_ssize_t u, Py_ssize_t state)
     cdef bint is_known(self, Py_ssize_t i, Py_ssize_t q) noexcept nogil
     cdef Py_ssize_t walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil
-    cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil
+    cdef Py_ssize_t best_after(
+        self, Py_ssize_t u, Py_ssize_t q, double* best
+    ) noexcept nogil
+    cdef void _compare(
+        self,
+        Py_ssize_t u,
+        Py_ssize_t q,
+        Py_ssize_t y,
+        const double* closing,
+        double* best,
+        Py_ssize_t* found,
+    ) noexcept nogil
+    cdef Py_ssize_t label_of(self, Py_ssize_t state) noexcept nogil
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil
     cdef Py_ssize_t running_end(
         self, Py_ssize_t j, Py_ssize_t g, Py_ssize_t q

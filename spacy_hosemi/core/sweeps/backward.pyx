@@ -43,6 +43,7 @@ cdef class Backward:
         self.chart, self.tables = Chart(), DPTables()
         self.maximum, self.keep_beta = maximum, keep_beta
         self.rests = self.from_start = None
+        self.arcs = None
 
     cdef load(self, automaton, potentials, constraints, bint defer=False):
         """Take a document, in the tables of the last one if they are large enough."""
@@ -141,28 +142,60 @@ cdef class Backward:
 
     cdef Py_ssize_t walk(self, Py_ssize_t u, Py_ssize_t state) noexcept nogil:
         """Fill `path`. RETURNS: the number of segments."""
-        cdef Py_ssize_t n = 0, y, n_tokens = self.chart.n_tokens
+        cdef Py_ssize_t n = 0, n_tokens = self.chart.n_tokens
+        cdef double best
         while u < n_tokens:
-            self.follow(state)
-            y = self._label(u)
-            state = self.target[y]
-            self.path[n, 0], self.path[n, 2], self.path[n, 3] = u, y, state
+            state = self.best_after(u, state, &best)
+            self.path[n, 0], self.path[n, 3] = u, state
+            self.path[n, 2] = self.label_of(state)
             u = self._end(u, state)
             self.path[n, 1] = u
             n += 1
         return n
 
-    cdef Py_ssize_t _label(self, Py_ssize_t u) noexcept nogil:
-        """The smallest label of a best segment from u."""
-        cdef Py_ssize_t y, best = 0
-        cdef double top = -INFINITY, value
+    cdef Py_ssize_t best_after(
+        self, Py_ssize_t u, Py_ssize_t q, double* best
+    ) noexcept nogil:
+        """The state with the smallest label that a best segment from u leads to from
+        state q; best: what it and all behind it are worth."""
         cdef const double* closing = &self.tables.closing[u, 0]
-        for y in range(self.target.shape[0]):
-            if self.target[y] >= 0 and self.is_known(u, self.target[y]):
-                value = closing[self.target[y]] + self.weight_of[y]
-                if value > top:
-                    best, top = y, value
-        return best
+        cdef Py_ssize_t y, k, found = 0
+        best[0] = -INFINITY
+        if self.arcs is None:
+            self.chart.follow(q, self.next_target, self.next_weight)
+            for y in range(self.next_target.shape[0]):
+                k = self.next_target[y]
+                if k >= 0 and self.is_known(u, k):
+                    if closing[k] + self.next_weight[y] > best[0]:
+                        best[0], found = closing[k] + self.next_weight[y], k
+        elif self.is_bounded:
+            for k in range(self.bounds.first[u], self.bounds.first[u + 1]):
+                y = self.chart.layout.group_label[self.bounds.group[k]]
+                self._compare(u, q, y, closing, best, &found)
+        else:
+            for y in range(self.chart.n_labels):
+                self._compare(u, q, y, closing, best, &found)
+        return found
+
+    cdef void _compare(
+        self,
+        Py_ssize_t u,
+        Py_ssize_t q,
+        Py_ssize_t y,
+        const double* closing,
+        double* best,
+        Py_ssize_t* found,
+    ) noexcept nogil:
+        """Take the segment of label y if it is better than those before."""
+        cdef Py_ssize_t target = self.arcs.target[y, q]
+        cdef double weight = self.arcs.weight[y, q]
+        # Where the weight is -inf, there is no such target.
+        if weight > -INFINITY and self.is_known(u, target):
+            if closing[target] + weight > best[0]:
+                best[0], found[0] = closing[target] + weight, target
+
+    cdef Py_ssize_t label_of(self, Py_ssize_t state) noexcept nogil:
+        return self.chart.layout.group_label[self.chart.layout.state_group[state]]
 
     cdef Py_ssize_t _end(self, Py_ssize_t u, Py_ssize_t q) noexcept nogil:
         """The end of the longest best segment from u that leaves in state q."""
@@ -191,19 +224,12 @@ cdef class Backward:
 
     cdef double best_from(self, Py_ssize_t j, Py_ssize_t q) noexcept nogil:
         """beta[j, q]"""
-        cdef Py_ssize_t y
-        cdef double best = -INFINITY, value
-        cdef const double* closing
+        cdef double best = -INFINITY
         if self.betas.shape[0]:
             return self.betas[j, q] if self.is_known(j - 1, q) else best
         if j == self.chart.n_tokens:
             return self.chart.final_weight(q)
-        self.chart.follow(q, self.next_target, self.next_weight)
-        closing = &self.tables.closing[j, 0]
-        for y in range(self.next_target.shape[0]):
-            if self.next_target[y] >= 0 and self.is_known(j, self.next_target[y]):
-                value = closing[self.next_target[y]] + self.next_weight[y]
-                best = value if value > best else best
+        self.best_after(j, q, &best)
         return best
 
     cdef Py_ssize_t ends_from(

@@ -15,8 +15,8 @@ from .viterbi_bounds cimport ArcTable, Bounds
 
 cdef void sweep_bounded(Backward backward, ArcTable arcs) noexcept nogil:
     """As `Backward.sweep`, through the groups in `backward.bounds`."""
-    cdef Py_ssize_t j, y, q
-    cdef double total = -INFINITY
+    cdef Py_ssize_t j
+    cdef double total
     backward.is_bounded = True
     _clear(backward.chart, backward.tables, backward.bounds)
     for j in range(backward.chart.n_tokens, 0, -1):
@@ -24,11 +24,7 @@ cdef void sweep_bounded(Backward backward, ArcTable arcs) noexcept nogil:
         if backward.betas.shape[0]:
             _keep_beta(backward, backward.bounds, j)
         _push_row(backward, backward.chart, backward.tables, backward.bounds, j)
-    backward.follow(0)
-    for y in range(backward.target.shape[0]):
-        q = backward.target[y]
-        if q >= 0 and backward.is_known(0, q):
-            total = max(total, backward.tables.closing[0, q] + backward.weight_of[y])
+    backward.best_after(0, 0, &total)
     backward.total = total
 
 
