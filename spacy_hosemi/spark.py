@@ -113,7 +113,7 @@ def _schema_of(id_type: DataType, explode: bool) -> StructType:
 
 
 class _Worker(TableExtractor):
-    """Finds its model where the driver saw it, or where Spark puts files for workers."""
+    """Finds its model where the driver saw it, or where Spark puts files."""
 
     def __init__(self, model: str | Path, **options: Any) -> None:
         super().__init__(model, **options)
