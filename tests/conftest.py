@@ -1,5 +1,6 @@
 import gc
 import os
+import sys
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -24,6 +25,10 @@ BASE_CONFIG = ROOT / "spacy_hosemi" / "configs" / "base.cfg"
 # tokenizer, which few tests need: see `tokenizer_exceptions`.
 EXCEPTIONS = English.Defaults.tokenizer_exceptions
 English.Defaults.tokenizer_exceptions = {}
+
+
+# Workers of Spark are this Python, not the first one in PATH.
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 
 class Selected:
