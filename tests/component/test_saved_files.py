@@ -240,3 +240,25 @@ def test_cfg_leads_to_no_other_file(tmp_path):
     path.write_bytes(saved_files.sealed(cfg, {**parts, "model": part}))
     with pytest.raises(ValueError, match=r"HS062.*\.\./meta\.json"):
         spacy.load(tmp_path)
+
+
+@pytest.mark.parametrize("change", ["a line twice", "a space", "an end of line"])
+def test_cfg_is_what_was_saved_byte_by_byte(tmp_path, change):
+    make_trained().get_pipe("hosemi").to_disk(tmp_path)
+    data = (tmp_path / "cfg").read_bytes()
+    line = data.splitlines(keepends=True)[1]
+    changed = {
+        "a line twice": data.replace(line, line + line, 1),
+        "a space": data.replace(b": ", b":  ", 1),
+        "an end of line": data + b"\n",
+    }[change]
+    (tmp_path / "cfg").write_bytes(changed)
+    with pytest.raises(ValueError, match="HS062.*cfg is not what was saved"):
+        make_trained().get_pipe("hosemi").from_disk(tmp_path)
+
+
+def test_cfg_may_have_the_ends_of_lines_of_windows(tmp_path):
+    make_trained().get_pipe("hosemi").to_disk(tmp_path)
+    data = (tmp_path / "cfg").read_bytes()
+    (tmp_path / "cfg").write_bytes(data.replace(b"\n", b"\r\n"))
+    make_trained().get_pipe("hosemi").from_disk(tmp_path)
