@@ -75,7 +75,10 @@ def killed(
     path: Path,
     wait: float,
 ) -> None:
-    """Save over what is there, again and again, for so many seconds."""
+    """Save over what is there, again and again, until it is killed.
+
+    wait (float): Seconds until then.
+    """
     child = os.fork()
     if not child:  # pragma: no cover
         try:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import Errors
-from .workers import TableExtractor, pa
+from .workers import TableExtractor, check_columns, pa
 
 try:
     from pyspark import SparkFiles
@@ -77,7 +77,7 @@ def extract(
     schema: Any = getattr(df, "schema", None)
     if not isinstance(schema, StructType) or not hasattr(df, "mapInArrow"):
         raise TypeError(Errors.HS339.format(found=type(df).__name__))
-    _check_columns(schema, text_col=text_col, id_col=id_col)
+    check_columns(schema.names, text_col=text_col, id_col=id_col)
     if not isinstance(schema[text_col].dataType, StringType):
         found = schema[text_col].dataType.simpleString()
         raise ValueError(Errors.HS340.format(found=found, name=text_col))
@@ -87,16 +87,6 @@ def extract(
     given = df.select(ids.alias(_ID), df[text_col].alias(_TEXT))
     columns = _schema_of(given.schema[_ID].dataType, explode)
     return given.mapInArrow(worker.batches, columns)
-
-
-def _check_columns(schema: StructType, **names: str | None) -> None:
-    """RAISES (ValueError): HS335."""
-    columns = schema.names
-    for argument, name in names.items():
-        if name is not None and name not in columns:
-            raise ValueError(
-                Errors.HS335.format(argument=argument, found=name, columns=columns)
-            )
 
 
 def _schema_of(id_type: DataType, explode: bool) -> StructType:

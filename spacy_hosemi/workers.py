@@ -15,6 +15,7 @@ import tarfile
 import tempfile
 import threading
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,8 @@ class TableExtractor:
         RAISES (ValueError): HS335 no such column; HS336, HS337 there is no model; what
             `extract` raises for texts that are no strings.
         """
-        columns = table.schema.names
-        for argument in ("text_col", "id_col"):
-            name = getattr(self, argument)
-            if name is not None and name not in columns:
-                raise ValueError(
-                    Errors.HS335.format(argument=argument, found=name, columns=columns)
-                )
+        names = {"text_col": self.text_col, "id_col": self.id_col}
+        check_columns(table.schema.names, **names)
         ids = None if self.id_col is None else table.column(self.id_col)
         options: dict[str, Any] = {"threads": self.threads, "explode": self.explode}
         return extract(self.pipeline(), table.column(self.text_col), ids=ids, **options)
@@ -115,6 +111,15 @@ class TableExtractor:
         if not path.exists() and self.model.isidentifier():
             return None
         raise ValueError(Errors.HS336.format(found=self.model, path=path.absolute()))
+
+
+def check_columns(columns: Sequence[str], **names: str | None) -> None:
+    """RAISES (ValueError): HS335 a table has not these columns; names: by argument."""
+    for argument, name in names.items():
+        if name is not None and name not in columns:
+            raise ValueError(
+                Errors.HS335.format(argument=argument, found=name, columns=columns)
+            )
 
 
 def _digest(folder: Path) -> str:

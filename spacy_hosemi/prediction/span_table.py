@@ -92,11 +92,9 @@ def prediction_steps(
         return (yield from decoder.steps(docs))
     problems = yield from decoder.problem_steps(docs)
     if isinstance(problems.flat, LazyProblems):
-        args, known = (
-            (decoder.automaton, problems.flat.scores),
-            decoder.options.has_whole,
-        )
-        found = yield from best_path_steps(*args, has_probabilities=known)
+        args = decoder.automaton, problems.flat.scores
+        has_probabilities = decoder.options.has_whole
+        found = yield from best_path_steps(*args, has_probabilities=has_probabilities)
         if found is not None:
             posteriors = BatchPosteriors(decoder, problems.flat)
             return SpanTable(posteriors, decoder.inventory.names, *found)

@@ -224,6 +224,14 @@ def test_touched_rows_are_those_of_tokens_with_a_derivative(problem, values):
     assert touched_rows(first[at:], rows, ones).tolist() == rest
 
 
+def pairs_of(has_weight, is_dense):
+    """The first pair of each row, and columns, as kernels take them; none if dense."""
+    if is_dense:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    first = np.cumsum([0, *has_weight.sum(axis=1)]).astype(np.int32)
+    return first, np.nonzero(has_weight)[1].astype(np.int32)
+
+
 @given(sparse_nRL(), st.booleans())
 def test_strengths(problem, is_dense):
     tokens, first, rows, scores, weights = problem
@@ -236,11 +244,7 @@ def test_strengths(problem, is_dense):
     for (i, row), value in zip(fired, strength, strict=True):
         expected_scores[i] += value * weights[row] * has_weight[row]
         expected_weights[row] += value * scores[i] * has_weight[row]
-    pairs = np.zeros(0, np.int32), np.zeros(0, np.int32)
-    if not is_dense:
-        sizes = has_weight.sum(axis=1)
-        columns = np.nonzero(has_weight)[1].astype(np.int32)
-        pairs = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32), columns
+    pairs = pairs_of(has_weight, is_dense)
     found_scores, found_weights = scores.copy(), weights[has_weight]
     for array in (first, rows, strength, *pairs):
         array.setflags(write=False)
@@ -256,10 +260,7 @@ def test_cells_of_segments(problem, is_dense):
     n_rows, n_labels = weights.shape
     rng = np.random.default_rng(len(rows))
     has_weight = rng.random(weights.shape) < (1.0 if is_dense else 0.5)
-    pairs = np.zeros(0, np.int32), np.zeros(0, np.int32)
-    if not is_dense:
-        first = np.cumsum([0, *has_weight.sum(axis=1)]).astype(np.int32)
-        pairs = first, np.nonzero(has_weight)[1].astype(np.int32)
+    pairs = pairs_of(has_weight, is_dense)
     starts = rng.integers(0, 9, len(rows)).astype(np.int32)
     ends = starts + rng.integers(1, 9, len(rows)).astype(np.int32)
     strength = rng.normal(size=len(rows))
@@ -285,10 +286,7 @@ def test_merged_cells(problem, is_dense, n_docs):
     n_labels = weights.shape[1]
     rng = np.random.default_rng(len(rows))
     has_weight = rng.random(weights.shape) < (1.0 if is_dense else 0.5)
-    pairs = np.zeros(0, np.int32), np.zeros(0, np.int32)
-    if not is_dense:
-        first = np.cumsum([0, *has_weight.sum(axis=1)]).astype(np.int32)
-        pairs = first, np.nonzero(has_weight)[1].astype(np.int32)
+    pairs = pairs_of(has_weight, is_dense)
     first = np.arange(n_docs + 1, dtype=np.int32) * 3
     doc = rng.integers(0, n_docs, len(rows))
     starts = rng.integers(0, 3, len(rows))

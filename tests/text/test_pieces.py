@@ -87,5 +87,5 @@ def test_words_of_a_zone_are_forgotten():
                 assert not others
                 assert nlp.vocab.strings[orths[0]] == "qwertz"
         assert "qwertz" not in nlp.vocab.strings
-    with nlp.vocab.memory_zone():  # of which the tokenizer does not know
+    with nlp.vocab.memory_zone():  # the tokenizer is not told of it
         assert read_texts(["qwertz"], tokenizer)[-1] == [0]
