@@ -13,7 +13,7 @@ CYTHON := $(shell find spacy_hosemi -name "*.pyx" -o -name "*.pxd" -o -name "*.h
 READY := $(VENV)/.built $(VENV)/.dev
 
 .PHONY: help demo test coverage install lint format docs test-checked test-sanitized \
-	bench papers clean
+	wheels bench papers clean
 .DELETE_ON_ERROR:
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make format          format the Python files"
 	@echo "make test-checked    run the tests with all checks compiled in (slow)"
 	@echo "make test-sanitized  run tests/core with GCC's sanitizers (slow)"
+	@echo "make wheels          Linux wheels in dist/, each tested in an empty environment"
 	@echo "make bench           measure accuracy: make bench DATA=path/to/data"
 	@echo "make papers          measure the tables of the papers: make papers DATA=path/to/all"
 	@echo "make clean           remove $(VENV) and everything built"
@@ -63,8 +64,9 @@ format: $(READY)
 # These builds have trees of their own: their libraries lie nowhere else, and the tests
 # run inside, so that no build can be taken for another. Only the libraries stay from the
 # last time, since a file that is no more must not be tested.
-BESIDE := $(wildcard CHANGELOG.md CONTRIBUTING.md LICENSE Makefile README.md \
-	pyproject.toml setup.cfg benchmarks configs corpus docs tests)
+BESIDE := $(wildcard .ci .github CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE \
+	MANIFEST.in Makefile README.md SECURITY.md pyproject.toml setup.cfg setup.py \
+	benchmarks configs corpus docs tests)
 
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
 
@@ -86,6 +88,9 @@ test-checked test-sanitized: test-%: $(READY)
 	@cp -R $(BESIDE) build/$*
 	@cd build/$* && PYTHONPATH="$$PWD" $(WITH) $(abspath $(PY)) -m pytest -q \
 		$(TESTS) $(ARGS)
+
+wheels:
+	@.ci/wheels $(ARGS)
 
 bench: $(if $(DATA),$(VENV)/.bench $(VENV)/.built)
 	@test -n "$(DATA)" || { echo "make bench needs DATA: a folder with" \

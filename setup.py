@@ -9,6 +9,7 @@ environment variable would not make any of them out of date.
 """
 
 import os
+import shutil
 import sys
 from glob import glob
 
@@ -34,6 +35,12 @@ OPTIMISE = {
     "release": ["-O3", "-g0", "-ffp-contract=off"],
 }
 
+NO_COMPILER = (
+    "spacy_hosemi is compiled from its source here, which needs a C compiler, and {!r} "
+    "is not there: install one (Debian: apt install gcc; macOS: xcode-select "
+    "--install), or take a wheel (pip install --only-binary :all: spacy_hosemi)."
+)
+
 
 def delete_stale(folder):
     """Delete compiled libraries whose source is gone, which Python would import."""
@@ -52,6 +59,39 @@ class BuildExt(build_ext):
             sys.exit(f"the {FLAVOUR} build is not made in place: see `make help`")
         delete_stale(PACKAGE if self.inplace else os.path.join(self.build_lib, PACKAGE))
 
+    def build_extensions(self):
+        # Of Microsoft's compiler, setuptools itself says where to get it.
+        compiler = getattr(self.compiler, "compiler_so", None)
+        if compiler and shutil.which(compiler[0]) is None:
+            sys.exit(NO_COMPILER.format(compiler[0]))
+        # Only now: metadata and an sdist need no C.
+        compiled = {extension.name: extension for extension in to_c(self.extensions)}
+        for extension in self.extensions:
+            extension.sources = compiled[extension.name].sources
+            extension.depends = compiled[extension.name].depends
+        super().build_extensions()
+
+
+def to_c(extensions):
+    """Translate them with Cython, those that changed."""
+    return cythonize(
+        extensions,
+        build_dir=f"{BUILD}/c",
+        quiet=True,
+        emit_linenums=FLAVOUR == "sanitize",
+        compiler_directives={
+            "language_level": 3,
+            "binding": True,
+            "embedsignature": True,
+            "boundscheck": CHECKED,
+            "wraparound": CHECKED,
+            "initializedcheck": CHECKED,
+            "overflowcheck": CHECKED,
+            "cdivision": not CHECKED,
+            "show_performance_hints": not CHECKED,
+        },
+    )
+
 
 def extension(path):
     name = os.path.splitext(path)[0].replace(os.sep, ".")
@@ -68,23 +108,7 @@ def extension(path):
 
 
 setup(
-    ext_modules=cythonize(
-        [extension(path) for path in SOURCES],
-        build_dir=f"{BUILD}/c",
-        quiet=True,
-        emit_linenums=FLAVOUR == "sanitize",
-        compiler_directives={
-            "language_level": 3,
-            "binding": True,
-            "embedsignature": True,
-            "boundscheck": CHECKED,
-            "wraparound": CHECKED,
-            "initializedcheck": CHECKED,
-            "overflowcheck": CHECKED,
-            "cdivision": not CHECKED,
-            "show_performance_hints": not CHECKED,
-        },
-    ),
+    ext_modules=[extension(path) for path in SOURCES],
     cmdclass={"build_ext": BuildExt},
     options={"build": {"build_base": BUILD}, "build_ext": {"parallel": True}},
 )
