@@ -97,18 +97,15 @@ def write_table(
     record (Dict[str, Any]): What the records of all these documents have.
     RAISES (IndexError): Tokens were merged or split since.
     """
-    names, add, first = table.labels, docs[0].vocab.strings.add, docs.first
-    numbers = [0] * len(names)
-    for y in {*table.spans[:, 2].tolist()}:
-        numbers[y] = add(names[y])
-    args = first, table.n_spans, table.spans, names, numbers
-    described = describe_table(docs.tokens, *args)
-    columns, of_docs, n_characters = described
+    names, add, first = table.labels, docs[0].vocab.strings.add, docs.borders
+    spans = table.spans.tolist()
+    numbers = {y: add(names[y]) for y in {span[2] for span in spans}}
+    args = first, table.n_spans.tolist(), spans, names, numbers
+    columns, of_docs, n_characters = describe_table(docs.tokens, *args)
     scores = None if table.confidence is None else iter(table.confidence.tolist())
     wholes = repeat(None) if table.whole is None else table.whole.tolist()
-    borders = pairwise(first.tolist())
     for doc, (i, j), keys, n_chars, whole in zip(
-        docs, borders, of_docs, n_characters, wholes
+        docs, pairwise(first), of_docs, n_characters, wholes
     ):
         if len(doc) != j - i:
             raise IndexError(f"{j - i} tokens were read, there are {len(doc)}")

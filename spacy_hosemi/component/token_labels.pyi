@@ -1,8 +1,6 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from thinc.types import Ints2d
 
 from ..labels.inventory import Span
@@ -12,9 +10,9 @@ def describe(
 ) -> tuple[Ints2d, list[str], int, bool, bool]: ...
 def describe_table(
     tokens: Any,
-    first: NDArray[np.int32],
-    n_spans: NDArray[np.int32],
-    spans: NDArray[np.int32],
+    first: list[int],
+    n_spans: list[int],
+    spans: list[list[int]],
     names: Sequence[str],
-    numbers: list[int],
+    numbers: dict[int, int],
 ) -> tuple[Ints2d, list[list[str]], list[int]]: ...

@@ -2,12 +2,16 @@
 
 import numpy as np
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
 # The columns that `describe` takes.
 cdef enum:
     ENT_IOB, SENT_START, LENGTH, SPACY, N_COLUMNS
+
+# The most digits of a number.
+cdef enum:
+    N_DIGITS = 20
 
 # Values of ENT_IOB.
 cdef enum:
@@ -53,7 +57,7 @@ def describe(spans, dict numbers, const uint64_t[:, ::1] tokens):
             for i in range(start, end):
                 columns_[i, 0], columns_[i, 1] = INSIDE, number
             columns_[start, 0] = BEGIN
-            keys.append(f"{places[2 * start]}:{places[2 * end - 1]}:{label}")
+            keys.append(_key(places[2 * start], places[2 * end - 1], label))
     finally:
         free(places)
     return columns, keys, at, has_ents, has_sents
@@ -61,48 +65,67 @@ def describe(spans, dict numbers, const uint64_t[:, ::1] tokens):
 
 def describe_table(
     const uint64_t[:, ::1] tokens,
-    const int32_t[::1] first,
-    const int32_t[::1] n_spans,
-    const int32_t[:, ::1] spans,
+    list first,
+    list n_spans,
+    list spans,
     names,
-    list numbers,
+    dict numbers,
 ):
     """`describe` of the spans of several documents that have neither entities nor
     sentence starts.
 
     tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token of all documents.
-    first (int32 [D + 1]): The first token of each document, and n.
-    n_spans (int32 [D]), spans (int32 [K, 3]): See `SpanTable`.
-    names (Sequence[str]), numbers (List[int]): Of labels.
+    first (List[int] [D + 1]): The first token of each document, and n.
+    n_spans (List[int] [D]), spans (List[List[int]] [K]): See `SpanTable`.
+    names (Sequence[str]), numbers (Dict[int, int]): Of labels, by their index; numbers
+        are those in the vocabulary.
     RETURNS (Tuple[uint64 [n, 2], List[List[str]], List[int]]): ENT_IOB and ENT_TYPE of
         each token; of each document the keys of its spans, and how many characters it
         has.
     RAISES (IndexError): A span is not within its document.
     """
-    cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, k_end, i_first, at, start, end
+    cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, i_first, i_end, at, start, end
     cdef uint64_t number
-    cdef list keys, all_keys = [], n_characters = []
+    cdef list span, keys, all_keys = [], n_characters = []
+    cdef str name
     # One array: the first character of each token and the one behind its last follow.
     columns = np.empty((2 * n, 2), np.uint64)
     cdef uint64_t[:, ::1] columns_ = columns, places = columns_[n:]
-    for d in range(n_spans.shape[0]):
-        at, i_first, keys = 0, first[d], []
-        for i in range(i_first, first[d + 1]):
+    for d in range(len(n_spans)):
+        at, i_first, i_end, keys = 0, first[d], first[d + 1], []
+        for i in range(i_first, i_end):
             columns_[i, 0], columns_[i, 1] = OUTSIDE, 0
             places[i, 0] = at
             places[i, 1] = at = at + <Py_ssize_t>tokens[2, i]
             at += <Py_ssize_t>tokens[1, i]
-        k_end = k + n_spans[d]
-        for k in range(k, k_end):
-            start, end = i_first + spans[k, 0], i_first + spans[k, 1]
-            if not i_first <= start < end <= first[d + 1]:
-                raise IndexError(f"span {spans[k, 0]} to {spans[k, 1]} of {d}")
-            name, number = names[spans[k, 2]], numbers[spans[k, 2]]
+        for span in spans[k : k + <Py_ssize_t>n_spans[d]]:
+            k += 1
+            start, end = i_first + <Py_ssize_t>span[0], i_first + <Py_ssize_t>span[1]
+            if not i_first <= start < end <= i_end:
+                raise IndexError(f"span {span[0]} to {span[1]} of {d}")
+            name, number = names[span[2]], numbers[span[2]]
             for i in range(start, end):
                 columns_[i, 0], columns_[i, 1] = INSIDE, number
             columns_[start, 0] = BEGIN
-            keys.append(f"{places[start, 0]}:{places[end - 1, 1]}:{name}")
-        k = k_end
+            keys.append(_key(places[start, 0], places[end - 1, 1], name))
         all_keys.append(keys)
         n_characters.append(at)
     return columns, all_keys, n_characters
+
+
+cdef str _key(Py_ssize_t start, Py_ssize_t end, str label):
+    """RETURNS (str): Of a span in a record, see `records`. A format string takes five
+    times as long."""
+    cdef char[2 * N_DIGITS + 2] text
+    cdef Py_ssize_t at = 2 * N_DIGITS + 2, number, k
+    for k in range(2):
+        number = start if k else end
+        at -= 1
+        text[at] = c":"
+        while True:
+            at -= 1
+            text[at] = <char>(c"0" + number % 10)
+            number //= 10
+            if not number:
+                break
+    return (&text[at])[: 2 * N_DIGITS + 2 - at].decode("ascii") + label

@@ -106,9 +106,12 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
 
     docs (Sequence[Doc]): Documents of one vocabulary.
     """
-    if not any(map(len, docs)):
+    if not docs:
+        return []
+    orths, first = words_of(docs)
+    if not len(orths):
         return [True] * len(docs)
-    found: list[bool] = are_clean_texts(docs[0].vocab, *words_of(docs)).tolist()
+    found: list[bool] = are_clean_texts(docs[0].vocab, orths, first).tolist()
     return found
 
 
@@ -121,7 +124,9 @@ def are_clean_texts(
     first (int32 [D + 1]): The first token of each text, and n.
     RETURNS (bool [D]): Of each text.
     """
-    kinds, is_clean = _kinds_of(vocab, orths), np.ones(len(first) - 1, bool)
+    kinds = _kinds_of(vocab, orths)
+    is_clean = np.empty(len(first) - 1, bool)
+    is_clean.fill(True)
     if np.count_nonzero(kinds):
         is_clean[doc_of(np.flatnonzero(kinds), first)] = False
     return is_clean
@@ -173,6 +178,8 @@ def _kinds(vocab: Vocab, orths: Keys) -> NDArray[np.uint8]:
 
 
 def _kind(word: str) -> int:
+    if word.isascii() and word.isalnum():
+        return _PLAIN  # as most are: found first, since words come one by one
     clean = clean_word(word)
     if clean and word == clean:
         return _PLAIN  # without whitespace, and so without a line break

@@ -30,7 +30,7 @@ class DocBatch(list[Doc]):
 
     tokens (uint64 [3, n]): ORTH, SPACY and LENGTH of each token.
     orths, spaces (uint64 [n]): The first two.
-    first (int32 [D + 1]): See `borders_of`.
+    first (int32 [D + 1]), borders (List[int]): See `borders_of`.
     has_ents (List[bool] [D]): Whether a document has entities, blocked or missing
         tokens.
     has_limits (List[bool] [D]): Whether it has sentence starts or whitespace.
@@ -38,7 +38,7 @@ class DocBatch(list[Doc]):
 
     def __init__(self, docs: Sequence[Doc]) -> None:
         super().__init__(docs)
-        borders = [*accumulate(map(len, docs), initial=0)]
+        self.borders = borders = [*accumulate(map(len, docs), initial=0)]
         self.first = np.array(borders, np.int32)
         parts = [doc.to_array(READ) for doc in docs]
         tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)

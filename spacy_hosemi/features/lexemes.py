@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.symbols import NAMES  # type: ignore[import-not-found]
-from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from .attributes import FLAGS, STRINGS, hash_or_0
-from .kernels.word_forms import FORMS, Spellings
+from .kernels.word_forms import FORMS, FormReader, Spellings
 from .tables.tables import Tables
 
 Keys = NDArray[np.uint64]
@@ -43,12 +42,17 @@ class LexemeReader:
         self._read = [*strings, *flags]
         self._n_read = len(self._read)
         others = [attr for attr, _ in self._tables.values()]
-        others += ["LOWER"] if any(origin == _LOWER for origin, _ in forms) else []
+        if any(origin == _LOWER for origin, _ in forms):
+            others.append("LOWER")
         self._read += dict.fromkeys(x for x in others if x not in self._read)
-        self._forms = {
-            origin: np.array([form for of, form in forms if of == origin], np.int32)
-            for origin in dict.fromkeys(origin for origin, _ in forms)
-        }
+        lower = self._read.index("LOWER") if "LOWER" in self._read else -1
+        # ORTH first, and again if nothing else is read: one name alone makes no tuple.
+        names = "ORTH", *(self._read or ["ORTH"])
+        self._of_lexeme = attrgetter(*map(str.lower, names))
+        self._forms = forms
+        columns = np.array(forms, np.int32).reshape(-1, 2).T.copy()
+        args = len(strings), len(flags), lower, len(NAMES), hash_or_0("1")
+        self._reader = FormReader(columns[1], columns[0], *args)
         of_characters = (FORMS[form] for _, form in forms)
         self.names = (*strings, *flags, *of_characters, *tabular)
 
@@ -58,69 +62,48 @@ class LexemeReader:
         vocab (Vocab): The vocabulary with the words.
         orths (uint64 [K]): The ORTH of each.
         """
-        words = orths.tolist()
+        words, strings = orths.tolist(), vocab.strings
         rows = self._rows(vocab, words)
         values = np.empty((len(words), len(self.names)), np.uint64)
-        values[:, : self._n_read] = rows[:, : self._n_read]
-        values[:, self._n_strings : self._n_read] *= _TRUE
-        # Strings that spaCy has numbers of its own for.
-        of_strings = values[:, : self._n_strings]
-        for k, a in np.argwhere(of_strings < len(NAMES)).tolist():
-            of_strings[k, a] = hash_or_0(vocab.strings[int(of_strings[k, a])])
-        at = self._n_read
-        for spellings, forms in self._spellings(vocab, words, rows):
-            spellings.values(forms, values[:, at : at + len(forms)])
-            at += len(forms)
+        if self._reader.read(strings, words, rows, values):
+            of_strings = values[:, : self._n_strings]
+            for k, a in np.argwhere(of_strings < len(NAMES)).tolist():
+                of_strings[k, a] = hash_or_0(strings[int(of_strings[k, a])])
+        at = self._n_read + len(self._forms)
         for a, (attr, read) in enumerate(self._tables.values(), at):
-            found = read(rows[:, self._read.index(attr)])
+            found = read(np.array(self._column(rows, attr), np.uint64))
             values[:, a] = [hash_or_0(text) for text in found]
         return values
 
     def texts(self, vocab: Vocab, orths: Keys) -> dict[str, list[str | None]]:
         """RETURNS (Dict[str, List[Optional[str]]]): By attribute, the value of each
         word. See `values`."""
-        words = orths.tolist()
-        rows, strings = self._rows(vocab, words), vocab.strings
-        found: list[list[str | None]] = [
-            [strings[value] for value in rows[:, a].tolist()]
-            for a in range(self._n_strings)
-        ]
-        found += [
-            ["1" if value else None for value in rows[:, a].tolist()]
-            for a in range(self._n_strings, self._n_read)
-        ]
-        for spellings, forms in self._spellings(vocab, words, rows):
-            found += [spellings.texts(form) for form in forms.tolist()]
+        words, strings = orths.tolist(), vocab.strings
+        rows = self._rows(vocab, words)
+        columns = {name: self._column(rows, name) for name in self._read}
+        found: list[list[str | None]] = []
+        for name in self.names[: self._n_strings]:
+            found.append([strings[value] for value in columns[name]])
+        for name in self.names[self._n_strings : self._n_read]:
+            found.append(["1" if value else None for value in columns[name]])
+        texts = [strings[word] for word in words]
+        lower = [strings[word] for word in columns.get("LOWER", ())]
+        of_origin = texts, [text.lower() for text in texts], lower
+        for origin, form in self._forms:
+            found.append(Spellings(of_origin[origin]).texts(form))
         for attr, read in self._tables.values():
-            found.append(read(rows[:, self._read.index(attr)]))
+            found.append(read(np.array(columns[attr], np.uint64)))
         return dict(zip(self.names, found))
 
-    def _rows(self, vocab: Vocab, words: Sequence[int]) -> Keys:
-        """What the vocabulary has of each word, [K, attributes]."""
-        # A document has arrays of attributes; a lexeme has one at a time.
-        attributes: Any = self._read or ["ORTH"]
-        doc: Any = Doc(vocab, words=words)  # type: ignore[arg-type]
-        rows: Keys = doc.to_array(attributes).reshape(len(words), len(attributes))
-        return rows
+    def _rows(self, vocab: Vocab, words: Sequence[int]) -> list[tuple[int, ...]]:
+        """What the vocabulary has of each word: ORTH, and what `_read` names."""
+        read = self._of_lexeme
+        return [read(vocab[word]) for word in words]
 
-    def _spellings(
-        self, vocab: Vocab, words: Sequence[int], rows: Keys
-    ) -> Iterator[tuple[Spellings, NDArray[np.int32]]]:
-        """Texts, with the forms that are read of them."""
-        strings = vocab.strings
-        texts = [strings[word] for word in words] if self._forms else []
-        for origin, forms in self._forms.items():
-            of = texts
-            if origin == _LOWERED:
-                of = [text.lower() for text in texts]
-            elif origin == _LOWER:
-                lower = rows[:, self._read.index("LOWER")].tolist()
-                pairs = zip(texts, words, lower)
-                of = [x if low == word else strings[low] for x, word, low in pairs]
-            yield Spellings(of), forms
-
-
-_TRUE = np.uint64(hash_or_0("1"))
+    def _column(self, rows: Sequence[tuple[int, ...]], name: str) -> list[int]:
+        """An attribute of each word, of `_rows`."""
+        at = 1 + self._read.index(name)
+        return [row[at] for row in rows]
 
 
 def _origin(form: str) -> int:

@@ -90,8 +90,7 @@ class WordCache:
     def _add(self, vocab: Vocab, orths: Keys) -> _Rows:
         """Rows of all these words."""
         young = self._young
-        is_new = young.numbering.find(orths)[0] < 0
-        words = _distinct(orths[is_new])
+        words = young.numbering.unknown(orths)
         table = self._new_rows(vocab, words)
         bytes_of_row = table.itemsize * prod(table.shape[1:])
         most = self._n_bytes // 2 // (WORD_BYTES + bytes_of_row)
@@ -99,7 +98,7 @@ class WordCache:
         if len(words) <= left:
             young.append(words, table, most)
             return young
-        others = _distinct(orths[~is_new])
+        others = np.setdiff1d(orths, words)
         every, n_words = _Rows(), len(words) + len(others)
         every.append(words, table, max(most, n_words))
         if len(others):
@@ -112,20 +111,16 @@ class WordCache:
 
     def _new_rows(self, vocab: Vocab, words: Keys) -> NDArray[Any]:
         """Rows of words that are not among the young ones."""
+        if self._old.table is None:
+            return self._make(vocab, words)
         numbers, n_new = self._old.numbering.find(words)
         if n_new == len(words):
             return self._make(vocab, words)
-        assert self._old.table is not None
         table: NDArray[Any] = self._old.table[numbers]
         if n_new:
             is_new = numbers < 0
             table[is_new] = self._make(vocab, words[is_new])
         return table
-
-
-def _distinct(orths: Keys) -> Keys:
-    # For the words of a document faster than np.unique.
-    return np.array([*dict.fromkeys(orths.tolist())], np.uint64)
 
 
 class _Rows:

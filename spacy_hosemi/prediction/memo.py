@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
 from threading import RLock
-from typing import NamedTuple, cast
+from typing import cast
 from weakref import ref
 
 from spacy.tokens import Doc
@@ -47,9 +47,8 @@ class _Batch:
         self.spans, self.recompute = spans, recompute
 
 
-class _Entry(NamedTuple):
-    batch: _Batch
-    place: int
+# The batch of a document, and its place there.
+_Entry = tuple[_Batch, int]
 
 
 class Memo:
@@ -88,19 +87,20 @@ class Memo:
         """
         if isinstance(posteriors, BatchPosteriors):
             n_bytes = posteriors.detach()
-            batch = _Batch(posteriors, spans, [posteriors[0].recompute()] * len(docs))
+            again = [posteriors.decoder.posterior] * len(docs)
+            batch = _Batch(posteriors, spans, again)
         else:
             has_tags = posteriors[0].decoder.inventory.on_tokens
             n_bytes = sum(
                 [x.n_bytes + _detach(x.problems, has_tags) for x in posteriors]
             )
-            again = {type(x): x.recompute() for x in posteriors}
-            batch = _Batch(posteriors, spans, [again[type(x)] for x in posteriors])
+            makes = {type(x): x.recompute() for x in posteriors}
+            batch = _Batch(posteriors, spans, [makes[type(x)] for x in posteriors])
         entries = self._by_name.setdefault(name, {})
         # The entry of a document goes with it, and the batch with its last entry.
         remove = entries.pop
         for place, doc in enumerate(docs):
-            entries[ref(doc, remove)] = _Entry(batch, place)
+            entries[ref(doc, remove)] = batch, place
         with self._lock:
             self._sizes[ref(batch, self._subtract)] = n_bytes
             self.n_bytes += n_bytes

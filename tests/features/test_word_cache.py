@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import spacy
 from hypothesis import given
+from spacy.strings import hash_string
 
 from spacy_hosemi.features import Extractor, WordCache, make_features
+from spacy_hosemi.features.kernels.word_index import Numbering
 from spacy_hosemi.features.lexemes import LexemeReader
 from spacy_hosemi.features.word_cache import WORD_BYTES, words_of
 
@@ -54,6 +56,15 @@ def test_rows_of_words(docs, n_bytes):
             assert all(2 * n * OF_WORD <= n_bytes for n in found)
     n_distinct = len({word for words in docs for word in words})
     assert hashes.n_made == n_distinct or 2 * n_distinct * OF_WORD > n_bytes
+
+
+@given(words_n, words_n)
+def test_unknown_words(known, asked):
+    keys = [
+        np.array([hash_string(x) for x in some], np.uint64) for some in (known, asked)
+    ]
+    found = Numbering(keys[0]).unknown(keys[1]).tolist()
+    assert found == [*dict.fromkeys(x for x in keys[1].tolist() if x not in keys[0])]
 
 
 def test_words_that_are_met_again_are_kept():

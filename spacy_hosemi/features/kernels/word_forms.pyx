@@ -10,7 +10,8 @@ What letters, digits, capitals and whitespace are, Python says: `str.isalpha`, `
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, strlen
 
 from ...core.simd.simd cimport hash_text
@@ -84,31 +85,108 @@ cdef enum:
     N_MORE = 64
 
 
+# What forms of words are forms of: the word; the word in lower case; what the
+# vocabulary has as that.
+cdef enum:
+    WORD, LOWERED, LOWER
+
+
+cdef class FormReader:
+    """Completes what a vocabulary has of words by the forms of the words.
+
+    forms, origins (int32 [F]): Indices in FORMS, and what each is a form of: 0 the
+        word, 1 the word in lower case, 2 what the vocabulary has as that.
+    n_strings, n_flags (int): Attributes that stand before the forms in a row.
+    lower (int): Which attribute is that lower case; -1: no form needs it.
+    n_names (int): Strings with smaller numbers than that have one of spaCy's own.
+    flag (int): The value of a flag that is true.
+    """
+
+    cdef const int32_t[::1] _forms, _origins
+    cdef Py_ssize_t _n_strings, _n_flags, _lower
+    cdef uint64_t _n_names, _flag
+
+    def __init__(self, forms, origins, n_strings, n_flags, lower, n_names, flag):
+        self._forms, self._origins = forms, origins
+        self._n_strings, self._n_flags, self._lower = n_strings, n_flags, lower
+        self._n_names, self._flag = n_names, flag
+
+    def read(self, strings, list words, list rows, uint64_t[:, ::1] values):
+        """Write attributes of K words.
+
+        strings (StringStore): Has the words.
+        words (List[int]): Their numbers there.
+        rows (List[Tuple]): ORTH of each word, strings, flags, and others.
+        values (uint64 [K, strings + flags + F or more]): Set.
+        RETURNS (bool): Whether a string has a number of spaCy's own.
+        """
+        cdef Py_ssize_t k, a, f, n, first = self._n_strings + self._n_flags
+        cdef bint has_own = False
+        cdef Spellings spellings = Spellings([])
+        cdef int32_t origin, last
+        cdef tuple row
+        cdef str word, text
+        for k in range(len(words)):
+            row = rows[k]
+            for a in range(self._n_strings):
+                values[k, a] = row[1 + a]
+                has_own |= values[k, a] < self._n_names
+            for a in range(self._n_strings, first):
+                values[k, a] = self._flag if row[1 + a] else 0
+            last, word = -1, None
+            for f in range(self._forms.shape[0]):
+                origin = self._origins[f]
+                if origin != last:
+                    word = text = strings[words[k]] if word is None else word
+                    if origin == LOWERED:
+                        text = word.lower()
+                    elif origin == LOWER and row[1 + self._lower] != words[k]:
+                        text = strings[row[1 + self._lower]]
+                    spellings._take(text)
+                    last = origin
+                n = spellings._read(self._forms[f])
+                values[k, first + f] = hash_text(spellings._form, n) if n else 0
+        return has_own
+
+
 cdef class Spellings:
     """The characters of texts, to read their forms.
 
     texts (List[str]): K texts.
     """
 
-    cdef uint32_t[::1] _points      # of all texts
-    cdef int64_t[::1] _first        # [K + 1]
-    cdef char[::1] _form            # work space
+    cdef list _texts
+    # Work space for one text at a time
+    cdef Py_UCS4* _points
+    cdef char* _form
+    cdef Py_ssize_t _n, _room
 
-    def __init__(self, list texts):
-        cdef Py_ssize_t k, at = 0, longest = 0
-        cdef str text
+    def __cinit__(self, list texts):
+        self._texts = texts
+        self._points, self._form, self._room = NULL, NULL, 0
+
+    def __dealloc__(self):
+        free(self._points)
+        free(self._form)
+
+    cdef int _take(self, str text) except -1:
+        """Read this text from now on."""
+        cdef Py_ssize_t i = 0
         cdef Py_UCS4 c
-        self._first = np.empty(len(texts) + 1, np.int64)
-        self._first[0] = 0
-        for k, text in enumerate(texts):
-            longest = max(longest, len(text))
-            self._first[k + 1] = self._first[k] + len(text)
-        self._points = np.empty(self._first[len(texts)] + 1, np.uint32)
-        self._form = np.empty(N_BYTES * longest + N_MORE, np.int8)
-        for text in texts:
-            for c in text:
-                self._points[at] = c
-                at += 1
+        self._n = len(text)
+        if self._n >= self._room:
+            free(self._points)
+            free(self._form)
+            self._room = max(2 * self._n, N_MORE)
+            self._points = <Py_UCS4*>malloc(self._room * sizeof(Py_UCS4))
+            self._form = <char*>malloc(N_BYTES * self._room + N_MORE)
+            if not self._points or not self._form:
+                self._room = 0
+                raise MemoryError
+        for c in text:
+            self._points[i] = c
+            i += 1
+        return 0
 
     def values(self, const int32_t[::1] forms, uint64_t[:, :] values):
         """Hash forms.
@@ -117,19 +195,20 @@ cdef class Spellings:
         values (uint64 [K, F]): Set to the value of each.
         """
         cdef Py_ssize_t k, f, n
-        with nogil:
-            for k in range(self._first.shape[0] - 1):
-                for f in range(forms.shape[0]):
-                    n = self._read(k, forms[f])
-                    values[k, f] = hash_text(&self._form[0], n) if n else 0
+        for k, text in enumerate(self._texts):
+            self._take(text)
+            for f in range(forms.shape[0]):
+                n = self._read(forms[f])
+                values[k, f] = hash_text(self._form, n) if n else 0
 
     def texts(self, int form):
         """RETURNS (List[Optional[str]]): A form of each text."""
-        cdef Py_ssize_t k, n
+        cdef Py_ssize_t n
         found = []
-        for k in range(self._first.shape[0] - 1):
-            n = self._read(k, form)
-            found.append((&self._form[0])[:n].decode("utf-8") if n else None)
+        for text in self._texts:
+            self._take(text)
+            n = self._read(form)
+            found.append(self._form[:n].decode("utf-8") if n else None)
         return found
 
     def marks(self):
@@ -140,15 +219,15 @@ cdef class Spellings:
             least such difference within it, at most 0; the number of quotation marks;
             whether there are any marks.
         """
-        found = np.zeros((4, self._first.shape[0] - 1), np.int32)
+        found = np.zeros((4, len(self._texts)), np.int32)
         cdef int32_t[:, ::1] found_ = found
-        cdef Py_ssize_t k, i, n
+        cdef Py_ssize_t k, i
         cdef const Py_UCS4* x
-        for k in range(self._first.shape[0] - 1):
-            x = <const Py_UCS4*>&self._points[self._first[k]]
-            n = self._first[k + 1] - self._first[k]
-            for i in range(n):
-                if not _is_mark(x, n, i):
+        for k, text in enumerate(self._texts):
+            self._take(text)
+            x = self._points
+            for i in range(self._n):
+                if not _is_mark(x, self._n, i):
                     continue
                 if _opens(x[i]):
                     found_[0, k] += 1
@@ -160,11 +239,11 @@ cdef class Spellings:
                 found_[3, k] = 1
         return found
 
-    cdef Py_ssize_t _read(self, Py_ssize_t k, int form) noexcept nogil:
-        """The number of bytes of a form of text k, which is written."""
-        cdef const Py_UCS4* x = <const Py_UCS4*>&self._points[self._first[k]]
-        cdef Py_ssize_t n = self._first[k + 1] - self._first[k], size
-        cdef char* start = &self._form[0]
+    cdef Py_ssize_t _read(self, int form) noexcept nogil:
+        """The number of bytes of a form of the text, which is written."""
+        cdef const Py_UCS4* x = self._points
+        cdef Py_ssize_t n = self._n, size
+        cdef char* start = self._form
         cdef char* out = start
         if form == BIAS:
             out = _say(out, b"1")

@@ -76,6 +76,15 @@ cdef class Numbering:
             n_unknown += numbers_[k] < 0
         return numbers, n_unknown
 
+    def unknown(self, const uint64_t[::1] keys):
+        """RETURNS (uint64 [K']): The keys that have no number, each once, in order."""
+        cdef Py_ssize_t k
+        cdef dict found = {}
+        for k in range(keys.shape[0]):
+            if self._find(keys[k]) < 0:
+                found[keys[k]] = None
+        return np.array(list(found), np.uint64)
+
     cdef _resize(self, Py_ssize_t size):
         """Make room for `size` keys, a power of 2."""
         cdef uint64_t[::1] keys = np.zeros(size, np.uint64)

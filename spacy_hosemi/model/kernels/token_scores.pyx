@@ -49,7 +49,7 @@ cdef class BlockScores:
         const int32_t[::1] words,           # IN  [n]
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         const float[:, :, ::1] of_words,    # IN  [K, B, L] of each word
-        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+        double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
         """Add the scores of words: see the head of this module."""
         cdef Py_ssize_t d, at, p, b, i, start, end, n_labels = scores.shape[2]
@@ -112,7 +112,7 @@ cdef class TemplateScores:
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
         uint64_t* keys,                     # work space [N_AHEAD, T]
         int32_t* rows,                      # work space [N_AHEAD, T]
-        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+        double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
         """`template_keys`, `RowTable.rows` and `gather` in one pass.
 
@@ -245,7 +245,7 @@ cdef class ListScores:
         self,
         const uint8_t[:, ::1] values,       # IN  [n, columns]; 0: absent
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
-        double[:, :, ::1] scores,           # OUT [roles, n, L] added to
+        double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
         """Add the weights of the values at each token, and of borders."""
         cdef Py_ssize_t d, i, c, t, at, start, end, n_labels = scores.shape[2]
@@ -272,7 +272,7 @@ cdef class ListScores:
                             )
 
     cdef void _add_border(
-        self, Py_ssize_t side, Py_ssize_t k, Py_ssize_t i, double[:, :, ::1] scores
+        self, Py_ssize_t side, Py_ssize_t k, Py_ssize_t i, double[:, :, :] scores
     ) noexcept nogil:
         """Add what token i reads beyond the border, from which it is the k-th."""
         cdef Py_ssize_t r, y
@@ -306,7 +306,7 @@ cdef class Scoring(Task):
     templates (TemplateScores), values (uint64 [n, A]): See `template_keys`.
     lists (ListScores), on_lists (uint8 [n, columns]): Its values.
     first (int32 [D + 1]): The first token of each document, and n.
-    scores (float64 [roles, n, L]): Added to.
+    scores (float64 [roles, n, L]): Added to; the last axis is contiguous.
 
     Blocks, templates or lists may be left out.
     """
@@ -320,7 +320,7 @@ cdef class Scoring(Task):
     cdef const uint64_t[:, ::1] values
     cdef uint64_t* keys                 # work space of the templates
     cdef int32_t* rows
-    cdef double[:, :, ::1] scores
+    cdef double[:, :, :] scores         # those of the labels of a token are adjacent
 
     def __cinit__(self, *args, **kwargs):
         self.keys = NULL

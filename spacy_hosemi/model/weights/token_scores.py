@@ -152,10 +152,10 @@ def _block_scores(
     RETURNS (float32 [K, B, L]): The scores.
     """
     n_blocks, n_labels = shape
-    scores = np.zeros((n_blocks, len(values), n_labels))
+    scores = np.zeros((len(values), n_blocks, n_labels))
     first = np.array([0, len(values)], np.int32)
-    Scoring(first, scores, templates=in_blocks, values=values).do()
-    return np.ascontiguousarray(scores.swapaxes(0, 1), np.float32)
+    Scoring(first, scores.swapaxes(0, 1), templates=in_blocks, values=values).do()
+    return scores.astype(np.float32)
 
 
 def _reads_list(template: Template, columns: Mapping[str, int]) -> bool:
