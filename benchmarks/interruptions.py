@@ -5,8 +5,8 @@
 
 Each command is run to its end, and then again, hit by SIGINT at random moments: within
 the fit (from the first line of its log to the last one), or anywhere in tune. Then the
-same command goes on, with `fit.resume` or `--resume`. Printed are for each moment the
-exit code, what was left, and how the result differs from that of the whole run:
+same command goes on, with `fit.checkpoint` or `--resume`. Printed are for each moment
+the exit code, what was left, and how the result differs from that of the whole run:
 
 - train: left is the loss of the weights that were kept, less that of the whole run, in
   per cent of it; then the same at the end, and dev F1. Both are 0 within the tolerance.
@@ -74,7 +74,7 @@ class Training:
         command += ["--output", str(folder / name)]
         command += [f"{fit}.l2", "0.1"]  # a search for l2 begins anew
         command += [f"{fit}.log", f"{folder / name}.jsonl"]
-        command += [f"{fit}.resume", f"{folder / name}.npz"]
+        command += [f"{fit}.checkpoint", f"{folder / name}.npz"]
         return run(command, folder / f"{name}.log", wait)
 
     def loss(self, name: str) -> float | None:

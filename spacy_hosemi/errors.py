@@ -464,11 +464,12 @@ class Errors(metaclass=_Coded):
         "the folder, or give another path."
     )
     HS271 = (
-        "fit.resume names {path!r}, which is no file of a fit: {reason}. Expected one "
-        "that a fit with this setting wrote, or none. Remove it, or give another path."
+        "fit.checkpoint names {path!r}, which is no file of a fit: {reason}. Expected "
+        "one that a fit with this setting wrote, or none. Remove it, or give another "
+        "path."
     )
     HS272 = (
-        "fit.resume names {path!r}, whose weights were fitted to something else. "
+        "fit.checkpoint names {path!r}, whose weights were fitted to something else. "
         "{differences}. Expected the labels, features, label patterns and annotation "
         "that it was written with. Train as then to go on, or remove the file to begin "
         "anew."
@@ -482,8 +483,8 @@ class Errors(metaclass=_Coded):
         "replaced, an empty file, or none. Give another path."
     )
     HS301 = (
-        "fit.log is {log!r} and fit.resume is {resume!r}, which is the same file; "
-        "expected two files. Give one of them another path."
+        "fit.log is {log!r} and fit.checkpoint is {checkpoint!r}, which is the same "
+        "file; expected two files. Give one of them another path."
     )
     HS331 = (
         "{found} different documents have entities; expected at least {expected}, "
@@ -731,9 +732,9 @@ class Warnings(metaclass=_Coded):
         "fit.tolerance is {tolerance:g}. Set fit.max_iter = {more}.{advice}"
     )
     HSW62 = (
-        "fit.resume: {path!r} cannot be written ({reason}). The fit goes on; if it is "
-        "stopped, it can go on from the last file that was written, if any. Make room, "
-        "or name another place."
+        "fit.checkpoint: {path!r} cannot be written ({reason}). The fit goes on; if it "
+        "is stopped, it can go on from the last file that was written, if any. Make "
+        "room, or name another place."
     )
     HSW63 = (
         "fit.log: {path!r} cannot be written ({reason}). The fit goes on without a "

@@ -111,17 +111,17 @@ class Fitting(Initializable):
         dev (Optional[Iterable]): Other documents, likewise, by which l2 = "auto"
             chooses, and whose scores are in the log of the fit.
         settings (Any): Those of `spacy_hosemi.lbfgs.v1`: l2, l1, max_iter, tolerance,
-            progress, nonnegative, log, resume, resume_every, choose_decoding, threads,
-            patience.
+            progress, nonnegative, log, checkpoint, checkpoint_every, choose_decoding,
+            threads, patience.
         RETURNS (FitResult): What the fit says of itself. Ctrl-C ends a fit as max_iter
             does, with the best weights so far and the reason "interrupted"; before the
             first iteration, and at the second time, it raises KeyboardInterrupt.
         RAISES (ValueError): HS180 no nlp; HS181 settings; HS182 an example;
             HS050, HS051 nothing to fit; HS053 the component has a tok2vec; HS121 the
-            objective; HS271 the file `resume`. The component is as it was then. HS057
-            the loss is no number; HS118, HS290 the fit cannot train a tree; HS272 the
-            file `resume` is of other labels, features or annotation: this is found
-            when the component has been emptied, and it must be trained anew. What
+            objective; HS271 the file `checkpoint`. The component is as it was then.
+            HS057 the loss is no number; HS118, HS290 the fit cannot train a tree; HS272
+            the file is of other labels, features or annotation: this is found when the
+            component has been emptied, and it must be trained anew. What
             `initialize` raises.
         RAISES (TypeError): HS231 examples; HS232, HS233 another argument.
         """

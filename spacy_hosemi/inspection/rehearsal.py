@@ -247,5 +247,5 @@ def settings_of(nlp: Language, name: str) -> dict[str, Any]:
     if fit.get("@misc") != FIT:
         found = fit.get("@misc", "none")
         raise ValueError(Errors.HS254.format(found=found, expected=FIT))
-    block["fit"] = {**fit, "progress": False, "log": None, "resume": None}
+    block["fit"] = {**fit, "progress": False, "log": None, "checkpoint": None}
     return block

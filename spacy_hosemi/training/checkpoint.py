@@ -1,7 +1,7 @@
-"""The file from which a fit that was stopped goes on: `fit.resume`.
+"""The file from which a fit that was stopped goes on: `fit.checkpoint`.
 
 It has one part for each minimization: one, and with labels in a tree one for each
-level. A part has the weights, how far the minimization was, and what tells whether the
+level. A part has the weights, the position of the optimizer, and what tells whether the
 weights belong to the features and labels at hand.
 """
 
@@ -24,10 +24,13 @@ from numpy.typing import NDArray
 from ..errors import Errors, Warnings
 from ..values import Flag, Kind, Number, OrNull, Unfit, Whole
 from .files import output_path
+from .patience import Kept
+from .quasi_newton import Position
 
 Floats = NDArray[np.float64]
 
-FORMAT = 1
+# Files of the format 1 have neither positions nor weights kept by patience.
+FORMAT = 2
 
 
 class _Unusable(Exception):
@@ -44,6 +47,9 @@ class Part:
     is_done (bool): Whether the minimization had converged.
     settings (Dict[str, Any]): What it minimized.
     identity (Dict[str, str]): Of its weights, see `Batch.identity`.
+    position (Optional[Position]): Where the optimizer was; None: it has none, or has
+        converged.
+    kept (Optional[Kept]): What patience kept before the position.
     """
 
     weights: Floats
@@ -52,6 +58,8 @@ class Part:
     is_done: bool
     settings: dict[str, Any]
     identity: dict[str, str]
+    position: Position | None = None
+    kept: Kept | None = None
 
 
 class Checkpoint:
@@ -62,7 +70,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = output_path("fit.resume", path)
+        self.path = output_path("fit.checkpoint", path)
         self._parts: list[Part] = []
 
     def read(self) -> None:
@@ -139,19 +147,36 @@ def _save(file: Any, parts: list[Part]) -> None:
             "is_done": part.is_done,
             "settings": part.settings,
             "identity": part.identity,
+            "position": _numbers_of(part.position, ("x", "products", "vectors")),
+            "kept": _numbers_of(part.kept, ("x",)),
         }
         for part in parts
     ]
     about = json.dumps({"format": FORMAT, "parts": of_parts})
-    weights = {f"weights_{k}": part.weights for k, part in enumerate(parts)}
-    np.savez(file, about=np.array(about), **weights)  # type: ignore[arg-type]
+    arrays: dict[str, Any] = {}
+    for k, part in enumerate(parts):
+        arrays[f"weights_{k}"] = part.weights
+        if part.position is not None:
+            arrays[f"x_{k}"] = part.position.x
+            arrays[f"products_{k}"] = part.position.products
+            arrays[f"vectors_{k}"] = part.position.vectors()
+        if part.kept is not None:
+            arrays[f"kept_{k}"] = part.kept.x
+    np.savez(file, about=np.array(about), **arrays)
+
+
+def _numbers_of(found: Position | Kept | None, arrays: tuple[str, ...]) -> Any:
+    """What is no array."""
+    if found is None:
+        return None
+    return {name: x for name, x in found._asdict().items() if name not in arrays}
 
 
 def _parts_of(path: Path) -> list[Part]:
     """RAISES (_Unusable): The file has no parts that `_save` wrote."""
     arrays = _arrays_of(path)
     about = _about(arrays.get("about"))
-    if about.get("format") != FORMAT:
+    if about.get("format") not in (1, FORMAT):
         raise _Unusable(f"its format is {about.get('format')!r}, expected {FORMAT}")
     parts = about.get("parts")
     if not isinstance(parts, list):
@@ -190,6 +215,8 @@ def _about(found: Any) -> dict[str, Any]:
 
 
 def _to_part(k: int, found: Any, arrays: Mapping[str, Any]) -> Part:
+    if isinstance(found, dict):  # the format 1 lacks both
+        found = {"position": None, "kept": None, **found}
     if not isinstance(found, dict) or set(found) != set(_KINDS):
         raise _Unusable(f"its part {k} has not the keys {', '.join(_KINDS)}")
     read: dict[str, Any] = {}
@@ -200,13 +227,35 @@ def _to_part(k: int, found: Any, arrays: Mapping[str, Any]) -> Part:
             shown = _cut(repr(found[name]), 60)
             reason = f"{name} of its part {k} is {shown}, expected {kind.expected}"
             raise _Unusable(reason) from None
-    weights, n = arrays.get(f"weights_{k}"), read["identity"].get("weights")
-    is_array = isinstance(weights, np.ndarray) and weights.dtype == np.float64
-    if weights is None or not is_array or str(weights.shape) != f"({n},)":
-        raise _Unusable(f"the weights of its part {k} are no vector of {n} numbers")
-    if not np.isfinite(weights).all():
-        raise _Unusable(f"the weights of its part {k} are not all finite")
+    n = read["identity"].get("weights")
+    number = int(n) if isinstance(n, str) and n.isdecimal() else -1
+    weights = _array(arrays, f"weights_{k}", (number,))
+    if read["position"] is not None:
+        x = _array(arrays, f"x_{k}", (number,))
+        products = _array(arrays, f"products_{k}", (None, None))
+        n_steps = products.shape[1]
+        if len(products) != 2 * n_steps + 2:
+            raise _Unusable(f"products_{k} is of the shape {products.shape}")
+        vectors = _array(arrays, f"vectors_{k}", (2, n_steps, number))
+        more = {"products": products, "vectors": lambda: vectors}
+        read["position"] = Position(x=x, **read["position"], **more)
+    if read["kept"] is not None:
+        x = _array(arrays, f"kept_{k}", (number,))
+        read["kept"] = Kept(x=x, **read["kept"])
     return Part(weights=weights, **read)
+
+
+def _array(arrays: Mapping[str, Any], name: str, shape: tuple[int | None, ...]) -> Any:
+    """Finite numbers of a shape; None: any."""
+    found = arrays.get(name)
+    is_array = isinstance(found, np.ndarray) and found.dtype == np.float64
+    here = found.shape if is_array else ()  # type: ignore[union-attr]
+    if len(here) != len(shape) or any(b not in (None, a) for a, b in zip(here, shape)):
+        expected = " x ".join("any" if n is None else str(n) for n in shape)
+        raise _Unusable(f"{name} is no array of {expected} numbers")
+    if not np.isfinite(found).all():  # type: ignore[arg-type]
+        raise _Unusable(f"{name} is not all finite")
+    return found
 
 
 class _Mapped:
@@ -224,6 +273,19 @@ class _Mapped:
         return found
 
 
+class _Numbers:
+    """The numbers of a `Position` or `Kept`, by their kinds."""
+
+    def __init__(self, **kinds: Kind) -> None:
+        self._kinds = kinds
+        self.expected = f"a mapping of {', '.join(kinds)}"
+
+    def read(self, found: Any) -> dict[str, Any]:
+        if not isinstance(found, dict) or set(found) != set(self._kinds):
+            raise Unfit
+        return {name: kind.read(found[name]) for name, kind in self._kinds.items()}
+
+
 # What is said of a part.
 _KINDS: dict[str, Kind] = {
     "n_iterations": Whole(),
@@ -231,6 +293,14 @@ _KINDS: dict[str, Kind] = {
     "is_done": Flag(),
     "settings": _Mapped(is_text=False),
     "identity": _Mapped(is_text=True),
+    "position": OrNull(
+        _Numbers(
+            value=Number(), n_iterations=Whole(), n_evaluations=Whole(), n_small=Whole()
+        )
+    ),
+    "kept": OrNull(
+        _Numbers(loss=Number(), n_steps=Whole(), scores=_Mapped(is_text=False))
+    ),
 }
 
 

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,17 @@ from .batch import Batch, Trainable, check_finite, naming_features
 from .checkpoint import Checkpoint, Part
 from .files import is_same
 from .fit_log import FitLog, iterations_left
-from .patience import Patience
+from .patience import Kept, Patience
+from .quasi_newton import Position
 
 Floats = NDArray[np.float64]
 
 # Iterations between two calls of `Batch.watch`, which may decode a corpus.
 WATCH_EVERY = 10
 
-# A fit that goes on has lost the curvature. Its first iterations may lower the
-# objective by less than the tolerance without being near the optimum.
+# A fit that goes on with other settings, or with bounds of weights, has lost the
+# curvature. Its first iterations may lower the objective by less than the tolerance
+# without being near the optimum.
 GRACE = 10
 
 
@@ -35,8 +37,8 @@ class _Ended(Exception):
 class Records:
     """What the minimizations of a training write.
 
-    log (Optional[str]), resume (Optional[str]): Files, see `FitLog`, `Checkpoint`.
-    resume_every (float): Seconds between two states of the file `resume`.
+    log (Optional[str]), checkpoint (Optional[str]): Files, see `FitLog`, `Checkpoint`.
+    checkpoint_every (float): Seconds between two states of the file `checkpoint`.
     is_trial (bool): There are many of these fits, and one that is kept: they do not
         warn.
     RAISES (ValueError): HS270 the folder of a file does not exist; HS300 `log` is
@@ -46,17 +48,17 @@ class Records:
     def __init__(
         self,
         log: str | None = None,
-        resume: str | None = None,
-        resume_every: float = 60.0,
+        checkpoint: str | None = None,
+        checkpoint_every: float = 60.0,
         is_trial: bool = False,
     ) -> None:
         self.is_trial = is_trial
         self.log = None if log is None else FitLog(log)
-        self.checkpoint = None if resume is None else Checkpoint(resume)
+        self.checkpoint = None if checkpoint is None else Checkpoint(checkpoint)
         if self.log is not None and self.checkpoint is not None:
             if is_same(self.log.path, self.checkpoint.path):
-                raise ValueError(Errors.HS301.format(log=log, resume=resume))
-        self.every = resume_every
+                raise ValueError(Errors.HS301.format(log=log, checkpoint=checkpoint))
+        self.every = checkpoint_every
         self._part = 0
 
     @property
@@ -77,7 +79,7 @@ class Records:
             no `Batch` belongs to the one before.
         settings (Dict[str, Any]): The penalties; "patience", if there is one.
         max_iter (int), tolerance (float): Where it ends.
-        RAISES (ValueError): HS272 the file `resume`, which has been read.
+        RAISES (ValueError): HS272 the file `checkpoint`, which has been read.
         """
         is_first = isinstance(batch, Batch)
         self._part = 0 if is_first else self._part + 1
@@ -97,13 +99,14 @@ class Course:
 
     records (Records): What is written, and where.
     part (int): Which minimization of its training this is, from 0.
-    identity (Dict[str, str]): Of the batch, for the file `resume`.
+    identity (Dict[str, str]): Of the batch, for the file `checkpoint`.
     batch (Trainable): What is minimized.
     settings (Dict[str, Any]): Penalties, "tolerance" and, if the fit ends by the scores
         of other documents, "patience"; it does so where `Batch.watch` is set.
     max_iter (int): The most iterations.
     found (Optional[Part]): Where an earlier run of it was.
 
+    position (Optional[Position]): Where the optimizer is; None: it does not say.
     best (float64): The best weights so far, as the optimizer has them.
     n_steps (int): Iterations so far, with those of earlier runs.
     loss (float): The objective at the best weights, in nats.
@@ -129,9 +132,14 @@ class Course:
         self._settings, self.max_iter, self._found = settings, max_iter, found
         start = batch.weights.vector() if found is None else found.weights
         self._n_weights = len(start)
-        self.start = self.best = start
         self.n_steps = self._n_before = 0 if found is None else found.n_iterations
-        self.is_resumed = found is not None
+        self.position: Position | None = None
+        if found is not None and found.settings == settings and not found.is_done:
+            self.position = found.position
+        if self.position is not None:
+            start = self.position.x
+        self.start = self.best = start
+        self.has_lost_curvature = found is not None and self.position is None
         self.loss = np.inf
         self.is_converged, self.reason = False, ""
         self.n_kept: int | None = None
@@ -143,17 +151,20 @@ class Course:
         self._bar: Any = None
         self._patience: Patience | None = None
         if "patience" in settings and getattr(batch, "watch", None) is not None:
-            self._patience = Patience(settings["patience"])
+            kept = None if found is None or self.position is None else found.kept
+            self._patience = Patience(settings["patience"], kept)
         self.is_over = False
         if found is not None:
             is_same = found.is_done and found.settings == settings
             self.is_over = is_same or self.n_steps >= max_iter
             self.loss = np.inf if found.loss is None else found.loss
+        if self.position is not None:
+            self.loss = self.position.value
 
     @property
     def tolerance(self) -> float:
         """The tolerance for the optimizer, which knows no grace after a start."""
-        return 0.0 if self.is_resumed else float(self._settings["tolerance"])
+        return 0.0 if self.has_lost_curvature else float(self._settings["tolerance"])
 
     @contextmanager
     def running(self, bar: Any) -> Iterator[None]:
@@ -180,10 +191,11 @@ class Course:
         self._batch.weights.set_vector(self.to_weights(self.best), copy=False)
         dev = self._watched(is_last=True)
         if not self.is_over:
+            kept = self._kept  # a fit that goes on from here does not look here
             if self._patience is not None:
                 self._look(dev)
                 dev = self._take_kept()
-            self._keep()
+            self._keep(kept)
         seconds = time.monotonic() - self._began
         ended = {"is_converged": self.is_converged, "reason": self.reason}
         self._log("end", objective=self.loss, **ended, seconds=seconds, **dev)
@@ -220,14 +232,23 @@ class Course:
             self.loss = value
         # without weights nothing can be predicted
         if self._patience is not None and self.best.any():
-            self._look(self._watched(is_last=True))
+            if self._look(self._watched(is_last=self.position is None)):
+                self._end_by_patience()
 
-    def step(self, x: Floats) -> None:
-        """Note the end of one iteration, at the weights that were evaluated last."""
+    def move(self, position: Position) -> None:
+        """Note the end of one iteration, after which the optimizer is there."""
+        self.step(position.x, position)
+
+    def step(self, x: Floats, position: Position | None = None) -> None:
+        """Note the end of one iteration, at the weights that were evaluated last.
+
+        x (float64): They. position (Optional[Position]): Of the optimizer.
+        """
         value, before = self._value, self.loss
         change = (before - value) / max(abs(before), abs(value), 1.0)
         self._changes.append(change)
-        self.best, self.loss, self.n_steps = x, value, self.n_steps + 1
+        made = x, value, self.n_steps + 1, position
+        self.best, self.loss, self.n_steps, self.position = made
         left, watched = self._seconds_left(), self._watched()
         shown = {"loss": f"{value:.1f}", "gradient": f"{self._norm:.2g}"}
         if left is not None:
@@ -243,22 +264,22 @@ class Course:
             seconds_left=left,
             **watched,
         )
+        is_enough = self._look(watched)
         if time.monotonic() - self._written >= self._records.every:
-            self._keep()
+            self._keep(self._kept)
         n_here = self.n_steps - self._n_before
-        if self.is_resumed and n_here >= GRACE:
+        if self.has_lost_curvature and n_here >= GRACE:
             if change <= self._settings["tolerance"]:
                 raise _Ended("the change is below the tolerance")
-        if self._look(watched):
-            n = self._settings["patience"]
-            raise _Ended(f"no better F1 on dev in {n} iterations")
+        if is_enough:
+            self._end_by_patience()
 
     def warn(self) -> None:
         """WARNS (UserWarning): HSW60 the fit was interrupted; HSW61 it ended because of
         its limit of iterations."""
         advice = ""
         if self._records.checkpoint is not None:
-            advice = f" The same fit.resume goes on from {self._path}."
+            advice = f" The same fit.checkpoint goes on from {self._path}."
         values = {"n": self.n_steps, "loss": self.loss, "advice": advice}
         if self._records.is_trial:
             return
@@ -308,6 +329,10 @@ class Course:
             return False
         return self._patience.look(self.best, self.loss, self.n_steps, watched["dev"])
 
+    def _end_by_patience(self) -> NoReturn:
+        n = self._settings["patience"]
+        raise _Ended(f"no better F1 on dev in {n} iterations")
+
     def _take_kept(self) -> dict[str, Any]:
         """Go back to the weights with the best F1 on dev. RETURNS (Dict[str, Any]):
         Their scores, for the log."""
@@ -323,15 +348,21 @@ class Course:
             where = {"part": self._part, "iteration": self.n_steps}
             self._records.log.add(event, **where, **values)
 
-    def _keep(self) -> None:
-        """Write where the minimization is."""
+    @property
+    def _kept(self) -> Kept | None:
+        return None if self._patience is None else self._patience.kept
+
+    def _keep(self, kept: Kept | None) -> None:
+        """Write where the minimization is; `kept` is what patience had there."""
         checkpoint = self._records.checkpoint
         if checkpoint is not None:
             loss = self.loss if np.isfinite(self.loss) else None
             x = self.best
-            if self._patience is not None and self._patience.kept is not None:
-                x, loss = self._patience.kept.x, self._patience.kept.loss
+            if self._kept is not None:
+                x, loss = self._kept.x, self._kept.loss
             args = self.to_weights(x), self.n_steps, loss, self.is_converged
-            part = Part(*args, self._settings, self._identity)
+            position = None if self.is_converged else self.position
+            about = self._settings, self._identity
+            part = Part(*args, *about, position, kept)
             checkpoint.write(self._part, part)
         self._written = time.monotonic()

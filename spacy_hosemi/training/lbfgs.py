@@ -134,21 +134,21 @@ SETTINGS = (
         OrNull(FilePath()),
         None,
         "A file for the course of the fit, as lines of JSON; an earlier log goes, "
-        "unless the fit goes on by `resume`.",
+        "unless the fit goes on by `checkpoint`.",
     ),
     Setting(
-        "resume",
+        "checkpoint",
         OrNull(FilePath()),
         None,
-        "A file (.npz) in which the fit keeps its best weights, and from which it goes "
-        "on if the file is there.",
+        "A file (.npz) in which the fit keeps where it is, and from which it goes on, "
+        "to the same bits, if the file is there.",
     ),
     Setting(
-        "resume_every",
+        "checkpoint_every",
         Number(least=0.0),
         60.0,
-        "Seconds between two writings of the file resume; it is written at the end and "
-        "at Ctrl-C, too.",
+        "Seconds between two writings of the file checkpoint; it is written at the end "
+        "and at Ctrl-C, too.",
     ),
 )
 
@@ -161,8 +161,8 @@ def make_lbfgs(
     progress: bool = True,
     nonnegative: bool = False,
     log: str | Path | None = None,
-    resume: str | Path | None = None,
-    resume_every: float = 60.0,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = 60.0,
     choose_decoding: bool = True,
     border_factor: float = 1.0,
     threads: int = 1,
@@ -181,8 +181,8 @@ def make_lbfgs(
     nonnegative (bool): No weight of a label pattern of three or more names, nor of its
         features, is below 0: decoding is faster.
     log (Optional[Union[str, Path]]): A file for lines of JSON, see `FitLog`.
-    resume (Optional[Union[str, Path]]): A file to go on from, see `Checkpoint`.
-    resume_every (float): Seconds between two writings of it.
+    checkpoint (Optional[Union[str, Path]]): A file to go on from, see `Checkpoint`.
+    checkpoint_every (float): Seconds between two writings of it.
     choose_decoding (bool): With "auto", choose the decoding, too.
     border_factor (float): Multiplies l2 for features of the roles start and end.
     threads (int): That share each iteration; the same weights for any number.
@@ -190,14 +190,14 @@ def make_lbfgs(
         documents of dev, and keep the weights that were best there.
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
-        objective is not smooth, HS271 and HS272 if the file `resume` does not fit.
+        objective is not smooth, HS271 and HS272 if the file `checkpoint` does not fit.
     RAISES (ValueError): HS043 a number out of range; HS054 unknown family; HS270 the
         folder of a file does not exist; HS300 `log` is another file; HS301 both files
         are one.
     """
     given = read_all(SETTINGS, locals(), prefix="fit.")
     penalty = None if given["l2"] == "auto" else _penalty(given["l2"], given)
-    records = Records(given["log"], given["resume"], given["resume_every"])
+    records = Records(given["log"], given["checkpoint"], given["checkpoint_every"])
     return Lbfgs(penalty, given, records)
 
 
@@ -234,7 +234,7 @@ class Lbfgs:
         """What can be checked before there is a batch.
 
         objective (Objective): Of the component.
-        RAISES (ValueError): HS121 it is not smooth; HS271 the file `resume`.
+        RAISES (ValueError): HS121 it is not smooth; HS271 the file `checkpoint`.
         """
         if not is_smooth(objective):
             raise ValueError(Errors.HS121)
@@ -328,13 +328,15 @@ def minimize(
             start = np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)])
         course.best = start
         if not course.is_over:
-            n_left = max_iter - course.n_steps
+            here = course.position
+            n_left = max_iter - course.n_steps + (here.n_iterations if here else 0)
             ends = n_left, 2 * n_left, course.tolerance
-            args = value_and_gradient, start, course.step, *ends
             n_small = 1 if records is not None and records.is_trial else _N_SMALL
             if is_bounded is None:
-                course.end(minimize_smooth(*args, _HISTORY, n_small, team))
+                how = course.move, *ends, _HISTORY, n_small, team
+                course.end(minimize_smooth(value_and_gradient, here or start, *how))
             else:
+                args = value_and_gradient, start, course.step, *ends
                 course.end(_minimize_bounded(*args, is_bounded))
     if isinstance(batch, Batch):
         batch.team = ALONE

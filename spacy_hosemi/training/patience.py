@@ -31,13 +31,13 @@ class Patience:
     when?": a number of looks without a better score).
 
     n_steps (int): Iterations without a better F1 after which a fit ends.
+    kept (Optional[Kept]): Of an earlier run.
 
     kept (Optional[Kept]): The first of the weights with the best F1 so far.
     """
 
-    def __init__(self, n_steps: int) -> None:
-        self.n_steps = n_steps
-        self.kept: Kept | None = None
+    def __init__(self, n_steps: int, kept: Kept | None = None) -> None:
+        self.n_steps, self.kept = n_steps, kept
 
     def look(
         self, x: Floats, loss: float, n_steps: int, scores: Mapping[str, Any]
@@ -45,10 +45,6 @@ class Patience:
         """Note the score of some weights, which are copied. RETURNS (bool): Whether
         the fit should end."""
         kept = self.kept
-        if kept is None:
-            self.kept = Kept(x.copy(), loss, n_steps, scores)
-            return False
-        if scores["ents_f"] > kept.scores["ents_f"]:
-            np.copyto(kept.x, x)
-            kept = self.kept = Kept(kept.x, loss, n_steps, scores)
+        if kept is None or scores["ents_f"] > kept.scores["ents_f"]:
+            kept = self.kept = Kept(x.copy(), loss, n_steps, scores)
         return n_steps - kept.n_steps >= self.n_steps

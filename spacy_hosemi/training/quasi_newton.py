@@ -32,6 +32,29 @@ Function = Callable[[Floats], tuple[float, Floats]]
 _MOST_TRIED = 20
 
 
+class Position(NamedTuple):
+    """Where a minimization is between two iterations, from which it goes on to the
+    same bits.
+
+    x (float64 [N]), value (float): The point, and the value there.
+    n_iterations, n_evaluations (int): So far.
+    n_small (int): Iterations of little gain that are left.
+    products (float64 [2 k + 2, k]): Of the last k steps, the changes of the gradient
+        that they brought, and the gradient: steps and changes, changes and changes,
+        the gradient and steps, the gradient and changes.
+    vectors (Callable): Gives these steps and changes, float64 [2, k, N]; until the end
+        of the next iteration.
+    """
+
+    x: Floats
+    value: float
+    n_iterations: int
+    n_evaluations: int
+    n_small: int
+    products: Floats
+    vectors: Callable[[], Floats]
+
+
 class Minimum(NamedTuple):
     """Where a minimization ended, as SciPy says it.
 
@@ -49,8 +72,8 @@ class Minimum(NamedTuple):
 
 def minimize_smooth(
     function: Function,
-    start: Floats,
-    callback: Callable[[Floats], Any],
+    start: Floats | Position,
+    callback: Callable[[Position], Any],
     max_iter: int,
     max_evaluations: int,
     tolerance: float,
@@ -62,20 +85,28 @@ def minimize_smooth(
 
     function (Callable): The value and the gradient at a point, which it may keep until
         the next call. The gradient is not changed afterwards.
-    start (float64 [N]): Where to begin.
-    callback (Callable): Called with the point after each iteration.
-    max_iter (int), max_evaluations (int): Where to end at the latest.
+    start (Union[float64 [N], Position]): Where to begin, or to go on.
+    callback (Callable): Called with the position after each iteration.
+    max_iter (int), max_evaluations (int): Where to end at the latest, with those before
+        a position.
     tolerance (float): It has converged when n_small iterations have lowered the value
         by at most this share of it: one step may be short by chance.
     n_steps (int): Steps that are remembered.
     team (Team): Threads for passes over vectors.
     RETURNS (Minimum): The last point.
     """
-    x, trial = start.copy(), np.empty_like(start)
-    curvature = _Curvature(len(x), n_steps, team)
+    n_iterations, n_evaluations = 0, 1
+    if isinstance(start, Position):
+        x, _, n_iterations, n_evaluations, n_small = start[:5]
+        x = x.copy()
+    else:
+        x = start.copy()
+    trial, curvature = np.empty_like(x), _Curvature(len(x), n_steps, team)
+    if isinstance(start, Position):
+        curvature.restore(start)
     value, gradient = function(x)
-    norm, n_evaluations, n_iterations = _norm(gradient), 1, 0
-    while norm > 0.0:
+    norm = _norm(gradient)
+    while norm > 0.0 and n_small:
         step = 1.0 if n_iterations else min(1.0 / norm, 1e10)
         slope = curvature.direct(gradient, x, step, trial)
         found = None
@@ -99,18 +130,19 @@ def minimize_smooth(
         value, gradient = found
         x, trial = trial, x
         n_iterations += 1
-        callback(x)
-        if n_iterations >= max_iter:
-            return Minimum(x, value, 1, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT")
-        if n_evaluations > max_evaluations:
-            return Minimum(x, value, 1, "STOP: TOTAL NO. OF EVALUATIONS EXCEEDS LIMIT")
         change = (before - value) / max(abs(before), abs(value), 1.0)
-        n_small -= change <= tolerance
-        if n_small == 0 or change == 0.0:
-            message = "CONVERGENCE: RELATIVE REDUCTION OF F <= TOLERANCE"
-            return Minimum(x, value, 0, message)
+        n_small = 0 if change == 0.0 else n_small - (change <= tolerance)
         norm = curvature.remember(gradient, gradient_before, step, slope)
-    return Minimum(x, value, 0, "CONVERGENCE: THE GRADIENT IS 0")
+        made = n_iterations, n_evaluations, n_small
+        callback(Position(x, value, *made, curvature.products(), curvature.vectors()))
+        if n_small and n_iterations >= max_iter:
+            return Minimum(x, value, 1, "STOP: TOTAL NO. OF ITERATIONS REACHED LIMIT")
+        if n_small and n_evaluations > max_evaluations:
+            return Minimum(x, value, 1, "STOP: TOTAL NO. OF EVALUATIONS EXCEEDS LIMIT")
+    reason = (
+        "RELATIVE REDUCTION OF F <= TOLERANCE" if norm > 0.0 else "THE GRADIENT IS 0"
+    )
+    return Minimum(x, value, 0, f"CONVERGENCE: {reason}")
 
 
 def _norm(x: Floats) -> float:
@@ -148,6 +180,26 @@ class _Curvature:
     def forget(self) -> None:
         """Forget all steps."""
         self._slots = []
+
+    def products(self) -> Floats:
+        """RETURNS (float64 [2 k + 2, k]): See `Position`."""
+        at = np.ix_(self._slots, self._slots)
+        of_gradient = self._with_steps[self._slots], self._with_changes[self._slots]
+        return np.vstack([self._steps_changes[at], self._changes[at], *of_gradient])
+
+    def vectors(self) -> Callable[[], Floats]:
+        """RETURNS (Callable): See `Position`."""
+        history, slots = self._history, self._slots
+        return lambda: history.read(slots)
+
+    def restore(self, position: Position) -> None:
+        """Remember what was remembered there."""
+        k = position.products.shape[1]
+        self._history.write(*position.vectors())
+        self._slots, self._slot = [*range(k)], k
+        products = np.vsplit(position.products, [k, 2 * k])
+        self._steps_changes[:k, :k], self._changes[:k, :k] = products[:2]
+        self._with_steps[:k], self._with_changes[:k] = products[2]
 
     def direct(self, gradient: Floats, x: Floats, step: float, trial: Floats) -> float:
         """Set the direction, and write x + step * direction to `trial`. RETURNS
@@ -196,8 +248,8 @@ class _Curvature:
             self._steps_changes[slots, self._slot] = change_steps
             self._changes[slots, self._slot] = change_changes
             self._changes[self._slot, slots] = change_changes
-            if len(slots) < len(self._with_steps):
-                self._slots, self._slot = slots, len(slots)
-            else:
-                self._slot, self._slots = slots[0], slots[1:]
+            n = len(self._with_steps)
+            # The oldest step stays where it is until the next iteration is over.
+            self._slots = slots if len(slots) < n else slots[1:]
+            self._slot = next(k for k in range(n) if k not in self._slots)
         return _norm(gradient)

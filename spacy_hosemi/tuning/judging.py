@@ -120,7 +120,7 @@ def _around(l2: float) -> Sequence[float]:
 
 def _fit_settings(fit: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a fit but its penalty and its files."""
-    left_out = ("@misc", "l2", "log", "resume", "resume_every", "patience")
+    left_out = ("@misc", "l2", "log", "checkpoint", "checkpoint_every", "patience")
     settings = {key: value for key, value in fit.items() if key not in left_out}
     return {**settings, "progress": False}
 

@@ -285,9 +285,9 @@ def test_a_fit_that_cannot_begin_leaves_the_component_as_it_was(tmp_path, config
     path.write_text("no file of a fit")
     before, found = hosemi.to_bytes(exclude=["vocab"]), find(nlp, NEW)
     with pytest.raises(ValueError, match=code):
-        fit(nlp, [*PAIRS, ("In Rome.", [(3, 7, "LOC")])], resume=path)
+        fit(nlp, [*PAIRS, ("In Rome.", [(3, 7, "LOC")])], checkpoint=path)
     with pytest.raises(ValueError, match=code):
-        initialize(nlp, fit=lbfgs(resume=str(path)))
+        initialize(nlp, fit=lbfgs(checkpoint=str(path)))
     assert hosemi.to_bytes(exclude=["vocab"]) == before
     assert find(nlp, NEW) == found != []
 

@@ -147,8 +147,8 @@ NESTED_TAKEN = {
     "label": ["null"],
     "separator": ["'1'", "'x'", "'False'", "null"],
     **dict.fromkeys(("all_labels", "progress", "nonnegative"), ["true"]),
-    **dict.fromkeys(("log", "resume"), ["'1'", "'x'", "'False'", "null"]),
-    "resume_every": ["1e308"],
+    **dict.fromkeys(("log", "checkpoint"), ["'1'", "'x'", "'False'", "null"]),
+    "checkpoint_every": ["1e308"],
 }
 NUMBERS = ("1.0", "1.5", "2**31", "2**63")
 BY_NAME = ("{}",)
@@ -164,7 +164,7 @@ def taken_nested(name):
         "margin",
         "learn_rate_scale",
         "rate",
-        "resume_every",
+        "checkpoint_every",
     ):
         found += NUMBERS
     if name in ("l2", "rate"):

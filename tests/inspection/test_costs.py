@@ -113,7 +113,10 @@ def test_levels_of_a_tree_are_fits():
 
 def test_nothing_is_written(tmp_path):
     nlp = make_nlp()
-    paths = {"log": str(tmp_path / "fit.jsonl"), "resume": str(tmp_path / "fit.npz")}
+    paths = {
+        "log": str(tmp_path / "fit.jsonl"),
+        "checkpoint": str(tmp_path / "fit.npz"),
+    }
     nlp.config["initialize"]["components"]["hosemi"] = {"fit": lbfgs(**paths)}
     found = Rehearsal(references(TRAIN), nlp, nlp.get_pipe("hosemi"))
     found.train(found.sample(1e9))

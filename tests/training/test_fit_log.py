@@ -95,7 +95,7 @@ def test_what_watches_the_weights_is_in_the_log(tmp_path, monkeypatch):
 
 def test_a_fit_that_goes_on_adds_to_the_log(tmp_path):
     path = tmp_path / "fit.jsonl"
-    files = {"log": str(path), "resume": str(tmp_path / "fit.npz")}
+    files = {"log": str(path), "checkpoint": str(tmp_path / "fit.npz")}
     make_lbfgs(**files, progress=False, max_iter=4)(first_batch())
     make_lbfgs(**files, progress=False, max_iter=7)(first_batch())
     events = read_log(path)
@@ -161,11 +161,11 @@ def test_log_and_resume_are_one_file(tmp_path):
     path, link = tmp_path / "fit", tmp_path / "link"
     link.symlink_to(path)
     for other in (path, str(path), link):
-        with pytest.raises(ValueError, match="HS301.*fit.log is .*fit.resume is"):
-            make_lbfgs(log=path, resume=other)
+        with pytest.raises(ValueError, match="HS301.*fit.log is .*fit.checkpoint is"):
+            make_lbfgs(log=path, checkpoint=other)
 
 
-@pytest.mark.parametrize("name", ["log", "resume"])
+@pytest.mark.parametrize("name", ["log", "checkpoint"])
 @pytest.mark.parametrize("path", ["a\0b", b"a", 3, "", "\ud800"])
 def test_what_is_no_path(name, path):
     with pytest.raises(ValueError, match=rf"HS043.*fit.{name} .*path of a file"):
@@ -233,7 +233,7 @@ def test_the_feature_with_the_largest_weight_is_named():
 
 def test_the_settings_of_a_config(tmp_path):
     nlp = make_nlp()
-    initialize(nlp, fit=lbfgs(log=str(tmp_path / "log"), resume=None, max_iter=3))
+    initialize(nlp, fit=lbfgs(log=str(tmp_path / "log"), checkpoint=None, max_iter=3))
     assert len(read_log(tmp_path / "log")) == 5
 
 

@@ -6,20 +6,28 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin
 
+from spacy_hosemi.training import course
 from spacy_hosemi.training.averaged import make_averaged
+from spacy_hosemi.training.batch import Batch
+from spacy_hosemi.training.checkpoint import Checkpoint
+from spacy_hosemi.training.course import Course
+from spacy_hosemi.training.lbfgs import make_lbfgs
 
 from ..helpers import (
     TRAIN,
     find,
     hit_ctrl_c,
+    initialize,
     interrupt_at,
     lbfgs,
+    make_batch,
     make_examples,
     make_nlp,
     parse,
@@ -43,18 +51,18 @@ def loss_at(nlp, l2=0.1):
 @pytest.fixture(scope="module")
 def whole():
     nlp = make_nlp()
-    return fit(nlp), find(nlp, NEW)
+    return fit(nlp), find(nlp, NEW), nlp.get_pipe("hosemi").get_weights()
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_ten_random_moments(seed, tmp_path, whole):
-    result, expected = whole
+    result, expected, _ = whole
     n = int(np.random.default_rng(seed).integers(4, 3 * result.n_iterations))
     n = n * len(TRAIN) // 3 + len(TRAIN) + seed % len(TRAIN)
     nlp, path = make_nlp(), tmp_path / "fit.npz"
     interrupt_at(nlp.get_pipe("hosemi"), n)
-    with pytest.warns(UserWarning, match=rf"HSW60.*resume goes on from {path}"):
-        first = fit(nlp, resume=str(path))
+    with pytest.warns(UserWarning, match=rf"HSW60.*checkpoint goes on from {path}"):
+        first = fit(nlp, checkpoint=str(path))
     assert first.reason == "interrupted" and not first.is_converged
     assert first.n_iterations > 0
     assert first.loss == pytest.approx(loss_at(nlp), rel=1e-4)
@@ -63,10 +71,91 @@ def test_ten_random_moments(seed, tmp_path, whole):
     assert find(saved, NEW) == find(nlp, NEW)
     # in another process it would be another component
     nlp = make_nlp()
-    second = fit(nlp, resume=str(path))
+    second = fit(nlp, checkpoint=str(path))
     assert second.is_converged and second.n_iterations > first.n_iterations
     assert second.loss == pytest.approx(result.loss, rel=1e-3)
     assert find(nlp, NEW) == expected
+
+
+def interrupt_evaluation(monkeypatch, n):
+    """Hit Ctrl-C in the n-th evaluation of the objective from now on."""
+    evaluate, n_calls = Batch.value_and_gradient, 0
+
+    def interrupted(batch):
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls == n:
+            hit_ctrl_c()
+        return evaluate(batch)
+
+    monkeypatch.setattr(Batch, "value_and_gradient", interrupted)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("n", [3, 4, 7, 12, 16])
+def test_a_fit_goes_on_to_the_same_bits(tmp_path, monkeypatch, n, threads, whole):
+    path = str(tmp_path / "fit.npz")
+    for more in (n, 2):  # twice
+        interrupt_evaluation(monkeypatch, more)
+        with pytest.warns(UserWarning, match="HSW60"):
+            fit(make_nlp(), checkpoint=path, threads=threads)
+        monkeypatch.undo()
+    nlp = make_nlp()
+    second = fit(nlp, checkpoint=path)
+    first, expected, weights = whole
+    assert (second.n_iterations, second.loss) == (first.n_iterations, first.loss)
+    assert second.reports[0].reason == first.reports[0].reason
+    np.testing.assert_array_equal(nlp.get_pipe("hosemi").get_weights(), weights)
+
+
+@pytest.mark.parametrize("patience", [None, 4])
+def test_from_each_file_that_a_fit_has_written(tmp_path, monkeypatch, patience):
+    """Killed at any moment, a fit leaves one of these."""
+    monkeypatch.setattr(course, "WATCH_EVERY", 3)
+    scores = {0: 0.1, 3: 0.5, 6: 0.7, 9: 0.6, 12: 0.65, 15: 0.7, 17: 0.2}
+    path, files = tmp_path / "fit.npz", []
+    write = Checkpoint.write
+
+    def copying(self, *args):
+        write(self, *args)
+        files.append(path.read_bytes())
+
+    def minimize_once():
+        nlp = make_nlp()
+        initialize(nlp)
+        batch = make_batch(nlp.get_pipe("hosemi"), make_examples(nlp))
+        fit = make_lbfgs(
+            checkpoint=str(path),
+            checkpoint_every=0.0,
+            progress=False,
+            patience=patience,
+        )
+        seen = []
+
+        def step(self, *args):
+            seen.append(self.n_steps + 1)
+            return one_step(self, *args)
+
+        monkeypatch.setattr(Course, "step", step)
+        if patience is not None:
+            batch.watch = lambda weights: {"ents_f": scores.get(at(seen), 0.0)}
+        fit.check(batch.objective)
+        return fit(batch), batch.weights.vector()
+
+    def at(seen):
+        return seen[-1] if seen else n_before
+
+    one_step, n_before = Course.step, 0
+    monkeypatch.setattr(Checkpoint, "write", copying)
+    report, weights = minimize_once()
+    written = [*files]
+    assert len(written) > 8
+    for n, content in enumerate(written[:-1], 1):
+        path.write_bytes(content)
+        n_before = n
+        again, found = minimize_once()
+        np.testing.assert_array_equal(found, weights)
+        assert replace(again, seconds=0.0) == replace(report, seconds=0.0)
 
 
 def test_without_a_file_the_best_weights_are_kept(whole):
@@ -92,7 +181,7 @@ def test_before_the_first_iteration_there_is_nothing_to_keep(tmp_path):
     nlp = make_nlp()
     interrupt_at(nlp.get_pipe("hosemi"), 2)
     with pytest.raises(KeyboardInterrupt):
-        fit(nlp, resume=str(tmp_path / "fit.npz"))
+        fit(nlp, checkpoint=str(tmp_path / "fit.npz"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -111,14 +200,14 @@ def test_while_the_file_is_written(tmp_path, monkeypatch, whole):
     monkeypatch.setattr(os, "replace", interrupted)
     nlp = make_nlp()
     with pytest.warns(UserWarning, match="HSW60"):
-        first = fit(nlp, resume=str(path), resume_every=0.0)
+        first = fit(nlp, checkpoint=str(path), checkpoint_every=0.0)
     assert first.n_iterations == 3 and [*tmp_path.iterdir()] == [path]
     nlp = make_nlp()
-    assert fit(nlp, resume=str(path)).loss == pytest.approx(whole[0].loss, rel=1e-3)
+    assert fit(nlp, checkpoint=str(path)).loss == pytest.approx(whole[0].loss, rel=1e-3)
 
 
 def test_a_converged_fit_is_not_made_again(tmp_path, whole):
-    settings = {"resume": str(tmp_path / "fit.npz")}
+    settings = {"checkpoint": str(tmp_path / "fit.npz")}
     nlp, again = make_nlp(), make_nlp()
     first, second = fit(nlp, **settings), fit(again, **settings)
     assert first.is_converged and second.is_converged
@@ -133,19 +222,19 @@ def test_a_converged_fit_is_not_made_again(tmp_path, whole):
 def test_more_iterations_than_before(tmp_path, whole):
     path = str(tmp_path / "fit.npz")
     with pytest.warns(UserWarning, match=r"HSW61.* 6 iterations.*max_iter = 12"):
-        fit(make_nlp(), resume=path, max_iter=6)
+        fit(make_nlp(), checkpoint=path, max_iter=6)
     with pytest.warns(UserWarning, match="HSW61"):
-        assert fit(make_nlp(), resume=path, max_iter=6).n_iterations == 6
-    result = fit(make_nlp(), resume=path)
+        assert fit(make_nlp(), checkpoint=path, max_iter=6).n_iterations == 6
+    result = fit(make_nlp(), checkpoint=path)
     assert result.is_converged
     assert result.loss == pytest.approx(whole[0].loss, rel=1e-3)
 
 
 def test_other_penalties_start_from_the_weights(tmp_path):
     path = str(tmp_path / "fit.npz")
-    fit(make_nlp(), resume=path)
+    fit(make_nlp(), checkpoint=path)
     nlp, expected = make_nlp(), fit(make_nlp(), l2=0.5)
-    result = fit(nlp, resume=path, l2=0.5)
+    result = fit(nlp, checkpoint=path, l2=0.5)
     assert result.loss == pytest.approx(expected.loss, rel=1e-3)
 
 
@@ -159,14 +248,14 @@ def test_each_level_of_a_tree_is_a_part(tmp_path):
     nlp = make_nlp(**TREE)
     interrupt_at(nlp.get_pipe("hosemi"), 8 * len(TRAIN))
     with pytest.warns(UserWarning, match="HSW60"):
-        first = fit(nlp, in_a_tree(), resume=path)
+        first = fit(nlp, in_a_tree(), checkpoint=path)
     assert [x.reason == "interrupted" for x in first.reports] == [True, False]
     nlp = make_nlp(**TREE)
     # the weights at the top are others, but the weights below have the same meaning
-    second = fit(nlp, in_a_tree(), resume=path)
+    second = fit(nlp, in_a_tree(), checkpoint=path)
     assert second.loss == pytest.approx(expected.loss, rel=1e-3)
     assert find(nlp, NEW) == [("Ada Lovelace", "N/PER"), ("Paris", "N/LOC")]
-    third = fit(make_nlp(**TREE), in_a_tree(), resume=path)
+    third = fit(make_nlp(**TREE), in_a_tree(), checkpoint=path)
     assert third.loss == second.loss
 
 
@@ -203,7 +292,7 @@ def test_spacy_train_saves_what_was_interrupted(tmp_path):
     log, resume = tmp_path / "log.jsonl", tmp_path / "fit.npz"
     # It would go on for minutes.
     long = {"tolerance": 0.0, "l2": 0.001}
-    block = lbfgs(**long, log=str(log), resume=str(resume))
+    block = lbfgs(**long, log=str(log), checkpoint=str(resume))
     nlp.config["initialize"]["components"]["hosemi"] = {"fit": block}
     corpus = {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")}
     nlp.config["corpora"] = {"train": corpus, "dev": corpus}
@@ -233,5 +322,7 @@ def test_spacy_train_saves_what_was_interrupted(tmp_path):
     assert find(saved, NEW) == [("Ada Lovelace", "PER"), ("Paris", "LOC")]
     last = json.loads(log.read_text().split("\n")[-2])
     assert last["event"] == "end" and last["reason"] == "interrupted"
-    again = fit(make_nlp(), 200 * PAIRS, resume=str(resume), max_iter=1000, l2=0.001)
+    again = fit(
+        make_nlp(), 200 * PAIRS, checkpoint=str(resume), max_iter=1000, l2=0.001
+    )
     assert again.is_converged and again.n_iterations > last["iteration"]

@@ -98,7 +98,7 @@ def test_weights_that_a_fit_begins_with_count():
 
 
 def test_a_file_to_resume_has_the_kept_weights(tmp_path):
-    files = {"resume": str(tmp_path / "fit.npz"), "progress": False}
+    files = {"checkpoint": str(tmp_path / "fit.npz"), "progress": False}
     batch = first_batch()
     seen = watch(batch, [0.5, 0.9, 0.8])
     make_lbfgs(patience=4, tolerance=0.0, **files)(batch)

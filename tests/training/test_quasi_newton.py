@@ -27,8 +27,17 @@ def course(function, start, **options):
     points = []
     given = {"max_iter": 500, "max_evaluations": 1000, "tolerance": 1e-9, "n_steps": 6}
     given |= options
-    found = minimize_smooth(function, start, lambda x: points.append(x.copy()), **given)
-    return found, points
+
+    def callback(position):
+        points.append(position.x.copy())
+
+    return minimize_smooth(function, start, callback, **given), points
+
+
+def kept(position):
+    """A copy of a position, which stays."""
+    vectors = position.vectors().copy()
+    return position._replace(x=position.x.copy(), vectors=lambda: vectors)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -49,6 +58,62 @@ def test_it_goes_the_way_of_scipy(seed):
         np.testing.assert_allclose(x, y, rtol=1e-5, atol=1e-8)
     assert found.status == 0 and "CONVERGENCE" in found.message
     assert found.fun <= function(expected[-1])[0] * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("lies", [(), (7,), (9, 30)])
+def test_it_goes_on_to_the_same_bits(lies):
+    """From each position, read in the middle of the following iteration, where it is
+    most in danger; also where the optimizer has forgotten all steps."""
+    objective, start = problem(3)
+    given = {"max_iter": 60, "max_evaluations": 90, "tolerance": 1e-7, "n_steps": 4}
+    given |= {"n_small": 3}
+    seen, positions, n_before = [], [], 0
+
+    def function(w):
+        value, gradient = objective(w)
+        seen.append((w.copy(), value))
+        # The values along one direction are such that no step is found.
+        is_lie = any(k <= n_before + len(seen) < k + 20 for k in lies)
+        return value + 1e3 * is_lie, gradient
+
+    def callback(position):
+        positions.append((kept(position), n_before + len(seen)))
+
+    found = minimize_smooth(function, start, callback, **given)
+    every, all_seen = [*positions], [*seen]
+    assert len(every) > 20
+    for k, (position, n) in enumerate(every[:-1]):
+        seen.clear()
+        positions.clear()
+        n_before = n - 1  # the value at the position is found anew
+        again = minimize_smooth(function, position, callback, **given)
+        np.testing.assert_array_equal(again.x, found.x)
+        assert again[1:] == found[1:]
+        assert [one.value for one, _ in positions] == [
+            one.value for one, _ in every[k + 1 :]
+        ]
+        assert len(all_seen) == n_before + len(seen)
+
+
+def test_a_position_holds_until_the_next_one():
+    """Whenever an iteration is stopped, the vectors are still there."""
+    objective, start = problem(3)
+    given = {"max_iter": 40, "max_evaluations": 90, "tolerance": 0.0, "n_steps": 3}
+    last, copy = [], []
+
+    def function(w):
+        for position, as_it_was in zip(last[-1:], copy[-1:]):
+            np.testing.assert_array_equal(position.x, as_it_was.x)
+            np.testing.assert_array_equal(position.vectors(), as_it_was.vectors())
+        value, gradient = objective(w)
+        return value + 1e3 * (12 <= len(copy) < 13), gradient
+
+    def callback(position):
+        last.append(position)
+        copy.append(kept(position))
+
+    minimize_smooth(function, start, callback, **given)
+    assert len(copy) > 11
 
 
 def test_directions_are_those_of_two_loops():

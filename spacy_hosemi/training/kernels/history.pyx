@@ -99,6 +99,16 @@ cdef class History:
         self.g, self.before = g, before
         return self._sum(4 * len(slots)).reshape(4, -1)
 
+    def read(self, slots):
+        """RETURNS (float64 [2, k, N]): The steps and the changes in some slots."""
+        steps, changes = np.asarray(self.steps), np.asarray(self.changes)
+        return np.stack([steps[slots], changes[slots]])
+
+    def write(self, steps, changes):
+        """Put steps and changes (float64 [k, N]) into the first slots."""
+        np.asarray(self.steps)[: len(steps)] = steps
+        np.asarray(self.changes)[: len(changes)] = changes
+
     cdef _take(self, slots):
         self.slots = np.array(slots, np.int32)
 
