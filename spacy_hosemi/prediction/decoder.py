@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, pairwise
-from typing import Any, NamedTuple, Protocol, cast
+from itertools import accumulate, chain, islice, pairwise
+from typing import Any, NamedTuple, Protocol
 
 from spacy.tokens import Doc
 
 from ..core import Constraints, Potentials
 from ..core.algorithms.mbr import mbr_steps
 from ..core.algorithms.segment_probabilities import PathAnswer
-from ..core.algorithms.viterbi import best_span_steps, viterbi_steps
+from ..core.algorithms.viterbi import viterbi_steps
 from ..core.parallel.coroutines import Steps, finish
 from ..core.potentials import ManyPotentials
 from ..features.doc_batch import as_batch
@@ -304,12 +304,12 @@ class FlatDecoder(Decoder):
 
         RAISES (ValueError): HS060 no segmentation is possible.
         """
-        if isinstance(problems, LazyProblems) and self.options.decoding != "mbr":
-            args = self.automaton, problems.scores, self.inventory.names
-            found = yield from best_span_steps(*args)
-            if None in found:
-                raise self.impossible(problems[found.index(None)])
-            return cast(list[list[Span]], found)
+        if isinstance(problems, LazyProblems):
+            found = yield from problems.best_steps(self.automaton, self.options, False)
+            if found is not None:
+                rows, names = iter(found[1].tolist()), self.inventory.names
+                by_doc = [islice(rows, n) for n in found[0].tolist()]
+                return [[(i, j, names[y]) for i, j, y in some] for some in by_doc]
         segments, _ = yield from self._segment_steps(problems)
         return self._spans(problems, segments)
 

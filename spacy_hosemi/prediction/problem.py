@@ -13,6 +13,12 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..core import Constraints, Marginals, PatternAutomaton, Potentials, marginals
+from ..core.algorithms.segment_probabilities import (
+    PathsFound,
+    best_decision_steps,
+    best_path_steps,
+)
+from ..core.parallel.coroutines import Steps
 from ..core.potentials import ManyPotentials
 from ..features.instances import Instance
 from ..labels.partial import NOTHING, PartialLabels
@@ -81,6 +87,21 @@ class LazyProblems(Sequence[Problem]):
             problem = Problem(Instance(self._docs[k], 0), self.scores[k], None)
             self._made.setdefault(k, problem)
         return self._made[k]
+
+    def best_steps(
+        self, automaton: PatternAutomaton, options: Any, has_probabilities: bool
+    ) -> Steps[PathsFound | None]:
+        """What is best in all documents, as arrays.
+
+        automaton (PatternAutomaton), options (DecodingOptions): Of the decoder.
+        has_probabilities (bool): Whether these are asked for.
+        RETURNS (Optional[PathsFound]): See `best_path_steps`.
+        """
+        args, f1 = (automaton, self.scores), options.expected_f1
+        how: Any = {"has_probabilities": has_probabilities}
+        if options.decoding == "mbr":
+            return (yield from best_decision_steps(*args, f1, **how))
+        return (yield from best_path_steps(*args, **how))
 
     @property
     def n_bytes(self) -> int:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.algorithms.segment_probabilities import best_path_steps
 from ..core.parallel.coroutines import Steps
 from ..features.clean_docs import are_clean
 from ..features.doc_batch import DocBatch, TextBatch
@@ -92,9 +91,8 @@ def prediction_steps(
         return (yield from decoder.steps(docs))
     problems = yield from decoder.problem_steps(docs)
     if isinstance(problems.flat, LazyProblems):
-        args = decoder.automaton, problems.flat.scores
-        has_probabilities = decoder.options.has_whole
-        found = yield from best_path_steps(*args, has_probabilities=has_probabilities)
+        args = decoder.automaton, decoder.options, decoder.options.has_whole
+        found = yield from problems.flat.best_steps(*args)
         if found is not None:
             posteriors = BatchPosteriors(decoder, problems.flat)
             return SpanTable(posteriors, decoder.inventory.names, *found)
@@ -105,7 +103,6 @@ def _makes_tables(decoder: FlatDecoder, docs: DocBatch) -> bool:
     options: Any = decoder.options
     return not (
         not decoder.state.weights.is_trained
-        or options.decoding == "mbr"
         or options.min_confidence
         or options.spans_threshold is not None
         or options.has_scores != options.has_whole

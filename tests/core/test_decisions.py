@@ -182,7 +182,10 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
             for *arguments, constraints in problems
         ]
 
-    found, module = decide(), sys.modules["spacy_hosemi.core.algorithms.mbr"]
+    found, module = (
+        decide(),
+        sys.modules["spacy_hosemi.core.algorithms.decision_search"],
+    )
     monkeypatch.setattr(module, "_fillings", lambda *_: [])
     assert list(map(spans, found)) == list(map(spans, decide()))
 
@@ -206,7 +209,10 @@ def test_how_many_spans_are_listed_changes_nothing(expected_f1, outside, monkeyp
         settings = {"expected_f1": expected_f1}
         return [core.mbr(*x[:2], "f1", x[2], **settings) for x in problems]
 
-    found, module = decide(), sys.modules["spacy_hosemi.core.algorithms.mbr"]
+    found, module = (
+        decide(),
+        sys.modules["spacy_hosemi.core.algorithms.decision_search"],
+    )
     monkeypatch.setattr(module, "least_listed", lambda _: module.LEAST)
     assert list(map(spans, found)) == list(map(spans, decide()))
 

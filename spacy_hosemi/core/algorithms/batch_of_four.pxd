@@ -11,6 +11,7 @@ cdef class BatchOfFour(Task):
     cdef list numbers                   # of each document
     cdef SpanLists asked                # segments by lane, and how probable they are
     cdef bint are_paths                 # whether those of a lane are a path
+    cdef bint answers                   # whether numbers of it are found
     cdef bint decides                   # whether the path is to be found ..
     cdef double expected_f1             # .. at this F1; below 0: at its own
     cdef SpanLists probable             # spans of a lane
@@ -26,16 +27,14 @@ cdef class BatchOfFour(Task):
 
     cdef ask_for_segments(self)
     cdef ask_for_paths(self)
-    cdef ask_for_decisions(self, expected_f1)
+    cdef ask_for_decisions(self, expected_f1, bint answers=*)
     cdef ask_for_list(self, SpanLists listing)
     cdef Py_ssize_t size(self)
     cdef bint add(self, k, potentials, constraints, segments)
-    cdef bint add_part(self, Py_ssize_t k, Chart shared, potentials, segments)
-    cdef bint _take(self, k, Chart chart, segments)
     cdef write_down(self, list found, list log_z)
     cdef object _found(self, Py_ssize_t lane)
     cdef bint set_up(self, Py_ssize_t alone)
-    cdef void _answer(self, Chart chart, Py_ssize_t lane) noexcept nogil
+    cdef void answer(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef void _add_asked(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef double _list(
         self, Chart chart, Py_ssize_t lane, double p, SpanLists listing

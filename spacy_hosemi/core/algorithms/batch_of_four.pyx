@@ -32,15 +32,20 @@ cdef class BatchOfFour(Task):
     cdef ask_for_segments(self):
         """Ask for the probabilities of the segments that are given."""
         self.listing, self.are_paths, self.decides = None, False, False
+        self.answers = True
 
     cdef ask_for_paths(self):
         """Ask for the score of the path that is given, too."""
         self.ask_for_segments()
         self.are_paths = True
 
-    cdef ask_for_decisions(self, expected_f1):
-        """Ask for the path with the highest expected F1; see `core.mbr`."""
+    cdef ask_for_decisions(self, expected_f1, bint answers=True):
+        """Ask for the path with the highest expected F1; see `core.mbr`.
+
+        answers: Whether its score and the probabilities of its spans are asked for.
+        """
         self.ask_for_paths()
+        self.answers = answers
         self.decides = True
         self.expected_f1 = -1.0 if expected_f1 is None else expected_f1
 
@@ -59,23 +64,11 @@ cdef class BatchOfFour(Task):
 
     cdef bint add(self, k, potentials, constraints, segments):
         """Load a document. RETURNS: whether it may be solved with the others."""
-        cdef Py_ssize_t lane = len(self.numbers)
-        if lane == N_LANES:
-            return False
-        return self._take(k, self.tables.load(lane, potentials, constraints), segments)
-
-    cdef bint add_part(self, Py_ssize_t k, Chart shared, potentials, segments):
-        """Likewise, document k of those that are read together."""
-        cdef Py_ssize_t lane = len(self.numbers)
-        if lane == N_LANES:
-            return False
-        return self._take(
-            k, self.tables.load_part(lane, shared, potentials, k), segments
-        )
-
-    cdef bint _take(self, k, Chart chart, segments):
-        """Take what is asked of a document that is loaded, if it is."""
         cdef Py_ssize_t lane = len(self.numbers), start, end, label
+        cdef Chart chart
+        if lane == N_LANES:
+            return False
+        chart = self.tables.load(lane, potentials, constraints)
         if chart is None:
             return False
         self.first_asked[lane] = self.asked.n
@@ -163,9 +156,10 @@ cdef class BatchOfFour(Task):
                 continue
             if self.decides:
                 self._decide(<Chart>self.tables.chart[a], a)
-            self._answer(<Chart>self.tables.chart[a], a)
+            if self.answers:
+                self.answer(<Chart>self.tables.chart[a], a)
 
-    cdef void _answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
+    cdef void answer(self, Chart chart, Py_ssize_t lane) noexcept nogil:
         """The probabilities that are asked for of a document; of a path those of its
         spans, and its score."""
         cdef Py_ssize_t g, k, state = 0

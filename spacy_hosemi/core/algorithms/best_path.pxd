@@ -18,7 +18,6 @@ cdef class BestPath:
     cdef bint _may_pay(self)
     cdef void count(self) noexcept nogil
     cdef list _segments(self)
-    cdef list _spans(self, list names)
     cdef Py_ssize_t _size(self)
     cdef _forget(self)
     cdef void _solve_all(self) noexcept nogil

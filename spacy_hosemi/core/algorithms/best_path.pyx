@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t
 from ..sweeps.viterbi_bounds cimport Bounds, ArcTable, arc_table_of
 from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
-from ..chart.load cimport finish_loading, read_together
+from ..chart.load cimport finish_loading
 from ..chart.columns cimport Entry
 from ..sweeps.backward cimport Backward
 from ..sweeps.bounded cimport sweep_bounded
@@ -52,37 +52,17 @@ cdef Py_ssize_t N_TRIED = 16
 N_FEW = 16
 
 
-def tasks_of(automaton, potentials):
-    """Tasks for the best segmentations of several documents that nothing limits.
-
-    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
-    YIELDS (BestOfEach): For some of them at a time.
-    """
-    cdef Chart shared = read_together(automaton, potentials)
-    cdef Py_ssize_t at, n = len(potentials)
-    cdef BestOfEach task
-    for at in range(0, n, N_TOGETHER):
-        if shared is None:
-            some = potentials[at : at + N_TOGETHER]
-            yield BestOfEach(automaton, some, [None] * len(some))
-            continue
-        task = BestOfEach.__new__(BestOfEach)
-        task._load_shared(shared, potentials, at, min(at + N_TOGETHER, n))
-        yield task
-
-
 cdef class BestOfEach(Task):
     """The best segmentations of a few documents, as a task; see `viterbi`."""
 
     cdef list paths
     cdef object potentials
-    cdef Py_ssize_t first               # document in the potentials
     cdef BestPath last
 
     def __init__(self, automaton, list potentials, list constraints, method="auto"):
         cdef BestPath best
         cdef Py_ssize_t k
-        self.paths, self.potentials, self.first = [], potentials, 0
+        self.paths, self.potentials = [], potentials
         for k in range(len(potentials)):
             best = None
             if method in ("auto", "nonnegative"):
@@ -90,20 +70,6 @@ cdef class BestOfEach(Task):
             if best is None:
                 best = _load(automaton, potentials[k], constraints[k])
                 best.set_method(potentials[k], method)
-            best.next, self.last = self.last, best
-            self.paths.append(best)
-
-    cdef _load_shared(
-        self, Chart shared, potentials, Py_ssize_t first, Py_ssize_t last
-    ):
-        """Documents `first` to `last` of those that are read together."""
-        cdef BestPath best
-        cdef Py_ssize_t k
-        self.paths, self.potentials, self.first = [], potentials, first
-        for k in range(first, last):
-            best = spare_path(shared.layout)
-            best.backward.take_part(shared, potentials, k)
-            best.set_method(potentials, "auto")
             best.next, self.last = self.last, best
             self.paths.append(best)
 
@@ -115,33 +81,17 @@ cdef class BestOfEach(Task):
         """RETURNS (List[Tuple[segments, score]]): In the order of the documents."""
         cdef BestPath best
         cdef list found = []
-        for best in self._finished():
-            found.append((best._segments(), best.backward.total))
-            give_back(best)
-        return found
-
-    def found_spans(self, names):
-        """RETURNS (List[Optional[List[Tuple[int, int, str]]]]): Of each document the
-        segments but those with label 0, with names of labels; None: nothing is
-        possible."""
-        cdef BestPath best
-        cdef list found = [], of_labels = [*names]
-        for best in self._finished():
-            found.append(best._spans(of_labels))
-            give_back(best)
-        return found
-
-    cdef list _finished(self):
-        cdef list paths = self.paths
-        cdef BestPath best
         cdef Py_ssize_t k
-        for k, best in enumerate(paths, self.first):
+        for k, best in enumerate(self.paths):
             best.next = None
             if best.backward.chart.is_deferred:  # a score is out of range
                 check_potentials(best.backward.chart.automaton, self.potentials[k])
             best.count()
+        for best in self.paths:
+            found.append((best._segments(), best.backward.total))
+            give_back(best)
         self.last, self.paths, self.potentials = None, [], []
-        return paths
+        return found
 
 
 cdef bint has_only_tokens(potentials):
@@ -253,17 +203,6 @@ cdef class BestPath:
         cdef const int32_t[:, ::1] path = self.backward.path
         cdef Py_ssize_t k
         return [(path[k, 0], path[k, 1], path[k, 2]) for k in range(self.n_segments)]
-
-    cdef list _spans(self, list names):
-        cdef const int32_t[:, ::1] path = self.backward.path
-        cdef Py_ssize_t k
-        cdef list found = []
-        if self.n_segments == 0 and self.backward.chart.n_tokens:
-            return None
-        for k in range(self.n_segments):
-            if path[k, 2]:
-                found.append((path[k, 0], path[k, 1], names[path[k, 2]]))
-        return found
 
     cdef Py_ssize_t _size(self):
         """RETURNS: About how many numbers the tables have."""

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 LEAST: float
 
@@ -7,8 +7,5 @@ def best_set(
     n_expected: float,
     expected_f1: float | None,
 ) -> tuple[list[tuple[int, int, int]], float]: ...
-def best_apart(
-    gains: Mapping[tuple[int, int, int], float],
-) -> list[tuple[int, int, int]]: ...
 def least_listed(expected_f1: float | None) -> float: ...
 def next_listed(least: float, ratio: float) -> float: ...

@@ -229,16 +229,6 @@ def best_set(spans, double n_expected, expected_f1):
     return found.segments(), found.ratio
 
 
-def best_apart(gains):
-    """The spans without overlaps that gain most together.
-
-    gains (Dict[Tuple[int, int, int], float]): What each span gains.
-    RETURNS (List[Tuple[int, int, int]]): From left to right; none gains 0 or less.
-    """
-    # As a probability p at the ratio 0 gains 2 p: these are the same numbers.
-    return best_set([(*span, 0.5 * gain) for span, gain in gains.items()], 0.0, 0.0)[0]
-
-
 def least_listed(expected_f1):
     """RETURNS (float): See `first_least`; expected_f1 as of `core.mbr`."""
     return first_least(-1.0 if expected_f1 is None else expected_f1)

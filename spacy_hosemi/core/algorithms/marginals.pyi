@@ -40,9 +40,6 @@ class Marginals:
     def best_above(
         self, p: float, limit: int, outside: bool = ...
     ) -> tuple[list[tuple[int, int, int, float]], bool]: ...
-    def spans_above(
-        self, p: float
-    ) -> tuple[list[tuple[int, int, int, float]], float]: ...
 
 class MarginalsOfEach(Task):
     def __init__(

@@ -18,7 +18,7 @@ from ..chart.chart cimport Chart
 from ..chart.checks cimport check_sum
 from ..chart.columns import columns_of_groups
 from ..chart.dp_tables cimport DPTables
-from ..chart.span_lists cimport SpanLists
+from ..chart.span_lists cimport Listed, SpanLists
 from ..parallel.tasks cimport Task
 from ..potentials import Potentials, as_array, check_document, check_shape
 from ..sweeps.expectations cimport start_probabilities
@@ -84,7 +84,7 @@ def marginal_steps(automaton, potentials, constraints, asked, answer, double p=0
     asked (List[int]): Which documents.
     answer (Callable): (document, Marginals) -> anything.
     p (float): If above 0, tasks list the spans of at least this probability, for
-        `Marginals.spans_above`.
+        `Marginals.list_spans`.
     YIELDS (Task): Work without the GIL, which must be done before the next step.
     RETURNS (List): The answer for each document in `asked`.
     RAISES: As `log_partition`.
@@ -232,20 +232,27 @@ cdef class Marginals:
         found.check()
         return sorted(found.spans(0, found.n)), bool(found.is_cut)
 
-    def spans_above(self, p):
-        """Spans for `core.mbr`: already listed if a task has done so.
+    def list_spans(self, SpanLists found):
+        """List the spans of at least the probability that a list has, for `core.mbr`.
 
-        p (float): Least probability, above 0.
-        RETURNS (Tuple[List[Tuple[int, int, int, float]], float]): `segments_above`
-            without outside, and `n_spans`.
+        found (SpanLists): Empty; given the spans, in any order, as `segments_above`
+            finds them without outside.
+        RETURNS (float): `n_spans`.
         """
         cdef ForwardBackward sweeps = self._sweeps
-        if sweeps.spans is None or sweeps.spans.p != p:
-            return self.segments_above(p, outside=False), self.n_spans
-        sweeps.spans.check()
-        n_expected = float(np.asarray(sweeps.start_prob)[:, 1:].sum())
-        found = sweeps.spans.spans(sweeps.first_span, sweeps.end_span)
-        return sorted(found), n_expected
+        cdef SpanLists known = sweeps.spans
+        cdef const double[:, :] starts
+        cdef Py_ssize_t k
+        cdef Listed row
+        if known is None or known.p != found.p:
+            starts = self._starts()
+            sweeps.add_spans(starts, found, False)
+            return self.n_spans
+        known.check()  # a task has listed them
+        for k in range(sweeps.first_span, sweeps.end_span):
+            row = known.rows[k]
+            found.add(row.doc, row.start, row.end, row.label, row.score)
+        return float(np.asarray(sweeps.start_prob)[:, 1:].sum())
 
     @property
     def n_spans(self):

@@ -1,8 +1,8 @@
 """The best segmentations of many documents, and how probable they are.
 
-What `viterbi` and `path_steps` find of documents that nothing limits, the same bits, in
-one task without an object for each document: all of them are solved in the tables of
-one, and then stand side by side, four at a time.
+What `viterbi` and `path_steps`, or `mbr`, find of documents that nothing limits but
+their cells, the same bits, in one task without an object for each document: all of them
+are solved in the tables of one, and stand side by side, four at a time.
 """
 
 import numpy as np
@@ -10,13 +10,19 @@ import numpy as np
 from libc.math cimport exp
 from libc.stdint cimport int32_t
 
+from ..chart.cells cimport Cell
 from ..chart.chart cimport Chart
-from ..chart.load cimport finish_together, move_to, read_together
+from ..chart.load cimport Room, add_room, finish_loading, move_to, read_together
+from ..chart.span_lists cimport Listed
 from ..parallel.tasks cimport Task
 from ..simd.simd cimport N_LANES
 from ..sweeps cimport scaled_x4
 from ..sweeps.tables_x4 cimport TablesX4
+from .batch_of_four cimport BatchOfFour
 from .best_path cimport BestPath, give_back, spare_path
+
+# More numbers of long segments are left to others.
+cdef Py_ssize_t LARGE = 1_000_000
 
 
 cdef class PathBatch(Task):
@@ -24,8 +30,8 @@ cdef class PathBatch(Task):
 
     automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents, of n
         tokens together.
-    tables (Optional[TablesX4]): Of the automaton, without documents; None: the
-        probabilities are not asked for.
+    batch (Optional[BatchOfFour]): Of the automaton, without documents: it is asked for
+        paths or decisions; None: Viterbi's, without probabilities.
 
     is_ready (bool): Whether the task may be done. If not, or if `found` gives nothing,
         each document has to be done alone.
@@ -34,95 +40,130 @@ cdef class PathBatch(Task):
     cdef readonly bint is_ready
     cdef Chart shared
     cdef BestPath best
-    cdef TablesX4 tables
-    cdef bint is_found
+    cdef BatchOfFour batch
+    cdef TablesX4 tables                # its tables
+    cdef bint is_found, has_cells
+    cdef const Cell[::1] cells          # [K] of all documents
+    cdef int32_t[::1] first_cell        # [D + 1]
     cdef int32_t[::1] borders           # [D + 1] the first token of each document, n
     cdef int32_t[::1] n_segments        # [D]
     cdef int32_t[:, ::1] path           # [n, 3] segments from the border of a document
-    # With probabilities
+    # With a batch
     cdef const int32_t[::1] order       # [D] of the documents, by length
     cdef double[::1] probability        # [n] of each segment
     cdef double[::1] whole              # [D]
 
-    def __init__(self, automaton, potentials, TablesX4 tables):
+    def __init__(self, automaton, potentials, BatchOfFour batch):
         cdef list borders = potentials.borders
-        cdef Py_ssize_t n_docs = len(borders) - 1, n = borders[n_docs], d
-        cdef Py_ssize_t longest = 0, size
+        cdef Py_ssize_t n_docs = len(borders) - 1, n = borders[n_docs]
+        cdef Room room
         self.is_ready = self.is_found = False
-        self.tables = tables
+        self.batch, self.tables = batch, None if batch is None else batch.tables
         # One array: a view of an array takes longer than to solve a short document.
-        self.path = np.empty((n + (2 * n_docs + 3) // 3, 3), np.int32)
-        cdef int32_t[::1] room = <int32_t[: 3 * self.path.shape[0]]>&self.path[0, 0]
-        self.borders = room[3 * n : 3 * n + n_docs + 1]
-        self.n_segments = room[3 * n + n_docs + 1 : 3 * n + 2 * n_docs + 1]
-        for d in range(n_docs + 1):
-            self.borders[d] = borders[d]
-        for d in range(n_docs):
-            self.n_segments[d] = 0
-            size = self.borders[d + 1] - self.borders[d]
-            if size > self.borders[longest + 1] - self.borders[longest]:
-                longest = d
-        if tables is not None:
+        self.path = np.empty((n + n_docs + 1, 3), np.int32)
+        cdef int32_t[::1] rest = <int32_t[: 3 * self.path.shape[0]]>&self.path[0, 0]
+        rest = rest[3 * n :]
+        self.borders, self.first_cell = rest[: n_docs + 1], rest[n_docs + 1 :]
+        self.first_cell = self.first_cell[: n_docs + 1]
+        self.n_segments = rest[2 * (n_docs + 1) : 2 * (n_docs + 1) + n_docs]
+        _copy(borders, self.borders)
+        self.n_segments[:] = 0
+        if batch is not None:
             sizes = np.diff(np.asarray(self.borders))
             self.order = np.argsort(sizes, kind="stable").astype(np.int32)
             numbers = np.ones(n + n_docs)
             self.probability, self.whole = numbers[:n], numbers[n:]
         self.shared = read_together(automaton, potentials)
-        if n == 0 or self.shared is None or not finish_together(self.shared):
+        if n == 0 or self.shared is None or not self._read_cells(potentials, &room):
             return
-        size = self.borders[longest + 1] - self.borders[longest]
         self.best = spare_path(self.shared.layout)
-        self.best.backward.take_part(self.shared, potentials, longest)
+        self.best.backward.take_shared(self.shared, room)
         self.best.set_method(potentials, "auto")
-        self.is_ready = tables is None or tables.reserve(
-            self.best.backward.chart, size, False
-        )
+        self.is_ready = batch is None or self._reserve(room)
+
+    cdef bint _read_cells(self, potentials, Room* room):
+        """Measure the documents. RETURNS: whether their cells are sound, and not too
+        many."""
+        cdef Py_ssize_t d, i, j
+        cdef Py_ssize_t n_docs = self.n_segments.shape[0]
+        self.cells, self.has_cells = potentials.cells, len(potentials.cells) > 0
+        if potentials.cell_borders is None:
+            self.first_cell[:] = 0
+        else:
+            _copy(potentials.cell_borders, self.first_cell)
+        room.n_tokens = room.n_cells = room.n_long_cells = room.n_long = 0
+        room.longest = 0
+        for d in range(n_docs):
+            i, j = self.first_cell[d], self.first_cell[d + 1]
+            if not 0 <= i <= j <= self.cells.shape[0] or not add_room(
+                self.shared,
+                self.cells[i:j],
+                self.borders[d + 1] - self.borders[d],
+                room,
+            ):
+                return False
+        return room.n_long + room.n_long_cells * self.shared.n_states <= LARGE
+
+    cdef bint _reserve(self, Room room):
+        """RETURNS: Whether the weights permit it."""
+        cdef Chart chart = self.best.backward.chart
+        cdef bint found = self.tables.reserve(chart, room.n_tokens, False)
+        self.tables.finds_starts = self.batch.decides
+        self.tables.take_shared(self.shared, room)
+        return found
 
     cdef void run(self) noexcept nogil:
-        self.is_found = self._find_paths() and (
-            self.tables is None or self._find_probabilities()
-        )
+        if finish_loading(self.shared):
+            self.is_found = self._find_paths() and (
+                self.batch is None or self._find_probabilities()
+            )
 
     cdef bint _find_paths(self) noexcept nogil:
-        """RETURNS: whether each document has one."""
-        cdef Py_ssize_t d, k, i
+        """RETURNS: whether each document has one, or will be given one."""
+        cdef Py_ssize_t d
+        if self.batch is not None and self.batch.decides:
+            return True
         for d in range(self.n_segments.shape[0]):
-            if self.borders[d] == self.borders[d + 1]:
-                continue
-            self._move_to(d)
-            self.best.solve()
-            self.best.count()
-            if self.best.n_segments == 0:
+            if self.borders[d] < self.borders[d + 1] and not self._find_path(d):
                 return False
-            self.n_segments[d] = <int32_t>self.best.n_segments
-            for k in range(self.best.n_segments):
-                for i in range(3):
-                    self.path[self.borders[d] + k, i] = self.best.backward.path[k, i]
         return True
+
+    cdef bint _find_path(self, Py_ssize_t d) noexcept nogil:
+        """Viterbi's. RETURNS: whether there is one."""
+        cdef Py_ssize_t k, i
+        self._move_to(self.best.backward.chart, d)
+        self.best.solve()
+        self.best.count()
+        self.n_segments[d] = <int32_t>self.best.n_segments
+        for k in range(self.best.n_segments):
+            for i in range(3):
+                self.path[self.borders[d] + k, i] = self.best.backward.path[k, i]
+        return self.best.n_segments > 0
 
     cdef bint _find_probabilities(self) noexcept nogil:
         """RETURNS: whether all can be trusted."""
         cdef Py_ssize_t i = 0, a, n = self.order.shape[0]
         while i < n:
             if self._place(i, min(i + N_LANES, n)):
-                if not scaled_x4.run(self.tables):
+                self.batch.run()
+                if not self.batch.trusted:
                     return False
                 for a in range(min(N_LANES, n - i)):
                     if self.tables.n_tokens[a]:
-                        self._answer(self.best.backward.chart, self.order[i + a], a)
+                        if not self._read(self.order[i + a], a):
+                            return False
             i += N_LANES
         return True
 
     cdef Py_ssize_t _place(self, Py_ssize_t i, Py_ssize_t end) noexcept nogil:
-        """Place some documents of the order. RETURNS: the tokens of the longest."""
+        """Place some documents of the order, and what is asked of them. RETURNS: the
+        tokens of the longest."""
         cdef Py_ssize_t a, d, at, lowest = self.probability.shape[0]
+        self.batch.asked.clear()
         for a in range(N_LANES):
-            if i + a >= end:
-                self.tables.place(a, NULL, NULL, NULL, 0)
-                continue
-            d = self.order[i + a]
+            d = self.order[min(i + a, end - 1)]
             at = self.borders[d]
-            if self.borders[d + 1] == at:
+            if i + a >= end or self.borders[d + 1] == at:
                 self.tables.place(a, NULL, NULL, NULL, 0)
                 continue
             self.tables.place(
@@ -132,34 +173,62 @@ cdef class PathBatch(Task):
                 &self.shared.end[at, 0],
                 self.borders[d + 1] - at,
             )
-            lowest = min(lowest, self.path[at, 1])
+            self._move_to(<Chart>self.tables.chart[a], d)
+            if not self.batch.decides:
+                self._ask(d, a)
+                lowest = min(lowest, self.path[at, 1])
+        if self.has_cells:
+            self.tables.place_cells()
+        if self.batch.decides:
+            lowest = 1
         self.tables.lowest = min(lowest, self.tables.longest)
         return self.tables.longest
 
-    cdef void _answer(self, Chart chart, Py_ssize_t d, Py_ssize_t lane) noexcept nogil:
-        """The probabilities of the spans of a document, and of its segmentation."""
-        cdef Py_ssize_t k, u, j, y, state = 0
-        cdef double score = 0.0
-        self._move_to(d)
-        for k in range(self.borders[d], self.borders[d] + self.n_segments[d]):
-            u, j, y = self.path[k, 0], self.path[k, 1], self.path[k, 2]
-            state = chart.add_step(state, u, j, y, &score)
-            if y:
-                self.probability[k] = min(
-                    scaled_x4.probability(
-                        self.tables, lane, u, j, y, chart.segment_score(u, j, y)
-                    ),
-                    1.0,
-                )
-        score += chart.final_weight(state)
-        self.whole[d] = exp(min(score - scaled_x4.log_z(self.tables, lane), 0.0))
+    cdef void _ask(self, Py_ssize_t d, Py_ssize_t lane) noexcept nogil:
+        """Ask for the numbers of the path of a document."""
+        cdef Py_ssize_t k, at = self.borders[d]
+        self.batch.first_asked[lane] = self.batch.asked.n
+        for k in range(at, at + self.n_segments[d]):
+            self.batch.asked.add(
+                lane, self.path[k, 0], self.path[k, 1], self.path[k, 2], 0.0
+            )
+        self.batch.after_asked[lane] = self.batch.asked.n
 
-    cdef void _move_to(self, Py_ssize_t d) noexcept nogil:
+    cdef bint _read(self, Py_ssize_t d, Py_ssize_t lane) noexcept nogil:
+        """The path of a document, and the probabilities of its spans and of all of it.
+        RETURNS: Whether there is one."""
+        cdef Py_ssize_t k, at = self.borders[d]
+        cdef double score
+        cdef Listed* row
+        if self.batch.has_none[lane]:
+            if not self._find_path(d):
+                return False
+            self._ask(d, lane)
+            if self.batch.answers:
+                self.batch.answer(<Chart>self.tables.chart[lane], lane)
+        if not (self.batch.asked.is_complete and self.batch.best_set.is_complete):
+            return False
+        row = &self.batch.asked.rows[self.batch.first_asked[lane]]
+        self.n_segments[d] = <int32_t>(
+            self.batch.after_asked[lane] - self.batch.first_asked[lane]
+        )
+        for k in range(at, at + self.n_segments[d]):
+            self.path[k, 0], self.path[k, 1] = row.start, row.end
+            self.path[k, 2], self.probability[k] = row.label, min(row.score, 1.0)
+            row += 1
+        if self.batch.answers:
+            score = self.batch.path_score[lane]
+            score -= scaled_x4.log_z(self.tables, lane)
+            self.whole[d] = exp(min(score, 0.0))
+        return self.n_segments[d] > 0
+
+    cdef void _move_to(self, Chart chart, Py_ssize_t d) noexcept nogil:
         move_to(
-            self.best.backward.chart,
+            chart,
             self.shared,
             self.borders[d],
             self.borders[d + 1],
+            self.cells[self.first_cell[d] : self.first_cell[d + 1]],
         )
 
     def found(self):
@@ -174,11 +243,13 @@ cdef class PathBatch(Task):
             probability (float64 [K])   of each span; None: not asked for
             whole (float64 [D])         of each segmentation; or None
         """
+        cdef bint answers = self.batch is not None and self.batch.answers
         if self.best is not None:
             give_back(self.best)
         self.best = self.shared = None
-        if self.tables is not None:
+        if self.batch is not None:
             self.tables.forget()
+            self.batch.asked.clear()
         if not self.is_found:
             return None
         cdef Py_ssize_t n_docs = self.n_segments.shape[0]
@@ -191,12 +262,18 @@ cdef class PathBatch(Task):
                     continue
                 for i in range(3):
                     self.path[n, i] = self.path[k, i]
-                if self.tables is not None:
+                if answers:
                     self.probability[n] = self.probability[k]
                 n += 1
             self.n_segments[d] = <int32_t>(n - before)
         n_spans, spans = np.asarray(self.n_segments), np.asarray(self.path)[:n]
-        if self.tables is None:
+        if not answers:
             return n_spans, spans, None, None
         probability = np.asarray(self.probability)[:n]
         return n_spans, spans, probability, np.asarray(self.whole)
+
+
+cdef _copy(list values, int32_t[::1] out):
+    cdef Py_ssize_t k
+    for k in range(out.shape[0]):
+        out[k] = values[k]

@@ -49,6 +49,13 @@ def best_path_steps(
     *,
     has_probabilities: bool = True,
 ) -> Steps[PathsFound | None]: ...
+def best_decision_steps(
+    automaton: PatternAutomaton,
+    potentials: ManyPotentials,
+    expected_f1: float | None,
+    *,
+    has_probabilities: bool = True,
+) -> Steps[PathsFound | None]: ...
 def decision_steps(
     automaton: PatternAutomaton,
     potentials: Sequence[Potentials],

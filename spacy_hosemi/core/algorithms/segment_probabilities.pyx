@@ -9,14 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
-from ..chart.load cimport read_together
 from ..chart.span_lists cimport SpanLists
 from ..parallel.coroutines import finish
-from ..potentials import ManyPotentials
 from ..simd.simd cimport N_LANES
-from ..sweeps.tables_x4 cimport TablesX4
 from .batch_of_four cimport BatchOfFour
 from .path_batch import PathBatch
 from .marginals import log_partition, marginal_steps, marginals
@@ -145,26 +141,52 @@ def best_path_steps(automaton, potentials, *, bint has_probabilities=True):
     RETURNS (Optional[Tuple]): See `PathBatch.found`, the same bits as of `viterbi` and
         `path_steps`; None: at least one of them has to be done alone.
     """
+    cdef BatchOfFour batch = None
+    if not _are_small(automaton, potentials, has_probabilities):
+        return None
+    if has_probabilities:
+        batch = _batch(automaton)
+        batch.ask_for_paths()
+    return (yield from _found_together(automaton, potentials, batch))
+
+
+def best_decision_steps(
+    automaton, potentials, expected_f1, *, bint has_probabilities=True
+):
+    """The same with the segmentations of the highest expected F1.
+
+    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
+    expected_f1 (Optional[float]): See `core.mbr`.
+    has_probabilities (bool), YIELDS, RETURNS: As of `best_path_steps`; the same bits as
+        of `mbr` and `path_steps`.
+    """
     cdef BatchOfFour batch
-    cdef TablesX4 tables = None
+    if not _are_small(automaton, potentials, True):
+        return None
+    batch = _batch(automaton)
+    batch.ask_for_decisions(expected_f1, has_probabilities)
+    return (yield from _found_together(automaton, potentials, batch))
+
+
+def _found_together(automaton, potentials, BatchOfFour batch):
+    task = PathBatch(automaton, potentials, batch)
+    if task.is_ready:
+        yield task
+    found = task.found()
+    if batch is not None:
+        _give_back(batch)
+    return found
+
+
+cdef bint _are_small(automaton, potentials, bint stand_side_by_side):
+    """Whether tables for all documents are small, and permit that."""
     cdef list borders = potentials.borders
     cdef Py_ssize_t d, longest = 0
     for d in range(len(borders) - 1):
         longest = max(longest, <Py_ssize_t>borders[d + 1] - <Py_ssize_t>borders[d])
-    if potentials.length.shape[1] != 1 or longest * _n_of_row(automaton) > LARGE:
-        return None
-    if len(potentials.cells):
-        return None
-    if has_probabilities:
-        batch = _batch(automaton)
-        tables = batch.tables
-    task = PathBatch(automaton, potentials, tables)
-    if task.is_ready:
-        yield task
-    found = task.found()
-    if has_probabilities:
-        _give_back(batch)
-    return found
+    if stand_side_by_side and potentials.length.shape[1] != 1:
+        return False
+    return longest * _n_of_row(automaton) <= LARGE
 
 
 def decision_steps(automaton, potentials, constraints, expected_f1):
@@ -198,25 +220,21 @@ def _solved(batch, potentials, segments, constraints, asked):
 def _side_by_side(
     BatchOfFour batch, potentials, segments, constraints, asked, log_z=None
 ):
-    """potentials: a list of them, or ManyPotentials, which no constraints limit.
-
-    YIELDS: tasks. RETURNS: For each document that the batch can do what was asked;
+    """YIELDS: tasks. RETURNS: For each document that the batch can do what was asked;
     None for others. Where there is a list for them, it is given log Z of those that
     were done."""
-    cdef Chart shared = None
     cdef list found = [None] * len(potentials)
     automaton = batch.tables.automaton
-    if isinstance(potentials, ManyPotentials):
-        shared = read_together(automaton, potentials)
     # Those of about the same length stand side by side.
     for size, k in sorted(_sizes(automaton, potentials, asked)):
         if not size:
             continue
-        if not _add(batch, k, shared, potentials, constraints, segments):
+        one = potentials[k]
+        if not batch.add(k, one, constraints[k], segments[k]):
             if batch.set_up(-1):
                 yield batch
             batch.write_down(found, log_z)
-            _add(batch, k, shared, potentials, constraints, segments)
+            batch.add(k, one, constraints[k], segments[k])
     if batch.numbers:
         if batch.set_up(-1):
             yield batch
@@ -226,28 +244,15 @@ def _side_by_side(
     return found
 
 
-cdef bint _add(
-    BatchOfFour batch, k, Chart shared, potentials, constraints, segments
-):
-    """Load a document. RETURNS: whether it may be solved with the others."""
-    if shared is not None:
-        return batch.add_part(k, shared, potentials, segments[k])
-    return batch.add(k, potentials[k], constraints[k], segments[k])
-
-
 cdef list _sizes(automaton, potentials, asked):
     """RETURNS (List[Tuple[int, int]]): Of each document that is asked for the tokens,
     if it may stand beside others, else 0; and its number."""
     cdef Py_ssize_t n, largest = LARGE // _n_of_row(automaton)
     cdef list found = []
-    if isinstance(potentials, ManyPotentials):
-        borders = potentials.borders
-        given = [(borders[k + 1] - borders[k], potentials.length, k) for k in asked]
-    else:
-        some = [(potentials[k], k) for k in asked]
-        given = [(_n_tokens(x), x.length, k) for x, k in some]
-    for n, length, k in given:
-        is_short = getattr(length, "shape", ())[1:] == (1,) and n <= largest
+    for k in asked:
+        one = potentials[k]
+        n = _n_tokens(one)
+        is_short = getattr(one.length, "shape", ())[1:] == (1,) and n <= largest
         found.append((n if is_short else 0, k))
     return found
 

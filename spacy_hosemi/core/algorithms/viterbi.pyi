@@ -1,8 +1,8 @@
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ..automaton.automaton import PatternAutomaton
 from ..parallel.coroutines import Steps
-from ..potentials import Constraints, ManyPotentials, Potentials
+from ..potentials import Constraints, Potentials
 
 Segment = tuple[int, int, int]
 
@@ -23,9 +23,6 @@ def viterbi_steps(
     constraints: list[Constraints | None],
     method: str = ...,
 ) -> Steps[list[tuple[list[Segment], float]]]: ...
-def best_span_steps(
-    automaton: PatternAutomaton, potentials: ManyPotentials, names: Sequence[str]
-) -> Steps[list[list[tuple[int, int, str]] | None]]: ...
 def score(
     automaton: PatternAutomaton, potentials: Potentials, segments: Iterable[Segment]
 ) -> float: ...

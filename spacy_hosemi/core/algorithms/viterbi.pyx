@@ -11,7 +11,7 @@ from libc.math cimport INFINITY
 
 from ...errors import Errors
 from ..arguments import check_kind, check_list, check_number, check_word, shown
-from .best_path import N_TOGETHER, BestOfEach, tasks_of
+from .best_path import N_TOGETHER, BestOfEach
 from ..chart.chart cimport Chart
 from ..chart.load cimport make_chart
 from ..chart.columns cimport Entry, entries_of
@@ -85,22 +85,6 @@ def viterbi_steps(automaton, potentials, constraints, method="auto"):
         task = BestOfEach(automaton, potentials[some], constraints[some], method)
         yield task
         found += task.found()
-    return found
-
-
-def best_span_steps(automaton, potentials, names):
-    """The spans of `viterbi` of several documents, in steps.
-
-    automaton (PatternAutomaton), potentials (ManyPotentials): Of the documents.
-    names (Sequence[str]): Of the labels.
-    YIELDS (Task): As `viterbi_steps`.
-    RETURNS (List[Optional[List[Tuple[int, int, str]]]]): The segments of each document
-        but those with label 0; None if no segmentation is possible.
-    """
-    found = []
-    for task in tasks_of(automaton, potentials):
-        yield task
-        found += task.found_spans(names)
     return found
 
 

@@ -52,24 +52,31 @@ cdef class CellLists:
     cdef int32_t[:, ::1] long_room              # [4, long segments or more]
     cdef double[:, ::1] long_scores             # [2, long segments or more]
 
-    cdef set_none(self)
-    cdef forget(self)
-    cdef set(
+    cdef reserve(self, Py_ssize_t n, Py_ssize_t n_long)
+    cdef Py_ssize_t n_long(
         self,
         const Cell[::1] cells,
         const int32_t[::1] given,
         const int32_t[::1] group,
         const double[::1] tail,
-    )
-    cdef _make_room(self, Py_ssize_t n)
+    ) noexcept nogil
+    cdef void set_none(self) noexcept nogil
+    cdef forget(self)
+    cdef void set(
+        self,
+        const Cell[::1] cells,
+        const int32_t[::1] given,
+        const int32_t[::1] group,
+        const double[::1] tail,
+    ) noexcept nogil
     cdef void _sort(self, Py_ssize_t n) noexcept nogil
     cdef Py_ssize_t _merge(self, const Cell[::1] cells, Py_ssize_t n) noexcept nogil
     cdef Py_ssize_t _list_short(self, int32_t[::1] first) noexcept nogil
-    cdef _set_long(
+    cdef void _set_long(
         self,
         const int32_t[:, ::1] cells,
         const double[::1] score,
         const double[::1] tail,
-    )
-    cdef _set_late(self, const int32_t[::1] horizon)
+    ) noexcept nogil
+    cdef void _set_late(self, const int32_t[::1] horizon) noexcept nogil
     cdef void add_counts(self, const double[::1] counts, Cell[::1] cells) noexcept nogil

@@ -26,12 +26,48 @@ cdef class CellLists:
         self.horizons = None
         self.has_lists = True
 
-    cdef set_none(self):
+    cdef reserve(self, Py_ssize_t n, Py_ssize_t n_long):
+        """Memory for up to n cells of `n_tokens` tokens or fewer, which make up to
+        n_long segments explicit; see `n_long`."""
+        cdef Py_ssize_t n_ends = self.n_tokens + 2
+        cdef Py_ssize_t n_bins = max(n_ends, self.n_groups) + 1
+        if self.none is None or self.none.shape[0] < n_ends:
+            self.none, self.has_lists = np.zeros(n_ends, np.int32), True
+        if not n:
+            return
+        if self.room is None or self.room.shape[1] < n + 1:
+            self.room = np.empty((17, 2 * n + 1), np.int32)
+            self.score_room = np.empty((3, 2 * n + 1))
+        if self.ends is None or self.ends.shape[1] < n_bins:
+            self.ends = np.empty((4, 2 * n_bins), np.int32)
+            self.horizons = np.empty((2 * n_bins, self.n_groups), np.int32)
+        if self.long_room is None or self.long_room.shape[1] < n_long:
+            self.long_room = np.empty((4, 2 * n_long), np.int32)
+            self.long_scores = np.empty((2, 2 * n_long))
+
+    cdef Py_ssize_t n_long(
+        self,
+        const Cell[::1] cells,
+        const int32_t[::1] given,
+        const int32_t[::1] group,
+        const double[::1] tail,
+    ) noexcept nogil:
+        """RETURNS: How many long segments these cells make explicit, at most; arguments
+        as of `set`."""
+        cdef Py_ssize_t k, i, g, size, total = 0
+        cdef Py_ssize_t n = cells.shape[0] if given is None else given.shape[0]
+        for k in range(n):
+            i = k if given is None else given[k]
+            g = cells[i].column if given is None else group[k]
+            size = cells[i].end - cells[i].start
+            if size > self.n_lengths and tail[g] > -INFINITY:
+                total += size - self.n_lengths
+        return total
+
+    cdef void set_none(self) noexcept nogil:
         """For a document without cells."""
         self.reach = self.n_lengths + 1
-        if self.none is None or self.none.shape[0] < self.n_tokens + 2:
-            self.none = np.zeros(self.n_tokens + 2, np.int32)
-        elif not self.has_lists:
+        if not self.has_lists:
             return
         cdef const int32_t[::1] none = self.none
         self.n_cells, self.has_lists = 0, False
@@ -57,44 +93,31 @@ cdef class CellLists:
         if self.ends is not None and self.ends.shape[1] > LARGE:
             self.ends = self.horizons = None
 
-    cdef set(
+    cdef void set(
         self,
         const Cell[::1] cells,              # [K]
         const int32_t[::1] given,           # [K'] which cell is read ..; None: each ..
         const int32_t[::1] group,           # [K'] .. by which group; .. by its column
         const double[::1] tail,             # [G]
-    ):
+    ) noexcept nogil:
         """Merge cells of the same segment, and list what they make explicit; the scores
-        of long segments are those of their cells alone."""
+        of long segments are those of their cells alone. There is memory for them."""
         cdef Py_ssize_t k, n = cells.shape[0] if given is None else given.shape[0]
-        self._make_room(n)
         cdef int32_t[::1] read = self.room[0, :n], first = self.ends[0]
         cdef int32_t[:, ::1] key = self.room[2:5], place = self.room[5:8]
-        with nogil:
-            for k in range(n):
-                read[k] = <int32_t>k if given is None else given[k]
-                key[0, k] = cells[read[k]].column if given is None else group[k]
-                key[1, k], key[2, k] = cells[read[k]].start, cells[read[k]].end
-            self._sort(n)
-            self.n_cells = self._merge(cells, n)
-            k = self._list_short(first)
+        for k in range(n):
+            read[k] = <int32_t>k if given is None else given[k]
+            key[0, k] = cells[read[k]].column if given is None else group[k]
+            key[1, k], key[2, k] = cells[read[k]].start, cells[read[k]].end
+        self._sort(n)
+        self.n_cells = self._merge(cells, n)
+        k = self._list_short(first)
         self.has_lists = True
         self.cell_given, self.cell_merged = read, self.room[1, :n]
         self.first_short = first
         self.short_slot, self.short_cell = self.room[8, :k], self.room[9, :k]
         self.short_score = self.score_room[1, :k]
         self._set_long(place, self.score_room[0], tail)
-
-    cdef _make_room(self, Py_ssize_t n):
-        """Lists that are long enough for n cells."""
-        cdef Py_ssize_t n_ends = self.n_tokens + 2
-        cdef Py_ssize_t n_bins = max(n_ends, self.n_groups) + 1
-        if self.room is None or self.room.shape[1] < n + 1:
-            self.room = np.empty((17, 2 * n + 1), np.int32)
-            self.score_room = np.empty((3, 2 * n + 1))
-        if self.ends is None or self.ends.shape[1] < n_bins:
-            self.ends = np.empty((4, 2 * n_bins), np.int32)
-            self.horizons = np.empty((2 * n_bins, self.n_groups), np.int32)
 
     cdef void _sort(self, Py_ssize_t n) noexcept nogil:
         """Sort cells by end, then start, then group; equal ones stay in their order."""
@@ -157,12 +180,12 @@ cdef class CellLists:
         _sum_up(first, self.n_tokens + 2)
         return n
 
-    cdef _set_long(
+    cdef void _set_long(
         self,
         const int32_t[:, ::1] cells,        # [3, K] start, end, group; merged
         const double[::1] score,            # [K]
         const double[::1] tail,             # [G]
-    ):
+    ) noexcept nogil:
         """All segments from the starts of long cells, up to the longest of them."""
         cdef Py_ssize_t i, t, p, u, j, g, n_places = 0, total = 0
         cdef Py_ssize_t n_lengths = self.n_lengths, n = self.n_cells
@@ -173,52 +196,47 @@ cdef class CellLists:
         cdef int32_t[::1] horizon = self.room[12], begin = self.room[13], at
         cdef double[:, ::1] scores
         cdef bint is_one
-        with nogil:
-            first[:n_ends] = 0
-            place_of[:, :] = 0
-            begin[0] = 0
-            # A cell longer than D counts only where longer segments are possible at all
-            for i in range(n):
-                u, j, g = cells[0, i], cells[1, i], cells[2, i]
-                if j - u <= n_lengths or tail[g] == -INFINITY:
-                    continue
-                if not place_of[u, g]:
-                    start[n_places], group[n_places] = <int32_t>u, <int32_t>g
-                    horizon[n_places] = 0
-                    n_places += 1
-                    place_of[u, g] = <int32_t>n_places
-                p = place_of[u, g] - 1
-                horizon[p] = max(horizon[p], <int32_t>(j - u))
-            for p in range(n_places):
-                for j in range(start[p] + n_lengths + 1, start[p] + horizon[p] + 1):
-                    first[j + 1] += 1
-                total += horizon[p] - n_lengths
-                begin[p + 1] = <int32_t>total
-            _sum_up(first, n_ends)
-        if self.long_room is None or self.long_room.shape[1] < total:
-            self.long_room = np.empty((4, 2 * total), np.int32)
-            self.long_scores = np.empty((2, 2 * total))
+        first[:n_ends] = 0
+        place_of[:, :] = 0
+        begin[0] = 0
+        # A cell longer than D counts only where longer segments are possible at all
+        for i in range(n):
+            u, j, g = cells[0, i], cells[1, i], cells[2, i]
+            if j - u <= n_lengths or tail[g] == -INFINITY:
+                continue
+            if not place_of[u, g]:
+                start[n_places], group[n_places] = <int32_t>u, <int32_t>g
+                horizon[n_places] = 0
+                n_places += 1
+                place_of[u, g] = <int32_t>n_places
+            p = place_of[u, g] - 1
+            horizon[p] = max(horizon[p], <int32_t>(j - u))
+        for p in range(n_places):
+            for j in range(start[p] + n_lengths + 1, start[p] + horizon[p] + 1):
+                first[j + 1] += 1
+            total += horizon[p] - n_lengths
+            begin[p + 1] = <int32_t>total
+        _sum_up(first, n_ends)
         long_, scores = self.long_room, self.long_scores
         at = long_[3]
-        with nogil:
-            ahead[:n_ends] = first[:n_ends]
-            for p in range(n_places):
-                for i in range(begin[p], begin[p + 1]):
-                    j = start[p] + n_lengths + 1 + i - begin[p]
-                    t = ahead[j]
-                    at[i] = <int32_t>t
-                    ahead[j] += 1
-                    long_[0, t], long_[1, t], long_[2, t] = start[p], group[p], -1
-                    scores[0, t] = scores[1, t] = 0.0
-            for i in range(n):
-                u, j, g = cells[0, i], cells[1, i], cells[2, i]
-                is_one = j - u > n_lengths and tail[g] > -INFINITY
-                if is_one:
-                    t = at[begin[place_of[u, g] - 1] + j - u - n_lengths - 1]
-                    long_[2, t] = <int32_t>i
-                    scores[0, t] = scores[1, t] = score[i]
-            for p in range(n_places):
-                place_of[start[p], group[p]] = horizon[p]
+        ahead[:n_ends] = first[:n_ends]
+        for p in range(n_places):
+            for i in range(begin[p], begin[p + 1]):
+                j = start[p] + n_lengths + 1 + i - begin[p]
+                t = ahead[j]
+                at[i] = <int32_t>t
+                ahead[j] += 1
+                long_[0, t], long_[1, t], long_[2, t] = start[p], group[p], -1
+                scores[0, t] = scores[1, t] = 0.0
+        for i in range(n):
+            u, j, g = cells[0, i], cells[1, i], cells[2, i]
+            is_one = j - u > n_lengths and tail[g] > -INFINITY
+            if is_one:
+                t = at[begin[place_of[u, g] - 1] + j - u - n_lengths - 1]
+                long_[2, t] = <int32_t>i
+                scores[0, t] = scores[1, t] = score[i]
+        for p in range(n_places):
+            place_of[start[p], group[p]] = horizon[p]
         self.first_long = first
         self.long_start, self.long_group = long_[0, :total], long_[1, :total]
         self.long_cell = long_[2, :total]
@@ -228,7 +246,7 @@ cdef class CellLists:
         self.place_first, self.place_long = begin[: n_places + 1], at[:total]
         self._set_late(horizon[:n_places])
 
-    cdef _set_late(self, const int32_t[::1] horizon):
+    cdef void _set_late(self, const int32_t[::1] horizon) noexcept nogil:
         """Segments that enter the running sum behind the last cell of their start."""
         cdef Py_ssize_t p, j, n_places = horizon.shape[0], n_late = 0
         cdef Py_ssize_t n_ends = self.n_tokens + 2
@@ -236,25 +254,24 @@ cdef class CellLists:
         cdef int32_t[:, ::1] late = self.room[14:17]
         cdef double[::1] score = self.score_room[2]
         self.reach = self.n_lengths + 1
-        with nogil:
-            first[:n_ends] = 0
-            for p in range(n_places):
-                self.reach = max(self.reach, horizon[p] + 1)
-                j = self.place_start[p] + horizon[p] + 1
-                if j <= self.n_tokens:
-                    first[j + 1] += 1
-                    n_late += 1
-            _sum_up(first, n_ends)
-            ahead[:n_ends] = first[:n_ends]
-            for p in range(n_places):
-                j = self.place_start[p] + horizon[p] + 1
-                late[2, p] = -1
-                if j <= self.n_tokens:
-                    late[0, ahead[j]] = self.place_start[p]
-                    late[1, ahead[j]] = self.place_group[p]
-                    late[2, p] = ahead[j]
-                    score[ahead[j]] = 0.0
-                    ahead[j] += 1
+        first[:n_ends] = 0
+        for p in range(n_places):
+            self.reach = max(self.reach, horizon[p] + 1)
+            j = self.place_start[p] + horizon[p] + 1
+            if j <= self.n_tokens:
+                first[j + 1] += 1
+                n_late += 1
+        _sum_up(first, n_ends)
+        ahead[:n_ends] = first[:n_ends]
+        for p in range(n_places):
+            j = self.place_start[p] + horizon[p] + 1
+            late[2, p] = -1
+            if j <= self.n_tokens:
+                late[0, ahead[j]] = self.place_start[p]
+                late[1, ahead[j]] = self.place_group[p]
+                late[2, p] = ahead[j]
+                score[ahead[j]] = 0.0
+                ahead[j] += 1
         self.first_late = first
         self.late_start, self.late_group = late[0, :n_late], late[1, :n_late]
         self.place_late = late[2, :n_places]

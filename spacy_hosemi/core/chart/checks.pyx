@@ -33,7 +33,7 @@ cdef bint are_checked_cells(cells, Py_ssize_t n_tokens, Py_ssize_t n_columns):
         records = cells
     except (TypeError, ValueError, BufferError):
         return False
-    return _are_sound(records, n_tokens, n_columns)
+    return are_sound(records, n_tokens, n_columns)
 
 
 cdef bint are_numbers(const double[::1] x) noexcept nogil:
@@ -48,7 +48,7 @@ cdef bint are_all_numbers(const double[:, ::1] x) noexcept nogil:
     return kernels.count_bad(&x[0, 0], x.shape[0] * x.shape[1]) == 0
 
 
-cdef bint _are_sound(
+cdef bint are_sound(
     const Cell[::1] cells, Py_ssize_t n_tokens, Py_ssize_t n_columns
 ) noexcept nogil:
     """Whether all are within the document, and all scores are in range."""

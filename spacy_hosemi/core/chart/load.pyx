@@ -3,10 +3,17 @@
 import numpy as np
 
 from libc.math cimport INFINITY
+from libc.stdint cimport int32_t
 
-from .cells cimport CellLists
+from .cells cimport Cell, CellLists
 from .chart cimport Chart
-from .checks cimport are_all_numbers, are_checked_cells, are_numbers, is_fit
+from .checks cimport (
+    are_all_numbers,
+    are_checked_cells,
+    are_numbers,
+    are_sound,
+    is_fit,
+)
 from .columns cimport Entry, entries_of, scores_of_groups
 from .layout cimport Layout, edge_weights_of, layout_of
 from ..potentials import (
@@ -15,6 +22,9 @@ from ..potentials import (
     check_constraints,
     check_potentials,
 )
+
+# Each cell is read, by the group of its column.
+cdef const int32_t[::1] _EACH = None
 
 
 cdef Chart make_chart(automaton, potentials, constraints):
@@ -46,47 +56,74 @@ cdef Chart read_together(automaton, potentials):
     """What several documents share.
 
     potentials (ManyPotentials): Of the documents.
-    RETURNS (Chart): For `load_part`; None where each has to be loaded alone.
+    RETURNS (Chart): For `share`, once `finish_loading` has made it ready; None where
+        each has to be loaded alone.
     """
     cdef Chart shared = Chart()
     _use(shared, automaton)
-    if _read(shared, potentials) and _can_defer(shared, potentials, None):
-        return shared
-    return None
-
-
-cdef load_part(Chart chart, Chart shared, potentials, Py_ssize_t k):
-    """Take document k of those that are read together, as `load_document` does; what
-    goes through its scores is left to `finish_loading`."""
-    cdef list borders = potentials.borders
-    cdef Py_ssize_t start = borders[k], end = borders[k + 1]
-    _use(chart, shared.automaton)
-    chart.inside, chart.start = shared.inside[start:end], shared.start[start:end]
-    chart.given_end, chart.length = shared.given_end[start:end], shared.length
-    chart.given_tail, chart.pattern_weight = shared.given_tail, shared.pattern_weight
-    chart.n_tokens, chart.is_deferred = end - start, True
-    chart.cells_as_given = _checked_cells(potentials.cells_of(k), chart)
-    _set_labels(chart)
-    _set_lengths(chart)
-    _set_cells(chart, chart.cells_as_given)
-
-
-cdef bint finish_together(Chart shared):
-    """Check and add the scores of all documents that are read together. RETURNS:
-    whether all are numbers below +inf."""
-    shared.n_tokens = shared.inside.shape[0]
+    if not _read(shared, potentials) or not _can_defer(shared, potentials, None):
+        return None
+    shared.n_tokens, shared.is_deferred = shared.inside.shape[0], True
     _set_labels(shared)
-    return finish_loading(shared)
+    _set_lengths(shared)
+    return shared
+
+
+cdef share(Chart chart, Chart shared, Room room):
+    """Make ready for `move_to`.
+
+    shared: Of documents that are read together.
+    room: For the largest of them.
+    """
+    _use(chart, shared.automaton)
+    chart.length, chart.given_tail = shared.length, shared.given_tail
+    chart.pattern_weight = shared.pattern_weight
+    chart.n_tokens, chart.is_deferred = room.n_tokens, False
+    chart.first, chart.more, chart.end = shared.first, shared.more, shared.end
+    _set_lengths(chart)
+    chart.cells.n_tokens, chart.cells.n_lengths = room.n_tokens, chart.n_lengths
+    chart.cells.reserve(room.n_cells, room.n_long)
+    chart.cells.set_none()
+    chart.cells.reach = max(chart.cells.reach, room.longest + 1)
+
+
+cdef bint add_room(
+    Chart shared, const Cell[::1] cells, Py_ssize_t n_tokens, Room* room
+) noexcept nogil:
+    """Make room for a document, too. RETURNS: whether its cells are sound."""
+    cdef Py_ssize_t k, size, n_long, n_long_cells = 0
+    if not are_sound(cells, n_tokens, shared.n_labels):
+        return False
+    shared.cells.n_lengths = shared.n_lengths
+    n_long = shared.cells.n_long(cells, _EACH, _EACH, shared.tail)
+    room.n_tokens = max(room.n_tokens, n_tokens)
+    room.n_cells = max(room.n_cells, cells.shape[0])
+    room.n_long = max(room.n_long, n_long)
+    for k in range(cells.shape[0]):
+        size = cells[k].end - cells[k].start
+        n_long_cells += size > shared.n_lengths
+        room.longest = max(room.longest, size)
+    room.n_long_cells = max(room.n_long_cells, n_long_cells)
+    return True
 
 
 cdef void move_to(
-    Chart chart, Chart shared, Py_ssize_t start, Py_ssize_t end
+    Chart chart,
+    Chart shared,
+    Py_ssize_t start,
+    Py_ssize_t end,
+    const Cell[::1] cells,
 ) noexcept nogil:
-    """Take another document, no longer than the one that `load_part` took; what is
-    shared is finished."""
+    """Take a document, for which there is room: its tokens among all of them, and its
+    cells."""
     chart.n_tokens = chart.cells.n_tokens = end - start
     chart.first, chart.more = shared.first[start:end], shared.more[start:end]
-    chart.end, chart.is_deferred = shared.end[start:end], False
+    chart.end = shared.end[start:end]
+    if cells.shape[0]:
+        chart.cells.set(cells, _EACH, _EACH, chart.tail)
+        _score_long(chart)
+    else:
+        chart.cells.set_none()
 
 
 cdef _use(Chart chart, automaton):
@@ -234,16 +271,20 @@ cdef _set_lengths(Chart chart):
 
 cdef _set_cells(Chart chart, cells):
     chart.cells.n_tokens, chart.cells.n_lengths = chart.n_tokens, chart.n_lengths
-    if not len(cells):
+    cdef const Cell[::1] records
+    cdef const int32_t[::1] given = _EACH, group = _EACH
+    cdef Py_ssize_t n = len(cells)
+    if not n:
+        chart.cells.reserve(0, 0)
         chart.cells.set_none()
         return
-    records = np.ascontiguousarray(cells, CELLS)
-    if not chart.automaton.observed:
-        chart.cells.set(records, None, None, chart.tail)
-    else:
-        given, group = _groups_of_columns(chart.automaton, records["column"])
-        given, group = given.astype(np.int32), group.astype(np.int32)
-        chart.cells.set(records, given, group, chart.tail)
+    records = rows = np.ascontiguousarray(cells, CELLS)
+    if chart.automaton.observed:
+        pairs = _groups_of_columns(chart.automaton, rows["column"])
+        given, group = (x.astype(np.int32) for x in pairs)
+        n = max(1, given.shape[0])
+    chart.cells.reserve(n, chart.cells.n_long(records, given, group, chart.tail))
+    chart.cells.set(records, given, group, chart.tail)
 
 
 cdef void _score_long(Chart chart) noexcept nogil:

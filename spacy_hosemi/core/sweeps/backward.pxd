@@ -1,6 +1,7 @@
 from libc.stdint cimport int32_t
 
 from ..chart.chart cimport Chart
+from ..chart.load cimport Room
 from ..chart.dp_tables cimport DPTables
 from .viterbi_bounds cimport ArcTable, Bounds
 
@@ -23,7 +24,7 @@ cdef class Backward:
     cdef int32_t[:, ::1] path           # [n, 4] start, end, label, state of segments
 
     cdef load(self, automaton, potentials, constraints, bint defer=*)
-    cdef take_part(self, Chart shared, potentials, Py_ssize_t k)
+    cdef take_shared(self, Chart shared, Room room)
     cdef _use_tables(self)
     cdef bint _has_room(self) noexcept nogil
     cdef _make_room(self)

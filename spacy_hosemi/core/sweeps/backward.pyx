@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t
 from . cimport logspace
 from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables, fill
-from ..chart.load cimport load_document, load_part
+from ..chart.load cimport Room, load_document, share
 
 # Numbers in a table of beta that is kept although `keep_beta` does not ask for it.
 SMALL = 1_000_000
@@ -50,9 +50,9 @@ cdef class Backward:
         load_document(self.chart, automaton, potentials, constraints, defer)
         self._use_tables()
 
-    cdef take_part(self, Chart shared, potentials, Py_ssize_t k):
-        """Likewise, one of several documents; see there."""
-        load_part(self.chart, shared, potentials, k)
+    cdef take_shared(self, Chart shared, Room room):
+        """Likewise, all of several documents, one after the other; see there."""
+        share(self.chart, shared, room)
         self._use_tables()
 
     cdef _use_tables(self):

@@ -2,8 +2,10 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t
 
 from ..chart.arc_weights cimport ArcWeights
+from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..chart.layout cimport Layout
+from ..chart.load cimport Room
 from ..simd.simd cimport N_LANES
 
 
@@ -61,16 +63,13 @@ cdef class TablesX4:
     cdef double[:, :, ::1] runs         # [n + 1, P, lanes] R
 
     cdef Chart load(self, Py_ssize_t lane, potentials, constraints)
-    cdef Chart load_part(
-        self, Py_ssize_t lane, Chart shared, potentials, Py_ssize_t k
-    )
-    cdef Chart _loaded(self, Py_ssize_t lane, Chart chart)
     cdef forget(self)
     cdef Py_ssize_t n_numbers(self)
     cdef bint set_up(
         self, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t lowest, bint finds_starts
     )
     cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts)
+    cdef take_shared(self, Chart shared, Room room)
     cdef void place(
         self,
         Py_ssize_t lane,
@@ -82,6 +81,16 @@ cdef class TablesX4:
     cdef void _set_lengths(self, Chart chart, Py_ssize_t lane) noexcept nogil
     cdef _make_room(self)
     cdef _make_room_for_cells(self)
+    cdef _reserve_cells(self, Py_ssize_t n, Py_ssize_t n_ints)
+    cdef void place_cells(self) noexcept nogil
+    cdef Py_ssize_t _place_cells(
+        self,
+        Py_ssize_t lane,
+        CellLists cells,
+        double* room,
+        int32_t* places,
+        Py_ssize_t* n_ints,
+    ) noexcept nogil
     cdef Py_ssize_t _list_places(
         self, Py_ssize_t lane, const int32_t[::1] start, int32_t* room
     ) noexcept nogil

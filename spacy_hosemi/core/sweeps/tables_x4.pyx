@@ -10,7 +10,7 @@ from ..chart.arc_weights cimport arc_weights_of
 from ..chart.cells cimport CellLists
 from ..chart.chart cimport Chart
 from ..chart.layout cimport layout_of
-from ..chart.load cimport load_document, load_part as load_one
+from ..chart.load cimport Room, load_document, share
 from ..simd.simd cimport N_LANES
 
 
@@ -37,17 +37,6 @@ cdef class TablesX4:
         those of the first one."""
         cdef Chart chart = self.charts[lane]
         load_document(chart, self.automaton, potentials, constraints, defer=True)
-        return self._loaded(lane, chart)
-
-    cdef Chart load_part(
-        self, Py_ssize_t lane, Chart shared, potentials, Py_ssize_t k
-    ):
-        """Likewise, one of several documents; see there."""
-        cdef Chart chart = self.charts[lane]
-        load_one(chart, shared, potentials, k)
-        return self._loaded(lane, chart)
-
-    cdef Chart _loaded(self, Py_ssize_t lane, Chart chart):
         if lane == 0:
             self.weights = arc_weights_of(chart, in_logs=False)
         elif chart.edge_weights is not self.weights.edge_weights:
@@ -94,10 +83,11 @@ cdef class TablesX4:
             self.first[a] = &chart.first[0, 0]
             self.more[a], self.end[a] = &chart.more[0, 0], &chart.end[0, 0]
             self._set_lengths(chart, a)
+        self.place_cells()
         return self.weights.representable
 
     cdef bint reserve(self, Chart chart, Py_ssize_t longest, bint keeps_counts):
-        """Make ready for many documents without cells, whose rows `place` takes.
+        """Make ready for many documents, whose rows `place` takes.
 
         chart: Of any document with the same weights of patterns and lengths.
         longest: The tokens of the longest one.
@@ -117,6 +107,18 @@ cdef class TablesX4:
             self.chart[a] = <PyObject*>chart
             self._set_lengths(chart, a)
         return self.weights.representable
+
+    cdef take_shared(self, Chart shared, Room room):
+        """Give each lane a chart that is ready for documents with cells; see there. The
+        documents are placed with `place`, then `place_cells`."""
+        cdef Py_ssize_t a, n_late = room.n_long_cells
+        for a in range(N_LANES):
+            share(self.charts[a], shared, room)
+            self.chart[a] = <PyObject*>self.charts[a]
+        self._reserve_cells(
+            N_LANES * (room.n_long + n_late + (1 + n_late) * self.n_most),
+            N_LANES * (n_late + room.n_tokens + 2),
+        )
 
     cdef void place(
         self,
@@ -183,33 +185,53 @@ cdef class TablesX4:
         """The same for what documents with cells need."""
         cdef Py_ssize_t a, n = 0, n_ints = 0
         cdef CellLists cells
-        self.has_cells = False
         for a in range(N_LANES):
             if self.n_tokens[a]:
                 cells = (<Chart>self.charts[a]).cells
-                self.has_cells |= cells.n_cells > 0
                 n += cells.long_start.shape[0] + self.n_most
                 n += cells.late_start.shape[0] * (1 + self.n_most)
                 n_ints += cells.place_start.shape[0] + self.n_tokens[a] + 2
-        if not self.has_cells:
-            return
+        self._reserve_cells(n, n_ints)
+
+    cdef _reserve_cells(self, Py_ssize_t n, Py_ssize_t n_ints):
         if self.cell_room.shape[0] <= n:
             self.cell_room = np.zeros(2 * n + 1)
         if self.place_room.shape[0] <= n_ints:
             self.place_room = np.zeros(2 * n_ints + 1, np.int32)
-        n = n_ints = 0
+
+    cdef void place_cells(self) noexcept nogil:
+        """Take the cells of the charts of all lanes."""
+        cdef Py_ssize_t a, n = 0, n_ints = 0
+        self.has_cells = False
         for a in range(N_LANES):
             if self.n_tokens[a]:
-                cells = (<Chart>self.charts[a]).cells
-                self.long_weight[a] = &self.cell_room[n]
-                n += cells.long_start.shape[0]
-                self.late_weight[a] = &self.cell_room[n]
-                n += cells.late_start.shape[0]
-                self.late_closing[a] = &self.cell_room[n]
-                n += (1 + cells.late_start.shape[0]) * self.n_most
-                n_ints += self._list_places(
-                    a, cells.place_start, &self.place_room[n_ints]
+                self.has_cells |= (<Chart>self.chart[a]).cells.n_cells > 0
+        for a in range(N_LANES):
+            if self.n_tokens[a] and self.has_cells:
+                n += self._place_cells(
+                    a,
+                    (<Chart>self.chart[a]).cells,
+                    &self.cell_room[n],
+                    &self.place_room[n_ints],
+                    &n_ints,
                 )
+
+    cdef Py_ssize_t _place_cells(
+        self,
+        Py_ssize_t lane,
+        CellLists cells,
+        double* room,
+        int32_t* places,
+        Py_ssize_t* n_ints,
+    ) noexcept nogil:
+        """RETURNS: How many numbers the lane takes of the room."""
+        cdef Py_ssize_t n_long = cells.long_start.shape[0]
+        cdef Py_ssize_t n_late = cells.late_start.shape[0]
+        self.long_weight[lane] = room
+        self.late_weight[lane] = room + n_long
+        self.late_closing[lane] = room + n_long + n_late
+        n_ints[0] += self._list_places(lane, cells.place_start, places)
+        return n_long + n_late + (1 + n_late) * self.n_most
 
     cdef Py_ssize_t _list_places(
         self, Py_ssize_t lane, const int32_t[::1] start, int32_t* room
