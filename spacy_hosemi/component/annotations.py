@@ -42,6 +42,10 @@ ATTRIBUTES = [ENT_IOB, ENT_TYPE]
 # but a third more time for them.
 _READ: Any = ("ENT_IOB", "SENT_START", "LENGTH", "SPACY")
 
+# The number of each label that was written: to ask whether a vocabulary has it takes a
+# tenth of the time of adding it again.
+_NUMBERS: dict[str, int] = {}
+
 # Attributes of tokens, keys of spans, number of characters; whether there are entities
 # and sentence starts. See `describe`.
 Description = tuple[Ints2d, list[str], int, bool, bool]
@@ -97,9 +101,9 @@ def write_table(
     record (Dict[str, Any]): What the records of all these documents have.
     RAISES (IndexError): Tokens were merged or split since.
     """
-    names, add, first = table.labels, docs[0].vocab.strings.add, docs.borders
-    spans = table.spans.tolist()
-    numbers = {y: add(names[y]) for y in {span[2] for span in spans}}
+    names, first, spans = table.labels, docs.borders, table.spans.tolist()
+    strings = docs[0].vocab.strings
+    numbers = {y: _number(names[y], strings) for y in {span[2] for span in spans}}
     args = first, table.n_spans.tolist(), spans, names, numbers
     columns, of_docs, n_characters = describe_table(docs.tokens, *args)
     scores = None if table.confidence is None else iter(table.confidence.tolist())
@@ -127,6 +131,14 @@ def write_table(
         MEMO.store(name, docs, table.posteriors, TableSpans(table))
     else:
         MEMO.drop(name, docs)
+
+
+def _number(label: str, strings: Any) -> int:
+    """RETURNS (int): Of a label, which is among the strings now."""
+    number = _NUMBERS.get(label)
+    if number is None or number not in strings:
+        number = _NUMBERS[label] = strings.add(label)
+    return number
 
 
 def _leave_record(doc: Doc, name: str, record: Record, n_characters: int) -> None:

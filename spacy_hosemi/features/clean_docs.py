@@ -111,7 +111,10 @@ def are_clean(docs: Sequence[Doc]) -> list[bool]:
     orths, first = words_of(docs)
     if not len(orths):
         return [True] * len(docs)
-    found: list[bool] = are_clean_texts(docs[0].vocab, orths, first).tolist()
+    kinds = _kinds_of(docs[0].vocab, orths)
+    if not np.count_nonzero(kinds):  # as of most documents
+        return [True] * len(docs)
+    found: list[bool] = _have_none(kinds, first).tolist()
     return found
 
 
@@ -124,9 +127,12 @@ def are_clean_texts(
     first (int32 [D + 1]): The first token of each text, and n.
     RETURNS (bool [D]): Of each text.
     """
-    kinds = _kinds_of(vocab, orths)
-    is_clean = np.empty(len(first) - 1, bool)
-    is_clean.fill(True)
+    return _have_none(_kinds_of(vocab, orths), first)
+
+
+def _have_none(kinds: NDArray[np.uint8], first: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Whether the words of each text are of the kind 0."""
+    is_clean = np.ones(len(first) - 1, bool)
     if np.count_nonzero(kinds):
         is_clean[doc_of(np.flatnonzero(kinds), first)] = False
     return is_clean

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
@@ -23,6 +24,14 @@ def borders_of(docs: Sequence[Doc]) -> NDArray[np.int32]:
     return np.array([*accumulate(map(len, docs), initial=0)], np.int32)
 
 
+@lru_cache(1024)
+def _first_of_one(n_tokens: int) -> NDArray[np.int32]:
+    """`borders_of` one document. To make it takes as long as to read the tokens."""
+    first = np.array([0, n_tokens], np.int32)
+    first.setflags(write=False)
+    return first
+
+
 class DocBatch(list[Doc]):
     """Documents of one vocabulary. What everybody asks of their tokens is read once.
 
@@ -38,10 +47,15 @@ class DocBatch(list[Doc]):
 
     def __init__(self, docs: Sequence[Doc]) -> None:
         super().__init__(docs)
-        self.borders = borders = [*accumulate(map(len, docs), initial=0)]
-        self.first = np.array(borders, np.int32)
         parts = [doc.to_array(READ) for doc in docs]
-        tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if len(parts) == 1:
+            tokens = parts[0]
+            borders, self.first = [0, len(tokens)], _first_of_one(len(tokens))
+        else:
+            tokens = np.concatenate(parts)
+            borders = [*accumulate(map(len, docs), initial=0)]
+            self.first = np.array(borders, np.int32)
+        self.borders = borders
         split = split_tokens(tokens, borders)
         self.tokens, self.has_ents, self.has_limits = split
         self.orths, self.spaces = self.tokens[0], self.tokens[1]

@@ -35,7 +35,6 @@ from .gazetteers.matches import (
     size_name,
 )
 from .kernels.key_table import template_keys
-from .kernels.word_index import take_columns
 from .lexemes import LexemeReader
 from .segment_features import NO_SEGMENTS, SegmentReader, Segments, segment_attribute
 from .tables.tables import Tables, reads_table
@@ -97,8 +96,8 @@ class Values(NamedTuple):
 class Asked(NamedTuple):
     """Some attributes.
 
-    columns (int32 [K]): Those of lexemes.
-    of_doc (List[str]): And those of `DOC_ATTRIBUTES`, which stand behind them.
+    columns (int32 [K]): Those of lexemes, which whoever asks reads himself.
+    of_doc (List[str]): Those of `DOC_ATTRIBUTES`, which stand behind them.
     """
 
     columns: Ints
@@ -223,7 +222,8 @@ class Extractor:
         docs (Sequence[Doc]): One or more, of the same vocabulary.
         is_train (bool): As for `read`.
         asked (Optional[Asked]): What alone is read, with `on_lists`, if the role
-            "whole" reads no tokens; None: all attributes.
+            "whole" reads no tokens; None: all attributes. The columns of lexemes are
+            left as they are, to be written.
         RETURNS (Values): Tokens and segments are numbered through all documents.
         """
         vocab, (orths, first) = docs[0].vocab, words_of(docs)
@@ -231,9 +231,6 @@ class Extractor:
         if asked is not None and not self.segments.reads_tokens:
             n_lexical = len(asked.columns)
             values = np.empty((len(orths), n_lexical + len(asked.of_doc)), np.uint64)
-            if n_lexical:
-                numbers, table = self._cache.find(vocab, orths)
-                take_columns(table, numbers, asked.columns, values)
             self._read_docs(docs, asked.of_doc, values[:, n_lexical:])
             segments, on_lists = self._read_lists(docs, first, values, is_train)
             return Values(vocab, orths, first, values, segments, listed, True, on_lists)
@@ -369,6 +366,11 @@ class Extractor:
         numbers, table = self._cache.find(vocab, orths)
         values: Keys = np.take(table, numbers, axis=0)
         return values
+
+    def word_values(self, vocab: Vocab, orths: Keys) -> Keys:
+        """RETURNS (uint64 [K, n_lexical]): `lexical_values` of K distinct words for
+        another cache: they are not kept in the cache of all attributes."""
+        return self._cache.rows(vocab, orths)
 
     def texts(self, doc: Doc, is_train: bool = False) -> dict[str, list[str | None]]:
         """RETURNS (Dict[str, List[Optional[str]]]): By attribute, the values of all

@@ -91,7 +91,8 @@ class WordCache:
         """Rows of all these words."""
         young = self._young
         words = young.numbering.unknown(orths)
-        table = self._new_rows(vocab, words)
+        # Those that are not among the young ones.
+        table = self._made(self._old, vocab, words)
         bytes_of_row = table.itemsize * prod(table.shape[1:])
         most = self._n_bytes // 2 // (WORD_BYTES + bytes_of_row)
         left = most - len(young.numbering)
@@ -109,14 +110,19 @@ class WordCache:
             young.append(words[:left], table[:left], most)
         return every
 
-    def _new_rows(self, vocab: Vocab, words: Keys) -> NDArray[Any]:
-        """Rows of words that are not among the young ones."""
-        if self._old.table is None:
+    def rows(self, vocab: Vocab, words: Keys) -> NDArray[Any]:
+        """RETURNS (array [K, ..]): The rows of K distinct words for another cache:
+        those that are not known are computed, but not kept."""
+        return self._made(self._young, vocab, words)
+
+    def _made(self, rows: _Rows, vocab: Vocab, words: Keys) -> NDArray[Any]:
+        """Rows of words: some of these, if they are there, else new ones."""
+        if not self.is_on or rows.table is None:
             return self._make(vocab, words)
-        numbers, n_new = self._old.numbering.find(words)
+        numbers, n_new = rows.numbering.find(words)
         if n_new == len(words):
             return self._make(vocab, words)
-        table: NDArray[Any] = self._old.table[numbers]
+        table: NDArray[Any] = rows.table[numbers]
         if n_new:
             is_new = numbers < 0
             table[is_new] = self._make(vocab, words[is_new])

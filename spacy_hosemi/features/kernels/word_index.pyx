@@ -19,16 +19,15 @@ def unwritten(Py_ssize_t n_bytes):
 
 
 def take_columns(
-    const uint64_t[:, ::1] table,       # IN  [K, A] of each word
+    const uint64_t[:, :] table,         # IN  [K, C] of each word
     const int32_t[::1] numbers,         # IN  [n] the word of each token
-    const int32_t[::1] columns,         # IN  [C] of the table
     uint64_t[:, ::1] values,            # OUT [n, C or more] the first C of each row
 ):
-    """values[i, c] = table[numbers[i], columns[c]]"""
+    """values[i, c] = table[numbers[i], c]"""
     cdef Py_ssize_t i, c
     for i in range(numbers.shape[0]):
-        for c in range(columns.shape[0]):
-            values[i, c] = table[numbers[i], columns[c]]
+        for c in range(table.shape[1]):
+            values[i, c] = table[numbers[i], c]
 
 
 cdef class Numbering:

@@ -48,7 +48,7 @@ cdef class BlockScores:
         self,
         const int32_t[::1] words,           # IN  [n]
         const int32_t[::1] first,           # IN  [D + 1] of each document, and n
-        const float[:, :, ::1] of_words,    # IN  [K, B, L] of each word
+        const float[:, :, :] of_words,      # IN  [K, B, L] of each word
         double[:, :, :] scores,             # OUT [roles, n, L] added to
     ) noexcept nogil:
         """Add the scores of words: see the head of this module."""
@@ -306,9 +306,10 @@ cdef class Scoring(Task):
     templates (TemplateScores), values (uint64 [n, A]): See `template_keys`.
     lists (ListScores), on_lists (uint8 [n, columns]): Its values.
     first (int32 [D + 1]): The first token of each document, and n.
-    scores (float64 [roles, n, L]): Added to; the last axis is contiguous.
+    scores (float64 [roles, n, L]): Added to.
 
-    Blocks, templates or lists may be left out.
+    Blocks, templates or lists may be left out. The scores of labels are adjacent, here
+    as in `of_words`.
     """
 
     cdef BlockScores blocks
@@ -316,7 +317,7 @@ cdef class Scoring(Task):
     cdef ListScores lists
     cdef const uint8_t[:, ::1] on_lists
     cdef const int32_t[::1] words, first
-    cdef const float[:, :, ::1] of_words
+    cdef const float[:, :, :] of_words
     cdef const uint64_t[:, ::1] values
     cdef uint64_t* keys                 # work space of the templates
     cdef int32_t* rows

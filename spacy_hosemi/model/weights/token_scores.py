@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.vocab import Vocab
 
 from ...features import Extractor, Template, Values, WordCache
 from ...features.kernels.key_table import RowTable
+from ...features.kernels.word_index import take_columns
 from ..kernels.token_scores import (
     BlockScores,
     ListScores,
@@ -44,7 +46,7 @@ class TokenScores:
     n_bytes (int): See `WordCache`.
 
     roles (Tuple[str, ...]): Roles that have templates.
-    asked (Optional[Asked]): What `task` needs of the attributes of tokens.
+    asked (Optional[Asked]): What `task` needs of the attributes of tokens; None: all.
     """
 
     def __init__(
@@ -98,31 +100,47 @@ class TokenScores:
         # Before and after the document all attributes have the values 1 and 2.
         borders = np.repeat([[1], [2]], extractor.n_lexical, axis=1).astype(np.uint64)
         self._blocks = BlockScores(
-            _block_scores(in_blocks, shape, borders),
+            _block_scores(in_blocks, shape, borders).astype(np.float32),
             self._indices((role, block) for role, _, block in reads),
             np.array([offset for _, offset, _ in reads], np.int32),
             np.array([blocks.index((r, b)) for r, _, b in reads], np.int32),
         )
+        asked = _NONE if self.asked is None else self.asked.columns
+        row = [("values", "u8", (len(asked),)), ("scores", "f4", shape)]
+        dtype = np.dtype(row, align=True)
+        read = extractor.lexical_values if self.asked is None else extractor.word_values
+        self._n_asked = len(asked)
+
         # Without a reference to self: weights are to be freed at once after an update.
-        self._words = WordCache(
-            lambda vocab, orths: _block_scores(
-                in_blocks, shape, extractor.lexical_values(vocab, orths)
-            ),
-            n_bytes,
-        )
+        def make(vocab: Vocab, orths: Keys) -> NDArray[Any]:
+            values, found = read(vocab, orths), np.empty(len(orths), dtype)
+            found["values"] = values.take(asked, axis=1)
+            found["scores"] = _block_scores(in_blocks, shape, values)
+            return found
+
+        # Of each word the scores of blocks, and attributes that are asked for.
+        self._words = WordCache(make, n_bytes)
+        # The rows that were read last, and their fields.
+        self._fields: tuple[Any, Any, Any] = None, None, None
 
     def task(self, found: Values) -> tuple[Scoring, Floats]:
         """The task that sums the scores of documents, of n tokens together.
 
         found (Values): Their attributes, see `Extractor.values_of`; those that are
-            `asked` for are enough.
+            `asked` for are enough, and are completed here.
         RETURNS (Tuple[Scoring, float64 [roles, n, L]]): The task, and the scores that
             it computes, by role.
         """
         scores = np.zeros((len(self.roles), len(found.orths), self._n_labels))
-        words, of_words = self._words.find(found.vocab, found.orths)
+        words, rows = self._words.find(found.vocab, found.orths)
+        if (fields := self._fields)[0] is not rows:
+            fields = self._fields = rows, rows["values"], rows["scores"]
+        _, of_values, of_words = fields
         values = found.values
-        if not found.is_partial:
+        if found.is_partial:
+            if self._n_asked:
+                take_columns(of_values, words, values)
+        else:
             values = np.ascontiguousarray(values[:, self._columns])
         task = Scoring(
             found.first,
@@ -144,18 +162,18 @@ class TokenScores:
 
 def _block_scores(
     in_blocks: TemplateScores, shape: tuple[int, int], values: Keys
-) -> NDArray[np.float32]:
+) -> Floats:
     """Scores of each block for K words.
 
     shape (Tuple[int, int]): (B, L).
     values (uint64 [K, lexical attributes]): Attributes of each word.
-    RETURNS (float32 [K, B, L]): The scores.
+    RETURNS (float64 [K, B, L]): The scores.
     """
     n_blocks, n_labels = shape
     scores = np.zeros((len(values), n_blocks, n_labels))
     first = np.array([0, len(values)], np.int32)
     Scoring(first, scores.swapaxes(0, 1), templates=in_blocks, values=values).do()
-    return scores.astype(np.float32)
+    return scores
 
 
 def _reads_list(template: Template, columns: Mapping[str, int]) -> bool:
