@@ -21,6 +21,18 @@ from ...core.parallel.tasks cimport Task
 from ...core.simd.simd cimport mix, prefetch
 from ...features.kernels.key_table cimport RowTable
 
+cdef extern from *:
+    """
+    #include "simd.h"
+    HOSEMI_KERNEL void hosemi_add_singles(
+        const float *restrict x, double *restrict y, ptrdiff_t n
+    ) {
+        for (ptrdiff_t k = 0; k < n; k++) y[k] += x[k];
+    }
+    """
+    # y[k] += x[k]
+    void _add "hosemi_add_singles"(const float* x, double* y, Py_ssize_t n) nogil
+
 cdef enum:
     N_AHEAD = 4  # size of a ring buffer for three tokens: a power of 2
     N_VALUES = 128  # more than any value of an attribute that reads a list
@@ -371,12 +383,6 @@ cdef inline void _fetch(const float* x, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t k
     for k in range(0, n, 16):
         prefetch(x + k)
-
-
-cdef inline void _add(const float* x, double* y, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t k
-    for k in range(n):
-        y[k] += x[k]
 
 
 cdef inline void _add_some(
