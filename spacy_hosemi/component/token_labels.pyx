@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cpython.unicode cimport PyUnicode_Concat
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -87,7 +88,6 @@ def describe_table(
     cdef Py_ssize_t n = tokens.shape[1], d, i, k = 0, i_first, i_end, at, start, end
     cdef uint64_t number
     cdef list span, keys, all_keys = [], n_characters = []
-    cdef str name
     # One array: the first character of each token and the one behind its last follow.
     columns = np.empty((2 * n, 2), np.uint64)
     cdef uint64_t[:, ::1] columns_ = columns, places = columns_[n:]
@@ -113,7 +113,7 @@ def describe_table(
     return columns, all_keys, n_characters
 
 
-cdef str _key(Py_ssize_t start, Py_ssize_t end, str label):
+cdef _key(Py_ssize_t start, Py_ssize_t end, label):
     """RETURNS (str): Of a span in a record, see `records`. A format string takes five
     times as long."""
     cdef char[2 * N_DIGITS + 2] text
@@ -128,4 +128,6 @@ cdef str _key(Py_ssize_t start, Py_ssize_t end, str label):
             number //= 10
             if not number:
                 break
-    return (&text[at])[: 2 * N_DIGITS + 2 - at].decode("ascii") + label
+    # A label may be of a subclass of str; the key is none.
+    first = (&text[at])[: 2 * N_DIGITS + 2 - at].decode("ascii")
+    return PyUnicode_Concat(first, label)
