@@ -38,7 +38,7 @@ from .thresholds import Thresholds, least_of
 
 # Documents, or tokens, that are worked on together: enough that the cost of a call does
 # not count, and few enough that their scores stay in the cache of the processor.
-BATCH, BATCH_TOKENS = 128, 1000
+BATCH, BATCH_TOKENS = 128, 2000
 
 
 class Scorer(Protocol):
