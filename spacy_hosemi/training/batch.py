@@ -28,6 +28,7 @@ from ..model.observed_features import PlaceRows
 from ..model.weights.potentials import (
     add_cell_gradient,
     add_entry_gradient,
+    cells_of,
     join_scores,
     role_gradient,
     score_rows,
@@ -39,11 +40,12 @@ from ..model.weights.vector import (
     write_dense_gradient,
 )
 from .checkpoint import digest, of_documents
-from .complete import Complete
 from .objectives import Objective
 from .progress import watched
 from .row_store import RowStore, join_rows
+from .segment_store import SegmentStore
 from .shared_sums import SharedSums
+from .side_by_side import SideBySide
 
 Floats = NDArray[np.float64]
 
@@ -131,16 +133,17 @@ class Batch:
         state = weights.state
         roles = state.extractor.features.scored_roles
         stores = {role: RowStore() for role in roles}
-        self._segments: list[SegmentRows] = []
+        segments: list[SegmentRows] = []
         self._places: list[PlaceRows] = []
         for doc in shown:
             found = read_docs(state, [doc], is_train=True)
             for role, store in stores.items():
                 store.append(found.tokens[role])
-            self._segments.append(found.segments)
+            segments.append(found.segments)
             self._places.append(found.places)
         self._rows = {role: store.joined() for role, store in stores.items()}
-        self._complete: Complete | None = None
+        self._segments = SegmentStore(segments)
+        self._side_by_side: SideBySide | None = None
         self._sums = SharedSums()
 
     def __len__(self) -> int:
@@ -166,7 +169,7 @@ class Batch:
             role: part._replace(first=part.first[at])
             for role, part in self._rows.items()
         }
-        return Rows(tokens, self._segments[k], self._places[k])
+        return Rows(tokens, self._segments.of(k, k + 1), self._places[k])
 
     def part(self, chosen: Sequence[int]) -> Batch:
         """RETURNS (Batch): Some of the documents, and the same weights."""
@@ -176,8 +179,8 @@ class Batch:
         found._sizes = [self._sizes[k] for k in chosen]
         found._borders = [0, *np.cumsum(found._sizes).tolist()]
         found._blocks = blocks_of(found._sizes, self._n_labels)
-        found._complete = None
-        found._segments = [self._segments[k] for k in chosen]
+        found._side_by_side = None
+        found._segments = self._segments.part(chosen)
         found._places = [self._places[k] for k in chosen]
         spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
         found._rows = {
@@ -227,7 +230,7 @@ class Batch:
         found = 1.0, ""
         names, matrix = self.weights.state.names, self.weights.state.matrix
         all_rows: Iterable[RoleRows | SegmentRows]
-        all_rows = chain(self._rows.values(), self._segments)
+        all_rows = chain(self._rows.values(), [self._segments.rows])
         for rows in all_rows:
             if rows.strength is not None and len(rows.strength):
                 values = np.nan_to_num(np.abs(rows.strength), nan=np.inf, posinf=np.inf)
@@ -254,26 +257,19 @@ class Batch:
         length = np.zeros(state.length.shape)
         total = 0.0
         vector, d_matrix = empty_gradient(state)
-        if self._complete is None:
-            self._complete = self._find_complete()
-        self._complete.set_weights(state)
+        if self._side_by_side is None:
+            args = self._golds, self._segments, self._blocks.borders
+            self._side_by_side = SideBySide(
+                state, self._automaton, self.objective, self._sizes, *args
+            )
+        self._side_by_side.set_weights(state)
         losses = np.zeros(len(self))
         for begin, end in self._blocks.chunks:
             self._add_gradient(begin, end, losses, d_matrix, pattern, length)
-        for loss in losses.tolist():  # the sum is rounded at each document
-            total += loss
+        if len(losses):
+            total = float(np.cumsum(losses)[-1])  # rounded at each document
         write_dense_gradient(state, vector, pattern, length)
         return total, vector
-
-    def _find_complete(self) -> Complete:
-        """The documents that stand side by side: those without other potentials than
-        those of tokens."""
-        is_plain = [
-            not len(segments.row) and not len(places.row)
-            for segments, places in zip(self._segments, self._places)
-        ]
-        args = self.objective, self._sizes, self._golds, is_plain, self._blocks.borders
-        return Complete(self.weights.state, self._automaton, *args)
 
     def _add_gradient(
         self,
@@ -296,27 +292,33 @@ class Batch:
         shape = self._borders[docs.stop] - at, len(state.tail)
         scores = {role: np.zeros(shape) for role in rows_of}
         self._sums.add_scores(state, rows_of, scores, self.team)
-        complete = self._complete
-        assert complete is not None
+        segments = self._segments.of(docs.start, docs.stop)
+        cells = cells_of(state, segments)
+        side_by_side = self._side_by_side
+        assert side_by_side is not None
         of_all = losses, pattern, length, self.team
-        is_done = complete.solve(begin, end, at, scores, *of_all)
+        is_done = side_by_side.solve(begin, end, at, scores, cells, *of_all)
         is_done[: docs.start] = is_done[docs.stop :] = True
+        first_cell = side_by_side.first_cell
+        cell_at = first_cell[docs.start]
         for k in np.flatnonzero(~is_done).tolist():
             here = slice(self._borders[k] - at, self._borders[k + 1] - at)
             piece = {role: s[here] for role, s in scores.items()}
-            segments, places = self._segments[k], self._places[k]
-            if complete.is_chosen[k]:  # it was tried: the scores are no longer there
+            own = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
+            places = self._places[k]
+            if side_by_side.is_chosen[k]:  # it was tried: its scores are not there
                 potentials = score_rows(state, self.rows(k), self._sizes[k])
             else:
-                potentials = join_scores(state, piece, segments, places)
+                potentials = join_scores(state, piece, own, places)
             loss, gradient = self.objective(self._automaton, potentials, self._golds[k])
             losses[k] = loss
             for role in piece:  # the scores have been read: their place is free
                 piece[role][:] = role_gradient(gradient, role)
+            own["score"] = gradient.cells["score"]
             pattern += gradient.pattern
             length += gradient.length
-            add_cell_gradient(state, segments, gradient.cells, d_matrix)
             add_entry_gradient(state, places, gradient.entries, d_matrix)
+        add_cell_gradient(state, segments, cells, d_matrix)
         self._sums.add_gradient(state, rows_of, scores, d_matrix, self.team)
 
 

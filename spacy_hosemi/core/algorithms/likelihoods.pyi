@@ -1,25 +1,12 @@
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..automaton.automaton import PatternAutomaton
 from ..parallel.tasks import Task
+from .gold_paths import GoldPaths
 
 Floats = NDArray[np.float64]
-Segments = list[tuple[int, int, int]]
-
-class GoldPaths:
-    def __init__(
-        self,
-        automaton: PatternAutomaton,
-        sizes: Sequence[int],
-        segments: Sequence[Segments | None],
-        borders: Sequence[int],
-    ) -> None: ...
-    @property
-    def is_chosen(self) -> NDArray[np.bool_]: ...
-    def set_weights(self, pattern: Floats, length: Floats, tail: Floats) -> None: ...
 
 class Likelihoods(Task):
     def __init__(self, gold: GoldPaths, which: int, n_tasks: int) -> None: ...
@@ -36,4 +23,7 @@ class Likelihoods(Task):
         done: NDArray[np.uint8],
         pattern: Floats,
         length: Floats,
+        cells: NDArray[Any] = ...,
+        first_cell: NDArray[np.int64] = ...,
+        cell_at: int = 0,
     ) -> None: ...

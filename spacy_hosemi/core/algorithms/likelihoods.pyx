@@ -1,12 +1,11 @@
-"""Log-likelihoods of many documents whose tokens are all known, and their derivatives,
-four documents side by side.
+"""Log-likelihoods of many documents, and their derivatives, four side by side.
 
-    loss = log Z - score(gold)
-    derivative by a potential = expected count - count in gold
+    loss = log Z - score(gold)             all tokens known
+    loss = log Z - log Z(what agrees)      some missing
+    derivative by a potential = expected count - count in gold, or expected there
 
-For segments of one explicit token (D = 1), without cells, observed patterns and label
-rules. What else there is, and documents whose numbers leave the range of float64, is
-left to `marginals`.
+For segments of one explicit token (D = 1), without observed patterns. What else there
+is, and documents whose numbers leave the range of float64, is left to `marginals`.
 
 Documents stand in *blocks* by position. In a block the longest ones stand side by side;
 sums over documents are formed in this order, block by block. So the results are the
@@ -16,104 +15,28 @@ same bits for any number of threads.
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t
 
+from ..chart.cells cimport Cell
 from ..chart.chart cimport Chart
-from ..chart.load cimport load_document
+from ..chart.load cimport move_to
 from ..parallel.tasks cimport Task
-from ..potentials import CELLS, Potentials
+from ..potentials import CELLS
 from ..simd cimport simd as kernels
 from ..simd.simd cimport N_LANES
 from ..sweeps cimport scaled_x4
 from ..sweeps.counts_x4 cimport CountsX4, counts_x4
 from ..sweeps.tables_x4 cimport TablesX4
+from .agreement cimport Agreement
+from .gold_paths cimport GoldPaths
 
-# Documents with more numbers in their tables are done alone.
-LARGEST = 4_000_000
-
-
-cdef class GoldPaths:
-    """Segmentations of documents, as arrays.
-
-    automaton (PatternAutomaton): L labels, without observed patterns and label rules.
-    sizes (Sequence[int]): Tokens of each of D documents.
-    segments (List[Optional[List[Tuple[int, int, int]]]]): (start, end, label index) of
-        each document, from left to right, covering every token; None: it is left out.
-    borders (Sequence[int]): Of the blocks: block b has the documents borders[b] to
-        borders[b + 1] - 1.
-    """
-
-    cdef readonly object automaton
-    cdef int64_t[::1] first             # [D + 1] tokens
-    cdef int32_t[::1] label             # [n]
-    cdef int32_t[::1] edge              # [n] of the segment that starts there, or -1
-    cdef int32_t[::1] last_state        # [D]
-    cdef int32_t[::1] order             # documents of each block, the longest first
-    cdef int64_t[::1] first_in_order    # [B + 1]
-    cdef Chart chart                    # of the present weights
-    cdef readonly Py_ssize_t longest
-
-    def __init__(self, automaton, sizes, segments, borders):
-        cdef Py_ssize_t d, u, j, y, at, state, edge
-        cdef Chart chart = Chart()
-        self.automaton = automaton
-        self.first = np.concatenate([[0], np.cumsum(np.asarray(sizes, np.int64))])
-        n_tokens = self.first[self.first.shape[0] - 1]
-        self.label = np.zeros(n_tokens, np.int32)
-        self.edge = np.full(n_tokens, -1, np.int32)
-        self.last_state = np.full(len(sizes), -1, np.int32)
-        n_labels, n_patterns = automaton.n_labels, len(automaton.patterns)
-        length, tail = np.zeros((n_labels, 1)), np.zeros(n_labels)
-        _load(chart, automaton, length, tail, np.zeros(n_patterns))
-        most = LARGEST // max(1, N_LANES * automaton.n_states)
-        for d in range(len(sizes)):
-            if segments[d] is None or not 0 < sizes[d] <= most:
-                continue
-            at, state = self.first[d], 0
-            for u, j, y in segments[d]:
-                edge = chart.edge_of(state, y)
-                state = chart.state_behind(edge, state, y)
-                if state < 0:
-                    break
-                self.edge[at + u] = <int32_t>edge
-                self.label[at + u : at + j] = <int32_t>y
-            self.last_state[d] = <int32_t>state
-        chosen = np.asarray(self.last_state) >= 0
-        length = np.where(chosen, np.asarray(sizes, np.int64), 0)
-        self.longest = length.max(initial=0)
-        order = [np.zeros(0, np.intp)]
-        for d, j in zip(borders, borders[1:]):
-            of_block = d + np.argsort(-length[d:j], kind="stable")
-            order.append(of_block[chosen[of_block]])
-        self.order = np.concatenate(order).astype(np.int32)
-        self.first_in_order = np.cumsum([len(x) for x in order], dtype=np.int64)
-
-    @property
-    def is_chosen(self):
-        """RETURNS (bool [D]): Which documents are not left out."""
-        return np.asarray(self.last_state) >= 0
-
-    def set_weights(self, pattern, length, tail):
-        """Take other weights.
-
-        pattern (float64 [M]), length (float64 [L, 1]), tail (float64 [L]): As those of
-            `Potentials`.
-        """
-        self.chart = Chart()
-        _load(self.chart, self.automaton, length, tail, pattern)
-
-
-cdef _load(Chart chart, automaton, length, tail, pattern):
-    """The chart of a document without tokens."""
-    blank = [np.zeros((0, automaton.n_labels)) for _ in range(3)]
-    given = Potentials(*blank, length, tail, np.zeros(0, CELLS), pattern, None)
-    load_document(chart, automaton, given, None)
+cdef Cell[::1] _NO_CELLS = np.zeros(0, CELLS)
 
 
 cdef class Likelihoods(Task):
     """Every n-th block of some, as a task. Its tables are used again.
 
-    gold (GoldPaths): The segmentations.
+    gold (GoldPaths): What is known of the segmentations.
     which, n_tasks (int): Of n tasks this is the one for blocks which, which + n, ..
     """
 
@@ -122,11 +45,16 @@ cdef class Likelihoods(Task):
     cdef bint is_fit
     cdef TablesX4 tables
     cdef CountsX4 counts
+    cdef Agreement agreement            # None: no annotation is partial
     cdef int64_t at                     # the first token of the arrays
     cdef double[:, ::1] first           # start; with inside, while documents are solved
     cdef double[:, ::1] inside
     cdef double[:, ::1] last
     cdef double[:, ::1] within
+    cdef Cell[::1] cells
+    cdef const int64_t[::1] first_cell  # [D + 1] of the corpus, or empty
+    cdef Py_ssize_t cell_at             # the first one of the array
+    cdef Chart shared                   # the scores; None: no document has cells
     cdef double[::1] loss
     cdef uint8_t[::1] is_done
     cdef double[:, ::1] pattern
@@ -136,9 +64,26 @@ cdef class Likelihoods(Task):
         self.gold, self.which, self.n_tasks = gold, which, n_tasks
         self.tables = TablesX4(gold.automaton)
         self.counts = counts_x4(self.tables)
+        self.counts.reserve_cells(gold.room.n_cells)
+        if gold.longest_partial:
+            self.agreement = Agreement(gold)
 
     def take(
-        self, begin, end, at, start, inside, last, within, loss, done, pattern, length
+        self,
+        begin,
+        end,
+        at,
+        start,
+        inside,
+        last,
+        within,
+        loss,
+        done,
+        pattern,
+        length,
+        cells=np.zeros(0, CELLS),
+        first_cell=np.zeros(0, np.int64),
+        cell_at=0,
     ):
         """Take scores of tokens by role, which the derivatives of the losses replace.
         Those of documents that are left out stay.
@@ -150,16 +95,28 @@ cdef class Likelihoods(Task):
             done becomes 1, or else the document has to be done alone.
         pattern (float64 [end - begin, M]), length (float64 [end - begin, L]):
             Derivatives, by block; 0 before.
+        cells (CELLS): Of all documents of these blocks, one after the other; scores,
+            which derivatives replace.
+        first_cell (int64 [D + 1]): Of each document of the corpus; empty: none has
+            cells. cell_at (int): The first one of the array.
         """
         self.begin, self.end = begin, end
         self.at = at
         self.first, self.inside, self.last, self.within = start, inside, last, within
         self.loss, self.is_done = loss, done
         self.pattern, self.length = pattern, length
+        self.cells, self.first_cell, self.cell_at = cells, first_cell, cell_at
         self.is_fit = False
         if self.gold.longest:
-            longest = self.gold.longest
-            self.is_fit = self.tables.reserve(self.gold.chart, longest, True)
+            self._reserve(self.gold)
+
+    cdef _reserve(self, GoldPaths gold):
+        self.is_fit = self.tables.reserve(gold.chart, gold.longest, True)
+        if gold.room.n_cells:
+            self.shared = gold.rows(self.first, self.inside, self.last)
+            self.tables.take_shared(self.shared, gold.room)
+        if self.agreement is not None:
+            self.agreement.set_weights()
 
     cdef void run(self) noexcept nogil:
         cdef Py_ssize_t i, end, b = self.begin + self.which
@@ -175,40 +132,102 @@ cdef class Likelihoods(Task):
     ) noexcept nogil:
         """Some documents of the order, side by side."""
         cdef double score[N_LANES]
-        cdef Py_ssize_t a, d, at, n
+        cdef Py_ssize_t a, d, n
+        cdef bint is_any = False
         for a in range(N_LANES):
-            score[a], at, n = -INFINITY, 0, 0
+            score[a] = -INFINITY
             if i + a < end:
                 d = self.gold.order[i + a]
-                at = self.gold.first[d] - self.at
                 n = self.gold.first[d + 1] - self.gold.first[d]
-                self._join(at, n)
-                score[a] = self._score(d, at, n)
-            if score[a] == -INFINITY:
-                self.tables.place(a, NULL, NULL, NULL, 0)
-                continue
-            self.tables.place(
-                a, &self.first[at, 0], &self.inside[at, 0], &self.last[at, 0], n
-            )
-            self.counts.start[a] = &self.first[at, 0]
-            self.counts.inside[a] = &self.inside[at, 0]
-            self.counts.end[a] = &self.last[at, 0]
-            self.counts.within[a] = NULL
-            if self.within.shape[0]:
-                self.counts.within[a] = &self.within[at, 0]
-        if not self.tables.longest:
+                self._join(self.gold.first[d] - self.at, n)
+                if self._has_numbers(d, self.gold.first[d] - self.at, n):
+                    score[a] = 0.0
+        if not self._agree(i, end, score):
+            return
+        for a in range(N_LANES):
+            self._place(a, self.gold.order[i + a] if score[a] > -INFINITY else -1)
+            if self.tables.n_tokens[a]:
+                d = self.gold.order[i + a]
+                if self.gold.last_state[d] >= 0:
+                    score[a] = self._score(<Chart>self.tables.chart[a], d)
+                if score[a] == -INFINITY:
+                    self._place(a, -1)
+                is_any |= score[a] > -INFINITY
+        if not is_any:
             return
         self.counts.clear()
+        if self.shared is not None:
+            self.tables.place_cells()
         if not self.counts.run(self.tables):
             return
         self.counts.add_patterns(self.tables, self.pattern[block])
         for a in range(N_LANES):
-            n = self.tables.n_tokens[a]
-            if n:
+            if self.tables.n_tokens[a]:
                 d = self.gold.order[i + a]
                 self.loss[d] = scaled_x4.log_z(self.tables, a) - score[a]
                 self.is_done[d] = True
-                self._subtract(block, d, self.gold.first[d] - self.at, n)
+                self._finish(block, d, a)
+
+    cdef bint _agree(
+        self, Py_ssize_t i, Py_ssize_t end, double* score
+    ) noexcept nogil:
+        """Solve what agrees with partial annotation: its log Z is the score. RETURNS:
+        whether that can be trusted."""
+        cdef Py_ssize_t a, d, at
+        cdef bint is_any = False
+        for a in range(N_LANES):
+            d = self.gold.order[i + a] if i + a < end else -1
+            if score[a] == -INFINITY or self.gold.last_state[d] >= 0:
+                if self.agreement is not None:
+                    self._place(a, -1)
+                continue
+            is_any, at = True, self.gold.first[d] - self.at
+            self.agreement.place(
+                self.tables,
+                a,
+                d,
+                &self.first[at, 0],
+                &self.inside[at, 0],
+                &self.last[at, 0],
+                self._cells_of(d),
+            )
+        if not is_any:
+            return True
+        if not self.agreement.run(self.tables):
+            return False
+        for a in range(N_LANES):
+            if self.tables.n_tokens[a]:
+                score[a] = scaled_x4.log_z(self.tables, a)
+        return True
+
+    cdef void _place(self, Py_ssize_t a, Py_ssize_t d) noexcept nogil:
+        """Put a document in a lane; -1: none."""
+        cdef Py_ssize_t at, n
+        cdef Cell[::1] cells
+        if d < 0:
+            self.tables.place(a, NULL, NULL, NULL, 0)
+            return
+        n = self.gold.first[d + 1] - self.gold.first[d]
+        at = self.gold.first[d] - self.at
+        self.counts.lane[a].start = &self.first[at, 0]
+        self.counts.lane[a].inside = &self.inside[at, 0]
+        self.counts.lane[a].end = &self.last[at, 0]
+        self.counts.lane[a].within = NULL
+        if self.within.shape[0]:
+            self.counts.lane[a].within = &self.within[at, 0]
+        self.tables.place(
+            a, &self.first[at, 0], &self.inside[at, 0], &self.last[at, 0], n
+        )
+        if self.shared is not None:
+            cells = self._cells_of(d)
+            move_to(<Chart>self.tables.chart[a], self.shared, at, at + n, cells)
+
+    cdef Cell[::1] _cells_of(self, Py_ssize_t d) noexcept nogil:
+        """RETURNS: The cells of a document as they are given."""
+        cdef Py_ssize_t at = self.cell_at
+        if not self.first_cell.shape[0]:
+            return _NO_CELLS
+        return self.cells[self.first_cell[d] - at : self.first_cell[d + 1] - at]
 
     cdef void _join(self, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
         """From scores by role to those of first and of further tokens."""
@@ -221,46 +240,87 @@ cdef class Likelihoods(Task):
             for i in range(size):
                 inside[i] += (&self.within[at, 0])[i]
 
-    cdef double _score(self, Py_ssize_t d, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
-        """That of the gold; -inf if any score of the document is no number, too."""
-        cdef Py_ssize_t k, y, token = at + self.at, n_labels = self.first.shape[1]
+    cdef bint _has_numbers(
+        self, Py_ssize_t d, Py_ssize_t at, Py_ssize_t n
+    ) noexcept nogil:
+        """Whether all scores of a document are numbers."""
+        cdef Py_ssize_t k, size = n * self.first.shape[1]
+        cdef Cell[::1] cells = self._cells_of(d)
+        for k in range(cells.shape[0]):
+            if not kernels.is_score(cells[k].score):
+                return False
+        return not (
+            kernels.count_bad(&self.first[at, 0], size)
+            or kernels.count_bad(&self.inside[at, 0], size)
+            or kernels.count_bad(&self.last[at, 0], size)
+        )
+
+    cdef double _score(self, Chart chart, Py_ssize_t d) noexcept nogil:
+        """That of the gold path of a document; the chart has its cells."""
+        cdef Py_ssize_t k, y, u = 0, token = self.gold.first[d]
+        cdef Py_ssize_t n = self.gold.first[d + 1] - token, at = token - self.at
         cdef double total = self.gold.chart.final_weight(self.gold.last_state[d])
-        if (
-            kernels.count_bad(&self.first[at, 0], n * n_labels)
-            or kernels.count_bad(&self.inside[at, 0], n * n_labels)
-            or kernels.count_bad(&self.last[at, 0], n * n_labels)
-        ):
-            return -INFINITY
         for k in range(n):
             y = self.gold.label[token + k]
             if self.gold.edge[token + k] >= 0:
+                u = k
                 total += self.gold.chart.edge_weight[self.gold.edge[token + k]]
                 total += self.first[at + k, y] + self.gold.chart.length_backwards[y]
             else:
                 total += self.inside[at + k, y] + self.gold.chart.tail[y]
             if k + 1 == n or self.gold.edge[token + k + 1] >= 0:
                 total += self.last[at + k, y]
+                if chart.cells.n_cells:
+                    total += chart.cells_of(u, k + 1, y)
         return total
 
-    cdef void _subtract(
-        self, Py_ssize_t block, Py_ssize_t d, Py_ssize_t at, Py_ssize_t n
+    cdef void _finish(
+        self, Py_ssize_t block, Py_ssize_t d, Py_ssize_t a
     ) noexcept nogil:
-        """What the gold counts; and how many segments of each label are expected."""
-        cdef Py_ssize_t k, y, edge, token = at + self.at
-        cdef double[:, ::1] length = self.length
+        """From expected counts to derivatives; how many segments of each label are
+        expected."""
+        cdef Py_ssize_t k, y, m, n = self.tables.n_tokens[a]
+        cdef Py_ssize_t at = self.gold.first[d] - self.at
+        cdef Cell[::1] cells = self._cells_of(d)
+        if self.gold.last_state[d] >= 0:
+            self._subtract(<Chart>self.tables.chart[a], block, d, a)
+        for k in range(cells.shape[0]):
+            cells[k].score = 0.0
+        if cells.shape[0]:
+            (<Chart>self.tables.chart[a]).cells.add_counts(self.counts.cell[a], cells)
+        if self.gold.last_state[d] < 0:
+            self.agreement.subtract(a, n, self.counts, cells)
+            for k in range(n):
+                for y in range(self.first.shape[1]):
+                    self.length[block, y] += self.first[at + k, y]
+            for m in range(self.pattern.shape[1]):
+                # the counts of all lanes, once
+                self.pattern[block, m] -= self.agreement.pattern[m]
+                self.agreement.pattern[m] = 0.0
+
+    cdef void _subtract(
+        self, Chart chart, Py_ssize_t block, Py_ssize_t d, Py_ssize_t a
+    ) noexcept nogil:
+        """What the gold path counts."""
+        cdef Py_ssize_t k, y, m, edge, u = 0, token = self.gold.first[d]
+        cdef Py_ssize_t n = self.tables.n_tokens[a], at = token - self.at
         for k in range(n):
             for y in range(self.first.shape[1]):
-                length[block, y] += self.first[at + k, y]
+                self.length[block, y] += self.first[at + k, y]
             y, edge = self.gold.label[token + k], self.gold.edge[token + k]
             self.inside[at + k, y] -= 1.0
             if edge >= 0:
+                u = k
                 self.first[at + k, y] -= 1.0
-                length[block, y] -= 1.0
+                self.length[block, y] -= 1.0
                 self._subtract_patterns(block, edge)
             elif self.within.shape[0]:
                 self.within[at + k, y] -= 1.0
             if k + 1 == n or self.gold.edge[token + k + 1] >= 0:
                 self.last[at + k, y] -= 1.0
+                m = chart.cells.merged_of(u, k + 1, y) if chart.cells.n_cells else -1
+                if m >= 0:
+                    self.counts.cell[a, m] -= 1.0
         edge = self.gold.chart.layout.final_edge[self.gold.last_state[d]]
         self._subtract_patterns(block, edge)
 

@@ -79,4 +79,7 @@ cdef class CellLists:
         const double[::1] tail,
     ) noexcept nogil
     cdef void _set_late(self, const int32_t[::1] horizon) noexcept nogil
+    cdef Py_ssize_t merged_of(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
+    ) noexcept nogil
     cdef void add_counts(self, const double[::1] counts, Cell[::1] cells) noexcept nogil

@@ -277,6 +277,21 @@ cdef class CellLists:
         self.place_late = late[2, :n_places]
         self.late_score = score[:n_late]
 
+    cdef Py_ssize_t merged_of(
+        self, Py_ssize_t u, Py_ssize_t j, Py_ssize_t g
+    ) noexcept nogil:
+        """RETURNS: Which merged cell a segment has; -1: none."""
+        cdef Py_ssize_t i, slot = (g + 1) * self.n_lengths - (j - u)
+        if j - u <= self.n_lengths:
+            for i in range(self.first_short[j], self.first_short[j + 1]):
+                if self.short_slot[i] == slot:
+                    return self.short_cell[i]
+            return -1
+        for i in range(self.first_long[j], self.first_long[j + 1]):
+            if self.long_start[i] == u and self.long_group[i] == g:
+                return self.long_cell[i]
+        return -1
+
     cdef void add_counts(
         self, const double[::1] counts, Cell[::1] cells
     ) noexcept nogil:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t
+from libc.stdint cimport int8_t, int32_t, uint8_t
 
 from .cells cimport Cell, CellLists
 from .chart cimport Chart
@@ -16,6 +16,8 @@ from .checks cimport (
 )
 from .columns cimport Entry, entries_of, scores_of_groups
 from .layout cimport Layout, edge_weights_of, layout_of
+from .prohibitions cimport prohibit
+from .prohibitions import forbidden_cells
 from ..potentials import (
     CELLS,
     check_cells,
@@ -215,11 +217,8 @@ cdef _set_document(Chart chart, potentials, constraints):
         _add(chart.more, chart.first, chart.first)
     if constraints is not None:
         constraints = check_constraints(automaton, constraints, n_tokens)
-        chart.more = more = np.array(chart.more)
-        chart.end = end = np.array(chart.end)
-        first = np.asarray(chart.first)[:n_tokens]
-        _constrain(constraints, automaton.group_label, first, more, end)
-        cells = np.concatenate([cells, _forbidden(constraints, chart.n_labels)])
+        _constrain(chart, constraints)
+        cells = np.concatenate([cells, forbidden_cells(constraints, chart.n_labels)])
     if not chart.is_deferred:
         chart.inside = chart.start = chart.given_end = None
     _set_lengths(chart)
@@ -327,27 +326,29 @@ def _groups_of_columns(automaton, columns):
     return given, group[np.arange(len(given)) + (first[columns + 1] - ends)[given]]
 
 
-def _constrain(constraints, label, first, more, end):
+cdef _constrain(Chart chart, constraints):
     """Write -inf wherever a constraint is violated."""
-    n_tokens = len(first)
+    cdef double[:, ::1] more = np.array(chart.more), end = np.array(chart.end)
+    cdef const uint8_t[:, ::1] allowed
+    cdef const int8_t[::1] boundary
+    cdef const uint8_t* labels = NULL
+    cdef const int8_t* borders = NULL
+    chart.more, chart.end = more, end
+    if not chart.n_tokens:
+        return
     if constraints.allowed is not None:
-        bad = ~constraints.allowed[:, label]
-        first[bad] = -np.inf
-        more[bad] = -np.inf
-    if constraints.boundary is not None and n_tokens:
-        boundary = constraints.boundary
-        before = boundary[:n_tokens]
-        first[before == -1] = -np.inf
-        end[boundary[1:] == -1] = -np.inf
-        more[before == 1] = -np.inf
-        more[np.ix_(before == 2, label > 0)] = -np.inf
-
-
-def _forbidden(constraints, n_labels):
-    """Forbidden segments as cells."""
-    cells = [
-        (start, stop, y, -np.inf)
-        for start, stop, label in constraints.forbidden
-        for y in (range(1, n_labels) if label == -1 else [label])
-    ]
-    return np.array(cells, CELLS)
+        allowed = np.ascontiguousarray(constraints.allowed).view(np.uint8)
+        labels = &allowed[0, 0]
+    if constraints.boundary is not None:
+        boundary = np.ascontiguousarray(constraints.boundary, np.int8)
+        borders = &boundary[0]
+    prohibit(
+        labels,
+        borders,
+        chart.n_tokens,
+        chart.n_labels,
+        chart.layout.group_label,
+        &chart.first[0, 0],
+        &more[0, 0],
+        &end[0, 0],
+    )

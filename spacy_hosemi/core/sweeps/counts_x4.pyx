@@ -1,23 +1,24 @@
 """Expected counts of up to four documents side by side, see `scaled_x4`.
 
-Those of `expectations`, for segments of one explicit token (D = 1) without cells. With
-the rows of the forward sweep, and each row of the backward sweep while it is at hand:
+Those of `expectations`, for segments of one explicit token (D = 1). With the rows of
+the forward sweep, and each row of the backward sweep while it is at hand:
 
     P(a segment starts at j - 1, q)       = A[j-1, q] B[j-1, q]
     P(a segment ends at j, q)             = alpha[j, q] beta[j, q]
     P(token j - 1 is within a segment, q) = R[j, q] T[j, q]
     P(arc e at j)                         = mass[e] exp(weight[e]) B[j, q(e)]
 
-A token is covered by a segment that starts there, or lies within one.
+A token is covered by a segment that starts there, or lies within one. What cells of
+longer segments add is in `cell_counts_x4`.
 """
 
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from ..simd cimport counts as kernels
-from . cimport scaled, scaled_backward, scaled_x4
+from . cimport cell_counts_x4, cells_x4, scaled, scaled_backward, scaled_x4
 from ..chart.chart cimport Chart
 from ..simd.simd cimport N_LANES
 from .tables_x4 cimport TablesX4
@@ -30,11 +31,20 @@ cdef CountsX4 counts_x4(TablesX4 tables):
     made.final = np.zeros(tables.n_states)
     made.edge = np.zeros(tables.layout.edge_suffix.shape[0])
     made.group = np.zeros((3, tables.n_groups, N_LANES))
+    made.cell = np.zeros((N_LANES, 0))
     return made
 
 
 cdef class CountsX4:
     """Where expected counts are written; those of arcs are summed over documents."""
+
+    cdef reserve_cells(self, Py_ssize_t n):
+        """Memory for n cells of a document."""
+        cdef Py_ssize_t a
+        if self.cell.shape[1] < n:
+            self.cell = np.zeros((N_LANES, n))
+        for a in range(N_LANES if n else 0):
+            self.lane[a].cell = &self.cell[a, 0]
 
     cdef void clear(self) noexcept nogil:
         """Forget what was summed."""
@@ -46,12 +56,31 @@ cdef class CountsX4:
         """Both sweeps. RETURNS: whether they can be trusted; if not, counts of tokens
         may have been written, and those of arcs must be cleared."""
         scaled.clear_flags()
+        if not scaled_x4.forward(tables):
+            return False
+        if tables.has_cells:
+            self._clear_tokens(tables)
         return (
-            scaled_x4.forward(tables)
-            and self._backward(tables)
+            self._backward(tables)
             and scaled.in_range()
             and scaled_x4.sums_are_exact(tables)
         )
+
+    cdef void _clear_tokens(self, TablesX4 tables) noexcept nogil:
+        """Where scores were, which have been read, counts are added up."""
+        cdef Py_ssize_t a, n
+        cdef size_t size
+        for a in range(N_LANES):
+            size = tables.n_tokens[a] * tables.n_groups * sizeof(double)
+            if size:
+                memset(self.lane[a].start, 0, size)
+                memset(self.lane[a].inside, 0, size)
+                memset(self.lane[a].end, 0, size)
+                if self.lane[a].within != NULL:
+                    memset(self.lane[a].within, 0, size)
+                n = (<Chart>tables.chart[a]).cells.n_cells
+                if n:
+                    memset(self.lane[a].cell, 0, n * sizeof(double))
 
     cdef bint _backward(self, TablesX4 tables) noexcept nogil:
         cdef Py_ssize_t j, a, n = tables.longest, n_states = tables.n_states
@@ -105,7 +134,7 @@ cdef class CountsX4:
 
     cdef void _add_row(self, TablesX4 tables, Py_ssize_t j) noexcept nogil:
         """Segments that end at j or run on over it; B[j - 1] and T[j]."""
-        cdef Py_ssize_t g, a, at, n_groups = tables.n_groups
+        cdef Py_ssize_t a, at, n_groups = tables.n_groups
         kernels.lane_leave_counting(
             &tables.layout.first_state[0],
             n_groups,
@@ -119,16 +148,38 @@ cdef class CountsX4:
             &self.group[0, 0, 0],
         )
         for a in range(N_LANES):
-            if j > tables.n_tokens[a]:
-                continue
-            at = (j - 1) * n_groups
+            if j <= tables.n_tokens[a]:
+                at = (j - 1) * n_groups
+                self._write_row(n_groups, at, a, tables.has_cells)
+        if tables.has_cells:
+            memcpy(
+                &tables.beta[j, 0, 0],
+                &tables.back_node[tables.n_states, 0],
+                tables.n_states * N_LANES * sizeof(double),
+            )
+            cell_counts_x4.add_cells(tables, self.lane, &self.final[0], j)
+            cells_x4.leave(tables, j)
+
+    cdef void _write_row(
+        self, Py_ssize_t n_groups, Py_ssize_t at, Py_ssize_t a, bint adds
+    ) noexcept nogil:
+        """Write down what a row has, in one lane, or add it."""
+        cdef Py_ssize_t g
+        cdef LaneCounts lane = self.lane[a]
+        if adds:
             for g in range(n_groups):
-                self.start[a][at + g] = self.group[0, g, a]
-                self.end[a][at + g] = self.group[1, g, a]
-                self.inside[a][at + g] = self.group[0, g, a] + self.group[2, g, a]
-            if self.within[a] != NULL:
-                for g in range(n_groups):
-                    self.within[a][at + g] = self.group[2, g, a]
+                lane.start[at + g] += self.group[0, g, a]
+                lane.end[at + g] += self.group[1, g, a]
+                lane.inside[at + g] += self.group[0, g, a] + self.group[2, g, a]
+            for g in range(n_groups if lane.within != NULL else 0):
+                lane.within[at + g] += self.group[2, g, a]
+            return
+        for g in range(n_groups):
+            lane.start[at + g] = self.group[0, g, a]
+            lane.end[at + g] = self.group[1, g, a]
+            lane.inside[at + g] = self.group[0, g, a] + self.group[2, g, a]
+        for g in range(n_groups if lane.within != NULL else 0):
+            lane.within[at + g] = self.group[2, g, a]
 
     cdef void add_patterns(
         self, TablesX4 tables, double[::1] pattern      # [M] added to

@@ -167,7 +167,7 @@ def _split(
     cells: Sequence[NDArray[Any]] = [_NO_CELLS] * n_docs
     if len(segments.row):
         segments, of_doc = in_documents(segments, first)
-        joined = _cells(state, segments, is_single)
+        joined = cells_of(state, segments, is_single)
         cells = _of_docs(state, joined, segments.row, of_doc, n_docs)
     entries: Sequence[NDArray[Any] | None] = [None] * n_docs
     if state.n_observed:
@@ -212,7 +212,7 @@ def score_rows(state: WeightState, rows: Rows, n_tokens: int) -> Potentials:
     scores = {role: np.zeros((n_tokens, len(state.tail))) for role in rows.tokens}
     for role, of_role in rows.tokens.items():
         add_scores(state, of_role, scores[role])
-    return join_scores(state, scores, rows.segments, rows.places)
+    return join_scores(state, scores, cells_of(state, rows.segments), rows.places)
 
 
 def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
@@ -231,17 +231,18 @@ def add_scores(state: WeightState, rows: RoleRows, scores: Floats) -> None:
 def join_scores(
     state: WeightState,
     scores: Mapping[str, Floats],
-    segments: SegmentRows,
+    cells: NDArray[Any],
     places: PlaceRows = NO_PLACES,
 ) -> Potentials:
     """All potentials of a document.
 
     scores (Dict[str, float64 [n, L]]): Of its tokens, by role.
-    segments (SegmentRows), places (PlaceRows): Features of segments and transitions.
+    cells (CELLS): From `cells_of`.
+    places (PlaceRows): Features of transitions.
     """
     scored = *_by_position(**scores), state.length, state.tail
     entries = _entries(state, places) if state.n_observed else None
-    return Potentials(*scored, _cells(state, segments), state.pattern, entries)
+    return Potentials(*scored, cells, state.pattern, entries)
 
 
 def _by_position(
@@ -258,9 +259,10 @@ def _entries(state: WeightState, places: PlaceRows) -> NDArray[Any]:
     return gather_entries(places.position, places.row, places.role, *pairs, weights)
 
 
-def _cells(
+def cells_of(
     state: WeightState, segments: SegmentRows, is_single: bool = False
 ) -> NDArray[Any]:
+    """RETURNS (CELLS): One for each weight of each active feature of a segment."""
     if not len(segments.row):
         return _NO_CELLS
     return gather_cells(
@@ -347,7 +349,7 @@ def add_gradient(
 def add_cell_gradient(
     state: WeightState, segments: SegmentRows, d_cells: NDArray[Any], d_matrix: Floats
 ) -> None:
-    """Transpose of the cells that `join_scores` makes."""
+    """Transpose of `cells_of`."""
     if len(segments.row):
         first, _ = _pair_arrays(state)
         d_weights = d_matrix.reshape(-1)

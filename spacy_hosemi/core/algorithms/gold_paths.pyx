@@ -1,0 +1,121 @@
+"""What is known of the segmentations of training documents, as arrays."""
+
+import numpy as np
+
+from ..chart.chart cimport Chart
+from ..chart.load cimport load_document
+from ..potentials import CELLS, Constraints, Potentials
+from ..simd.simd cimport N_LANES
+
+# Documents with more numbers in their tables are done alone.
+LARGEST = 4_000_000
+
+
+cdef class GoldPaths:
+    """Segmentations of documents, or what they must satisfy.
+
+    automaton (PatternAutomaton): L labels, without observed patterns.
+    sizes (Sequence[int]): Tokens of each of D documents.
+    golds (Sequence[Union[List[Tuple[int, int, int]], Constraints, None]]): Segments
+        (start, end, label index) of each document, from left to right, covering every
+        token; or what its segmentation must satisfy; None: it is left out.
+    borders (Sequence[int]): Of the blocks: block b has the documents borders[b] to
+        borders[b + 1] - 1. In a block those with segments come first, and of each kind
+        the longest.
+    needs (int64 [D, 3]): How many cells each document has, how many segments of two or
+        more tokens these make explicit, and how many begin there; or more.
+
+    is_chosen (bool [D]): Which documents are not left out: also where label rules do
+        not permit the segments, or tables would be very large.
+    """
+
+    def __init__(self, automaton, sizes, golds, borders, needs=None):
+        n_documents = len(sizes)
+        sizes = np.asarray(sizes, np.int64).reshape(n_documents)
+        self.automaton = automaton
+        self.first = np.concatenate([[0], np.cumsum(sizes)])
+        self._set_constraints(sizes, golds)
+        needs = np.zeros((n_documents, 3)) if needs is None else needs
+        is_fit, needs = self._fits(sizes, needs)
+        self._set_paths(sizes, golds, is_fit)
+        is_path = np.asarray(self.last_state) >= 0
+        is_partial = np.diff(self.constraints.first) > 0
+        self.is_chosen = is_fit & (is_path | is_partial)
+        length = np.where(self.is_chosen, sizes, 0)
+        self.longest = length.max(initial=0)
+        self.longest_partial = length[is_partial].max(initial=0)
+        self.room.n_tokens, self.room.longest = self.longest, 0
+        self.room.n_cells, self.room.n_long, self.room.n_long_cells = (
+            needs[self.is_chosen].max(axis=0, initial=0)
+        )
+        order = [np.zeros(0, np.intp)]
+        for d, j in zip(borders, borders[1:]):
+            of_block = d + np.lexsort((-length[d:j], is_partial[d:j]))
+            order.append(of_block[self.is_chosen[of_block]])
+        self.order = np.concatenate(order).astype(np.int32)
+        self.first_in_order = np.cumsum([len(x) for x in order], dtype=np.int64)
+
+    def _set_constraints(self, sizes, golds):
+        given = [x if isinstance(x, Constraints) else None for x in golds]
+        self.constraints = GoldConstraints(self.automaton, sizes, given)
+
+    def _fits(self, sizes, needs):
+        """RETURNS (Tuple[bool [D], int64 [D, 3]]): Which documents have no more numbers
+        than permitted; and what they need with forbidden segments, too."""
+        cells = self.constraints.forbidden
+        first = self.constraints.first_forbidden
+        length = (cells["end"] - cells["start"]).astype(np.int64)
+        more = np.stack([np.ones_like(length), length - 1, length > 1], axis=-1)
+        sums = np.concatenate([np.zeros((1, 3), np.int64), np.cumsum(more, axis=0)])
+        needs = needs.astype(np.int64) + np.diff(sums[first], axis=0)
+        n_most = np.diff(self.automaton.first_state).max()
+        n_numbers = np.maximum(1, self.automaton.n_states) * sizes
+        of_cells = needs[:, 1] + (2 + n_most) * needs[:, 2]
+        most = LARGEST // N_LANES
+        return (sizes > 0) & (n_numbers <= most) & (of_cells <= most), needs
+
+    def _set_paths(self, sizes, golds, is_fit):
+        """The edges of the segments."""
+        cdef Py_ssize_t d, u, j, y, at, state, edge
+        n_tokens = self.first[self.first.shape[0] - 1]
+        self.label = np.zeros(n_tokens, np.int32)
+        self.edge = np.full(n_tokens, -1, np.int32)
+        self.last_state = np.full(len(sizes), -1, np.int32)
+        n_labels, n_patterns = self.automaton.n_labels, len(self.automaton.patterns)
+        length, tail = np.zeros((n_labels, 1)), np.zeros(n_labels)
+        self.set_weights(np.zeros(n_patterns), length, tail)
+        for d in range(len(sizes)):
+            if not is_fit[d] or not isinstance(golds[d], list):
+                continue
+            at, state = self.first[d], 0
+            for u, j, y in golds[d]:
+                edge = self.chart.edge_of(state, y)
+                state = self.chart.state_behind(edge, state, y)
+                if state < 0:
+                    break
+                self.edge[at + u] = <int>edge
+                self.label[at + u : at + j] = <int>y
+            if state >= 0 and self.chart.layout.is_final[state]:
+                self.last_state[d] = <int>state
+
+    def set_weights(self, pattern, length, tail):
+        """Take other weights.
+
+        pattern (float64 [M]), length (float64 [L, 1]), tail (float64 [L]): As those of
+            `Potentials`.
+        """
+        none = np.zeros((0, self.automaton.n_labels))
+        self.potentials = Potentials(
+            none, none, none, length, tail, np.zeros(0, CELLS), pattern, None
+        )
+        self.chart = self.rows(none, none, none)
+
+    cdef Chart rows(
+        self, double[:, ::1] first, double[:, ::1] more, double[:, ::1] end
+    ):
+        """RETURNS (Chart): What documents share for `move_to`, with the present
+        weights; [n, L] by role of `Chart`."""
+        cdef Chart shared = Chart()
+        load_document(shared, self.automaton, self.potentials, None)
+        shared.first, shared.more, shared.end = first, more, end
+        return shared
