@@ -66,7 +66,7 @@ format: $(READY)
 # last time, since a file that is no more must not be tested.
 BESIDE := $(wildcard .ci .github CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE \
 	MANIFEST.in Makefile README.md SECURITY.md pyproject.toml setup.cfg setup.py \
-	benchmarks configs corpus docs tests)
+	benchmarks configs corpus docs examples tests)
 
 test-checked: FLAVOUR := HOSEMI_DEBUG=1
 

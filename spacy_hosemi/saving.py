@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import shutil
 import sys
@@ -16,6 +17,10 @@ from .component.saved_files import flush_names, verifies
 
 if TYPE_CHECKING:
     from spacy.language import Language
+
+# Files of a pipeline by which a model is known. The last one is a component's, and has
+# the digests of its weights.
+_KNOWN_BY = "config.cfg", "meta.json", "*/cfg"
 
 # Linux: see renameat2(2).
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
@@ -77,6 +82,17 @@ def load(path: str | Path, *, verify: bool = True, **settings: Any) -> Language:
         return load_model(path, **settings)
     finally:
         verifies.reset(token)
+
+
+def digest_of(folder: Path) -> str:
+    """RETURNS (str): The SHA-256 of the files by which a saved pipeline is known."""
+    found = hashlib.sha256()
+    for pattern in _KNOWN_BY:
+        for path in sorted(folder.glob(pattern)):
+            data = path.read_bytes()
+            found.update(f"{path.relative_to(folder)} {len(data)} ".encode())
+            found.update(data)
+    return found.hexdigest()
 
 
 def _exchange(one: Path, other: Path) -> bool:

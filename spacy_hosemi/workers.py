@@ -24,13 +24,9 @@ from spacy.language import Language
 from .arrow import extract, pa
 from .core.arguments import MOST_THREADS, check_flag, check_whole
 from .errors import Errors
-from .saving import load
+from .saving import digest_of, load
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
-
-# Files of a pipeline by which a model is known. The last one is a component's, and has
-# the digests of its weights.
-_KNOWN_BY = "config.cfg", "meta.json", "*/cfg"
 
 # Models that a process keeps: the one in use, and the one before while jobs overlap.
 _MOST_KEPT = 2
@@ -86,7 +82,7 @@ class TableExtractor:
     def pipeline(self) -> Language:
         """RETURNS (Language): The model, as this process keeps it."""
         folder = self._folder()
-        key = self.model if folder is None else _digest(folder)
+        key = self.model if folder is None else digest_of(folder)
         with _lock:
             if key not in _kept:
                 source = self.model if folder is None else folder
@@ -120,17 +116,6 @@ def check_columns(columns: Sequence[str], **names: str | None) -> None:
             raise ValueError(
                 Errors.HS335.format(argument=argument, found=name, columns=columns)
             )
-
-
-def _digest(folder: Path) -> str:
-    """RETURNS (str): Of the files by which a model is known."""
-    found = hashlib.sha256()
-    for pattern in _KNOWN_BY:
-        for path in sorted(folder.glob(pattern)):
-            data = path.read_bytes()
-            found.update(f"{path.relative_to(folder)} {len(data)} ".encode())
-            found.update(data)
-    return found.hexdigest()
 
 
 def unpacked(archive: Path) -> Path:

@@ -112,3 +112,17 @@ def script():
     """RETURNS (Callable): Imports a script of benchmarks/papers as if it ran."""
     with scripts_on_path():
         yield import_module
+
+
+@contextmanager
+def example_on_path(name):
+    """The modules of a folder of examples can be imported, until the end."""
+    folder = ROOT / "examples" / name
+    names = {path.stem for path in folder.glob("*.py")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(folder), *sys.path])
+        for module in names:  # another module may have this name
+            patch.delitem(sys.modules, module, raising=False)
+        yield
+        for module in names:
+            sys.modules.pop(module, None)

@@ -40,6 +40,8 @@ from typer.testing import CliRunner
 
 from .conftest import BASE_CONFIG, ROOT
 
+# Folders that a page finds as in a checkout.
+BESIDE = ("configs", "corpus", "examples")
 KINDS = {"python", "bash", "ini", "text", "json"}
 BLOCK = re.compile(
     r"(?:^<!-- (?P<key>file|base|not run|needs): (?P<value>.*?) -->\n+)?"
@@ -157,7 +159,7 @@ class Page:
 
     def run(self) -> None:
         """Run all blocks in the working directory, as if it were a checkout."""
-        for name in ("configs", "corpus"):
+        for name in BESIDE:
             os.symlink(ROOT / name, name)
         blocks = read_blocks(self.path.read_text("utf8"))
         for block, after in zip(blocks, [*blocks[1:], None]):

@@ -15,8 +15,9 @@ from spacy_hosemi import cli  # noqa: F401 - spaCy finds the commands of install
 from spacy_hosemi.features.attributes import FLAGS, KNOWN
 from spacy_hosemi.features.segment_features import SEGMENT_ATTRIBUTES
 
-from .conftest import ROOT
+from .conftest import ROOT, example_on_path
 from .doc_blocks import (
+    BESIDE,
     Block,
     Page,
     agrees,
@@ -29,6 +30,11 @@ from .doc_blocks import (
 
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+OTHERS = [
+    ROOT / "CONTRIBUTING.md",
+    *ROOT.glob("corpus/*.md"),
+    *ROOT.glob("examples/*/*.md"),
+]
 # Fewer would mean that blocks are no longer found.
 MIN_BLOCKS = 75
 
@@ -68,7 +74,8 @@ def run_training(*args: str | Path) -> None:
 def test_page(path, demo, tmp_path, monkeypatch, capfd):
     monkeypatch.syspath_prepend(str(ROOT / "corpus"))
     monkeypatch.chdir(tmp_path)
-    Page(path, demo).run()
+    with example_on_path("service"):
+        Page(path, demo).run()
 
 
 def test_nearly_all_blocks_run():
@@ -80,7 +87,7 @@ def test_nearly_all_blocks_run():
 
 
 def test_links_lead_somewhere():
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "corpus" / "README.md"]:
+    for page in [*PAGES, *OTHERS]:
         for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page)):
             if target.startswith("https://"):
                 continue
@@ -182,7 +189,7 @@ def test_a_page_can_fail(tmp_path, monkeypatch):
         ('```bash\npip install "spacy_hosemi[nothing]"\n```\n', "nothing"),
     ):
         page.write_text(text, "utf8")
-        for name in ("configs", "corpus"):
+        for name in BESIDE:
             (tmp_path / name).unlink(missing_ok=True)
         with pytest.raises(AssertionError, match=message):
             Page(page, tmp_path).run()

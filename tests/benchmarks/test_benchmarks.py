@@ -23,10 +23,12 @@ from spacy.training import Corpus
 from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
 
+import spacy_hosemi
 from spacy_hosemi import cli  # noqa: F401 - the commands are there
 from spacy_hosemi.features import make_features
 
 from ..conftest import ROOT, scripts_on_path
+from ..helpers import make_trained
 
 FIT = "--overrides initialize.components.hosemi.fit.max_iter=1"
 RUNS = [
@@ -52,6 +54,7 @@ RUNS = [
     "tokenizers DATA --passes 1",
     "estimates DATA",
     "faults DATA --kills 2 --corruptions 20",
+    "service MODEL DATA --clients 4 --seconds 2",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
     "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
@@ -137,6 +140,7 @@ def folders(tmp_path_factory):
     marks = {",": "COMMA", ".": "PERIOD"}
     punct = [[marks.get(word, "O") for word in x["tokens"]] for x in records]
     write("papers/punctuation", [{**x, "punct": y} for x, y in zip(records, punct)])
+    spacy_hosemi.save(make_trained(), folder / "model")
     letters = [
         {**x, "tokens": [f"{ord(word[0]):032x}" for word in x["tokens"]]}
         for x in tagged(lambda word: string.ascii_letters[len(word) % 4])
@@ -147,6 +151,7 @@ def folders(tmp_path_factory):
         "TREE": write("tree", labelled(lambda y: f"{y[0]}/{y}")),
         "PAPERS": folder / "papers",
         "OUT": folder / "out",
+        "MODEL": folder / "model",
     }
 
 
@@ -185,6 +190,7 @@ NEEDED = {
     "settings": "pycrfsuite",
     "PAPERS": "pycrfsuite",
     "gazetteers": "psutil",
+    "service": "prometheus_client",
 }
 
 
