@@ -149,7 +149,8 @@ class _Rows:
             # A table that grows would be copied, to memory that is new as well.
             shape = room, *rows.shape[1:]
             memory = unwritten(prod(shape) * rows.itemsize)
-            self.table = memory.view(rows.dtype).reshape(shape)
+            # Not by `view`: of rows without features there are no bytes.
+            self.table = np.ndarray(shape, rows.dtype, memory.data)
         n = len(self.numbering)
         self.table[n : n + len(words)] = rows
         self.numbering.add(words)

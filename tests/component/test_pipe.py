@@ -639,7 +639,9 @@ def test_known_spans_that_break_label_rules(name):
         randomize(pipe)
         losses.append(pipe.value_and_gradient(examples[:1]))
     (free, of_free), (ruled, of_ruled) = losses
-    assert ruled == free and np.array_equal(of_ruled, of_free)
+    # One goes by marginals, the other one beside other documents.
+    assert ruled == pytest.approx(free, rel=1e-12)
+    np.testing.assert_allclose(of_ruled, of_free, rtol=1e-12, atol=1e-14)
 
 
 def test_label_rules_need_segments():
