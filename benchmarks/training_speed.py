@@ -121,8 +121,8 @@ def fit_ours(
     began, memory = [], [resident_mb()]
     step = course.Course.step
 
-    def timed_step(self: Any, x: Any) -> None:
-        step(self, x)
+    def timed_step(self: Any, *position: Any) -> None:
+        step(self, *position)
         steps.append((time.process_time(), time.perf_counter(), self.loss))
 
     def timed_fit(batch: Any) -> Any:
