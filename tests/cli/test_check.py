@@ -170,7 +170,7 @@ def test_cost(train):
     assert 0 < seconds["low"] < seconds["about"] < seconds["high"] < 1000
     out = check(train, quick=False).stdout
     assert re.search(
-        r"with that config takes about\n +\d+ s \(\d+ s to \d+ s\) of ", out
+        r"with that config takes about\n +\d+ \w+ \(\d+ \w+ to \d+ \w+\) of ", out
     )
     size = r"[\d,]+ MB"  # of this process, which may have more than 999
     assert re.search(rf"^ +{size} \({size} to {size}\) of memory$", out, re.M)
