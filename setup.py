@@ -25,6 +25,9 @@ PACKAGE = "spacy_hosemi"
 HEADERS = "spacy_hosemi/core/simd"
 SOURCES = sorted(glob(f"{PACKAGE}/**/*.pyx", recursive=True))
 WINDOWS = sys.platform == "win32"
+# Of Cython: those that are forked do not import this file again.
+FORKS = sys.platform == "linux" and sys.version_info < (3, 14)
+PROCESSES = os.cpu_count() or 0 if FORKS else 0
 SANITIZE = ["-fsanitize=address,undefined"]
 # Nothing of -ffast-math: the engine relies on -inf and reads floating-point exception
 # flags. No -march=native: a wheel runs on other machines too.
@@ -55,6 +58,7 @@ def delete_stale(folder):
 class BuildExt(build_ext):
     def finalize_options(self):
         super().finalize_options()
+        self.parallel = self.parallel or True  # an editable install drops `options`
         if FLAVOUR != "release" and self.inplace:  # it would pass for that there
             sys.exit(f"the {FLAVOUR} build is not made in place: see `make help`")
         delete_stale(PACKAGE if self.inplace else os.path.join(self.build_lib, PACKAGE))
@@ -78,6 +82,7 @@ def to_c(extensions):
         extensions,
         build_dir=f"{BUILD}/c",
         quiet=True,
+        nthreads=PROCESSES,
         emit_linenums=FLAVOUR == "sanitize",
         compiler_directives={
             "language_level": 3,
@@ -110,5 +115,5 @@ def extension(path):
 setup(
     ext_modules=[extension(path) for path in SOURCES],
     cmdclass={"build_ext": BuildExt},
-    options={"build": {"build_base": BUILD}, "build_ext": {"parallel": True}},
+    options={"build": {"build_base": BUILD}},
 )
