@@ -267,7 +267,8 @@ cdef class Spellings:
         else:
             size = form - SUFFIX1 + 1
             out = _write(x + n - size, size, out) if size < n else out
-        return out - start
+        # The checked build cannot subtract pointers.
+        return <Py_ssize_t>out - <Py_ssize_t>start
 
 
 # --- what is written: each function returns where the next character goes ------------
