@@ -96,8 +96,8 @@ class Values(NamedTuple):
 class Asked(NamedTuple):
     """Some attributes.
 
-    columns (int32 [K]): Those of lexemes, which whoever asks reads himself.
-    of_doc (List[str]): Those of `DOC_ATTRIBUTES`, which stand behind them.
+    columns (int32 [K]): Attributes of lexemes; the caller fills in their values.
+    of_doc (List[str]): Attributes among `DOC_ATTRIBUTES`, in the columns after those.
     """
 
     columns: Ints

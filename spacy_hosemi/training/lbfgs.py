@@ -140,8 +140,8 @@ SETTINGS = (
         "checkpoint",
         OrNull(FilePath()),
         None,
-        "A file (.npz) in which the fit keeps where it is, and from which it goes on, "
-        "to the same bits, if the file is there.",
+        "A file (.npz) in which the fit keeps where it is. If the file is there, the "
+        "fit goes on from it, without l1 and nonnegative to the same bits.",
     ),
     Setting(
         "checkpoint_every",

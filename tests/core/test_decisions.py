@@ -1,7 +1,6 @@
 """Decisions by expected gain (mbr), and the entropy of the distribution."""
 
 import math
-import sys
 from functools import cache
 
 import numpy as np
@@ -9,6 +8,8 @@ import pytest
 from hypothesis import given
 
 from spacy_hosemi import core
+from spacy_hosemi.core.algorithms import decision_search
+from spacy_hosemi.core.algorithms.best_sets import LEAST
 
 from .. import oracles
 from ..helpers import assert_linear
@@ -182,11 +183,8 @@ def test_what_is_tried_first_changes_nothing(expected_f1, monkeypatch):
             for *arguments, constraints in problems
         ]
 
-    found, module = (
-        decide(),
-        sys.modules["spacy_hosemi.core.algorithms.decision_search"],
-    )
-    monkeypatch.setattr(module, "_fillings", lambda *_: [])
+    found = decide()
+    monkeypatch.setattr(decision_search, "_fillings", lambda *_: [])
     assert list(map(spans, found)) == list(map(spans, decide()))
 
 
@@ -209,11 +207,8 @@ def test_how_many_spans_are_listed_changes_nothing(expected_f1, outside, monkeyp
         settings = {"expected_f1": expected_f1}
         return [core.mbr(*x[:2], "f1", x[2], **settings) for x in problems]
 
-    found, module = (
-        decide(),
-        sys.modules["spacy_hosemi.core.algorithms.decision_search"],
-    )
-    monkeypatch.setattr(module, "least_listed", lambda _: module.LEAST)
+    found = decide()
+    monkeypatch.setattr(decision_search, "least_listed", lambda _: LEAST)
     assert list(map(spans, found)) == list(map(spans, decide()))
 
 

@@ -8,9 +8,9 @@ from .gold_paths cimport GoldPaths
 cdef class Agreement:
     cdef GoldPaths gold
     cdef CountsX4 counts
-    cdef double[:, :, ::1] token        # [4, lanes n, L] scores, then counts, by role
-    cdef Cell[::1] cells                # by lane: those of the document and forbidden
-    cdef double[::1] pattern            # [M] counts of all lanes
+    cdef double[:, :, ::1] token        # [4, 4 n, L] scores, then counts, by role
+    cdef Cell[::1] cells                # of each document, its own and forbidden ones
+    cdef double[::1] pattern            # [M] counts of all four documents
     cdef Chart shared                   # the scores; None: no document has cells
 
     cdef set_weights(self)

@@ -294,7 +294,7 @@ cdef class Likelihoods(Task):
                 for y in range(self.first.shape[1]):
                     self.length[block, y] += self.first[at + k, y]
             for m in range(self.pattern.shape[1]):
-                # the counts of all lanes, once
+                # Counts of up to four documents together, subtracted once.
                 self.pattern[block, m] -= self.agreement.pattern[m]
                 self.agreement.pattern[m] = 0.0
 

@@ -17,7 +17,7 @@ from .tables_x4 cimport TablesX4
 
 cdef void add_cells(
     TablesX4 tables,
-    LaneCounts* counts,                 # [lanes] added to
+    LaneCounts* counts,                 # [4] of each document; added to
     double* final,                      # [P] of states at the end; added to
     Py_ssize_t j,
 ) noexcept nogil:

@@ -200,7 +200,7 @@ cdef class TablesX4:
             self.place_room = np.zeros(2 * n_ints + 1, np.int32)
 
     cdef void place_cells(self) noexcept nogil:
-        """Take the cells of the charts of all lanes."""
+        """Take the cells of all four charts."""
         cdef Py_ssize_t a, n = 0, n_ints = 0
         self.has_cells = False
         for a in range(N_LANES):
