@@ -130,17 +130,24 @@ class Course:
         self._records, self._part, self._batch = records, part, batch
         self._identity = identity
         self._settings, self.max_iter, self._found = settings, max_iter, found
-        start = batch.weights.vector() if found is None else found.weights
+        start, self.loss = batch.weights.vector(), np.inf
         self._n_weights = len(start)
-        self.n_steps = self._n_before = 0 if found is None else found.n_iterations
+        self.n_steps, self.is_over = 0, False
         self.position: Position | None = None
-        if found is not None and found.settings == settings and not found.is_done:
-            self.position = found.position
-        if self.position is not None:
-            start = self.position.x
+        kept = None
+        if found is not None:
+            start, self.n_steps = found.weights, found.n_iterations
+            self.loss = np.inf if found.loss is None else found.loss
+            is_same = found.settings == settings
+            self.is_over = self.n_steps >= max_iter or (is_same and found.is_done)
+            if is_same and not self.is_over:
+                self.position = found.position
+        if found is not None and self.position is not None:
+            start, self.loss = self.position.x, self.position.value
+            kept = found.kept
         self.start = self.best = start
+        self._n_before = self.n_steps
         self.has_lost_curvature = found is not None and self.position is None
-        self.loss = np.inf
         self.is_converged, self.reason = False, ""
         self.n_kept: int | None = None
         self._changes: list[float] = []
@@ -151,15 +158,7 @@ class Course:
         self._bar: Any = None
         self._patience: Patience | None = None
         if "patience" in settings and getattr(batch, "watch", None) is not None:
-            kept = None if found is None or self.position is None else found.kept
             self._patience = Patience(settings["patience"], kept)
-        self.is_over = False
-        if found is not None:
-            is_same = found.is_done and found.settings == settings
-            self.is_over = is_same or self.n_steps >= max_iter
-            self.loss = np.inf if found.loss is None else found.loss
-        if self.position is not None:
-            self.loss = self.position.value
 
     @property
     def tolerance(self) -> float:

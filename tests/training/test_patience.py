@@ -109,6 +109,21 @@ def test_a_file_to_resume_has_the_kept_weights(tmp_path):
     np.testing.assert_allclose(again.weights.vector(), seen[1], rtol=1e-6, atol=1e-7)
 
 
+def test_a_file_that_ended_at_max_iter_has_them_too(tmp_path):
+    how = {"checkpoint": str(tmp_path / "fit.npz"), "progress": False}
+    how |= {"patience": 9, "tolerance": 0.0, "max_iter": 6}
+    batch = first_batch()
+    seen = watch(batch, [0.5, 0.9, 0.8])
+    with pytest.warns(UserWarning, match="HSW61"):
+        first = make_lbfgs(**how)(batch)
+    again = first_batch()
+    watch(again, [0.0])
+    report = make_lbfgs(**how)(again)
+    assert report.reason.startswith("as in ") and report.loss == first.loss
+    np.testing.assert_array_equal(again.weights.vector(), batch.weights.vector())
+    np.testing.assert_allclose(again.weights.vector(), seen[1], rtol=1e-6, atol=1e-7)
+
+
 def test_without_what_watches_there_is_no_end():
     report = make_lbfgs(patience=1, progress=False)(first_batch())
     assert report.n_kept is None
