@@ -283,9 +283,10 @@ async def metrics() -> Response:
 async def reload(authorization: Annotated[str, Header()] = "") -> Response:
     """Load the model anew from its folder. Requests that run end with the old one; if
     the new one cannot be loaded, the old one stays."""
+    if not settings.reload_token:
+        raise HTTPException(403, "Nobody may: SERVICE_RELOAD_TOKEN is not set.")
     token = f"Bearer {settings.reload_token}"
-    is_right = hmac.compare_digest(authorization.encode(), token.encode())
-    if not settings.reload_token or not is_right:
+    if not hmac.compare_digest(authorization.encode(), token.encode()):
         raise HTTPException(403, "Not with this token.")
     try:
         loaded = await service.reload()
