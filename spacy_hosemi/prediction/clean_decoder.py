@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
@@ -12,13 +12,20 @@ from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import Steps
 from ..features.clean_docs import CleanDoc, WordPlaces, are_clean, clean_doc
-from ..features.doc_batch import as_batch
+from ..features.doc_batch import DocBatch, TextBatch, as_batch
 from ..features.instances import Instance
 from ..labels.inventory import OUTSIDE, Span
 from ..labels.partial import NOTHING, PartialLabels
 from .decoder import Decoder, FlatDecoder, Prediction
 from .existing_entities import read_existing
-from .posterior import InstancePosterior, Option, Path, Posterior, StoredPosterior
+from .posterior import (
+    BatchPosteriors,
+    InstancePosterior,
+    Option,
+    Path,
+    Posterior,
+    StoredPosterior,
+)
 from .problem import Problem
 
 # Segments that are less probable are not added up.
@@ -43,21 +50,34 @@ class CleanDecoder(Decoder):
     ) -> Steps[list[Prediction]]:
         """See `Decoder`."""
         docs = as_batch(docs)
-        is_clean = are_clean(docs)
-        if all(is_clean):
-            return (yield from self.decoder.steps(docs, corrections))
-        cleaned = [
-            None if known else _clean(doc, self.options.name, corrections)
-            for doc, known in zip(docs, is_clean)
-        ]
-        read = [one.doc if one else doc for one, doc in zip(cleaned, docs)]
-        if corrections and cleaned[0]:
+        read, cleaned = self.clean(docs, corrections)
+        if corrections and cleaned:
             corrections = corrections.of_words(cleaned[0])
         found = yield from self.decoder.steps(read, corrections)
-        return [
-            _in_tokens(prediction, one) if one else prediction
-            for prediction, one in zip(found, cleaned)
-        ]
+        return in_tokens(found, cleaned)
+
+    def clean(
+        self, docs: DocBatch, corrections: PartialLabels | None = None
+    ) -> tuple[DocBatch, dict[int, CleanDoc]]:
+        """Documents as the other decoder sees them.
+
+        docs (DocBatch), corrections (Optional[PartialLabels]): See `Decoder.steps`.
+        RETURNS (Tuple[DocBatch, Dict[int, CleanDoc]]): All documents; and those of them
+            that were made clean, by their place.
+        """
+        if isinstance(docs, TextBatch):  # of clean words, see `DirectReader`
+            return docs, {}
+        is_clean = are_clean(docs)
+        if all(is_clean):
+            return docs, {}
+        name = self.options.name
+        cleaned = {
+            k: _clean(doc, name, corrections)
+            for k, doc in enumerate(docs)
+            if not is_clean[k]
+        }
+        read = [cleaned[k].doc if k in cleaned else doc for k, doc in enumerate(docs)]
+        return DocBatch(read), cleaned
 
     def posterior(self, doc: Doc) -> Posterior:
         """See `Decoder`."""
@@ -85,8 +105,22 @@ def _clean(doc: Doc, name: str, corrections: PartialLabels | None = None) -> Cle
     return clean_doc(doc, borders, sorted(ents))
 
 
+def in_tokens(
+    found: Sequence[Prediction], cleaned: Mapping[int, CleanDoc]
+) -> list[Prediction]:
+    """Predictions for words as those for tokens.
+
+    found (Sequence[Prediction]), cleaned (Mapping[int, CleanDoc]): Of the documents of
+        `CleanDecoder.clean`.
+    RETURNS (List[Prediction]): Of the original documents.
+    """
+    return [
+        _in_tokens(one, cleaned[k]) if k in cleaned else one
+        for k, one in enumerate(found)
+    ]
+
+
 def _in_tokens(prediction: Prediction, clean: CleanDoc) -> Prediction:
-    """A prediction for words as one for tokens."""
     left, listed = prediction.posterior, prediction.listed
     if listed is not None:
         listed = [(clean.to_tokens(span), p) for span, p in listed]
@@ -165,6 +199,38 @@ class StoredCleanPosterior(CleanPosterior):
             return StoredCleanPosterior(of_words(clean.doc), clean.places)
 
         return make
+
+
+class CleanBatchPosteriors(BatchPosteriors):
+    """See `BatchPosteriors`; of documents some of which were made clean.
+
+    posteriors (BatchPosteriors): Of all documents as they were decoded.
+    places (Mapping[int, WordPlaces]): Of those that were made clean.
+    """
+
+    def __init__(
+        self, posteriors: BatchPosteriors, places: Mapping[int, WordPlaces]
+    ) -> None:
+        super().__init__(posteriors.decoder, posteriors.problems)
+        self._places = places
+
+    def __getitem__(self, k: Any) -> Any:
+        found = super().__getitem__(k)
+        if isinstance(k, slice) or k not in self._places:
+            return found
+        return StoredCleanPosterior(found, self._places[k])
+
+    def detach(self) -> int:
+        """See `BatchPosteriors`."""
+        n_words = sum(len(one.starts) for one in self._places.values())
+        return super().detach() + _WORD_BYTES * n_words
+
+    def recompute(self) -> list[Callable[[Doc], StoredPosterior]]:
+        """See `BatchPosteriors`."""
+        found = super().recompute()
+        for k in self._places:
+            found[k] = self[k].recompute()
+        return found
 
 
 @dataclass(frozen=True)

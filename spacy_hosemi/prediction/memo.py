@@ -87,8 +87,7 @@ class Memo:
         """
         if isinstance(posteriors, BatchPosteriors):
             n_bytes = posteriors.detach()
-            again = [posteriors.decoder.posterior] * len(docs)
-            batch = _Batch(posteriors, spans, again)
+            batch = _Batch(posteriors, spans, posteriors.recompute())
         else:
             has_tags = posteriors[0].decoder.inventory.on_tokens
             n_bytes = sum(

@@ -197,20 +197,24 @@ class BatchPosteriors(Sequence[FlatPosterior]):
     """
 
     def __init__(self, decoder: FlatDecoder, problems: LazyProblems) -> None:
-        self.decoder, self._problems = decoder, problems
+        self.decoder, self.problems = decoder, problems
 
     def __len__(self) -> int:
-        return len(self._problems)
+        return len(self.problems)
 
     def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return [self[d] for d in range(*k.indices(len(self)))]
-        return FlatPosterior(self.decoder, LazyProblem(self._problems, k))
+        return FlatPosterior(self.decoder, LazyProblem(self.problems, k))
+
+    def recompute(self) -> list[Callable[[Doc], StoredPosterior]]:
+        """RETURNS (List[Callable]): `StoredPosterior.recompute` of each."""
+        return [self.decoder.posterior] * len(self)
 
     def detach(self) -> int:
         """Let go of the documents. RETURNS (int): The memory of all scores."""
-        self._problems.detach()
-        return self._problems.n_bytes
+        self.problems.detach()
+        return self.problems.n_bytes
 
 
 @dataclass(slots=True)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.attrs import SENT_START  # type: ignore[import-not-found]
+from spacy.tokens import Doc
 
 from ..core.parallel.coroutines import Steps
-from ..features.clean_docs import are_clean
-from ..features.doc_batch import DocBatch, TextBatch
+from ..features.clean_docs import CleanDoc
+from ..features.doc_batch import DocBatch
 from ..labels.inventory import Span
-from .clean_decoder import CleanDecoder
+from .clean_decoder import CleanBatchPosteriors, CleanDecoder, in_tokens
 from .decoder import Decoder, FlatDecoder, Prediction
 from .posterior import BatchPosteriors
 from .problem import LazyProblems
@@ -54,6 +56,19 @@ class SpanTable(NamedTuple):
             for k, (end, size) in enumerate(zip(ends, self.n_spans.tolist()))
         ]
 
+    def in_tokens(self, cleaned: Mapping[int, CleanDoc]) -> SpanTable:
+        """RETURNS (SpanTable): Of the original documents; cleaned: see
+        `CleanDecoder.clean`."""
+        spans, first = self.spans.copy(), np.append(0, np.cumsum(self.n_spans))
+        for k, clean in cleaned.items():
+            own = spans[first[k] : first[k + 1]]
+            if len(own):
+                own[:, 0] = np.array(clean.starts)[own[:, 0]]
+                own[:, 1] = np.array(clean.ends)[own[:, 1] - 1]
+        places = {k: clean.places for k, clean in cleaned.items()}
+        posteriors = CleanBatchPosteriors(self.posteriors, places)
+        return self._replace(posteriors=posteriors, spans=spans)
+
 
 class TableSpans(Sequence[Sequence[Span]]):
     """The spans of each document of a table."""
@@ -84,19 +99,30 @@ def prediction_steps(
     RAISES (ValueError): As `Decoder.predict`.
     """
     if isinstance(decoder, CleanDecoder):
-        if not isinstance(docs, TextBatch) and not all(are_clean(docs)):
-            return (yield from decoder.steps(docs))
-        decoder = decoder.decoder
+        read, cleaned = decoder.clean(docs)
+        found = yield from prediction_steps(decoder.decoder, read)
+        if not cleaned:
+            return found
+        if isinstance(found, SpanTable):
+            if not any(docs.has_ents) and not _have_sentences(docs[k] for k in cleaned):
+                return found.in_tokens(cleaned)
+            found = found.predictions()
+        return in_tokens(found, cleaned)
     if not isinstance(decoder, FlatDecoder) or not _makes_tables(decoder, docs):
         return (yield from decoder.steps(docs))
     problems = yield from decoder.problem_steps(docs)
     if isinstance(problems.flat, LazyProblems):
         args = decoder.automaton, decoder.options, decoder.options.has_whole
-        found = yield from problems.flat.best_steps(*args)
-        if found is not None:
+        paths = yield from problems.flat.best_steps(*args)
+        if paths is not None:
             posteriors = BatchPosteriors(decoder, problems.flat)
-            return SpanTable(posteriors, decoder.inventory.names, *found)
+            return SpanTable(posteriors, decoder.inventory.names, *paths)
     return (yield from decoder.steps(docs, None, problems))
+
+
+def _have_sentences(docs: Iterable[Doc]) -> bool:
+    """Whether sentence starts are set; spaCy says so of each document of one token."""
+    return any(len(doc) > 1 and doc.has_annotation(SENT_START) for doc in docs)
 
 
 def _makes_tables(decoder: FlatDecoder, docs: DocBatch) -> bool:
