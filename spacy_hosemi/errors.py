@@ -190,6 +190,15 @@ class Errors(metaclass=_Coded):
         "a cell with quotes, delimiters or line ends in double quotes, and each quote "
         "in it doubled. Correct the row, or keep the entries in a .txt file."
     )
+    HS314 = (
+        "{path} has more than {most:,} bytes when it is decompressed; expected at most "
+        "{times} times its size, and 64 MB. If it is right, decompress it by gunzip, "
+        "and give that file."
+    )
+    HS315 = (
+        "{path}, line {line} has more than {most:,} characters; expected an entry. "
+        "Divide the line, or correct what ends lines in the file."
+    )
     HS089 = (
         'gazetteer.fuzzy.similarity is "edit", and rapidfuzz, which compares strings, '
         "is not installed; expected it. Install it: pip install 'spacy_hosemi[fuzzy]', "
@@ -581,6 +590,11 @@ class Errors(metaclass=_Coded):
         "model is the archive {path}: {reason}; expected one with the files of a saved "
         "pipeline, or with one folder that has them. Pack the folder anew."
     )
+    HS316 = (
+        "the archive {path} unpacks to {found:,} bytes in {n:,} files, or to more; "
+        "expected at most {most:,} bytes, 100 times its size and 256 MB, in "
+        "{most_files:,} files. If it is right, unpack it, and give the folder."
+    )
     HS338 = (
         "pyspark is not installed, and spacy_hosemi.spark needs it. Install it with "
         'pip install "spacy_hosemi[spark]".'
@@ -621,6 +635,10 @@ class Errors(metaclass=_Coded):
     HS063 = (
         "the model was saved in format {found}, this version of spacy_hosemi reads up "
         "to {expected}. Upgrade: pip install -U spacy_hosemi."
+    )
+    HS313 = (
+        "the saved model has the number {found} in {name}; expected finite numbers. It "
+        "was damaged, or training has failed: copy it again, or train anew."
     )
     HS064 = (
         "cfg and weights of the component do not fit together: {found}. They belong to "

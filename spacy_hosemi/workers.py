@@ -7,6 +7,7 @@ one. Weights are mapped, so the processes of a machine share them.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -15,6 +16,7 @@ import tarfile
 import tempfile
 import threading
 import zipfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,29 @@ from .errors import Errors
 from .saving import digest_of, load
 
 ARCHIVES = (".tar", ".tar.gz", ".tgz", ".zip")
+
+# An archive may have so many times its size when it is unpacked, and so many bytes and
+# files: weights are packed already, and those that are 0 are few.
+_MOST_TIMES, _MOST_BYTES, _MOST_FILES = 100, 2**28, 10_000
+
+# What an archive raises that is damaged; and OSError and ValueError, such as of a name
+# that no file can have, but those that are the fault of the disk.
+_UNREADABLE = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,  # a compression that Python does not have
+    RuntimeError,  # a password
+)
+_OF_THE_DISK = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.ENOSPC,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 # Models that a process keeps: the one in use, and the one before while jobs overlap.
 _MOST_KEPT = 2
@@ -123,7 +148,9 @@ def unpacked(archive: Path) -> Path:
 
     archive (Path): Has the files of a pipeline, or one folder with them.
     RETURNS (Path): A folder that is named after the content of the archive.
-    RAISES (ValueError): HS337 the archive has no pipeline, or cannot be read.
+    RAISES (ValueError): HS316 it unpacks to too much; HS337 it has no pipeline, or
+        cannot be read.
+    RAISES (OSError): There is no room for it.
     """
     digest = hashlib.sha256()
     with open(archive, "rb") as file:
@@ -148,16 +175,36 @@ def unpacked(archive: Path) -> Path:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """RAISES (ValueError): HS337."""
+    """RAISES (ValueError): HS316, HS337."""
+    most = _MOST_BYTES + _MOST_TIMES * archive.stat().st_size
+    n_files = n_bytes = 0
+
+    def checked(size: int) -> None:
+        nonlocal n_files, n_bytes
+        n_files, n_bytes = n_files + 1, n_bytes + size
+        if n_files > _MOST_FILES or n_bytes > most:
+            args = {"most": most, "most_files": _MOST_FILES}
+            found = {"n": n_files, "found": n_bytes}
+            raise ValueError(Errors.HS316.format(path=archive, **args, **found))
+
+    def member(one: tarfile.TarInfo, path: str) -> tarfile.TarInfo | None:
+        checked(one.size)
+        # no links or names that lead out of the folder, no devices
+        return tarfile.data_filter(one, path)
+
     try:
         if archive.suffix == ".zip":
             with zipfile.ZipFile(archive) as whole:
+                for name in whole.infolist():  # no file is larger than it says
+                    checked(name.file_size)
                 whole.extractall(folder)
         else:
             with tarfile.open(archive) as files:
-                # no links or names that lead out of the folder, no devices
-                files.extractall(folder, filter="data")
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+                files.extractall(folder, filter=member)
+    except (*_UNREADABLE, OSError, ValueError) as error:
+        is_ours = isinstance(error, ValueError) and str(error).startswith("[HS")
+        if is_ours or getattr(error, "errno", None) in _OF_THE_DISK:
+            raise
         reason = str(error).partition(":")[0].partition("\n")[0]
         raise ValueError(Errors.HS337.format(path=archive, reason=reason)) from None
 

@@ -17,6 +17,7 @@ ORDER = {
     "": [
         "errors",
         "values",
+        "msgpack",
         "core",
         "text",
         "formats",

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import Errors
-from ..model.weights.packing import truncated
+from ..model.weights.packing import check_finite, truncated
 
 # What a component has ever written: a file of format 1, parts, and what was never
 # finished. Nothing else in the folder is ours.
@@ -79,16 +79,27 @@ def read_parts(folder: Path, parts: Parts) -> tuple[bytes, list[NDArray[np.float
     parts (Parts): From cfg; {}: the folder is of format 1.
     RETURNS (Tuple[bytes, List[float32 array]]): The model, and its weights, which are
         read-only and mapped: all processes that load the file share its memory.
-    RAISES (ValueError): HS061 a file is missing; HS062 it is not what was saved.
+    RAISES (ValueError): HS061 a file is missing; HS062 it is not what was saved; HS313
+        a weight is not finite.
     """
     if not parts:
         return read_file(folder, "model"), []
     path = _checked_file(folder, parts, "model")
     weights = []
     if "weights" in parts:
-        found = np.load(_checked_file(folder, parts, "weights"), mmap_mode="r")
-        weights.append(np.asarray(found, np.float32))
+        weights.append(_mapped(_checked_file(folder, parts, "weights")))
     return path.read_bytes(), weights
+
+
+def _mapped(path: Path) -> NDArray[np.float32]:
+    """RETURNS (float32 array): Of a file, which is read only if it is verified."""
+    # Not by np.load, which reads archives and would be asked for pickles.
+    found = np.lib.format.open_memmap(path, mode="r")
+    if found.dtype != np.float32 or found.ndim != 2:
+        raise truncated(f"weights of the type {found.dtype}, {found.shape}")
+    if verifies.get():
+        check_finite(path.name, found)
+    return np.asarray(found)
 
 
 def read_file(folder: Path, name: str) -> bytes:

@@ -26,6 +26,7 @@ from ..errors import Errors
 from ..model.weights.packing import truncated
 from ..model.weights.state import WeightState
 from ..model.weights.storage import beside
+from ..msgpack import collecting, read_msgpack
 from .saved_files import (
     FORMAT,
     checked,
@@ -45,7 +46,8 @@ _REFERENCE = re.compile(r"\$\{|__SECTION__")
 def unreadable() -> Iterator[None]:
     """Whatever goes wrong while a saved model is read gets one message."""
     try:
-        yield
+        with collecting():
+            yield
     except Exception as e:
         if str(e).startswith("[HS"):
             raise
@@ -109,7 +111,7 @@ def _from_folder(
 def _from_bytes(
     pipe: TrainablePipe, data: bytes, exclude: Sequence[str]
 ) -> dict[str, Any]:
-    given = srsly.msgpack_loads(data)
+    given = read_msgpack(data)
     cfg, parts = unsealed(given["cfg"])
     readers = {
         "vocab": lambda x: pipe.vocab.from_bytes(x, exclude=exclude),

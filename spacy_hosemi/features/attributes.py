@@ -96,7 +96,9 @@ class Extensions:
         return dict(self.types)
 
     def load(self, data: Mapping[str, str]) -> None:
-        """Take types from `to_dict`."""
+        """Take types from `to_dict`. RAISES (ValueError): Not of ours."""
+        if not all(isinstance(x, str) for pair in data.items() for x in pair):
+            raise ValueError(f"types of extension attributes are {data}")
         self.types = dict(data)
 
     def texts(self, doc: Doc, name: str, is_train: bool = False) -> list[str | None]:

@@ -165,8 +165,25 @@ class TreeTrainer(Trainer):
         super().prune(below, cfg)
 
     def connect(self) -> None:
+        """RAISES (ValueError): HS064 what was loaded is of another tree."""
         super().connect()
+        if self.has_levels and self.weights.state.is_trained:
+            self._check_levels()
         self._connect()
+
+    def _check_levels(self) -> None:
+        tree, pairs = self._projection.tree, self._levels.state.pairs
+        n_rows, n_nodes = len(self.weights.state.names), len(tree.names)
+        try:
+            for x in pairs:
+                x.check(n_rows, n_nodes)
+            levels = [np.unique(tree.level[x.columns]).tolist() for x in pairs]
+            if len(pairs) != tree.n_levels - 1 or any(
+                found not in ([], [k]) for k, found in enumerate(levels, start=2)
+            ):
+                raise ValueError(f"nodes of the levels {levels}")
+        except ValueError as e:
+            raise ValueError(Errors.HS064.format(found=f"label tree, {e}")) from None
 
     def _connect(self) -> None:
         if self.has_levels and self._levels.state.pairs:

@@ -27,14 +27,17 @@ from ..labels.inventory import OUTSIDE, Pattern
 from ..labels.patterns import ALL_BIGRAMS
 from ..model.cached import Cached
 from ..model.weights.packing import (
+    check_finite,
     pack_counts,
     pack_floats,
+    shape_of,
     to_single,
     truncated,
     unpack_floats,
 )
 from ..model.weights.pairs import Pairs
 from ..model.weights.shim import announce_averages
+from ..msgpack import read_msgpack
 from .level_vector import LevelSteps, OneLevel
 from .tree import LabelTree
 
@@ -187,24 +190,41 @@ def connect(state: LevelState, tree: LabelTree, top: PatternAutomaton) -> LevelS
 def from_bytes(data: bytes) -> LevelState:
     """Inverse of `LevelState.to_bytes`, without what `connect` adds.
 
-    RAISES (ValueError): HS062 truncated; HS063 saved by a newer version.
+    RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS313 a weight
+        is not finite.
     """
     try:
-        loaded: Mapping[str, Any] = srsly.msgpack_loads(data)
+        loaded = read_msgpack(data)
         version = loaded["format"]
-        if version > FORMAT:
-            raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
-        pairs = [
-            Pairs(np.array(first, np.int32), np.array(columns, np.int32))
-            for first, columns in zip(loaded["first_pair"], loaded["columns"])
-        ]
-        return replace(
-            empty_levels(pairs, loaded["patterns"]),
-            matrix=tuple(map(unpack_floats, loaded["matrix"])),
-            pattern=tuple(map(unpack_floats, loaded["pattern"])),
-        )
-    except (KeyError, TypeError) as e:
+        if type(version) is not int:
+            raise ValueError(f"format is {version!r}")
+    except Exception as e:
         raise truncated(repr(e)) from None
+    if version > FORMAT:
+        raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
+    try:
+        state = _read(loaded)
+    except Exception as e:  # whatever somebody has put there
+        raise truncated(repr(e)) from None
+    for matrix, pattern in zip(state.matrix, state.pattern):
+        check_finite("matrix", matrix)
+        check_finite("pattern", pattern, may_forbid=True)
+    return state
+
+
+def _read(loaded: Mapping[str, Any]) -> LevelState:
+    pairs = [
+        Pairs(np.array(first, np.int32), np.array(columns, np.int32))
+        for first, columns in zip(loaded["first_pair"], loaded["columns"])
+    ]
+    empty = empty_levels(pairs, loaded["patterns"])
+    found = {name: loaded[name] for name in ("matrix", "pattern")}
+    for name, packed in found.items():  # before memory is taken
+        shapes = [x.shape for x in getattr(empty, name)]
+        if [*map(shape_of, packed)] != shapes:
+            raise ValueError(f"{name} is not of the shapes {shapes}")
+    matrix, pattern = (tuple(map(unpack_floats, x)) for x in found.values())
+    return replace(empty, matrix=matrix, pattern=pattern)
 
 
 class LevelWeights(Shim):

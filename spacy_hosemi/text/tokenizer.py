@@ -24,6 +24,7 @@ from spacy.vocab import Vocab
 
 from ..core.arguments import shown
 from ..errors import Errors
+from ..msgpack import read_msgpack
 from ..values import Flag, Setting, read_all
 from .pieces import SeenWords
 
@@ -293,7 +294,7 @@ class FieldTokenizer:
         RAISES (ValueError): HS155 they are none.
         """
         try:
-            settings = srsly.msgpack_loads(bytes_data)
+            settings = read_msgpack(bytes_data)
         except Exception:
             settings = None
         if not isinstance(settings, dict) or settings.keys() != self.settings.keys():

@@ -159,11 +159,13 @@ class Gazetteers:
         nlp (Language): Its tokenizer divides the texts, if the attribute needs it.
         clean_text (bool): Whether documents are read by their words in a clean form.
         """
-        texts, sources = [], []
+        source_of: dict[str, int] = {}  # an entry that comes again takes no memory
         for entry in entries:
             text, doc = entry if isinstance(entry, tuple) else (entry, None)
-            texts.append(text)
-            sources.append(SHARED if doc is None else fingerprint(doc))
+            source = SHARED if doc is None else fingerprint(doc)
+            if source_of.setdefault(text, source) != source:
+                source_of[text] = SHARED
+        texts, sources = [*source_of], [*source_of.values()]
         attr, fuzzy = self.settings[name].attr, self.settings[name].fuzzy
         how = {"with_texts": fuzzy is not None, "clean_text": clean_text}
         words = entry_words(texts, attr, nlp, **how)
@@ -300,9 +302,14 @@ class Gazetteers:
             keys, source = data[name]["keys"], data[name]["source"]
             tries[name] = Trie(np.array(keys), np.array(source))
         for name, index in self.fuzzy.items():
-            texts, source = data[name]["texts"].split("\n"), data[name]["from"]
-            texts = texts if len(source) else []
-            indices[name] = FuzzyIndex(index.fuzzy, texts, np.array(source))
+            texts, source = (
+                data[name]["texts"].split("\n"),
+                np.array(data[name]["from"]),
+            )
+            texts = texts if source.size else []
+            if source.dtype != np.uint64 or source.shape != (len(texts),):
+                raise ValueError(f"{len(texts)} entries of {source.shape} documents")
+            indices[name] = FuzzyIndex(index.fuzzy, texts, source)
         self.tries, self.fuzzy = tries, indices
 
 

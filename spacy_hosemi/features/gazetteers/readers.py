@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import gzip
+import io
 import json
 import re
 import warnings
@@ -28,6 +29,11 @@ TOKEN_KEYS = ("TEXT", "ORTH", "LOWER", "NORM", "LEMMA")
 # The largest limit that csv.field_size_limit takes on every platform.
 _NO_LIMIT = 2**31 - 1
 
+# A file may have so many times its size when it is decompressed, and so many bytes:
+# names have three to ten times as many. A longer line is no entry.
+MOST_TIMES, MOST_BYTES = 100, 2**26
+MOST_CHARS = 2**20
+
 
 def make_gazetteer_reader(
     path: str | Path,
@@ -45,7 +51,7 @@ def make_gazetteer_reader(
     encoding (str): Of the file. A byte order mark is skipped.
     RETURNS (Callable[[], Iterator[str]]): Yields entries in the order of the file, with
         duplicates, white space normalized, none empty. Raises ValueError HS080 to
-        HS088.
+        HS088, HS314, HS315.
     """
     return partial(_read_entries, Path(path), column, label, encoding)
 
@@ -112,7 +118,7 @@ def make_table_reader(
     encoding (str): Of the file. A byte order mark is skipped.
     RETURNS (Callable[[], Iterator[Tuple[str, str]]]): Yields words and their values in
         the order of the file, without rows where one of them is empty. Raises
-        ValueError HS080 to HS088.
+        ValueError HS080 to HS088, HS314, HS315.
     """
     return partial(_read_table, Path(path), (word, value), encoding)
 
@@ -197,7 +203,7 @@ def _open(path: Path, encoding: str) -> IO[str]:
             encoding = "utf-8-sig"
         # newline="": the csv module sees the line ends inside of quotes itself.
         if is_gzip:
-            return gzip.open(path, "rt", encoding=encoding, newline="")
+            return io.TextIOWrapper(_Decompressed(path), encoding=encoding, newline="")
         return path.open(encoding=encoding, newline="")
     except LookupError as error:
         expected = "a text encoding that Python knows, such as utf8 or latin1"
@@ -208,13 +214,37 @@ def _open(path: Path, encoding: str) -> IO[str]:
         ) from error
 
 
+class _Decompressed(gzip.GzipFile):
+    """A file that is decompressed while it is read. RAISES (ValueError): HS314 it grows
+    to much more than any list does."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._path = path
+        self._most = MOST_BYTES + MOST_TIMES * path.stat().st_size
+        self._n_read = 0
+
+    def read1(self, size: int = -1) -> bytes:
+        found = super().read1(size)
+        self._n_read += len(found)
+        if self._n_read > self._most:
+            raise ValueError(
+                Errors.HS314.format(path=self._path, most=self._most, times=MOST_TIMES)
+            )
+        return found
+
+
 def _read_lines(path: Path, encoding: str) -> Iterator[str]:
     """Lines with their ends; errors give the number of the line."""
     number = 0
     with _open(path, encoding) as lines:
         try:
-            for line in lines:
+            while line := lines.readline(MOST_CHARS + 1):
                 number += 1
+                if len(line) > MOST_CHARS:
+                    raise ValueError(
+                        Errors.HS315.format(path=path, line=number, most=MOST_CHARS)
+                    )
                 yield line
         except UnicodeDecodeError as error:
             # Files are decoded in blocks. Lines that end before this block have been

@@ -33,8 +33,12 @@ class Trie:
         self.keys, self.source = (np.asarray(x).view() for x in (keys, source))
         for array in (self.keys, self.source):
             array.setflags(write=False)
-        if len(self.source) != len(self.keys):
-            raise ValueError(f"{len(source)} sources of {len(keys)} nodes")
+        if not (
+            self.keys.shape == self.source.shape == (self.keys.size,)
+            and self.keys.dtype == np.uint64
+            and self.source.dtype in (np.uint8, np.uint64)
+        ):
+            raise ValueError(f"{self.source.shape} sources, {self.keys.shape} nodes")
 
     def __len__(self):
         """The number of distinct entries."""

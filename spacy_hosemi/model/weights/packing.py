@@ -2,18 +2,32 @@
 
 A model is mostly weights. Half of their digits say nothing about a prediction, and
 after L1 training or pruning most of them are 0.
+
+What is stored may come from a stranger: sizes are compared with what is there before
+anything of that size is made.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from math import inf, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import Errors
+
+# Of an array there may be at most so many values, and so many more for each byte that
+# is stored of it: untrained weights of 500 labels have 30.
+_MOST_VALUES, _VALUES_A_BYTE = 2**24, 256
+
+# Of names likewise, in bytes: names of real features have 5 to 10.
+_MOST_BYTES, _BYTES_A_BYTE = 2**26, 200
+
+# Bits are inflated by so many bytes at a time.
+_PORTION = 2**20
 
 
 def to_single(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -36,21 +50,94 @@ def pack_floats(values: NDArray[Any]) -> dict[str, Any]:
     }
 
 
-def unpack_floats(packed: Any) -> NDArray[np.float64]:
+def shape_of(packed: Any) -> tuple[int, ...]:
+    """RETURNS (Tuple[int, ..]): Of an array that `pack_floats` packed, or of a plain
+    one. RAISES (ValueError, KeyError, TypeError): Something else was given."""
+    shape = packed.shape if isinstance(packed, np.ndarray) else packed["shape"]
+    if len(shape) > 2 or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"a shape is {shape}")
+    return tuple(shape)
+
+
+def unpack_floats(packed: Any, dtype: Any = np.float64) -> NDArray[Any]:
     """Inverse of `pack_floats`; takes the plain arrays of older formats too.
 
-    RETURNS (float64): A new array.
+    dtype (DTypeLike): Of the values.
+    RETURNS (Array): A new array. What is 0 takes no memory until it is written.
     RAISES (ValueError, KeyError, TypeError, zlib.error): Something else was given.
     """
+    shape = shape_of(packed)
     if isinstance(packed, np.ndarray):
-        return np.array(packed, np.float64)
-    bits = np.frombuffer(zlib.decompress(packed["is_stored"]), np.uint8)
-    size = int(np.prod(packed["shape"], dtype=np.int64))
-    if len(bits) != (size + 7) // 8:
-        raise ValueError(f"{len(bits)} bytes of bits for {size} values")
-    values = np.zeros(size)
-    values[np.unpackbits(bits, count=size).astype(bool)] = packed["values"]
-    return values.reshape(packed["shape"])
+        if packed.dtype.kind != "f":
+            raise ValueError(f"weights are of the type {packed.dtype}")
+        return np.array(packed, dtype)
+    bits, stored, size = packed["is_stored"], packed["values"], prod(shape)
+    if not isinstance(bits, bytes) or not isinstance(stored, np.ndarray):
+        raise TypeError("no packed array")
+    if stored.dtype != np.float32 or stored.ndim != 1:
+        raise ValueError(f"weights are of the type {stored.dtype}, {stored.shape}")
+    if size > _MOST_VALUES + _VALUES_A_BYTE * (len(bits) + stored.nbytes):
+        raise ValueError(f"{size} weights in {len(bits) + stored.nbytes} bytes")
+    values, at, taken = np.zeros(size, dtype), 0, 0
+    for portion in _inflated(bits, (size + 7) // 8):
+        is_stored = np.unpackbits(np.frombuffer(portion, np.uint8)).view(bool)
+        here = values[at : at + len(is_stored)]
+        n_stored = int(np.count_nonzero(is_stored[: len(here)]))
+        here[is_stored[: len(here)]] = stored[taken : taken + n_stored]
+        at, taken = at + len(is_stored), taken + n_stored
+    if at != (size + 7) // 8 * 8 or taken != len(stored):
+        raise ValueError(f"{taken} of {len(stored)} weights, {at} of {size} bits")
+    return values.reshape(shape)
+
+
+def _inflated(data: bytes, size: int) -> Iterator[bytes]:
+    """YIELDS (bytes): Portions of what `zlib.compress` compressed; of what is larger
+    than expected no more than one portion too many. RAISES (zlib.error): It did not."""
+    stream, left = zlib.decompressobj(), size
+    for start in range(0, len(data), _PORTION):
+        given = data[start : start + _PORTION]
+        while given and left >= 0 and not stream.eof:
+            portion = stream.decompress(given, _PORTION)
+            given, left = stream.unconsumed_tail, left - len(portion)
+            yield portion
+    if left >= 0 and not stream.eof:
+        raise zlib.error("incomplete or truncated stream")
+
+
+def inflate(data: Any, size: int | None = None) -> bytes:
+    """Decompress what `zlib.compress` compressed.
+
+    data (bytes): Compressed.
+    size (Optional[int]): How many bytes there are to be; None: at most 200 times as
+        many as are stored, and 64 MB.
+    RETURNS (bytes): Decompressed.
+    RAISES (ValueError, TypeError, zlib.error): There are more, or it was not.
+    """
+    if not isinstance(data, bytes):
+        raise TypeError("expected bytes")
+    most = _MOST_BYTES + _BYTES_A_BYTE * len(data) if size is None else size
+    stream = zlib.decompressobj()
+    found = stream.decompress(data, most + 1)
+    if len(found) > most or (size is not None and len(found) != size):
+        raise ValueError(f"{len(data)} bytes are not {most} when decompressed")
+    if not stream.eof:
+        raise zlib.error("incomplete or truncated stream")
+    return found
+
+
+def check_finite(name: str, values: NDArray[Any], *, may_forbid: bool = False) -> None:
+    """RAISES (ValueError): HS313 a number is not finite.
+
+    name (str): What the values are.
+    may_forbid (bool): Whether -inf, which forbids, may be among them.
+    """
+    if not values.size:
+        return
+    # The least and the largest are NaN if one is: faster than looking at each.
+    least, most = float(values.min()), float(values.max())
+    if not (most < inf and (least > -inf or (may_forbid and least == -inf))):
+        found = most if least > -inf or may_forbid else least
+        raise ValueError(Errors.HS313.format(name=name, found=found))
 
 
 def truncated(found: str) -> ValueError:
@@ -71,5 +158,5 @@ def pack_names(names: Sequence[str]) -> bytes:
 def unpack_names(packed: bytes | str) -> list[str]:
     """Inverse of `pack_names`; takes the plain text of older formats too."""
     if isinstance(packed, bytes):
-        packed = zlib.decompress(packed).decode("utf8", "surrogatepass")
+        packed = inflate(packed).decode("utf8", "surrogatepass")
     return packed.split("\n") if packed else []

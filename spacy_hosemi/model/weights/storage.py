@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import srsly
@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 
 from ...errors import Errors
 from ...features import Extensions, Extractor, Gazetteers, Tables
+from ...msgpack import read_msgpack
 from .families import FAMILIES, TRANSITIONS, families_of
 from .names import Names
-from .packing import pack_counts, pack_floats, truncated, unpack_floats, unpack_names
+from .packing import (
+    check_finite,
+    inflate,
+    pack_counts,
+    pack_floats,
+    shape_of,
+    truncated,
+    unpack_floats,
+    unpack_names,
+)
 from .pairs import Pairs
 from .state import WeightState, with_rows
 from .vector import as_vector
@@ -85,11 +95,11 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
 
     extractor (Extractor): With the settings of the saved one; it stays as it is.
     RAISES (ValueError): HS062 truncated; HS063 saved by a newer version; HS111
-        features of functions that are not there.
+        features of functions that are not there; HS313 a weight is not finite.
     """
     functions = extractor.features.functions.functions
     try:
-        loaded = srsly.msgpack_loads(data)
+        loaded = read_msgpack(data)
         version, needed = loaded["format"], {*loaded.get("functions", ())}
     except Exception as e:
         raise truncated(repr(e)) from None
@@ -99,9 +109,14 @@ def from_bytes(data: bytes, extractor: Extractor) -> WeightState:
         raise ValueError(Errors.HS063.format(found=version, expected=FORMAT))
     _check_functions(needed, functions)
     try:
-        return _read(loaded, extractor)
-    except (KeyError, TypeError, ValueError, zlib.error) as e:
+        state = _read(loaded, extractor)
+    except Exception as e:  # whatever somebody has put there
         raise truncated(repr(e)) from None
+    for name in _FLOATS:
+        check_finite(name, getattr(state, name), may_forbid=True)
+    if "matrix" in loaded:  # what is mapped may not be read yet
+        check_finite("matrix", state.of_features)
+    return state
 
 
 def _check_functions(needed: Collection[str], found: Collection[str]) -> None:
@@ -121,25 +136,35 @@ def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
             np.array(loaded["first_pair"], np.int32),
             np.array(loaded["columns"], np.int32),
         )
-    floats: dict[str, Any] = {x: unpack_floats(loaded[x]) for x in _FLOATS}
-    of_features = _weights_of(loaded)
     keys = loaded["keys"]
-    family, names = _families_and_names(loaded, len(keys))
+    if not (isinstance(keys, np.ndarray) and keys.dtype == np.uint64 and keys.ndim):
+        raise ValueError("keys are no hashes")
+    floats: dict[str, Any] = {x: unpack_floats(loaded[x]) for x in _FLOATS}
+    n_rows, n_labels = len(keys), len(floats["tail"])
+    family, names = _families_and_names(loaded, n_rows)
     counts = np.array(loaded["counts"], np.int64)
-    n_labels, n_observed = len(floats["tail"]), int(loaded.get("n_observed", 0))
+    n_observed = loaded.get("n_observed", 0)
     # Arrays that do not fit together would be read out of bounds.
-    n_rows = len(keys)
-    shape_of_all = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
+    shape = (n_rows, n_labels) if pairs is None else (len(pairs.columns), 1)
+    of_features = _weights_of(loaded, shape)
     shapes = {
-        "matrix": (of_features.shape, shape_of_all),
+        "keys": (keys.shape, (n_rows,)),
+        "pattern": (floats["pattern"].ndim, 1),
+        "tail": (floats["tail"].ndim, 1),
+        "length of": (floats["length"].ndim, 2),
         "names": (len(names), n_rows),
         "family": (len(family), n_rows),
         "counts": (len(counts), n_rows),
         "length": (len(floats["length"]), n_labels),
+        "n_observed": (type(n_observed), int),
+        "learn_length": (type(loaded["learn_length"]), bool),
+        "is_trained": (type(loaded["is_trained"]), bool),
+        "n_docs": (type(loaded["n_docs"]), int),
+        "grows": (type(loaded.get("grows", True)), bool),
     }
     for name, (shape, expected) in shapes.items():
         if shape != expected:
-            raise ValueError(f"{name} has shape {shape}, expected {expected}")
+            raise ValueError(f"{name} is {shape}, expected {expected}")
     if pairs is not None:
         pairs.check(n_rows, n_labels + n_observed)
     rows = with_rows(keys, names, pairs, n_labels, family)
@@ -159,17 +184,19 @@ def _read(loaded: Mapping[str, Any], extractor: Extractor) -> WeightState:
     )
 
 
-def _weights_of(loaded: Mapping[str, Any]) -> NDArray[Any]:
+def _weights_of(loaded: Mapping[str, Any], shape: tuple[int, int]) -> NDArray[Any]:
     """RETURNS (float32 or float64 [R, L] or [N, 1]): The weights of features."""
-    if "matrix" in loaded:
-        packed = loaded["matrix"]
-        found = unpack_floats(packed)
-        # Plain arrays, of formats before 4, are in double precision.
-        return found if isinstance(packed, np.ndarray) else found.astype(np.float32)
     lying = _BESIDE.get(None)
-    if not lying:
+    packed = loaded["matrix"] if "matrix" in loaded else lying and lying.pop(0)
+    if packed is None or isinstance(packed, list):
         raise ValueError("its weights are in a file of their own")
-    return lying.pop(0)
+    if shape_of(packed) != shape:  # before so much memory is taken
+        raise ValueError(f"matrix is {shape_of(packed)}, expected {shape}")
+    if "matrix" not in loaded:
+        return cast("NDArray[np.float32]", packed)
+    # Plain arrays, of formats before 4, are in double precision.
+    is_plain = isinstance(packed, np.ndarray)
+    return unpack_floats(packed, np.float64 if is_plain else np.float32)
 
 
 def _families_and_names(
@@ -180,7 +207,7 @@ def _families_and_names(
     if "family" not in loaded:
         names = Names(unpack_names(packed))
         return families_of(names), names
-    family = np.frombuffer(zlib.decompress(loaded["family"]), np.uint8)
+    family = np.frombuffer(inflate(loaded["family"], size), np.uint8)
     if family.max(initial=0) >= len(FAMILIES):
         raise ValueError(f"there is no family {family.max()}")
     return family, Names(packed, size)
