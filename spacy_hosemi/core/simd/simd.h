@@ -290,44 +290,6 @@ HOSEMI_KERNEL void hosemi_sum(
     }
 }
 
-/* Beside each x of a schedule stands m; the sums of m, which `hosemi_sum` has formed of x:
-
-     m[output] = sum_k m[input] weight + x[input] moment  */
-HOSEMI_KERNEL void hosemi_sum_moments(
-    const int32_t *fan, const int32_t *output, const int32_t *input,
-    const double *weight, const double *moment, ptrdiff_t n_quads, const double *x,
-    double *m
-) {
-    for (ptrdiff_t i = 0; i < n_quads; i++, output += 4) {
-        double total[4] = {0};
-        for (int32_t k = fan[i]; k > 0; k--, input += 4, weight += 4, moment += 4) {
-            const double own[4] = {m[input[0]], m[input[1]], m[input[2]], m[input[3]]};
-            const double of[4] = {x[input[0]], x[input[1]], x[input[2]], x[input[3]]};
-            for (int a = 0; a < 4; a++)
-                total[a] += own[a] * weight[a] + of[a] * moment[a];
-        }
-        for (int a = 0; a < 4; a++) m[output[a]] = total[a];
-    }
-}
-
-/* out[i] = w[i] log w[i] for w[i] = e^(score[i] + scale[i] - top), or 0. */
-HOSEMI_COMPARING void hosemi_moments(
-    const double *w, const double *score, const double *scale, double top, ptrdiff_t n,
-    double *out
-) {
-    /* A loop of its own, as in hosemi_exp: 0 times -inf raises a flag. */
-    for (ptrdiff_t i = 0; i < n; i++)
-        out[i] = w[i] > 0.0 ? (score[i] + scale[i]) - top : 0.0;
-    for (ptrdiff_t i = 0; i < n; i++) out[i] *= w[i];
-}
-
-/* out[i] = m[i], or 0 where x[i] is. */
-HOSEMI_COMPARING void hosemi_keep(
-    const double *x, const double *m, ptrdiff_t n, double *out
-) {
-    for (ptrdiff_t i = 0; i < n; i++) out[i] = x[i] > 0.0 ? m[i] : 0.0;
-}
-
 /* The same with max for + and + for *. */
 HOSEMI_COMPARING void hosemi_max(
     const int32_t *fan, const int32_t *output, const int32_t *input,

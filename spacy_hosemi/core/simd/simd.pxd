@@ -49,27 +49,6 @@ cdef extern from "simd.h" nogil:
     bint settle "hosemi_settle"(
         double* x, const double* top, Py_ssize_t n, double cut, double scale
     )
-    void sum_moments "hosemi_sum_moments"(
-        const int32_t* fan,
-        const int32_t* output,
-        const int32_t* input,
-        const double* weight,
-        const double* moment,
-        Py_ssize_t n_quads,
-        const double* x,
-        double* m,
-    )
-    void moments "hosemi_moments"(
-        const double* w,
-        const double* score,
-        const double* scale,
-        double top,
-        Py_ssize_t n,
-        double* out,
-    )
-    void keep "hosemi_keep"(
-        const double* x, const double* m, Py_ssize_t n, double* out
-    )
     void pull "hosemi_pull"(
         const int32_t* first,
         Py_ssize_t n_groups,

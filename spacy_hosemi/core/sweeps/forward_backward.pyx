@@ -63,10 +63,10 @@ cdef bint forward(
         if j == 0 or j < chart.n_tokens:
             if tables.in_logs:
                 logspace.open_row(chart, tables, j)
+            elif moments is not None:
+                moments.open_row(chart, tables, j)
             else:
                 scaled.open_row(chart, tables, j)
-            if moments is not None:
-                moments.open_row(chart, tables, j)
     if tables.in_logs:
         logspace.set_log_z(chart, tables)
         return True

@@ -15,11 +15,12 @@ import numpy as np
 
 from libc.math cimport exp, log
 from libc.stdint cimport int32_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
-from ..simd cimport simd as kernels
+from ..simd cimport moments as kernels
 from ..chart.chart cimport Chart
 from ..chart.dp_tables cimport DPTables
+from ..chart.layout cimport Sums
 from . cimport scaled
 
 
@@ -31,11 +32,12 @@ cdef LogMoments log_moments(Chart chart, DPTables tables):
     rows = np.zeros((2 * tables.ring + 2, n_states))
     made.opened, made.running = rows[2:], rows[:2]
     made.alpha = np.zeros(n_states)
-    made.node = np.zeros(chart.n_nodes + n_states + 2)
+    made.node = np.zeros((chart.n_nodes + n_states + 2, 2))
     made.explicit = np.zeros(n_groups * chart.n_lengths)
     made.keep, made.enter, made.at_end = np.zeros((3, n_groups))
     weight = np.asarray(tables.weights.arcs_in)
     made.arcs = weight * np.log(weight, out=np.zeros_like(weight), where=weight > 0.0)
+    made.suffixes = np.zeros(tables.weights.suffix_sums.shape[0])
     made.arcs_varied = None
     if tables.varying is not None:
         made.arcs_varied = np.array(made.arcs)
@@ -52,23 +54,14 @@ cdef class LogMoments:
         cdef Py_ssize_t n_lengths = chart.n_lengths, n_states = chart.n_states
         cdef Py_ssize_t low = max(n_lengths - j, 0), first = max(j - n_lengths, 0)
         self._set_weights(chart, tables, j)
-        memset(&self.alpha[0], 0, n_states * sizeof(double))
-        kernels.pull(
+        kernels.pull_moments(
             &chart.layout.first_state[0],
             chart.n_groups,
             tables.row_weight(j) + low,
-            n_lengths,
-            &self.opened[first % self.ring, 0],
-            n_states,
-            n_lengths - low,
-            &self.alpha[0],
-        )
-        kernels.pull(
-            &chart.layout.first_state[0],
-            chart.n_groups,
             &self.explicit[low],
             n_lengths,
             &tables.opened[first, 0],
+            &self.opened[first % self.ring, 0],
             n_states,
             n_lengths - low,
             &self.alpha[0],
@@ -133,15 +126,26 @@ cdef class LogMoments:
         cdef double scale
         cdef double* weight = tables.row_weight(j)
         cdef double* running = &self.running[j % 2, 0]
-        cdef double* x = &tables.running[row, 0]
         memset(running, 0, chart.n_states * sizeof(double))
-        _pull(chart, weight + tables.at_keep, &self.running[1 - j % 2, 0], running)
-        _pull(chart, &self.keep[0], &tables.running[row - 1, 0], running)
+        kernels.add_moments(
+            &chart.layout.first_state[0],
+            chart.n_groups,
+            weight + tables.at_keep,
+            &self.keep[0],
+            &tables.running[row - 1, 0],
+            &self.running[1 - j % 2, 0],
+            running,
+        )
         if u >= 0:
-            _pull(
-                chart, weight + tables.at_enter, &self.opened[u % self.ring, 0], running
+            kernels.add_moments(
+                &chart.layout.first_state[0],
+                chart.n_groups,
+                weight + tables.at_enter,
+                &self.enter[0],
+                &tables.opened[u, 0],
+                &self.opened[u % self.ring, 0],
+                running,
             )
-            _pull(chart, &self.enter[0], &tables.opened[u, 0], running)
         for t in range(chart.cells.first_late[j], chart.cells.first_late[j + 1]):
             u = chart.cells.late_start[t]
             scale = tables.opened_scale[u] - tables.alpha_scale[j]
@@ -154,45 +158,59 @@ cdef class LogMoments:
                 &self.opened[u % self.ring, 0],
                 running,
             )
-        kernels.keep(x, running, chart.n_states, running)
-        _pull(chart, weight + tables.at_end, running, &self.alpha[0])
-        _pull(chart, &self.at_end[0], x, &self.alpha[0])
+        kernels.end_moments(
+            &chart.layout.first_state[0],
+            chart.n_groups,
+            weight + tables.at_end,
+            &self.at_end[0],
+            &tables.running[row, 0],
+            running,
+            &self.alpha[0],
+        )
 
     cdef void open_row(self, Chart chart, DPTables tables, Py_ssize_t j) noexcept nogil:
-        """Beside A[j], whose sums are still in the slots of the tables."""
-        cdef Py_ssize_t n_states = chart.n_states, row = j % self.ring
+        """A[j], as `scaled.open_row` makes it, and what is beside it."""
+        cdef Py_ssize_t p, n_states = chart.n_states, row = j % self.ring
+        cdef const double* alpha = &tables.alpha[j - tables.base, 0]
         cdef const double* weight = &tables.weights.arcs_in[0]
         cdef const double* moment = &self.arcs[0]
         cdef bint varies = tables.varies_in(j)
-        memcpy(&self.node[0], &self.alpha[0], n_states * sizeof(double))
-        scaled.sum_quads(
-            &chart.layout.suffix_sums, tables.weights.suffix_sums, self.node
-        )
+        for p in range(n_states):
+            self.node[p, 0], self.node[p, 1] = alpha[p], self.alpha[p]
+        if chart.layout.suffix_sums.n_quads:
+            self._sum(
+                &chart.layout.suffix_sums,
+                &tables.weights.suffix_sums[0],
+                &self.suffixes[0],
+            )
         if varies:
             self._vary(tables, j, False)
             weight, moment = &tables.varying.arcs_in[0], &self.arcs_varied[0]
-        kernels.sum_moments(
-            chart.layout.arcs_in.fan,
-            chart.layout.arcs_in.output,
-            chart.layout.arcs_in.input,
-            weight,
-            moment,
-            chart.layout.arcs_in.n_quads,
-            &tables.node[0],
-            &self.node[0],
-        )
+        self._sum(&chart.layout.arcs_in, weight, moment)
         if varies:
             self._vary(tables, j, True)
-        kernels.keep(
+        for p in range(n_states):
+            tables.opened[j, p] = self.node[chart.n_nodes + p, 0]
+        scaled.finish_opened(chart, tables, j)
+        kernels.keep_moments(
             &tables.opened[j, 0],
-            &self.node[chart.n_nodes],
+            &self.node[chart.n_nodes, 0],
             n_states,
             &self.opened[row, 0],
-        )
-        memcpy(
             &self.opened[row + self.ring, 0],
-            &self.opened[row, 0],
-            n_states * sizeof(double),
+        )
+
+    cdef void _sum(
+        self, const Sums* sums, const double* weight, const double* moment
+    ) noexcept nogil:
+        kernels.sum_moments(
+            sums.fan,
+            sums.output,
+            sums.input,
+            weight,
+            moment,
+            sums.n_quads,
+            &self.node[0, 0],
         )
 
     cdef void _vary(self, DPTables tables, Py_ssize_t j, bint undo) noexcept nogil:
@@ -227,15 +245,6 @@ cdef class LogMoments:
                 moment += x * final
                 moment += self.alpha[p] * exp(final - tables.z_rest)
         return moment / total
-
-
-cdef void _pull(
-    Chart chart, const double* weight, const double* x, double* out
-) noexcept nogil:
-    """out += weight * x, with a weight for each group."""
-    kernels.pull(
-        &chart.layout.first_state[0], chart.n_groups, weight, 1, x, 0, 1, out
-    )
 
 
 cdef void _add(
