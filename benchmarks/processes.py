@@ -116,6 +116,16 @@ def peak_mb() -> float:
     return peak * (1 if sys.platform == "darwin" else 1024) / MB
 
 
+def resident_mb() -> float:
+    """The resident size of this process, in MB; 0 where the system does not say."""
+    try:
+        text = Path("/proc/self/status").read_text(encoding="utf-8")
+    except OSError:
+        return 0.0
+    (line,) = [x for x in text.splitlines() if x.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024 / MB
+
+
 def size_mb(path: Path) -> float:
     """Size of all files in a folder, or of one file."""
     files = [path] if path.is_file() else [x for x in path.rglob("*") if x.is_file()]

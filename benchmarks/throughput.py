@@ -2,7 +2,7 @@
 
     python benchmarks/throughput.py ../data/anystyle --kind references
     python benchmarks/throughput.py ../data/usaddress --kind addresses \\
-        --systems hosemi crfsuite usaddress --ways text-call
+        --systems hosemi crfsuite usaddress --ways text-extract --other-digits 100000
     python benchmarks/throughput.py ../data/anystyle --join 20000 --systems hosemi
     python benchmarks/throughput.py ../data/cora --models M1/model-last M2/model-last
 
@@ -40,11 +40,14 @@ from __future__ import annotations
 
 import argparse
 import gc
+import random
+import re
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -73,6 +76,7 @@ from spacy_hosemi.configs import KINDS, find_lists, make_config
 
 SYSTEMS = ("hosemi", "crfsuite", "wapiti", "usaddress", "ner", "spancat")
 FEW_STEPS = 20
+DIGIT = re.compile(r"\d")
 N_WARM = 20
 
 Loaders = dict[str, Callable[[], Ready]]
@@ -200,6 +204,13 @@ def joined(texts: Sequence[str], sizes: Sequence[int], least: int) -> list[str]:
     return found
 
 
+def with_other_digits(texts: Sequence[str], n: int) -> list[str]:
+    """RETURNS (List[str]): n texts: these, and again with other digits at random."""
+    draw = random.Random(harness.SEED)
+    copies = (DIGIT.sub(lambda _: draw.choice("0123456789"), x) for x in cycle(texts))
+    return [*texts[:n], *islice(copies, max(0, n - len(texts)))]
+
+
 def speed_table(
     seconds: dict[tuple[str, str], list[tuple[float, float]]],
     n_tokens: int,
@@ -237,6 +248,9 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
         for path in (splits.test, splits.train)
     )
     sizes = [len(nlp.make_doc(text)) for text in texts]
+    if args.other_digits:
+        texts = with_other_digits(texts, args.other_digits)
+        sizes = [len(nlp.make_doc(text)) for text in texts]
     if args.join:
         texts = joined(texts, sizes, args.join)
         sizes = [len(nlp.make_doc(text)) for text in texts]
@@ -269,6 +283,12 @@ def main() -> int:
     add("--lists", type=harness.existing, metavar="DIR", help="of init")
     add("--join", type=size, metavar="N", help="documents of at least N tokens")
     add("--max-docs", type=size, metavar="N", help="predict the first N documents")
+    add(
+        "--other-digits",
+        type=size,
+        metavar="N",
+        help="predict N texts: the same again with other digits, so with new words",
+    )
     add(
         "--part",
         choices=["train", "dev", "test"],

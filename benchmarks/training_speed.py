@@ -40,7 +40,7 @@ from typing import Any
 import harness
 import numpy as np
 from peers import open_crfsuite, peer_data, spans_of_tags
-from processes import in_process, peak_mb, reset_peak
+from processes import in_process, peak_mb, reset_peak, resident_mb
 from scores import f1
 from spacy.training import Corpus
 from spacy.util import load_model
@@ -163,16 +163,6 @@ def fit_ours(
         "growth": peak - memory[0],
         "growth_of_fit": peak - memory[1],
     }
-
-
-def resident_mb() -> float:
-    """The resident size of this process, in MB; 0 where the system does not say."""
-    try:
-        text = Path("/proc/self/status").read_text(encoding="utf-8")
-    except OSError:
-        return 0.0
-    (line,) = [x for x in text.splitlines() if x.startswith("VmRSS")]
-    return int(line.split()[1]) * 1024 / harness.MB
 
 
 def fit_theirs(model: str, train: str, l2: float, path: str) -> dict[str, Any]:

@@ -39,6 +39,7 @@ RUNS = [
     f"calibration DATA --test {FIT} components.hosemi.decoding=mbr",
     "gazetteers --sizes 50 --attrs LOWER --data DATA",
     f"growth DATA --sizes 20 {FIT}",
+    f"prediction_growth DATA --max-train 6 --passes 1 --max-docs 5 --more DATA {FIT}",
     "hierarchy TREE --max-train 9 --max-test 5 --max-iter 1 --threshold .1 1",
     "hierarchy TREE --max-train 9 --held-out 5 --max-iter 1 --draws 2",
     "hierarchy TREE --systems tree --max-train 9 --epochs 1 --growth 2 --picture OUT/g",
@@ -58,7 +59,7 @@ RUNS = [
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
     "throughput DATA --systems hosemi crfsuite --ways doc-pipe text-extract --passes 1 "
-    f"--join 30 {FIT}",
+    f"--join 30 --other-digits 25 {FIT}",
     "fields --data PAPERS --quick",
     "punctuation --data PAPERS --quick",
     "letters --data PAPERS --quick",

@@ -1,0 +1,204 @@
+"""How the time of prediction grows: with labels, lists, and words that come.
+
+    python benchmarks/prediction_growth.py ../data/anystyle --lists ../data/gazetteers
+    python benchmarks/prediction_growth.py ../data/anystyle --only stream \\
+        --more ../data/multiconer2_en ../data/semcor
+
+- Labels: those of the spans of DATA are merged, or divided by the first word of a span,
+  until there are N. What is learnt means little; the time is that of N labels.
+- Lists: the first N of --lists, in the order of the alphabet.
+- Stream: one pipeline, trained on DATA, reads the documents of test.jsonl of DATA and
+  of train.jsonl of all folders of --more, each once, in one `nlp.pipe`. A row is
+  what lies between the row before and it: how many types (different tokens) have come
+  until then, and the speed since.
+
+All are first sight: a pipeline that was just loaded meets each document once, after a
+few of train. Figures are medians of the passes, in which the sizes take turns; the
+stream is read once. "mbr" and "viterbi" are two settings of one model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import harness
+import spacy
+from predictors import pipeline
+from processes import resident_mb
+from spacy.tokens import Doc
+from spacy.training import Corpus
+from throughput import N_WARM, of_one
+from tqdm import tqdm
+from training import Splits, config_lang, make_splits, train
+
+from spacy_hosemi.configs import find_lists, make_config
+
+KINDS = ("labels", "lists", "stream")
+N_LABELS, N_LISTS = (5, 10, 20, 40, 80, 140), (0, 1, 2, 4, 8, 12)
+# Tokens are written where so many have come.
+STEPS = (1_000, 3_000, 10_000, 30_000, 100_000, 200_000, 400_000, 800_000)
+DECODINGS = ("viterbi", "mbr")
+
+
+def relabelled(lines: Sequence[bytes], n_labels: int) -> list[bytes]:
+    """Documents whose spans have about so many labels."""
+    docs = [json.loads(line) for line in lines]
+    labels = sorted({span[2] for doc in docs for span in doc["spans"]})
+    parts = -(-n_labels // len(labels))
+    for doc in docs:
+        for span in doc["spans"]:
+            number = labels.index(span[2])
+            letters = sum(map(ord, doc["tokens"][span[0]]))
+            span[2] = f"L{(number * parts + letters % parts) % n_labels}"
+    return [json.dumps(doc).encode() for doc in docs]
+
+
+def with_labels(
+    args: argparse.Namespace, folder: Path
+) -> Iterator[tuple[int, Path, Splits]]:
+    """YIELDS (Tuple[int, Path, Splits]): The number of labels, a model, its data."""
+    drawn, test = read(args)
+    for n in N_LABELS:
+        parts = [relabelled(some, n) for some in (drawn, test)]
+        splits = make_splits(
+            folder / f"L{n}", config_lang(args.config), parts[0], None, parts[1]
+        )
+        model = train(args.config, splits, args.overrides)[0]
+        component = spacy.load(model).get_pipe("hosemi")
+        yield len(component.labels), model, splits
+
+
+def with_lists(
+    args: argparse.Namespace, folder: Path
+) -> Iterator[tuple[int, Path, Splits]]:
+    """The same, with the number of lists."""
+    drawn, test = read(args)
+    lists, _ = find_lists(args.lists)
+    for n in N_LISTS:
+        config = folder / f"{n}.cfg"
+        text = make_config(args.kind, lists=lists[:n], folder=args.lists)
+        config.write_text(text, "utf-8")
+        splits = make_splits(folder / f"G{n}", config_lang(config), drawn, None, test)
+        yield n, train(config, splits, args.overrides)[0], splits
+
+
+def read(args: argparse.Namespace) -> tuple[Sequence[bytes], Sequence[bytes]]:
+    """Lines of train and test."""
+    lines = harness.read_lines(args.data / "train.jsonl")
+    test = harness.read_lines(args.data / "test.jsonl")[: args.max_docs]
+    return harness.draw(lines, args.max_train), test
+
+
+def sizes_table(
+    title: str, models: Sequence[tuple[int, Path, Splits]], n_passes: int
+) -> tuple[str, dict[str, Any]]:
+    """Time models that take turns."""
+    seconds: dict[tuple[int, str], list[float]] = {}
+    n_tokens = 0
+    for _ in tqdm(range(n_passes), desc=title, disable=None):
+        for n, model, splits in models:
+            for decoding in DECODINGS:
+                system = pipeline(model, decoding=decoding)
+                nlp = spacy.load(model)
+                texts, warm = (
+                    [x.reference.text for x in Corpus(path)(nlp)]
+                    for path in (splits.test, splits.train)
+                )
+                n_tokens = sum(len(nlp.make_doc(text)) for text in texts)
+                found, _ = of_one(system, "doc-pipe", warm[:N_WARM], texts)
+                seconds.setdefault((n, decoding), []).append(found)
+    rows = []
+    for n, _, _ in models:
+        cells: list[Any] = [f"{n:,}"]
+        for decoding in DECODINGS:
+            cells.append(1e6 * median(seconds[n, decoding]) / n_tokens)
+        rows.append(cells)
+    columns = [title, *(f"{x}: us/token|.2f" for x in DECODINGS)]
+    return harness.table(columns, rows), {
+        f"{title} {n} {decoding}": found for (n, decoding), found in seconds.items()
+    }
+
+
+def stream_table(args: argparse.Namespace, folder: Path) -> tuple[str, dict[str, Any]]:
+    """One pipeline that reads documents of many kinds."""
+    drawn, test = read(args)
+    splits = make_splits(folder / "stream", config_lang(args.config), drawn, None, test)
+    nlp = spacy.load(train(args.config, splits, args.overrides)[0])
+    component: Any = nlp.get_pipe("hosemi")
+    files = [args.data / "test.jsonl", *(x / "train.jsonl" for x in args.more)]
+    lines = [line for path in files for line in harness.read_lines(path)]
+    words = [json.loads(line)["tokens"] for line in harness.shuffled(lines)]
+    types: set[str] = set()
+    rows, clock, since, n_docs, total = [], 0.0, 0, 0, 0
+    steps = iter(STEPS)
+    step = next(steps)
+    batch: list[list[str]] = []
+    for of_doc in tqdm(words, desc="stream", disable=None):
+        batch.append(of_doc)
+        total += len(of_doc)
+        since += len(of_doc)
+        types.update(of_doc)
+        if total < step and of_doc is not words[-1]:
+            continue
+        docs = [Doc(nlp.vocab, words=one) for one in batch]
+        n_docs += len(docs)
+        began = time.process_time()
+        for _ in component.pipe(docs):
+            pass
+        clock = time.process_time() - began
+        rows.append(
+            [f"{total:,}", n_docs, len(types), 1e6 * clock / since, resident_mb()]
+        )
+        batch, since = [], 0
+        step = next(steps, sys.maxsize)
+    columns = ["tokens", "documents|,", "types|,", "us/token|.2f", "resident MB|,.0f"]
+    return harness.table(columns, rows), {"stream": rows}
+
+
+def measure(args: argparse.Namespace, folder: Path) -> None:
+    """Measure what is asked for, and print the tables."""
+    tables, figures = [], {}
+    for kind, make in (("labels", with_labels), ("lists", with_lists)):
+        if kind in args.only and (kind == "labels" or args.lists):
+            text, found = sizes_table(kind, [*make(args, folder)], args.passes)
+            tables.append(text)
+            figures.update(found)
+    if "stream" in args.only:
+        text, found = stream_table(args, folder)
+        tables.append(text)
+        figures.update(found)
+    title = f"{args.data.resolve().name}, trained on {args.max_train} docs at most"
+    harness.report(args, title, "\n\n".join(tables), seconds=figures)
+
+
+def main() -> int:
+    """Measure as the command line says."""
+    parser = harness.make_parser(
+        __doc__,
+        *("data", "--config", "--overrides", "--max-train", "--passes", "--runs"),
+        "--json",
+        max_train=500,
+        passes=3,
+    )
+    harness.choose_from(parser, "--only", KINDS)
+    add = parser.add_argument
+    add(
+        "--kind",
+        default="references",
+        help="of init, with lists (default: %(default)s)",
+    )
+    add("--lists", type=harness.existing, metavar="DIR", help="of init")
+    add("--more", type=harness.existing, nargs="+", default=[], metavar="DATA")
+    add("--max-docs", type=harness.at_least(1), metavar="N", help="of test")
+    return harness.run(parser.parse_args(), measure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
