@@ -450,6 +450,23 @@ def test_forgotten_words_take_no_memory():
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("n_texts, n_calls", [(10, 20), (50, 8), (700, 6), (100, 3)])
+def test_the_vocabulary_is_made_anew_in_many_calls(own, monkeypatch, n_texts, n_calls):
+    monkeypatch.setattr(chunks, "CHUNK", 50)
+    monkeypatch.setattr(chunks, "N_CHUNKS", 2)
+    seen, renew = [], chunks.renew
+    monkeypatch.setattr(chunks, "renew", lambda *x: seen.append(x) or renew(*x))
+    for _ in range(n_calls):
+        extract(own, ["Ada met Babbage."] * n_texts)
+    assert len(seen) == (n_texts * n_calls - 1) // 100
+    with own.memory_zone():  # as soon as it is possible
+        extract(own, ["Ada"] * 200)
+    n_before = len(seen)
+    extract(own, ["Ada"])
+    extract(own, ["Ada"])
+    assert len(seen) == n_before + 1
+
+
 def test_within_a_memory_zone(own, monkeypatch):
     monkeypatch.setattr(chunks, "N_CHUNKS", 1)
     monkeypatch.setattr(chunks, "CHUNK", 2)

@@ -15,6 +15,7 @@ from contextlib import (
 )
 from threading import RLock
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -28,12 +29,15 @@ from .pipe import HighOrderSemiCRF
 # Lines, and characters, that are worked on together: what spaCy remembers of their
 # words is forgotten after them, so that memory does not grow with the number of lines.
 CHUNK, CHUNK_CHARS = 1000, 1_000_000
-# After this many chunks the vocabulary is made anew: its hash tables keep a slot for
-# each word that spaCy has forgotten, 16 bytes or more.
+# After this many chunks, of all calls, the vocabulary is made anew: its hash tables
+# keep a slot for each word that spaCy has forgotten, 16 bytes or more.
 N_CHUNKS = 100
 
 # spaCy allows one memory zone at a time, and a component has one error handler.
 _TURNS = RLock()
+
+# Chunks that a pipeline has read since its vocabulary was made anew.
+_n_read: WeakKeyDictionary[Language, float] = WeakKeyDictionary()
 
 Handler = Callable[[str, Any, Sequence[Doc], Exception], None]
 
@@ -102,10 +106,8 @@ def read_chunks(
     direct = None
     if not findings.needs_docs and obstacle(nlp) is None:
         direct = DirectReader(nlp, threads)
-    for n_done, some in enumerate(_chunks(lines)):
-        if n_done and not n_done % N_CHUNKS:
-            with _TURNS:
-                renew(nlp.vocab, is_own)
+    for some in _chunks(lines):
+        _renew_in_time(nlp, some, is_own)
         _Chunk(nlp, some, findings, of_pipes).read(direct)
         yield
 
@@ -232,24 +234,37 @@ def _memory_zone(nlp: Language) -> AbstractContextManager[Any]:
     return nullcontext() if is_open else nlp.memory_zone()
 
 
-def renew(vocab: Vocab, is_own: bool) -> None:
+def _renew_in_time(nlp: Language, lines: Sequence[Line], is_own: bool) -> None:
+    """Make the vocabulary anew before these lines, if it is time, see `renew`."""
+    n_characters = sum(len(line.text) for line in lines)
+    share = max(len(lines) / CHUNK, n_characters / CHUNK_CHARS)
+    with _TURNS:
+        n_read = _n_read.get(nlp, 0.0)
+        if n_read >= N_CHUNKS and renew(nlp.vocab, is_own):
+            n_read = 0.0
+        _n_read[nlp] = n_read + share
+
+
+def renew(vocab: Vocab, is_own: bool) -> bool:
     """Make the hash tables of a vocabulary anew, with all strings; not in a memory
     zone, whose strings would stay.
 
     vocab (Vocab): Strings are found as before, in documents that live, too.
     is_own (bool): Whether to forget all lexemes, too: their attributes are computed
         again, also those that somebody has set.
+    RETURNS (bool): Whether it was done.
     """
     whole: Any = vocab  # the stubs do not know all of it
     if whole.in_memory_zone:
-        return
+        return False
     if not is_own:
         whole.strings.from_bytes(whole.strings.to_bytes())
-        return
+        return True
     without = ["vectors", "lookups"]
     getters = dict(whole.lex_attr_getters)  # loading wraps one of them once more
     vocab.from_bytes(vocab.to_bytes(exclude=without), exclude=without)
     whole.lex_attr_getters = getters
+    return True
 
 
 def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
