@@ -607,6 +607,11 @@ class Errors(metaclass=_Coded):
         "the column {name!r} has the type {found}; expected string. Cast it: df."
         'withColumn("{name}", df["{name}"].cast("string")).'
     )
+    HS341 = (
+        "fit.spark_partitions is set, and labels in a tree are trained level by level; "
+        "expected labels without a tree, or so few that they are trained at once "
+        "(exact_up_to). Set fit.spark_partitions = null."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

@@ -1,6 +1,7 @@
 import gc
 import os
 import sys
+import warnings
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -126,3 +127,22 @@ def example_on_path(name):
         yield
         for module in names:
             sys.modules.pop(module, None)
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory):
+    """A session of Spark in this machine; tests ask first whether there is Java."""
+    from pyspark.sql import SparkSession
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        session = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark")))
+            .getOrCreate()
+        )
+    yield session
+    session.stop()

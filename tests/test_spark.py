@@ -4,7 +4,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import warnings
 
 import pytest
 
@@ -18,8 +17,6 @@ pa = pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 pytest.importorskip("pandas")
 
-from pyspark.sql import SparkSession  # noqa: E402
-
 from spacy_hosemi.spark import extract  # noqa: E402
 
 ROWS = [
@@ -29,22 +26,6 @@ ROWS = [
     ("d", "x" * 2_000_000),
     ("e", ""),
 ]
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("spark")))
-            .getOrCreate()
-        )
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")

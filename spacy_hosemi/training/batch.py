@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from copy import copy
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..core import PatternAutomaton, Potentials
-from ..core.parallel.team import ALONE
+from ..core.parallel.team import ALONE, Team, team_of
 from ..errors import Errors
 from ..labels.gold import Gold
-from ..model.active_features import (
-    RoleRows,
-    Rows,
-    SegmentRows,
-    cut_rows,
-    read_docs,
-)
+from ..model.active_features import RoleRows, Rows, SegmentRows, read_docs
 from ..model.kernels.sparse_steps import Freedom
 from ..model.observed_features import PlaceRows
-from ..model.weights.potentials import (
-    add_cell_gradient,
-    add_entry_gradient,
-    cells_of,
-    join_scores,
-    role_gradient,
-    score_rows,
-)
+from ..model.weights.potentials import score_rows
 from ..model.weights.shim import Weights
 from ..model.weights.vector import (
     empty_gradient,
@@ -40,23 +27,14 @@ from ..model.weights.vector import (
     write_dense_gradient,
 )
 from .checkpoint import digest, of_documents
+from .encoded_docs import EncodedDocs, ShardSums
+from .gradient_job import gradient_job
 from .objectives import Objective
 from .progress import watched
-from .row_store import RowStore, join_rows
+from .row_store import RowStore
 from .segment_store import SegmentStore
-from .shared_sums import SharedSums
-from .side_by_side import SideBySide
 
 Floats = NDArray[np.float64]
-
-# At most this many tokens have their scores in memory at the same time, in all roles,
-# if a block of documents has not more; with these, the cost of a call does not count.
-_CHUNK = 20_000
-
-# At most this many documents and tokens are in a block, so that threads have many; and
-# at most this many scores in a role, 16 MB: new memory takes longer, by 10 % of an
-# evaluation with 3,000 labels. Sums are formed by block: other numbers, other bits.
-_DOCS, _TOKENS, _SCORES = 64, 4_000, 2_000_000
 
 
 class Trained(Protocol):
@@ -106,6 +84,8 @@ class Batch:
     watch (Optional[Callable]): Called with the weights every few iterations of a fit
         that writes a log, such as for scores on other documents.
     team (Team): Threads that share the work; the same bits for any number.
+    sums (Optional[Callable]): What sums up the losses of shards elsewhere.
+    docs (EncodedDocs): The documents.
     """
 
     def __init__(
@@ -120,35 +100,33 @@ class Batch:
         self.weights = weights
         self.watch: Watch | None = None
         self.team = ALONE
+        self.sums: ShardSums | None = None
         self._levels = levels
         self._chosen: Sequence[int] = range(len(docs))
-        self._automaton = automaton
-        self.objective = objective
-        self._golds = golds
-        self._sizes = [len(doc) for doc in docs]
-        self._borders = [0, *np.cumsum(self._sizes).tolist()]
-        self._n_labels = len(weights.state.tail)
-        self._blocks = blocks_of(self._sizes, self._n_labels)
-        shown = watched(docs, "Reading features")
         state = weights.state
-        roles = state.extractor.features.scored_roles
-        stores = {role: RowStore() for role in roles}
+        stores = {role: RowStore() for role in state.extractor.features.scored_roles}
         segments: list[SegmentRows] = []
-        self._places: list[PlaceRows] = []
-        for doc in shown:
+        places: list[PlaceRows] = []
+        for doc in watched(docs, "Reading features"):
             found = read_docs(state, [doc], is_train=True)
             for role, store in stores.items():
                 store.append(found.tokens[role])
             segments.append(found.segments)
-            self._places.append(found.places)
-        self._rows = {role: store.joined() for role, store in stores.items()}
-        self._segments = SegmentStore(segments)
-        self._side_by_side: SideBySide | None = None
-        self._sums = SharedSums()
+            places.append(found.places)
+        self.docs = EncodedDocs(
+            automaton,
+            objective,
+            golds,
+            [len(doc) for doc in docs],
+            {role: store.joined() for role, store in stores.items()},
+            SegmentStore(segments),
+            places,
+            len(state.tail),
+        )
 
     def __len__(self) -> int:
         """How many documents there are."""
-        return len(self._sizes)
+        return len(self.docs)
 
     @property
     def has_levels(self) -> bool:
@@ -164,36 +142,30 @@ class Batch:
 
     def rows(self, k: int) -> Rows:
         """RETURNS (Rows): The known features of one document: views."""
-        at = slice(self._borders[k], self._borders[k + 1] + 1)
-        tokens = {
-            role: part._replace(first=part.first[at])
-            for role, part in self._rows.items()
-        }
-        return Rows(tokens, self._segments.of(k, k + 1), self._places[k])
+        return self.docs.rows(k)
 
     def part(self, chosen: Sequence[int]) -> Batch:
         """RETURNS (Batch): Some of the documents, and the same weights."""
         found = copy(self)
         found._chosen = [self._chosen[k] for k in chosen]
-        found._golds = [self._golds[k] for k in chosen]
-        found._sizes = [self._sizes[k] for k in chosen]
-        found._borders = [0, *np.cumsum(found._sizes).tolist()]
-        found._blocks = blocks_of(found._sizes, self._n_labels)
-        found._side_by_side = None
-        found._segments = self._segments.part(chosen)
-        found._places = [self._places[k] for k in chosen]
-        spans = [(self._borders[k], self._borders[k + 1]) for k in chosen]
-        found._rows = {
-            role: join_rows(cut_rows(rows, i, j) for i, j in spans)
-            for role, rows in self._rows.items()
-        }
+        found.docs = self.docs.part(chosen)
         return found
+
+    @property
+    def objective(self) -> Objective:
+        """RETURNS (Callable): Loss of one document."""
+        return self.docs.objective
 
     def loss(self, k: int, rows: Rows) -> tuple[float, Potentials]:
         """RETURNS (Tuple[float, Potentials]): Loss of one document, with these rows, at
         the present weights; its derivatives by the potentials."""
-        potentials = score_rows(self.weights.state, rows, self._sizes[k])
-        return self.objective(self._automaton, potentials, self._golds[k])
+        docs = self.docs
+        potentials = score_rows(self.weights.state, rows, docs.sizes[k])
+        return docs.objective(docs.automaton, potentials, docs.golds[k])
+
+    def end_sharing(self) -> None:
+        """Compute in this thread alone."""
+        self.team, self.sums = ALONE, None
 
     def freedom(self, nonnegative: bool) -> NDArray[np.uint8]:
         """How each weight may change.
@@ -202,7 +174,7 @@ class Batch:
             more, see `of_long_patterns`.
         RETURNS (uint8 [N]): FREE or NONNEGATIVE; in the order of Weights.vector().
         """
-        is_long = of_long_patterns(self.weights.state, self._automaton)
+        is_long = of_long_patterns(self.weights.state, self.docs.automaton)
         return np.where(
             is_long & nonnegative, Freedom.NONNEGATIVE, Freedom.FREE
         ).astype(np.uint8)
@@ -210,7 +182,7 @@ class Batch:
     def identity(self) -> dict[str, str]:
         """RETURNS (Dict[str, str]): What tells whether weights mean the same, and were
         fitted to the same: labels, features, label patterns and annotation."""
-        state, automaton = self.weights.state, self._automaton
+        state, automaton = self.weights.state, self.docs.automaton
         keys = [state.table.keys]
         if state.pairs is not None:
             keys += [state.pairs.first, state.pairs.columns]
@@ -220,7 +192,7 @@ class Batch:
             "labels": ", ".join(automaton.labels),
             "features": f"{len(state.names)} ({digest(*keys)})",
             "label patterns": f"{len(patterns)} ({of_patterns})",
-            "annotation": of_documents(gold.content() for gold in self._golds),
+            "annotation": of_documents(gold.content() for gold in self.docs.golds),
             "weights": f"{len(self.weights.vector())}",
         }
 
@@ -230,7 +202,8 @@ class Batch:
         found = 1.0, ""
         names, matrix = self.weights.state.names, self.weights.state.matrix
         all_rows: Iterable[RoleRows | SegmentRows]
-        all_rows = chain(self._rows.values(), [self._segments.rows])
+        docs = self.docs
+        all_rows = chain(docs.tokens.values(), [docs.segments.rows])
         for rows in all_rows:
             if rows.strength is not None and len(rows.strength):
                 values = np.nan_to_num(np.abs(rows.strength), nan=np.inf, posinf=np.inf)
@@ -252,106 +225,42 @@ class Batch:
         RETURNS (Tuple[float, float64 [N]]): In nats; in the order of Weights.vector().
             Documents are summed in their order, so the result is always the same.
         """
-        state = self.weights.state
+        state, docs = self.weights.state, self.docs
         pattern = np.zeros(len(state.pattern))
         length = np.zeros(state.length.shape)
-        total = 0.0
         vector, d_matrix = empty_gradient(state)
-        if self._side_by_side is None:
-            args = self._golds, self._segments, self._blocks.borders
-            self._side_by_side = SideBySide(
-                state, self._automaton, self.objective, self._sizes, *args
-            )
-        self._side_by_side.set_weights(state)
-        losses = np.zeros(len(self))
-        for begin, end in self._blocks.chunks:
-            self._add_gradient(begin, end, losses, d_matrix, pattern, length)
-        if len(losses):
-            total = float(np.cumsum(losses)[-1])  # rounded at each document
+        if self.sums is None:
+            losses = docs.add_gradient(state, d_matrix, pattern, length, self.team)
+        else:
+            parts = []
+            for k, found in enumerate(self.sums(state)):
+                d_matrix[state.matrix_rows(docs.rows_of_shard(k))] += found.matrix
+                pattern += found.pattern
+                length += found.length
+                parts.append(found.losses)
+            losses = np.concatenate(parts)
         write_dense_gradient(state, vector, pattern, length)
-        return total, vector
-
-    def _add_gradient(
-        self,
-        begin: int,
-        end: int,
-        losses: Floats,
-        d_matrix: Floats,
-        pattern: Floats,
-        length: Floats,
-    ) -> None:
-        """Add the gradients of blocks `begin` to `end` - 1, and set their losses."""
-        state, borders = self.weights.state, self._blocks.borders
-        docs = range(borders[begin], borders[end])
-        at = self._borders[docs.start]
-        tokens = slice(at, self._borders[docs.stop] + 1)
-        rows_of = {
-            role: rows._replace(first=rows.first[tokens])
-            for role, rows in self._rows.items()
-        }
-        shape = self._borders[docs.stop] - at, len(state.tail)
-        scores = {role: np.zeros(shape) for role in rows_of}
-        self._sums.add_scores(state, rows_of, scores, self.team)
-        segments = self._segments.of(docs.start, docs.stop)
-        cells = cells_of(state, segments)
-        side_by_side = self._side_by_side
-        assert side_by_side is not None
-        of_all = losses, pattern, length, self.team
-        is_done = side_by_side.solve(begin, end, at, scores, cells, *of_all)
-        is_done[: docs.start] = is_done[docs.stop :] = True
-        first_cell = side_by_side.first_cell
-        cell_at = first_cell[docs.start]
-        for k in np.flatnonzero(~is_done).tolist():
-            here = slice(self._borders[k] - at, self._borders[k + 1] - at)
-            piece = {role: s[here] for role, s in scores.items()}
-            own = cells[first_cell[k] - cell_at : first_cell[k + 1] - cell_at]
-            places = self._places[k]
-            if side_by_side.is_chosen[k]:  # it was tried: its scores are not there
-                potentials = score_rows(state, self.rows(k), self._sizes[k])
-            else:
-                potentials = join_scores(state, piece, own, places)
-            loss, gradient = self.objective(self._automaton, potentials, self._golds[k])
-            losses[k] = loss
-            for role in piece:  # the scores have been read: their place is free
-                piece[role][:] = role_gradient(gradient, role)
-            own["score"] = gradient.cells["score"]
-            pattern += gradient.pattern
-            length += gradient.length
-            add_entry_gradient(state, places, gradient.entries, d_matrix)
-        add_cell_gradient(state, segments, cells, d_matrix)
-        self._sums.add_gradient(state, rows_of, scores, d_matrix, self.team)
+        # rounded at each document
+        return float(np.cumsum(losses)[-1]) if len(losses) else 0.0, vector
 
 
-class Blocks(NamedTuple):
-    """Documents in fixed blocks by position: sums are formed block by block.
+@contextmanager
+def sharing(batch: Trainable, threads: int, n_partitions: int | None) -> Iterator[Team]:
+    """While it lasts, an evaluation is shared, to the same bits.
 
-    borders (List[int]): Block b has the documents borders[b] to borders[b + 1] - 1.
-    chunks (List[Tuple[int, int]]): Blocks begin to end - 1 that have their scores in
-        memory at the same time.
+    batch (Trainable): What is evaluated.
+    threads (int): Of this process.
+    n_partitions (Optional[int]): Tasks of a job of Spark, if it is a Batch.
+    YIELDS (Team): Threads.
     """
-
-    borders: list[int]
-    chunks: list[tuple[int, int]]
-
-
-def blocks_of(sizes: Sequence[int], n_labels: int) -> Blocks:
-    """RETURNS (Blocks): Of documents with these numbers of tokens."""
-    most = min(_TOKENS, _SCORES // max(n_labels, 1))
-    borders, of_block = [0], [0]
-    for k, size in enumerate(sizes):
-        n_docs = k - borders[-1]
-        if n_docs and (n_docs == _DOCS or of_block[-1] + size > most):
-            borders.append(k)
-            of_block.append(0)
-        of_block[-1] += size
-    chunks, begin, n_tokens = [], 0, 0
-    most = min(_CHUNK, _SCORES // max(n_labels, 1))
-    for b, size in enumerate(of_block):
-        if n_tokens + size > most and b > begin:
-            chunks.append((begin, b))
-            begin, n_tokens = b, 0
-        n_tokens += size
-    return Blocks([*borders, len(sizes)], [*chunks, (begin, len(of_block))])
+    with team_of(threads) as team, ExitStack() as stack:
+        if isinstance(batch, Batch):
+            batch.team = team
+            stack.callback(batch.end_sharing)
+            if n_partitions is not None:
+                job = gradient_job(batch.docs, batch.weights.state, n_partitions)
+                batch.sums = stack.enter_context(job)
+        yield team
 
 
 def check_finite(batch: Trainable, value: float, steps: int) -> None:

@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from ..core.arguments import MOST_THREADS
-from ..core.parallel.team import ALONE, team_of
 from ..errors import Errors
 from ..model.kernels.sparse_steps import Freedom
 from ..model.weights.families import family_values
@@ -30,12 +28,13 @@ from ..values import (
     Whole,
     read_all,
 )
-from .batch import Batch, Floats, Trainable, Trained
+from .batch import Batch, Floats, Trainable, Trained, sharing
 from .course import Records
 from .kernels.history import add_penalty
 from .objectives import Objective, is_smooth
 from .progress import bar_of
 from .quasi_newton import minimize_smooth
+from .scipy_lbfgs import minimize_bounded
 
 
 @dataclass(frozen=True)
@@ -130,6 +129,13 @@ SETTINGS = (
         "Threads that share each iteration; the weights are the same for any number.",
     ),
     Setting(
+        "spark_partitions",
+        OrNull(Whole(1)),
+        None,
+        "Each iteration is a job of Apache Spark with so many tasks; the weights are "
+        "the same for any number, and without Spark.",
+    ),
+    Setting(
         "log",
         OrNull(FilePath()),
         None,
@@ -167,6 +173,7 @@ def make_lbfgs(
     border_factor: float = 1.0,
     threads: int = 1,
     patience: int | None = None,
+    spark_partitions: int | None = None,
 ) -> Lbfgs:
     """Registered as "spacy_hosemi.lbfgs.v1" in `misc`.
 
@@ -188,6 +195,9 @@ def make_lbfgs(
     threads (int): That share each iteration; the same weights for any number.
     patience (Optional[int]): Stop after this many iterations without a better F1 on the
         documents of dev, and keep the weights that were best there.
+    spark_partitions (Optional[int]): Compute each gradient as a job of Apache Spark
+        with so many tasks, in the session of the program or a new one; the same weights
+        for any number, and without Spark. Not for labels in a tree by levels (HS341).
     RETURNS (Callable[[Batch], FitReport]): Finds the best weights and leaves them in
         place; Ctrl-C ends it with the best so far. It raises HS121 (ValueError) if the
         objective is not smooth, HS271 and HS272 if the file `checkpoint` does not fit.
@@ -247,9 +257,12 @@ class Lbfgs:
         if self.l2 is None:
             raise ValueError(Errors.HS290)
         given = self.given
+        n_partitions = given["spark_partitions"]
+        if n_partitions and not (isinstance(batch, Batch) and not batch.has_levels):
+            raise ValueError(Errors.HS341)
         args = given["l1"], given["max_iter"], given["tolerance"], given["progress"]
         others = given["nonnegative"], self.records, given["threads"]
-        return minimize(batch, self.l2, *args, *others, given["patience"])
+        return minimize(batch, self.l2, *args, *others, given["patience"], n_partitions)
 
     def at(self, l2: float, *, is_final: bool = False) -> Lbfgs:
         """RETURNS (Lbfgs): With one penalty for all weights. If it is not the last one,
@@ -275,6 +288,7 @@ def minimize(
     records: Records | None = None,
     threads: int = 1,
     patience: int | None = None,
+    n_partitions: int | None = None,
 ) -> FitReport:
     """Minimise the loss with both penalties, from the present weights.
 
@@ -288,6 +302,7 @@ def minimize(
     records (Optional[Records]): Files that it writes.
     threads (int): That share the work; the same bits for any number.
     patience (Optional[int]): See `make_lbfgs`; it counts if `batch.watch` is set.
+    n_partitions (Optional[int]): Tasks of a job of Spark, if `batch` is a Batch.
     WARNS (UserWarning): HSW60 interrupted; HSW61 stopped at max_iter.
     """
     weights = batch.weights
@@ -309,9 +324,8 @@ def minimize(
     # wait for each other they take all cores: a fit took 2 to 3 times as long.
     one_thread = threadpool_limits(limits=1, user_api="blas")
     bar = bar_of(None, "L-BFGS", "iteration", progress)
-    with one_thread, bar, team_of(threads) as team, course.running(bar):
-        if isinstance(batch, Batch):
-            batch.team = team
+    shared = sharing(batch, threads, None if course.is_over else n_partitions)
+    with one_thread, bar, shared as team, course.running(bar):
 
         def value_and_gradient(x: Floats) -> tuple[float, Floats]:
             w = x[:n] - x[n:] if l1 else x
@@ -336,10 +350,8 @@ def minimize(
                 how = course.move, *ends, _HISTORY, n_small, team
                 course.end(minimize_smooth(value_and_gradient, here or start, *how))
             else:
-                args = value_and_gradient, start, course.step, *ends
-                course.end(_minimize_bounded(*args, is_bounded))
-    if isinstance(batch, Batch):
-        batch.team = ALONE
+                args = value_and_gradient, start, course.step, *ends, _HISTORY
+                course.end(minimize_bounded(*args, is_bounded))
     weights.set_vector(course.to_weights(course.best), copy=False)
     weights.round()  # a saved model predicts the same
     seconds = time.process_time() - began
@@ -356,37 +368,6 @@ def minimize(
             file=sys.stderr,
         )
     return report
-
-
-def _minimize_bounded(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    callback: Callable[[Floats], Any],
-    max_iter: int,
-    max_evaluations: int,
-    tolerance: float,
-    is_bounded: NDArray[np.bool_],
-) -> Any:
-    """By SciPy's L-BFGS-B: see `minimize_smooth`.
-
-    start (float64 [N] or [2 N]): Of 2 N numbers, the last N are those that are
-        subtracted, and none is below 0.
-    is_bounded (bool [N]): Which of N weights must be 0 or more.
-    RETURNS (OptimizeResult): Where it ended.
-    """
-    from scipy.optimize import Bounds
-    from scipy.optimize import minimize as scipy_minimize
-
-    n = len(is_bounded)
-    least, most = np.where(is_bounded, 0.0, -np.inf), np.full(n, np.inf)
-    if len(start) > n:
-        least = np.zeros(2 * n)
-        most = np.concatenate([most, np.where(is_bounded, 0.0, np.inf)])
-    options = {"maxiter": max_iter, "maxfun": max_evaluations, "ftol": tolerance}
-    options |= {"gtol": 0.0, "maxcor": _HISTORY}
-    given: Any = {"jac": True, "method": "L-BFGS-B", "bounds": Bounds(least, most)}
-    given |= {"callback": callback, "options": options}
-    return scipy_minimize(function, start, **given)
 
 
 def size_of(weights: Trained) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.model.active_features import RoleRows, cut_rows
-from spacy_hosemi.training import batch, feature_selection, row_store
+from spacy_hosemi.training import encoded_docs, feature_selection, row_store
 from spacy_hosemi.training.feature_selection import FeatureCounts
 
 from ..helpers import (
@@ -37,7 +37,8 @@ def make_pair(n, **config):
 )
 def test_documents_together_or_one_by_one(monkeypatch, n_tokens, config):
     value, gradient = make_pair(3, **config).value_and_gradient()
-    monkeypatch.setattr(batch, "_CHUNK", n_tokens)
+    monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
+    monkeypatch.setattr(encoded_docs, "_SHARD", 10**6)
     other, found = make_pair(3, **config).value_and_gradient()
     assert other == value and found.tobytes() == gradient.tobytes()
 
@@ -45,11 +46,11 @@ def test_documents_together_or_one_by_one(monkeypatch, n_tokens, config):
 def test_blocks_and_chunks():
     def blocks(n_tokens, *of_docs, n_labels=1, docs=100, chunk=10**6):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(batch, "_TOKENS", n_tokens)
-            patch.setattr(batch, "_DOCS", docs)
-            patch.setattr(batch, "_SCORES", 20)
-            patch.setattr(batch, "_CHUNK", chunk)
-            return batch.blocks_of(of_docs, n_labels)
+            patch.setattr(encoded_docs, "_TOKENS", n_tokens)
+            patch.setattr(encoded_docs, "_DOCS", docs)
+            patch.setattr(encoded_docs, "_SCORES", 20)
+            patch.setattr(encoded_docs, "_CHUNK", chunk)
+            return encoded_docs.blocks_of(of_docs, n_labels)
 
     assert blocks(5, 3, 3, 2, 9, 1).borders == [0, 1, 3, 4, 5]
     assert blocks(5, 0, 0, 9).borders == [0, 2, 3]
@@ -76,12 +77,13 @@ def peak_of(function):
 
 
 def test_scores_of_few_documents_are_in_memory(monkeypatch):
-    monkeypatch.setattr(batch, "_CHUNK", 100)
+    monkeypatch.setattr(encoded_docs, "_CHUNK", 100)
+    monkeypatch.setattr(encoded_docs, "_SHARD", 10**6)
     few, many = make_pair(20), make_pair(400)
     few.value_and_gradient(), many.value_and_gradient()
     first, second = (peak_of(x.value_and_gradient) for x in (few, many))
     assert second < 1.2 * first + 25_000  # 13 bytes for each document
-    monkeypatch.setattr(batch, "_CHUNK", 10**6)  # the test would see it
+    monkeypatch.setattr(encoded_docs, "_CHUNK", 10**6)  # the test would see it
     assert peak_of(make_pair(400).value_and_gradient) > 2 * first
 
 

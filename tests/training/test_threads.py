@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_hosemi.core.parallel.team import ALONE, team_of
-from spacy_hosemi.training import batch
+from spacy_hosemi.training import encoded_docs
 from spacy_hosemi.training.kernels.history import History
 
 from ..helpers import (
@@ -31,7 +31,7 @@ CONFIGS = {
 
 @pytest.fixture(autouse=True)
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(batch, "_DOCS", 2)
+    monkeypatch.setattr(encoded_docs, "_DOCS", 2)
 
 
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
@@ -56,8 +56,9 @@ def test_bits_of_one_evaluation(monkeypatch):
     randomize(pipe)
     made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
     value, gradient = made.value_and_gradient()
+    monkeypatch.setattr(encoded_docs, "_SHARD", 10**6)
     for n_tokens in (20, 10**6):  # in chunks, too
-        monkeypatch.setattr(batch, "_CHUNK", n_tokens)
+        monkeypatch.setattr(encoded_docs, "_CHUNK", n_tokens)
         made = make_batch(pipe, 5 * make_examples(nlp, TRAIN))
         with team_of(3) as made.team:
             other, found = made.value_and_gradient()

@@ -10,8 +10,8 @@ added to `inside` and subtracted from `start`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,11 @@ class WeightState(Cached):
         found: Any = self.of_features
         return found if found.dtype == np.float64 else self.cached(_in_doubles)
 
+    def matrix_rows(self, rows: Ints) -> Ints:
+        """RETURNS (int32): Which rows of `matrix` have the weights of these features,
+        in their order."""
+        return rows if self.pairs is None else self.pairs.slots(rows)
+
     def slots(self, rows: Ints) -> tuple[Ints, Ints, NDArray[np.int64]]:
         """RETURNS (Tuple[int32, int32, int64]): For each weight of some rows the index
         of the row in `rows`, its column, and its place in `matrix.ravel()`."""
@@ -92,6 +97,30 @@ class WeightState(Cached):
         slot = self.pairs.slots(rows).astype(np.int64)
         feature = np.repeat(index, self.pairs.sizes[rows])
         return feature, self.pairs.columns[slot], slot
+
+
+def of_rows(state: WeightState, rows: Ints) -> WeightState:
+    """Weights for scores of rows that have been read, and for nothing else.
+
+    rows (int32 [R']): Features, ascending; in the result they have the numbers 0 to
+        R' - 1.
+    RETURNS (WeightState): Without what reads and names features.
+    """
+    pairs, nothing = state.pairs, cast(Any, None)
+    if pairs is not None:
+        first = np.append(0, np.cumsum(pairs.sizes_of(rows))).astype(np.int32)
+        pairs = Pairs(first, pairs.columns[pairs.slots(rows)])
+    return replace(
+        state,
+        extractor=nothing,
+        table=nothing,
+        names=nothing,
+        family=state.family[rows],
+        counts=state.counts[rows],
+        pairs=pairs,
+        of_features=state.matrix[state.matrix_rows(rows)],
+        n_whole=int(np.searchsorted(rows, state.n_whole)),
+    )
 
 
 def _in_doubles(state: WeightState) -> Floats:
