@@ -69,7 +69,10 @@ def read_column(
     header = next(source, "")
     delimiter = delimiter or delimiter_of(header)
     yield from source.bad()
-    names = next(csv.reader([header], delimiter=delimiter), [])
+    try:
+        names = next(csv.reader([header], delimiter=delimiter), [])
+    except csv.Error:  # a line end of old Macs
+        names = [header]
     if column not in names:
         raise NoColumn(source.path, names)
     place = names.index(column)

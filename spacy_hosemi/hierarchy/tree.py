@@ -8,7 +8,7 @@ single child decides nothing: the two are one node here.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -238,19 +238,31 @@ def make_tree_reader(
     def read() -> dict[str, str]:
         parents: dict[str, str] = {}
         with open(path, encoding="utf8", newline="") as lines:
-            rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-            for k, row in enumerate(rows, start=1):
-                if not row:
-                    continue
-                if len(row) != 2 or not all(row):
-                    found = "\t".join(row)
-                    raise ValueError(
-                        Errors.HS119.format(path=path, line=k, found=found)
-                    )
-                _note(row[0], row[1], parents, second_parent)
+            for row in _rows(lines, path):
+                _note(*row, parents, second_parent)
         return parents
 
     return read
+
+
+def _rows(lines: Iterable[str], path: str | Path) -> Iterator[tuple[str, str]]:
+    """RAISES (ValueError): HS119 a line has not two columns, or is no text."""
+    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    number = 0
+    while True:
+        number += 1
+        try:
+            row = next(rows, None)
+        except (csv.Error, UnicodeDecodeError) as e:
+            found = Errors.HS119.format(path=path, line=number, found=str(e))
+            raise ValueError(found) from None
+        if row is None:
+            return
+        if row and (len(row) != 2 or not all(row)):
+            found = "\t".join(row)[:200]
+            raise ValueError(Errors.HS119.format(path=path, line=number, found=found))
+        if row:
+            yield row[0], row[1]
 
 
 def _note(child: str, parent: str, parents: dict[str, str], second_parent: str) -> None:

@@ -91,7 +91,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
 
     RAISES (ValueError): HS273 it is no log of a fit.
     """
-    with Path(path).open(encoding="utf8") as file:
+    with Path(path).open(encoding="utf8", errors="replace") as file:
         lines = file.read().split("\n")
     found: list[dict[str, Any]] = []
     for number, line in enumerate(lines, start=1):
@@ -100,7 +100,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
         try:
             event = json.loads(line)
             event["event"], event["part"], event["iteration"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             if number == len(lines) and found:
                 break
             message = Errors.HS273.format(path=str(path), line=number, text=line[:80])

@@ -7,7 +7,7 @@ that the list compares, with a space between them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -175,12 +175,16 @@ class FuzzyIndex:
         words: Sequence[str],
         begins: NDArray[np.uint8],
         ends: NDArray[np.uint8],
+        counts: Callable[[Ints], NDArray[np.bool_]] | None = None,
     ) -> Pairs:
-        """All pairs of a segment of a document and an entry that it resembles.
+        """Segments of a document, and the entry that each resembles most.
 
         words (Sequence[str]): W words.
         begins, ends (uint8 [W]): Whether a segment may begin and end with the word.
-        RETURNS (Pairs): In no order.
+        counts (Optional[Callable]): From the numbers of entries, int32 [K], to whether
+            each counts, bool [K]; None: all do.
+        RETURNS (Pairs): Sorted by start and end; of equal entries the first. Work and
+            memory are bounded by the text's length: see `BagIndex`.
         """
         if not self.texts or not words:
             return NO_PAIRS
@@ -192,10 +196,13 @@ class FuzzyIndex:
             border = np.cumsum([0, *(len(word) + 1 for word in words)], dtype=np.int32)
             elements = grams([" ".join(words)])
             begin, end = border[:-1], border[1:] - 1
-        pairs = Pairs(*self.index.find(elements, begin, end, begins, ends))
-        return (
-            self._compared(words, pairs) if self.fuzzy.similarity == "edit" else pairs
-        )
+        is_edit = self.fuzzy.similarity == "edit"
+        only_best = not is_edit and counts is None
+        where = elements, begin, end, begins, ends
+        pairs = Pairs(*self.index.find(*where, only_best))
+        if counts is not None:
+            pairs = pairs[counts(pairs.entry)]
+        return (self._compared(words, pairs) if is_edit else pairs).best()
 
     def _compared(self, words: Sequence[str], pairs: Pairs) -> Pairs:
         """The pairs whose texts are similar enough as strings."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from ..doc_batch import borders_of
 from ..kernels.trie import SHARED, EntryFinder, Trie
 from ..word_cache import doc_of
 from .entry_words import entry_words
-from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, Pairs, make_fuzzy
+from .fuzzy import NO_PAIRS, Fuzzy, FuzzyIndex, make_fuzzy
 from .matches import (
     NO_MATCHES,
     FuzzyMatches,
@@ -238,10 +239,9 @@ class Gazetteers:
             for name, index in self.fuzzy.items():
                 attr, dropout = self.settings[name].attr, self.settings[name].dropout
                 words = alnum if attr == "ALNUM" else token_words([doc], attr, True)
-                pairs = index.find(words.texts, *words.borders)
-                if is_train:
-                    pairs = _similar_in_training(doc, index, dropout, pairs)
-                found.append(pairs := pairs.best())
+                counts = partial(_counts, doc, index, dropout) if is_train else None
+                pairs = index.find(words.texts, *words.borders, counts)
+                found.append(pairs)
                 lists = np.full(len(pairs.start), names.index(name), np.int32)
                 where = words.locate(lists, pairs.start, pairs.end, before, after)
                 where[[1, 2, 4, 5]] += first_token
@@ -313,17 +313,19 @@ class Gazetteers:
         self.tries, self.fuzzy = tries, indices
 
 
-def _similar_in_training(
-    doc: Doc, index: FuzzyIndex, dropout: float, pairs: Pairs
-) -> Pairs:
+def _counts(
+    doc: Doc, index: FuzzyIndex, dropout: float, entries: Ints
+) -> NDArray[np.bool_]:
+    """RETURNS (bool [K]): Whether entries count in a training document: not those that
+    come from it alone, and not those that dropout ignores."""
     mark = fingerprint(doc)
-    keep = index.source[pairs.entry] != np.uint64(mark)
+    keep: NDArray[np.bool_] = index.source[entries] != np.uint64(mark)
     if dropout > 0.0:
-        entries, which = np.unique(pairs.entry, return_inverse=True)
-        texts = [index.texts[e].split(" ") for e in entries.tolist()]
+        distinct, which = np.unique(entries, return_inverse=True)
+        texts = [index.texts[e].split(" ") for e in distinct.tolist()]
         fates = [_fate(mark, map(hash_string, words)) for words in texts]
         keep &= np.array(fates)[which] >= dropout
-    return pairs[keep]
+    return keep
 
 
 def _unpickle(settings: Mapping[str, Gazetteer], data: Any) -> Gazetteers:

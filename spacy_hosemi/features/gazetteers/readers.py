@@ -259,6 +259,12 @@ def _read_lines(path: Path, encoding: str) -> Iterator[str]:
                     encoding=encoding,
                 )
             ) from error
+        except UnicodeError as error:  # of codecs that do not say where
+            raise ValueError(
+                Errors.HS083.format(
+                    path=path, line=number + 1, found=error, encoding=encoding
+                )
+            ) from error
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise ValueError(Errors.HS087.format(path=path, found=error)) from error
 

@@ -15,6 +15,10 @@ elements of the bag. Only its rarest elements, this many, point to the bag (pref
 filter: Bayardo, Ma and Srikant 2007; with more than one hit: Wang, Li and Feng 2012).
 hits = least / 2 took the least time on names: with 1 hit many bags are compared in
 vain, with `least` hits frequent elements point to all bags.
+
+A list and a text of the same few words again and again have no rare elements, and as
+many pairs as bags times windows. So that they cost no more than other texts of their
+length, no more is done than `most` steps; what is left then is not compared.
 """
 
 import numpy as np
@@ -34,6 +38,16 @@ MEASURES = ("jaccard", "cosine", "edit")
 
 # The n of the n-grams: an edit changes this many elements of a window.
 GRAM = 3
+
+# Steps for each element of a sequence, and for any sequence: with the lowest thresholds
+# that make sense, texts take 10,000 for each. A step takes 5 to 20 ns.
+STEPS_EACH, STEPS = 20_000, 10_000_000
+
+# How often elements may point to bags, for each and for any sequence: 4 bytes a time.
+HITS_EACH, HITS = 5_000, 10_000_000
+
+# Pairs for each element where all pairs are asked for, and for any sequence.
+PAIRS_EACH, PAIRS = 100, 100_000
 
 # Tolerance for rounding in bounds; similarities are compared exactly.
 _EPSILON = 1e-9
@@ -103,28 +117,52 @@ cdef class BagIndex:
         const int32_t[::1] end,         # IN  [W] after the last element of one to w
         const uint8_t[::1] begins,      # IN  [W] whether a window may begin with word w
         const uint8_t[::1] ends,        # IN  [W] .. and end with it
+        bint only_best=False,
     ):
-        """All pairs of a window of words and a bag that it resembles.
+        """Pairs of a window of words and a bag that it resembles.
 
+        only_best (bool): Of each window the bag that it resembles most; of equals the
+            first. Otherwise all, up to 100 for each element and 100,000.
         RETURNS (Tuple[int32 [K], int32 [K], int32 [K], float64 [K]]): Start and end in
             words, half-open, the bag, and the similarity (for "edit" 1.0).
         """
+        most = STEPS + STEPS_EACH * elements.shape[0]
         rows = self._table.find(_mixed(elements))
+        pointing = _within(
+            rows, self._postings[0], HITS + HITS_EACH * elements.shape[0]
+        )
         hits, shortest, longest = self._bounds
-        bags, first_hit, place = _find_hits(rows, *self._postings, hits)
+        bags, first_hit, place = _find_hits(pointing, *self._postings, hits)
         word = np.searchsorted(begin, np.arange(elements.shape[0]), "right") - 1
-        left = np.zeros(self._postings[0].shape[0], np.int32)
-        capacity, n_found = 1024, 1025
+        n_most = PAIRS + PAIRS_EACH * elements.shape[0]
+        n_words, capacity, n_found = begin.shape[0], 128, 1025
         while n_found > capacity:
-            capacity = max(capacity, n_found)
-            spans = np.empty((3, capacity), np.int32)
+            capacity = 8 * capacity
+            if not only_best:
+                capacity = min(capacity, n_most)
+            found = np.zeros((3, 1 if only_best else capacity), np.int32)
+            best = np.zeros(capacity if only_best else 0, np.int32)
+            rows_of_best = np.zeros((2, n_words if only_best else 0), np.int32)
             similarity = np.empty(capacity)
+            left = np.zeros(self._postings[0].shape[0], np.int32)
             n_found = _find_windows(
                 rows, word.astype(np.int32), begin, end, begins, ends,
                 bags, first_hit, place, hits, shortest, longest, *self._bags,
-                self._measure, self._threshold, left, spans, similarity,
+                self._measure, self._threshold, only_best, most, n_most,
+                left, found, similarity, best, rows_of_best,
             )
-        return *(spans[:, :n_found].copy()), similarity[:n_found]
+            if capacity == n_most and n_found > capacity:
+                n_found = capacity
+        if not only_best:
+            return *(found[:, :n_found].copy()), similarity[:n_found]
+        at, size = rows_of_best
+        start = np.repeat(np.arange(n_words, dtype=np.int32), size)
+        after = np.arange(len(start)) - np.repeat(np.cumsum(size) - size, size)
+        slot = np.repeat(at, size) + after
+        is_there = best[slot] > 0
+        start, slot = start[is_there], slot[is_there]
+        end_ = start + after[is_there].astype(np.int32) + np.int32(1)
+        return start, end_, best[slot] - np.int32(1), similarity[slot]
 
 
 def _mixed(const uint64_t[::1] elements):
@@ -136,6 +174,18 @@ def _mixed(const uint64_t[::1] elements):
         for m in range(elements.shape[0]):
             mixed_[m] = mix(0, elements[m])
     return mixed
+
+
+def _within(rows, first, most):
+    """RETURNS (int32 [M]): The elements of a sequence; -1 where those that point to
+    fewer bags, and equal ones before, already point to the most that there may be."""
+    n_bags = np.where(rows >= 0, first[rows + 1] - first[rows], 0)
+    if n_bags.sum() <= most:
+        return rows
+    order = np.argsort(n_bags, kind="stable")
+    found = rows.copy()
+    found[order[np.cumsum(n_bags[order]) > most]] = -1
+    return found
 
 
 def _find_hits(
@@ -204,17 +254,29 @@ def _find_windows(
     const int32_t[::1] elements,       # IN  [T]
     int measure,
     double threshold,
+    bint only_best,
+    int64_t most,                   # steps
+    Py_ssize_t n_most,              # pairs
     int32_t[::1] left,              # work [U + 1] zeros
-    int32_t[:, ::1] spans,          # OUT [3, capacity] start, end, bag
-    double[::1] similarity,         # OUT [capacity]
+    int32_t[:, ::1] spans,          # OUT [3, capacity] start, end, bag of each pair
+    double[::1] similarity,         # OUT [capacity] of each pair, or each slot
+    int32_t[::1] best,              # OUT [capacity] zeros: the bag + 1 of each slot
+    int32_t[:, ::1] rows_of_best,   # OUT [2, W] zeros: the first slot of the windows
+                                    # that begin with a word, and how many there are
 ):
-    """RETURNS (int): The number of windows; beyond the capacity none is written."""
+    """RETURNS (int): The number of pairs, or of slots; beyond the capacity none is
+    written, and slots are not counted to the end."""
     cdef Py_ssize_t n_found = 0, n_words = begin.shape[0]
-    cdef Py_ssize_t b, e, h, t, k, w, at, size, overlap, before
+    cdef Py_ssize_t b, e, h, t, k, w, at, size, overlap, before, slot
+    cdef Py_ssize_t capacity = similarity.shape[0]
+    cdef int64_t n_steps = 0
     cdef double found
     with nogil:
         for b in range(bags.shape[0]):
             e = bags[b]
+            if n_steps > most:
+                break
+            n_steps += first[e + 1] - first[e]
             for t in range(first[e], first[e + 1]):
                 left[elements[t]] += 1
             size = first[e + 1] - first[e]
@@ -228,7 +290,8 @@ def _find_windows(
                     before = place[h]
                     continue
                 k = word[place[h]]
-                while k >= 0 and begin[k] > before:
+                while k >= 0 and begin[k] > before and n_steps <= most:
+                    n_steps += 1
                     if begin[k] <= place[h] - longest[e]:
                         break
                     if not begins[k]:
@@ -243,18 +306,34 @@ def _find_windows(
                                 overlap += left[rows[at]] > 0
                                 left[rows[at]] -= 1
                             at += 1
+                        n_steps += 1
                         if not ends[w] or at - begin[k] < shortest[e]:
                             continue
                         found = _similarity(
                             measure, threshold, overlap, size, at - begin[k]
                         )
-                        if found >= threshold:
-                            if n_found < similarity.shape[0]:
-                                spans[0, n_found] = k
-                                spans[1, n_found] = w + 1
-                                spans[2, n_found] = e
-                                similarity[n_found] = found
+                        if not found >= threshold:
+                            continue
+                        if not only_best:
+                            if n_found == n_most:
+                                n_steps = most + 1
+                            if n_found < capacity:
+                                spans[0, n_found], spans[1, n_found] = k, w + 1
+                                spans[2, n_found], similarity[n_found] = e, found
                             n_found += 1
+                            continue
+                        if w - k >= rows_of_best[1, k]:
+                            n_found = _enlarge(
+                                rows_of_best, best, similarity, k, w - k, n_found
+                            )
+                            if n_found > capacity:
+                                with gil:
+                                    return n_found
+                        slot = rows_of_best[0, k] + w - k
+                        if not best[slot] or similarity[slot] < found or (
+                            similarity[slot] == found and best[slot] > e + 1
+                        ):
+                            best[slot], similarity[slot] = e + 1, found
                     while at > begin[k]:
                         at -= 1
                         if rows[at] >= 0:
@@ -264,6 +343,25 @@ def _find_windows(
             for t in range(first[e], first[e + 1]):
                 left[elements[t]] -= 1
     return n_found
+
+
+cdef Py_ssize_t _enlarge(
+    int32_t[:, ::1] rows_of_best,
+    int32_t[::1] best,
+    double[::1] similarity,
+    Py_ssize_t k,
+    Py_ssize_t length,
+    Py_ssize_t n_slots,
+) noexcept nogil:
+    """Make room for longer windows from a word. RETURNS (int): The number of slots, or
+    more than there are."""
+    cdef Py_ssize_t i, old = rows_of_best[0, k], size = 2 * length + 2
+    if n_slots + size > best.shape[0]:
+        return best.shape[0] + 1
+    for i in range(rows_of_best[1, k]):
+        best[n_slots + i], similarity[n_slots + i] = best[old + i], similarity[old + i]
+    rows_of_best[0, k], rows_of_best[1, k] = n_slots, size
+    return n_slots + size
 
 
 cdef double _similarity(

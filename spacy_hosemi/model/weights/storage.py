@@ -207,6 +207,8 @@ def _families_and_names(
     if "family" not in loaded:
         names = Names(unpack_names(packed))
         return families_of(names), names
+    if not isinstance(packed, bytes):
+        raise TypeError("names are not packed")
     family = np.frombuffer(inflate(loaded["family"], size), np.uint8)
     if family.max(initial=0) >= len(FAMILIES):
         raise ValueError(f"there is no family {family.max()}")

@@ -1,0 +1,60 @@
+"""What fuzzing has found, one by one: a refusal with a code, never another error."""
+
+import io
+
+import numpy as np
+import pytest
+
+from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
+from spacy_hosemi.formats import inputs
+from spacy_hosemi.formats.lines import read_lines
+from spacy_hosemi.hierarchy.tree import make_tree_reader
+from spacy_hosemi.training.fit_log import read_log
+
+from ..helpers import make_trained
+from .test_sizes import load, packed_model, with_weights
+
+
+def test_a_list_without_the_byte_order_mark_of_its_encoding(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"AAAAAAAAAA\x00d\x00S\x00")
+    with pytest.raises(ValueError, match="HS083.*line 1.*BOM"):
+        [*make_gazetteer_reader(path, encoding="utf16")()]
+
+
+@pytest.mark.parametrize("data", [b"A/x\tA\nB/x\xa4B\n", b"A\t" + b"b" * 200_000])
+def test_a_label_tree_that_is_no_text(tmp_path, data):
+    path = tmp_path / "tree.tsv"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"HS119.*tree\.tsv, line 1"):
+        make_tree_reader(path)()
+
+
+def test_a_table_with_line_ends_of_old_macs():
+    lines = read_lines(io.BytesIO(b"a\r1U"), "x", 40)
+    with pytest.raises(inputs.NoColumn):
+        [*inputs.read_column(lines, "b")]
+
+
+@pytest.mark.parametrize("data", [b'{"event": "\xa4"}', b'{"event":' + b"[" * 100_000])
+def test_a_log_that_is_none(tmp_path, data):
+    path = tmp_path / "fit.log"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="HS273"):
+        read_log(path)
+
+
+@pytest.mark.parametrize("names", [["a"], 3, "a\nb", None], ids=str)
+def test_names_of_features_that_are_not_packed(names):
+    whole, model, weights = packed_model(make_trained())
+    with pytest.raises(ValueError, match="HS062"):
+        load(with_weights(whole, model, {**weights, "names": names}))
+
+
+def test_columns_of_weights_that_do_not_ascend():
+    nlp = make_trained(observed_order=1)
+    whole, model, weights = packed_model(nlp)
+    columns = np.array(weights["columns"])
+    columns[:2] = columns[1::-1]
+    with pytest.raises(ValueError, match="HS062.*pairs"):
+        load(with_weights(whole, model, {**weights, "columns": columns}))
