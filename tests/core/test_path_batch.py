@@ -172,6 +172,19 @@ def test_documents_without_tokens():
     assert finish(best_path_steps(automaton, many)) is None
 
 
+def test_each_array_may_be_kept_alone():
+    made, _ = finite_problems(1, [3, 4, 5] * 20)
+    automaton, many = joined(made)
+    for steps in (best_path_steps, best_decision_steps):
+        args = (None,) if steps is best_decision_steps else ()
+        expected = [x.tolist() for x in finish(steps(automaton, many, *args))]
+        for k, values in enumerate(expected):
+            one = finish(steps(automaton, many, *args))[k]
+            taken = [np.zeros((len(many.inside) + 61, 3), np.int32) for _ in range(99)]
+            assert one.tolist() == values
+            del taken
+
+
 def test_potentials_of_each():
     made = with_cells(finite_problems(4, [3, 1, 5, 2])[0], np.random.default_rng(4))
     _, many = joined(made)

@@ -266,7 +266,8 @@ cdef class PathBatch(Task):
                     self.probability[n] = self.probability[k]
                 n += 1
             self.n_segments[d] = <int32_t>(n - before)
-        n_spans, spans = np.asarray(self.n_segments), np.asarray(self.path)[:n]
+        # A copy: `n_segments` lies in the memory of `path`, and does not keep it.
+        n_spans, spans = np.array(self.n_segments), np.asarray(self.path)[:n]
         if not answers:
             return n_spans, spans, None, None
         probability = np.asarray(self.probability)[:n]
