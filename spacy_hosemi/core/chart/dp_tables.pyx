@@ -31,6 +31,8 @@ _POOLED = 2_000_000  # entries; larger arrays are given back to the system
 class Lease:
     """An array that goes back into the pool when its document is forgotten."""
 
+    array = ()  # where memory does not suffice for one
+
     def __init__(self, size):
         pool = getattr(_POOL, "arrays", ())
         for i, array in enumerate(pool):
