@@ -62,5 +62,20 @@ def training_facts(
 
 def read_facts(found: Any) -> TrainingFacts | None:
     """RETURNS (Optional[TrainingFacts]): Inverse of `to_cfg`; None if a model was saved
-    without them."""
-    return TrainingFacts(**found) if isinstance(found, Mapping) else None
+    without them.
+
+    RAISES (ValueError, TypeError): They are none.
+    """
+    if not isinstance(found, Mapping):
+        return None
+    facts = TrainingFacts(**found)
+    numbers = facts.n_documents, facts.n_tokens, facts.n_preset_tokens
+    if not (
+        isinstance(facts.n_spans, dict)
+        and all(isinstance(label, str) for label in facts.n_spans)
+        and all(type(n) is int and n >= 0 for n in (*numbers, *facts.n_spans.values()))
+        and isinstance(facts.judged_by, str)
+        and all(isinstance(trial, Mapping) for trial in facts.trials)
+    ):
+        raise ValueError("trained_on has no numbers of documents")
+    return facts

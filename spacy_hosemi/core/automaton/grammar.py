@@ -234,8 +234,8 @@ def _splits(words: list[str]) -> Iterator[tuple[list[str], str, list[str]]]:
     for form in (*COUNTED, *ORDERED):
         phrase = form.split()
         for i in range(1, len(words) - len(phrase)):
-            right = words[i + len(phrase) :]
             if words[i : i + len(phrase)] == phrase:
+                right = words[i + len(phrase) :]
                 if form not in COUNTED or (len(right) == 1 and _count(right[0]) >= 0):
                     yield words[:i], form, right
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 
 _IS_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|div|p|table|span)\b", re.I)
 _BREAK = "br"
 # Nobody sees their text, but its characters count.
 _HIDDEN = frozenset("head title style script template".split())
+_MOST_UNCLOSED = 100
 # Elements that begin and end lines.
 _BLOCKS = frozenset(
     "address article aside blockquote dd div dl dt figcaption figure footer form h1 h2 "
@@ -22,7 +25,8 @@ def is_page(text: str) -> bool:
 
 
 class PageText(HTMLParser):
-    """What a reader of a page sees.
+    """What a reader of a page sees. It takes time in proportion to the page: of tags
+    that are never closed a hundred are looked at as far as the page goes.
 
     page (str): HTML.
     text (str): Its text; blocks are on lines of their own.
@@ -33,10 +37,15 @@ class PageText(HTMLParser):
         self._pieces: list[str] = []
         self._hidden: list[str] = []
         self._n, self._is_new_line = 0, False
+        self._n_unclosed = 0
         # For each unit of UTF-16 that a browser counts, its place in the text.
         self._places: list[int] = []
-        self.feed(page)
+        # After its last ">" a page has no tag, and Python would look for its end from
+        # each "<" again.
+        n_closed = page.rfind(">") + 1
+        self.feed(page[:n_closed])
         self.close()
+        self.handle_data(unescape(page[n_closed:]))
         self.text = "".join(self._pieces)
 
     def place(self, start: int, end: int) -> tuple[int, int]:
@@ -55,7 +64,8 @@ class PageText(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         if tag in _HIDDEN:
-            self._hidden.append(tag)
+            if tag not in self._hidden:
+                self._hidden.append(tag)
         elif tag == _BREAK:
             self.handle_data("\n")
         else:
@@ -79,6 +89,27 @@ class PageText(HTMLParser):
         for character in data:
             self._places += [self._n] * (1 + (character > "\uffff"))
             self._n += n_seen
+
+    # Each returns where a tag, a comment or a declaration ends; -1: nowhere.
+
+    def parse_starttag(self, i: int) -> int:
+        return self._end_of(super().parse_starttag, i)
+
+    def parse_endtag(self, i: int) -> int:
+        return self._end_of(super().parse_endtag, i)
+
+    def parse_pi(self, i: int) -> int:
+        return self._end_of(super().parse_pi, i)
+
+    def parse_html_declaration(self, i: int) -> int:
+        return self._end_of(super().parse_html_declaration, i)
+
+    def _end_of(self, parse: Callable[[int], int], i: int) -> int:
+        if self._n_unclosed >= _MOST_UNCLOSED:
+            return -1
+        end = parse(i)
+        self._n_unclosed += end < 0
+        return end
 
     def _begin_line(self, tag: str) -> None:
         """Break the line before the next characters; the break does not count."""

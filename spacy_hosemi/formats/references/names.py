@@ -27,13 +27,16 @@ class Name(NamedTuple):
     is_literal: bool = False
 
 
+# Ends of a list. They are looked for in its last characters alone, and no pattern
+# begins with what may be repeated: a stranger's text may have 100,000 commas.
 _OTHERS = re.compile(
-    r"(?i)[\s,;]*(?:\b(?:et|and|&|und)\s+(?:al|others|coll|mult)\b\.?|\bu\.\s?a\.|…)\s*$"
+    r"(?i)(?:\b(?:et|and|&|und)\s+(?:al|others|coll|mult)\b\.?|\bu\.\s?a\.|…)$"
 )
 _ROLE = re.compile(
-    r"(?i)[\s,;]*[(\[]?\b(?:eds?|editors?|hrsg|hgg?|trans|transl|translator|übers)\b"
-    r"\.?\s*[)\]]?[\s:]*$"
+    r"(?i)[(\[]?\b(?:eds?|editors?|hrsg|hgg?|trans|transl|translator|übers)\b"
+    r"\.?\s*[)\]]?$"
 )
+_END_LENGTH = 40
 _ROLE_BEFORE = re.compile(
     r"(?i)^(?:(?:edited |translated )?by|in|(?:hrsg|hg)\. von)\s+"
 )
@@ -41,9 +44,7 @@ _AND = re.compile(r"\s*,?\s+(?:and|AND|und|et)\s+|\s*,?\s*&\s*")
 # One to four letters, as in "J. P.", "J.-P." or "JP".
 _INITIAL = r"(?:[^\W\d_a-zß-öø-ÿ]\.?(?:[-‐]?[^\W\d_a-zß-öø-ÿ]\.?){0,3})"
 _INITIALS = re.compile(rf"^{_INITIAL}(?:\s+{_INITIAL})*$")
-_FAMILY_FIRST = re.compile(
-    rf"^(?P<family>.*\w\w.*?)\s+(?P<given>{_INITIAL}(?:\s+{_INITIAL})*)$"
-)
+_TWO_LETTERS = re.compile(r"\w\w")
 # "BRANDEIS Louis D.": capitals mark the family name.
 _CAPITALS = re.compile(
     r"^(?P<family>[^\W\d_a-zß-öø-ÿ]{4,}(?:[- '’][^\W\d_a-zß-öø-ÿ]{2,})*)"
@@ -68,9 +69,10 @@ def read_names(text: str) -> tuple[list[Name], bool]:
         "et al.".
     """
     text = " ".join(text.split())
-    rest = _OTHERS.sub("", text)
+    rest = _without_end(text, _OTHERS)
     has_others = rest != text
-    rest = _ROLE_BEFORE.sub("", _ROLE.sub("", rest)).strip(" ,;:")
+    rest = _without_end(rest, _ROLE, " :")
+    rest = _ROLE_BEFORE.sub("", rest).strip(" ,;:")
     found: list[Name] = []
     for part in rest.split(";"):
         # An organization's name may have an "and" in it.
@@ -78,6 +80,17 @@ def read_names(text: str) -> tuple[list[Name], bool]:
         for chunk in chunks:
             found += _read_chunk(chunk.strip(" ,:"))
     return found, has_others
+
+
+def _without_end(text: str, end: re.Pattern[str], after: str = " ") -> str:
+    """A text without an end, what stands after it, and what stands before it."""
+    whole = text.rstrip(after)
+    start = max(0, len(whole) - _END_LENGTH)
+    match = end.search(whole[start:])
+    # Where the last characters begin is no border of a word.
+    if match is None or (start and not match.start()):
+        return text
+    return whole[: start + match.start()].rstrip(" ,;")
 
 
 def _is_organization(text: str) -> bool:
@@ -111,7 +124,7 @@ def _n_given(parts: list[str], at: int) -> int:
     after = parts[at + 1]
     if _INITIALS.match(after):
         return 1
-    if _FAMILY_FIRST.match(family) or _has_initials(family) or _SUFFIX.match(after):
+    if _family_first(family) or _has_initials(family) or _SUFFIX.match(after):
         return 0
     # "Jaspers, Karl", but not "Karl Jaspers, Max Weber".
     words = family.split()
@@ -120,11 +133,34 @@ def _n_given(parts: list[str], at: int) -> int:
     return int(is_family)
 
 
+def _family_first(text: str) -> tuple[str, str] | None:
+    """The family name and the given names of a name that ends with initials, such as
+    "Smith J. P."; None: it is none."""
+    words = text.split()
+    n_words = len(words)
+    first = n_words
+    while first and _INITIALS.match(words[first - 1]):
+        first -= 1
+    # The last word with two letters belongs to the family name, so "JP" may.
+    last = next(
+        (k for k in range(n_words - 2, -1, -1) if _TWO_LETTERS.search(words[k])), None
+    )
+    if first == n_words or last is None:
+        return None
+    at = max(last + 1, first)
+    return " ".join(words[:at]), " ".join(words[at:])
+
+
 def _has_initials(part: str) -> bool:
     """Whether a part begins with initials, such as "J. Smith", but not "DE GROOT"."""
     first, *rest = part.split()
     is_capitals = "." not in first and " ".join(rest).isupper()
     return bool(rest and _INITIALS.match(first)) and not is_capitals
+
+
+def _with_capitals(text: str) -> tuple[str, str] | None:
+    match = _CAPITALS.match(text)
+    return match and (match["family"], match["given"])
 
 
 @lru_cache(maxsize=4096)
@@ -142,14 +178,15 @@ def _parse(text: str) -> Name | None:
 def _read_name(parts: list[str]) -> Name | None:
     parts = [re.sub(r"[{}\\]", "", part).strip() for part in parts]
     suffixes = [part for part in parts[1:] if _SUFFIX.match(part)]
-    family, *given = [part for part in parts if part not in suffixes] or [""]
+    are_suffixes = {*suffixes}
+    family, *given = [part for part in parts if part not in are_suffixes] or [""]
     before, _, last = family.rpartition(" ")
     if before and last.lower().strip(".") in ("jr", "sr"):  # "Holmes OW Jr"
         family, suffixes = before, [last]
     if not given:
-        for pattern in (_CAPITALS, _FAMILY_FIRST, _PARTICLE):
-            if match := pattern.match(family):
-                family, given = match["family"], [match["given"]]
-                break
+        if pair := _with_capitals(family) or _family_first(family):
+            family, given = pair[0], [pair[1]]
+        elif match := _PARTICLE.match(family):
+            family, given = match["family"], [match["given"]]
     found = _parse(", ".join([family, *given]))
     return found and found._replace(suffix=" ".join(suffixes))
