@@ -55,6 +55,9 @@ RUNS = [
     "tokenizers DATA --passes 1",
     "estimates DATA",
     "faults DATA --kills 2 --corruptions 20",
+    "soak DATA --documents 60 --threads 1 --max-iter 1 --long-every 0 --output OUT",
+    "spark DATA --rows 20 --jobs 1 --rounds 1 --ways processes --max-iter 1 "
+    "--output OUT",
     "service MODEL DATA --clients 4 --seconds 2",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",
@@ -192,6 +195,8 @@ NEEDED = {
     "PAPERS": "pycrfsuite",
     "gazetteers": "psutil",
     "service": "prometheus_client",
+    "soak": "psutil",
+    "spark": "pyspark",
 }
 
 
