@@ -612,6 +612,14 @@ class Errors(metaclass=_Coded):
         "expected labels without a tree, or so few that they are trained at once "
         "(exact_up_to). Set fit.spark_partitions = null."
     )
+    HS350 = (
+        "there is nothing to compare: {found:,} documents have no right span, and none "
+        "is predicted. Expected documents with doc.ents as gold."
+    )
+    HS351 = (
+        "the documents of both pipelines are not the same: {first:,} and {second:,}, "
+        "or others. Expected answers to the same documents, in the same order."
+    )
     HS186 = (
         "config has {found}, which are parameters of SpanExtractor; expected each "
         "setting in one place. Give them as parameters."

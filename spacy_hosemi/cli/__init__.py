@@ -7,6 +7,7 @@ spacy.cli are imported at the top of its modules; all else is imported where it 
 from . import (
     calibrate,
     check,
+    compare,
     convert,
     gazetteers,
     init,
@@ -22,6 +23,7 @@ from .common import hosemi_cli
 __all__ = [
     "calibrate",
     "check",
+    "compare",
     "convert",
     "gazetteers",
     "hosemi_cli",

@@ -124,21 +124,26 @@ def save_pipeline(nlp: Language, output: Path) -> None:
     say(f"Saved the pipeline to {output}")
 
 
-def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
-    """A saved pipeline and its trained component; exit with a message if there is
-    none."""
+def load_pipeline(model: str) -> Language:
+    """A saved pipeline; exit with a message if it cannot be loaded."""
     from spacy.util import load_model
 
-    from ..component.pipe import HighOrderSemiCRF
-
     try:
-        nlp = load_model(model)
+        return load_model(model)
     except (ImportError, OSError, ValueError) as e:
         # E893 of spaCy lists all registered functions: leave them out.
         reason, names, _ = str(e).partition("Available names:")
         hint = " Import the file that has it: --code FILE." if names else ""
         reason = reason.rstrip(". \n")
         fail(f"Cannot load the pipeline {model!r}", f"{reason}.{hint}{_nearby(model)}")
+
+
+def load_component(model: str, name: str | None) -> tuple[Language, HighOrderSemiCRF]:
+    """A saved pipeline and its trained component; exit with a message if there is
+    none."""
+    from ..component.pipe import HighOrderSemiCRF
+
+    nlp = load_pipeline(model)
     found = {
         n: pipe for n, pipe in nlp.components if isinstance(pipe, HighOrderSemiCRF)
     }

@@ -1,0 +1,141 @@
+"""python -m spacy hosemi compare: whether one pipeline is better than another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .common import (
+    AsJson,
+    CodePath,
+    check_corpus,
+    hosemi_cli,
+    load_pipeline,
+    print_json,
+    print_table,
+)
+from .streams import clean, fail, with_progress
+
+if TYPE_CHECKING:
+    from ..explain.comparing import Answer, Change, Comparison, Difference
+
+
+@hosemi_cli.command("compare", no_args_is_help=True)
+def compare_cli(
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="FIRST", help="Folder or package name of a trained pipeline."
+        ),
+    ],
+    second: Annotated[
+        str, typer.Argument(metavar="SECOND", help="Another, perhaps a better one.")
+    ],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="GOLD",
+            help=".spacy file that neither was trained on; - reads one from standard "
+            "input.",
+        ),
+    ],
+    n_draws: Annotated[
+        int,
+        typer.Option("--draws", min=100, metavar="N", help="Draws of the bootstrap."),
+    ] = 10_000,
+    n_examples: Annotated[
+        int,
+        typer.Option(
+            "--examples", min=0, metavar="N", help="Changes to show of each kind."
+        ),
+    ] = 10,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, metavar="N", help="Of the draws.")
+    ] = 0,
+    as_json: AsJson = False,
+    code_path: CodePath = None,
+) -> None:
+    """
+    Say whether one pipeline finds more than another, or whether it is chance; show what
+    became right, and what became wrong.
+
+    Any pipeline will do that sets doc.ents. Spans are compared by characters, so they
+    may have different tokenizers. F1 is that of exact spans with exact labels; an exact
+    record has all of its spans and no other ones. Documents are drawn with replacement,
+    the same for both, again and again (paired bootstrap): 95 % of the differences lie
+    between the two numbers shown. If 0 lies between them, it may be chance.
+
+    \b
+    Examples:
+      python -m spacy hosemi compare old/model-last new/model-last dev.spacy
+      python -m spacy hosemi compare ner/model-best hosemi/model-last test.spacy --json
+    """
+    from ..explain.comparing import compare_answers
+
+    data = check_corpus(data, "GOLD")
+    answers = _answers(first, data), _answers(second, data)
+    try:
+        found = compare_answers(*answers, n_draws, seed)
+    except ValueError as e:
+        fail(f"Cannot compare on {str(data)!r}", str(e))
+    if as_json:
+        print_json({"first": first, "second": second, "comparison": found})
+    else:
+        _print(found, n_examples)
+
+
+def _answers(model: str, data: Path) -> list[Answer]:
+    """What a pipeline finds in the documents of a file; exit with a message if it
+    cannot be loaded, or they cannot be read."""
+    from spacy.training import Corpus
+
+    from ..explain.comparing import answers
+
+    nlp = load_pipeline(model)
+    try:
+        examples = [*Corpus(data)(nlp)]
+    except Exception as e:  # msgpack and zlib have errors of their own
+        fail(f"Cannot read {str(data)!r}", f"Expected a .spacy file; {e!r}"[:200])
+    n = len(examples)
+    return answers(nlp, examples, lambda some: with_progress(some, n))
+
+
+def _print(found: Comparison, n_examples: int) -> None:
+    print(f"{found.n_documents:,} documents, {found.n_spans:,} spans")
+    rows = [("F1 of spans", *_cells(found.f1))]
+    if found.records is not None:
+        name = f"exact records of {found.n_records:,}"
+        rows.append((name, *_cells(found.records)))
+    header = ("%", "first", "second", "difference", "95 % of draws", "p")
+    print_table("in all", header, rows, "lrrrrr")
+    of_labels = [
+        (label, f"{found.n_of_label[label]:,}", *_cells(one))
+        for label, one in found.labels.items()
+    ]
+    of_labels.sort(key=lambda row: -abs(float(row[4])))
+    print_table("F1 by label", ("%", "spans", *header[1:]), of_labels, "lrrrrrr")
+    for title, changes, wrong in (
+        ("became right", found.better, "was wrong, is gone"),
+        ("became wrong", found.worse, "is wrong, is new"),
+    ):
+        shown = [_row(change, wrong) for change in changes[:n_examples]]
+        columns = ("document", "label", "span", "")
+        print_table(f"{title}: {len(changes):,}", columns, shown, "rlll")
+    one = found.f1
+    if one.low <= 0.0 <= one.high:
+        print("\nThe difference of F1 may be chance: 0 is among 95 % of the draws.")
+
+
+def _cells(one: Difference) -> tuple[str, ...]:
+    a, b, low, high = (100 * x for x in (one.first, one.second, one.low, one.high))
+    span = f"{low:+.2f} to {high:+.2f}"
+    return f"{a:.2f}", f"{b:.2f}", f"{b - a:+.2f}", span, f"{one.p:.4f}"
+
+
+def _row(change: Change, wrong: str) -> tuple[Any, ...]:
+    text = clean(change.text)
+    shown = text if len(text) <= 50 else f"{text[:47]}..."
+    kind = "" if change.is_gold else wrong
+    return change.document, change.label, shown, kind
