@@ -58,6 +58,7 @@ RUNS = [
     "soak DATA --documents 60 --threads 1 --max-iter 1 --long-every 0 --output OUT",
     "spark DATA --rows 20 --jobs 1 --rounds 1 --ways processes --max-iter 1 "
     "--output OUT",
+    "fuzz --runs 20 --loads 12 --only tree columns",
     "service MODEL DATA --clients 4 --seconds 2",
     "stopping DATA --kind names --max-train 9 --max-iter 3",
     "training_growth DATA --documents 12 --labels 3 --max-iter 1",

@@ -1,5 +1,5 @@
-"""Random sequences of calls: no internal error, and the same answers after every round
-trip.
+"""Random sequences of calls of one pipeline, or of two in turns that may share their
+vocabulary: no internal error, and the same answers after every round trip.
 
 A sequence is a seed. HOSEMI_SEQUENCES=2000 runs that many instead of a few.
 """
@@ -42,10 +42,14 @@ CODES = ("[HS", "[E")
 
 
 class Sequence:
-    """A pipeline and the calls that are made of it."""
+    """A pipeline and the calls that are made of it.
 
-    def __init__(self, seed):
-        self.random = random.Random(seed)
+    rng (Random): Shared by the pipelines of a sequence, as `calls`.
+    vocab (Optional[Vocab]): Of another pipeline.
+    """
+
+    def __init__(self, rng, vocab=None):
+        self.random = rng
         self.calls = []
         choose = self.random.choice
         config = {
@@ -62,7 +66,7 @@ class Sequence:
         if choose([0, 0, 0, 1]) and config["encoding"] == "segments":
             config["hierarchy"] = {"@misc": "spacy_hosemi.hierarchy.v1"}
             config["observed_order"] = 0
-        self.nlp = spacy.blank("en")
+        self.nlp = spacy.blank("en", vocab=vocab or True)
         if choose([False, False, True]):
             config["scope"] = "sents"
             self.nlp.add_pipe("sentencizer")
@@ -215,27 +219,39 @@ class Sequence:
         assert self.says(self.nlp, texts) == before
         self.nlp = other
 
-    def run(self, folder):
+    def take(self, other):
+        """Load what another pipeline would save."""
+        self.pipe.from_bytes(other.pipe.to_bytes())
+
+    def step(self, folder, others):
+        """Make one call."""
         calls = [self.initialize] * 2 + [self.predict] * 3 + [self.update] * 3
         calls += [self.add_label, self.answers, self.redecode, self.prune]
-        calls += [self.set] * 4 + [self.round_trip] * 4
-        for i in range(N_CALLS):
-            call = self.random.choice(calls)
-            self.calls.append(call.__name__)
-            args = [folder / str(i)] if call == self.round_trip else []
-            try:
-                call(*args)
-            except ValueError as e:
-                assert str(e).startswith(CODES), f"{self.calls}: {e!r}"
-                self.calls[-1] += f" ({str(e)[1:6]})"
+        calls += [self.set] * 4 + [self.round_trip] * 4 + [self.take] * len(others)
+        call = self.random.choice(calls)
+        self.calls.append(call.__name__)
+        args = {self.round_trip: [folder], self.take: others[:1]}.get(call, [])
+        try:
+            call(*args)
+        except ValueError as e:
+            assert str(e).startswith(CODES), f"{self.calls}: {e!r}"
+            self.calls[-1] += f" ({str(e)[1:6]})"
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(N_SEQUENCES))
 def test_a_sequence_of_calls(seed, tmp_path):
-    sequence = Sequence(seed)
+    rng = random.Random(seed)
+    sequences = [Sequence(rng)]
+    if seed % 3 == 2:
+        vocab = sequences[0].nlp.vocab if rng.choice([True, False]) else None
+        sequences.append(Sequence(rng, vocab))
     try:
-        sequence.run(tmp_path)
+        for i in range(N_CALLS * len(sequences)):
+            sequence = rng.choice(sequences)
+            others = [x for x in sequences if x is not sequence]
+            sequence.step(tmp_path / str(i), others)
     except BaseException as e:
-        e.add_note(f"seed {seed}: {sequence.config}, calls: {sequence.calls}")
+        said = [f"{x.config}, calls: {x.calls}" for x in sequences]
+        e.add_note(f"seed {seed}: {said}")
         raise

@@ -1,10 +1,12 @@
 """What fuzzing has found, one by one: a refusal with a code, never another error."""
 
 import io
+import json
 
 import numpy as np
 import pytest
 
+from spacy_hosemi.core import PatternAutomaton
 from spacy_hosemi.features.gazetteers.readers import make_gazetteer_reader
 from spacy_hosemi.formats import inputs
 from spacy_hosemi.formats.lines import read_lines
@@ -42,6 +44,13 @@ def test_a_log_that_is_none(tmp_path, data):
     path.write_bytes(data)
     with pytest.raises(ValueError, match="HS273"):
         read_log(path)
+
+
+@pytest.mark.parametrize("name", ["patterns", "observed", "tied", "rules"])
+def test_an_automaton_of_numbers(name):
+    parts = {"labels": ["O", "A"], "patterns": [["O", "A"]], name: [0, 0]}
+    with pytest.raises(ValueError, match=r"^.HS"):
+        PatternAutomaton.from_bytes(json.dumps(parts).encode())
 
 
 @pytest.mark.parametrize("names", [["a"], 3, "a\nb", None], ids=str)

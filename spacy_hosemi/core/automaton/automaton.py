@@ -236,21 +236,21 @@ class PatternAutomaton:
 
         data (bytes): From `to_bytes`.
         RETURNS (PatternAutomaton): Equal to the saved one.
-        RAISES (ValueError): HS007 if the bytes are truncated or something else.
+        RAISES (ValueError): HS007 if the bytes are truncated or something else; what
+            the constructor raises of labels and patterns.
         """
         try:
             args = json.loads(data)
             labels, patterns = args["labels"], args["patterns"]
         except (ValueError, KeyError, TypeError, RecursionError) as e:
             raise ValueError(Errors.HS007.format(found=shown(e))) from None
-        grammar = compile_grammar(labels, args["rules"]) if "rules" in args else None
-        return cls(
-            labels,
-            patterns,
-            observed=args.get("observed", ()),
-            grammar=grammar,
-            tied=args.get("tied"),
-        )
+        more = {name: args[name] for name in ("observed", "tied") if name in args}
+        try:
+            if "rules" in args:
+                more["grammar"] = compile_grammar(labels, args["rules"])
+            return cls(labels, patterns, **more)
+        except TypeError as e:  # HS019: numbers in the place of names
+            raise ValueError(Errors.HS007.format(found=shown(e))) from None
 
     def completed(self, labels: Iterable[int]) -> list[int]:
         """Which patterns a sequence of segment labels completes.

@@ -1,0 +1,384 @@
+"""Readers of bytes and lines, and what each of them may be given: for `fuzz.py`.
+
+A target takes bytes, as a stranger's file has them. It may raise a ValueError that has
+a code of ours (HS..) or, where that is documented, another one; everything else is a
+find. Seeds are tiny: so a hundred thousand inputs a minute are tried.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import spacy
+from fuzz_seeds import (
+    CONLL,
+    JSON,
+    RULES,
+    TABS,
+    XML_WORDS,
+    of_formats,
+    packed_pipeline,
+)
+
+from spacy_hosemi.component import saved_files
+from spacy_hosemi.core import PatternAutomaton, compile_grammar
+from spacy_hosemi.features.config.templates import parse_templates
+from spacy_hosemi.features.gazetteers import readers
+from spacy_hosemi.formats import inputs, read_annotations
+from spacy_hosemi.formats.lines import read_lines
+from spacy_hosemi.formats.readers import ALL, Settings, columns
+from spacy_hosemi.formats.records import ExtractedField
+from spacy_hosemi.formats.references import fields
+from spacy_hosemi.formats.references.dates import read_date
+from spacy_hosemi.formats.references.kinds import guess_kind
+from spacy_hosemi.formats.references.names import read_names
+from spacy_hosemi.hierarchy import tree
+from spacy_hosemi.text.clean import clean_joined
+from spacy_hosemi.text.tokenizer import FieldTokenizer
+from spacy_hosemi.training import checkpoint, fit_log
+
+# In memory, where the system has files there.
+_FOLDER = Path("/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir())
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is given mutated bytes.
+
+    run (Callable[[bytes], object]): Reads them.
+    seeds (Sequence[bytes]): What it can read.
+    words (Sequence[bytes]): What its format is made of.
+    share (float): Of the inputs; less where one takes long.
+    """
+
+    run: Callable[[bytes], object]
+    seeds: Sequence[bytes]
+    words: Sequence[bytes] = ()
+    share: float = 1.0
+
+
+def is_refusal(error: BaseException) -> bool:
+    """RETURNS (bool): Whether an error is one that a reader may raise."""
+    return isinstance(error, ValueError) and str(error).startswith("[HS")
+
+
+@cache
+def _place(suffix: str) -> Path:
+    return _FOLDER / f"hosemi-fuzz-{os.getpid()}{suffix}"
+
+
+def _file(suffix: str, data: bytes) -> Path:
+    path = _place(suffix)
+    path.write_bytes(data)
+    return path
+
+
+class _InMemory(type(Path())):  # type: ignore[misc]
+    """A file that is nowhere: ten times as many can be read."""
+
+    data = b""
+
+    def exists(self) -> bool:
+        return True
+
+    def is_dir(self) -> bool:
+        return False
+
+    def open(self, mode: str = "r", encoding: Any = None, newline: Any = None) -> Any:
+        file = io.BytesIO(self.data)
+        return file if "b" in mode else io.TextIOWrapper(file, encoding, None, newline)
+
+
+def _in_memory(suffix: str, data: bytes) -> Any:
+    path = _InMemory(f"fuzz{suffix}")
+    path.data = data
+    return path
+
+
+def forget() -> None:
+    """Remove the files of this process."""
+    for path in _FOLDER.glob(f"hosemi-fuzz-{os.getpid()}*"):
+        path.unlink()
+
+
+# --- lists, tables, trees -------------------------------------------------------------
+
+
+def _list(
+    suffix: str, column: str | None = None, label: str | None = None, encoding="utf8"
+) -> Callable[[bytes], object]:
+    place = _file if suffix.endswith(".gz") else _in_memory
+
+    def run(data: bytes) -> object:
+        return [*readers._read_entries(place(suffix, data), column, label, encoding)]
+
+    return run
+
+
+def _table(data: bytes) -> object:
+    path = _in_memory(".csv", data)
+    return [*readers._read_table(path, ("word", "value"), "utf8")]
+
+
+def _tree(second: str) -> Callable[[bytes], object]:
+    def run(data: bytes) -> object:
+        parents = tree.make_tree_reader(_file(".tree", data), second)()
+        labels = sorted({*parents, *parents.values()})[:50]
+        tree.check_labels_in_tree(labels, parents)
+        return tree.LabelTree(labels, parents)
+
+    return run
+
+
+# --- annotated texts ------------------------------------------------------------------
+
+
+def _annotations(format: str, **more: Any) -> Callable[[bytes], object]:
+    settings = Settings(**more)
+
+    def run(data: bytes) -> object:
+        given: Any = SimpleNamespace(buffer=io.BytesIO(data), closed=False)
+        sys.stdin = given
+        return read_annotations("-", format, settings)
+
+    return run
+
+
+def _lines(encoding: str = "utf-8", column: str = "") -> Callable[[bytes], object]:
+    def run(data: bytes) -> object:
+        found = read_lines(io.BytesIO(data), "x", 40, encoding=encoding)
+        if not column:
+            return [*inputs.read_json_lines(found, "text")]
+        try:
+            return [*inputs.read_column(found, column)]
+        except inputs.NoColumn:  # the command says so
+            return None
+
+    return run
+
+
+# --- settings, labels, rules ----------------------------------------------------------
+
+
+def _texts(data: bytes) -> list[str]:
+    return data.decode("utf8", "surrogateescape").split("\n")
+
+
+def _rules(data: bytes) -> object:
+    labels, *rules = _texts(data)
+    grammar = compile_grammar(labels.split("|")[:12], rules[:6])
+    return grammar.permits([0])
+
+
+def _automaton(data: bytes) -> object:
+    return PatternAutomaton.from_bytes(data)
+
+
+def _templates(data: bytes) -> object:
+    return parse_templates(_texts(data)[:20])
+
+
+def _columns(data: bytes) -> object:
+    return columns.read_columns(_texts(data)[0])
+
+
+# --- texts ----------------------------------------------------------------------------
+
+
+_tokenizers: list[FieldTokenizer] = []
+
+
+def _tokenize(data: bytes) -> object:
+    text = data.decode("utf8", "replace")
+    # A vocabulary keeps all words that it has met.
+    if not _tokenizers or len(_tokenizers[0].vocab.strings) > 200_000:
+        vocab = spacy.blank("en").vocab
+        _tokenizers[:] = [FieldTokenizer(vocab, split_digits=x) for x in (True, False)]
+    for tokenizer in _tokenizers:
+        assert tokenizer(text).text == text
+        tokenizer.explain(text)
+    return clean_joined(text)
+
+
+@cache
+def _settings_reader() -> FieldTokenizer:
+    return FieldTokenizer(spacy.blank("en").vocab)
+
+
+def _tokenizer_settings(data: bytes) -> object:
+    return _settings_reader().from_bytes(data)
+
+
+_FIELDS = ("author", "date", "pages", "volume", "title", "editor", "doi", "journal")
+
+
+def _reference(data: bytes) -> object:
+    """What a field may say, is the text of a stranger's document."""
+    values = zip(_FIELDS, map(str.strip, _texts(data)))
+    given = [ExtractedField(0, 1, name, value, None) for name, value in values]
+    found = fields.reference_of(given, {name: name for name in _FIELDS})
+    people = [read_names(found.get(name, "")) for name in ("author", "editor")]
+    return people, read_date(found.get("date", "")), guess_kind(found)
+
+
+# --- files of ours --------------------------------------------------------------------
+
+
+def _cfg(data: bytes) -> object:
+    try:
+        return saved_files.unsealed(data)
+    except (ValueError, AttributeError, TypeError, KeyError, RecursionError):
+        return None  # `serialization.unreadable` makes one error of all
+
+
+def _checkpoint(data: bytes) -> object:
+    try:
+        return checkpoint._parts_of(_in_memory(".npz", data))
+    except checkpoint._Unusable:  # a fit begins anew, and says so
+        return None
+
+
+def _log(data: bytes) -> object:
+    return fit_log.read_log(_file(".log", data))
+
+
+def _archive(suffix: str) -> Callable[[bytes], object]:
+    from spacy_hosemi import workers
+
+    def run(data: bytes) -> object:
+        path = _file(suffix, data)
+        with tempfile.TemporaryDirectory(dir=_FOLDER) as folder:
+            return workers._unpack(path, Path(folder))
+
+    return run
+
+
+def targets() -> dict[str, Target]:
+    """RETURNS (Dict[str, Target]): All of them, by name."""
+    json_, by_format = [*JSON, *TABS], of_formats()
+    pattern = b'{"label": "A", "pattern": [{"LOWER": "a b"}]}\n'
+    assert by_format.keys() == ALL.keys(), by_format.keys() ^ ALL.keys()
+    formats = {
+        f"format: {name}": Target(_annotations(name), *given)
+        for name, given in by_format.items()
+    }
+    seeds = [one for given, _ in by_format.values() for one in given]
+    plain, packed = b"Ada Lovelace\nBath\r\n", gzip.compress(b"Ada\nBath\n")
+    return {
+        "list: txt": Target(_list(".txt"), [plain], TABS),
+        "list: txt, latin1": Target(_list(".txt", encoding="latin1"), [plain], TABS),
+        "list: txt, utf16": Target(
+            _list(".txt", encoding="utf16"), ["Ada\nB".encode("utf-16")], TABS
+        ),
+        "list: jsonl": Target(_list(".jsonl"), [pattern], json_),
+        "list: jsonl, label": Target(_list(".jsonl", label="A"), [pattern], json_),
+        "list: csv": Target(_list(".csv"), [b'a,b\n"Ada, B",2\n'], TABS),
+        "list: tsv, column": Target(
+            _list(".tsv", column="name"), [b"id\tname\n1\tAda\n"], [*TABS, b"name"]
+        ),
+        "list: txt.gz": Target(_list(".txt.gz"), [packed, packed + packed], share=0.3),
+        "table: csv": Target(_table, [b"word,value\nAda,1\n"], [*TABS, b"value"]),
+        "tree": Target(_tree("error"), [b"A/x\tA\nB/x\tB\n"], TABS),
+        "tree, second parents": Target(_tree("ignore"), [b"A\tB\nB\tC\nA\tC\n"], TABS),
+        **formats,
+        "format: auto": Target(_annotations("auto"), seeds, [*json_, *XML_WORDS]),
+        "format: columns, asked": Target(
+            _annotations("auto", columns=(2, -1)), [b"1 Ada B-P\n2 in O\n"], CONLL
+        ),
+        "format: csv, fields": Target(
+            _annotations("csv", text_key="t", fields=("a",), group="g"),
+            [b"t,a,g\nAda in,Ada,1\n"],
+            TABS,
+        ),
+        "lines: json": Target(_lines(), [b'{"text": "Ada"}\n'], json_),
+        "lines: utf16": Target(
+            _lines("utf-16"), ['{"text": "A"}\n'.encode("utf-16")], json_
+        ),
+        "lines: column": Target(_lines(column="b"), [b"a,b\n1,Ada\n"], TABS),
+        "label rules": Target(
+            _rules, [b"O|A|B\nA at most once\nA or B never before B\n"], RULES
+        ),
+        "automaton": Target(
+            _automaton,
+            [
+                b'{"labels": ["O", "A"], "patterns": [["O", "A"], ["^", "A"]], '
+                b'"observed": [["A", "O"]], "rules": ["A at most once"], '
+                b'"tied": [0, 0]}'
+            ],
+            [*JSON, b'"^"', b'"$"', b'"O"', b'"A"'],
+        ),
+        "templates": Target(
+            _templates,
+            [
+                b"LOWER[-2:2]\nSHAPE & LOWER[1]\nLOWER{-3:3}\n"
+                b"list:MATCH\n_.topic\nLOWER*"
+            ],
+            [b"[", b"]", b"{", b"}", b":", b"&", b"-", b"9999", b"MATCH", b"*", b"+"],
+        ),
+        "columns": Target(_columns, [b"token=1,tag=-1"], [b"token=", b",tag=", b"-"]),
+        "tokenizer": Target(
+            _tokenize,
+            ["Ada-1975;18(6) \u0301\u200d\U0001f468 北京 \xad\r\n\u2028".encode()],
+            [
+                x.encode()
+                for x in "- ( \u0301 \u200d \U0001f1e9 \u0600 \xad 1 a".split()
+            ],
+            0.1,
+        ),
+        "tokenizer: settings": Target(
+            _tokenizer_settings, [b"\x81\xacsplit_digits\xc3"], [b"\xc2", b"\xdd"]
+        ),
+        "reference": Target(
+            _reference,
+            [
+                b"Marx, K. and Engels F, et al.\n12 May 1975\npp. 3-4\n"
+                b"18 (6): 333\nT\n(Ed)"
+            ],
+            [b" and ", b"Jr.", b"van ", b"(eds.)", b"10.1000/x", b", ", b". ", b"-"],
+            0.1,
+        ),
+        "cfg": Target(_cfg, [saved_files.sealed({"a": 1}, {}), b'{"a": 1}'], JSON),
+        "checkpoint": Target(_checkpoint, [_checkpoint_bytes()]),
+        "fit log": Target(
+            _log, [b'{"event": "iteration", "part": "", "iteration": 1}\n'], JSON
+        ),
+        "archive: zip": Target(_archive(".zip"), [packed_pipeline("zip")], share=0.05),
+        "archive: tar": Target(
+            _archive(".tar"), [packed_pipeline("w")[:1536]], share=0.05
+        ),
+        "archive: tar.gz": Target(
+            _archive(".tar.gz"), [packed_pipeline("w:gz")], share=0.05
+        ),
+    }
+
+
+def _checkpoint_bytes() -> bytes:
+    """RETURNS (bytes): Of a fit of two weights."""
+    import numpy as np
+
+    found = io.BytesIO()
+    part = checkpoint.Part(
+        n_iterations=1,
+        loss=2.0,
+        is_done=False,
+        settings={},
+        identity={"weights": "2"},
+        weights=np.zeros(2),
+        position=None,
+        kept=None,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checkpoint._save(found, [part])
+    return found.getvalue()
